@@ -1,0 +1,175 @@
+import { Type, type Static } from 'typebox';
+
+/**
+ * The catalog: what an admin configures, as it is stored. Every resource has an `id` (UUID, what the wire
+ * shows) and a `no` (small integer, unique within the tenant and never used again, what Redis and the event
+ * tables hold). References between resources are by `id`; the configuration document translates them to keys.
+ */
+
+export const KEY_PATTERN = '^[a-zA-Z\\d\\-_]+$';
+export const TIME_OF_DAY_PATTERN = '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$';
+
+const Uuid = Type.String({ format: 'uuid' });
+const LocalDate = Type.String({ format: 'date' });
+const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** A condition on one attribute, by the attribute's ID. */
+export const AttributeCondition = Type.Object({ attributeId: Uuid, attributeValue: Type.String() });
+export type AttributeCondition = Static<typeof AttributeCondition>;
+
+const Stored = { id: Uuid, no: Type.Integer({ minimum: 1 }), created: Type.Number(), updated: Type.Number() };
+
+export const Attribute = Type.Object({
+  ...Stored,
+  key: Type.String(),
+  name: Type.String(),
+  type: Type.Enum(['user', 'event']),
+});
+export type Attribute = Static<typeof Attribute>;
+
+export const Metric = Type.Object({
+  ...Stored,
+  key: Type.String(),
+  name: Type.String(),
+  unitType: Type.Enum(['number', 'currency']),
+  units: Type.String(),
+});
+export type Metric = Static<typeof Metric>;
+
+export const Achievement = Type.Object({
+  ...Stored,
+  key: Nullable(Type.String()),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  badgeUrl: Nullable(Type.String()),
+  status: Type.Enum(['inactive', 'active', 'locked']),
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),
+  metricId: Nullable(Uuid),
+  metricValue: Nullable(Type.Number()),
+  streakLength: Nullable(Type.Integer()),
+  achievementIds: Type.Array(Uuid),
+  userAttributes: Type.Array(AttributeCondition),
+  eventAttributes: Type.Array(AttributeCondition),
+});
+export type Achievement = Static<typeof Achievement>;
+
+export const PointsSystem = Type.Object({
+  ...Stored,
+  key: Type.String(),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  badgeUrl: Nullable(Type.String()),
+  maxPoints: Nullable(Type.Integer()),
+});
+export type PointsSystem = Static<typeof PointsSystem>;
+
+export const PointsLevel = Type.Object({
+  ...Stored,
+  systemId: Uuid,
+  key: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  badgeUrl: Nullable(Type.String()),
+  points: Type.Integer(),
+});
+export type PointsLevel = Static<typeof PointsLevel>;
+
+export const PointsTrigger = Type.Object({
+  ...Stored,
+  systemId: Uuid,
+  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
+  points: Type.Integer(),
+  status: Type.Enum(['active', 'inactive']),
+  /** Epoch ms of the last change to `active`: `time` triggers pay no period from before it. */
+  activated: Nullable(Type.Number()),
+  metricId: Nullable(Uuid),
+  metricThreshold: Nullable(Type.Integer()),
+  achievementId: Nullable(Uuid),
+  streakLength: Nullable(Type.Integer()),
+  timeUnit: Nullable(Type.Enum(['hours', 'days'])),
+  timeInterval: Nullable(Type.Integer()),
+  blockIfOutOfPoints: Type.Boolean(),
+  userAttributes: Type.Array(AttributeCondition),
+  eventAttributes: Type.Array(AttributeCondition),
+});
+export type PointsTrigger = Static<typeof PointsTrigger>;
+
+export const PointsBoost = Type.Object({
+  ...Stored,
+  systemId: Uuid,
+  name: Type.String(),
+  /** The one user it is for; null for everyone who meets `userAttributes`. */
+  userId: Nullable(Type.String()),
+  start: LocalDate,
+  /** Last day, inside the window; null: open-ended. */
+  end: Nullable(LocalDate),
+  multiplier: Type.Number(),
+  rounding: Type.Enum(['down', 'up', 'nearest']),
+  userAttributes: Type.Array(AttributeCondition),
+});
+export type PointsBoost = Static<typeof PointsBoost>;
+
+export const Leaderboard = Type.Object({
+  ...Stored,
+  key: Type.String(),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  status: Type.Enum(['inactive', 'scheduled', 'active', 'finished']),
+  rankBy: Type.Enum(['metric', 'streak', 'points']),
+  metricId: Nullable(Uuid),
+  pointsSystemId: Nullable(Uuid),
+  maxParticipants: Nullable(Type.Integer()),
+  start: LocalDate,
+  end: Nullable(LocalDate),
+  startTime: Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN })),
+  endTime: Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN })),
+  /** Attribute IDs of the users' attributes that split the board in groups. */
+  breakdownAttributes: Type.Array(Uuid),
+  /** Null: perpetual. */
+  runUnit: Nullable(Type.Enum(['day', 'month', 'year'])),
+  runInterval: Nullable(Type.Integer()),
+});
+export type Leaderboard = Static<typeof Leaderboard>;
+
+export const StreakSettings = Type.Object({
+  enabled: Type.Boolean(),
+  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  weekStart: Type.Enum(['sunday', 'monday']),
+  evaluationMode: Type.Enum(['OR', 'AND']),
+  metrics: Type.Array(Type.Object({ metricId: Uuid, threshold: Type.Number() })),
+  freezes: Type.Object({
+    enabled: Type.Boolean(),
+    initial: Type.Integer({ minimum: 0, maximum: 100 }),
+    max: Type.Integer({ minimum: 0, maximum: 100 }),
+    /** Days; null when nothing is earned. */
+    autoEarnInterval: Nullable(Type.Integer({ minimum: 1 })),
+    autoEarnAmount: Nullable(Type.Integer({ minimum: 1 })),
+  }),
+  personalization: Type.Boolean(),
+});
+export type StreakSettings = Static<typeof StreakSettings>;
+
+export const DEFAULT_STREAK_SETTINGS: StreakSettings = {
+  enabled: true,
+  frequency: 'daily',
+  weekStart: 'sunday',
+  evaluationMode: 'OR',
+  metrics: [],
+  freezes: { enabled: false, initial: 0, max: 0, autoEarnInterval: null, autoEarnAmount: null },
+  personalization: false,
+};
+
+/** One tenant's whole configuration at one version, oldest resource first in every list. */
+export interface Catalog {
+  tenantNo: number;
+  version: number;
+  attributes: Attribute[];
+  metrics: Metric[];
+  achievements: Achievement[];
+  pointsSystems: PointsSystem[];
+  levels: PointsLevel[];
+  triggers: PointsTrigger[];
+  boosts: PointsBoost[];
+  leaderboards: Leaderboard[];
+  streaks: StreakSettings;
+}

@@ -1,0 +1,44 @@
+/**
+ * Exact decimals with 6 places, as two numbers: whole units and millionths. Doubles would lose digits when
+ * large totals shrink again (1e12 + 0.1 − 1e12); two integers below 2^53 do not. Lua adds them in
+ * `lua/lib/decimal.lua`; parsing and printing are here.
+ */
+export interface Decimal {
+  whole: number;
+  /** −999,999 to 999,999, of the same sign as `whole` (or `whole` is 0). */
+  micros: number;
+}
+
+/** The decimal nearest to a finite number of at most 1e12, by its shortest decimal text, so that 0.1 is 0.1. */
+export function toDecimal(value: number): Decimal {
+  if (Number.isInteger(value)) return { whole: value === 0 ? 0 : value, micros: 0 };
+  const negative = value < 0;
+  const text = String(Math.abs(value));
+  if (text.includes('e')) {
+    // Below 1e-6 the shortest text is exponential: only rounding is left.
+    const micros = Math.round(Math.abs(value) * 1e6);
+    return { whole: 0, micros: micros === 0 ? 0 : negative ? -micros : micros };
+  }
+  const point = text.indexOf('.');
+  let whole = Number(text.slice(0, point));
+  const places = text.slice(point + 1);
+  let micros = Number(places.slice(0, 6).padEnd(6, '0'));
+  if (places.length > 6 && places.charCodeAt(6) >= 53) micros += 1;
+  if (micros === 1_000_000) {
+    whole += 1;
+    micros = 0;
+  }
+  return negative ? { whole: whole === 0 ? 0 : -whole, micros: micros === 0 ? 0 : -micros } : { whole, micros };
+}
+
+/** Decimal text, e.g. `-0.5`: also a valid JSON number and a valid SQL numeric. */
+export function decimalText({ whole, micros }: Decimal): string {
+  if (micros === 0) return String(whole);
+  const sign = whole < 0 || micros < 0 ? '-' : '';
+  const places = String(Math.abs(micros)).padStart(6, '0').replace(/0+$/, '');
+  return `${sign}${Math.abs(whole)}.${places}`;
+}
+
+/** The double nearest to a decimal: what a JSON client sees. */
+export const decimalNumber = (decimal: Decimal): number =>
+  decimal.micros === 0 ? decimal.whole : Number(decimalText(decimal));

@@ -1,0 +1,46 @@
+import { DAY_MS, dayOf } from './periods.ts';
+
+/** What decides a board's runs. */
+export interface RunRule {
+  /** `YYYY-MM-DD`: first day of the first run. */
+  start: string;
+  /** Last day of the board, or null. */
+  end: string | null;
+  runUnit: 'day' | 'month' | 'year' | null;
+  runInterval: number | null;
+}
+
+/** First and last day of a run, as epoch days; `endDay` is null for a perpetual board without an end. */
+export interface Run {
+  startDay: number;
+  endDay: number | null;
+}
+
+/** `months` after a day; the day of the month is kept, clipped to short months. */
+function addMonths(day: number, months: number): number {
+  const date = new Date(day * DAY_MS);
+  const month = date.getUTCMonth() + months;
+  const lastOfMonth = new Date(Date.UTC(date.getUTCFullYear(), month + 1, 0)).getUTCDate();
+  return Date.UTC(date.getUTCFullYear(), month, Math.min(date.getUTCDate(), lastOfMonth)) / DAY_MS;
+}
+
+/** First day of the nth run (from 0). Counted from the board's start, so that a clipped day comes back. */
+function runStart(rule: RunRule, n: number): number {
+  const first = dayOf(rule.start);
+  const steps = n * (rule.runInterval ?? 1);
+  if (rule.runUnit === 'day') return first + steps;
+  return addMonths(first, rule.runUnit === 'year' ? steps * 12 : steps);
+}
+
+/** The run that contains a local day; null before the board's start and after its end. */
+export function runOf(rule: RunRule, day: number): Run | null {
+  const first = dayOf(rule.start);
+  const last = rule.end === null ? null : dayOf(rule.end);
+  if (day < first || (last !== null && day > last)) return null;
+  if (rule.runUnit === null) return { startDay: first, endDay: last };
+  const unitDays = { day: 1, month: 28, year: 365 }[rule.runUnit];
+  let n = Math.floor((day - first) / (unitDays * (rule.runInterval ?? 1)));
+  while (runStart(rule, n) > day) n -= 1;
+  const endDay = runStart(rule, n + 1) - 1;
+  return { startDay: runStart(rule, n), endDay: last === null ? endDay : Math.min(endDay, last) };
+}

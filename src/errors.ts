@@ -1,0 +1,38 @@
+/** Every error that Laurel answers with, by code: its HTTP status. The text is written where it is thrown. */
+const STATUS = {
+  malformed: 400,
+  invalid: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  unprocessable: 422,
+  too_many_requests: 429,
+  internal: 500,
+  unavailable: 503,
+} as const;
+
+export type ErrorCode = keyof typeof STATUS;
+
+export const errorCodes = Object.keys(STATUS) as ErrorCode[];
+
+/**
+ * An expected failure with a text for a person. Anything else that is thrown is a fault and answers 500
+ * with no internals in the text.
+ */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  /** Extra response headers, e.g. `Allow` of a 405. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.name = 'AppError';
+    this.code = code;
+    this.status = STATUS[code];
+    this.headers = code === 'unavailable' ? { 'Retry-After': '1', ...headers } : headers;
+  }
+}

@@ -1,0 +1,98 @@
+import type { Static, TObject, TSchema } from 'typebox';
+import type { Services } from './services.ts';
+
+/** Who calls: what the presented key stands for. */
+export interface Caller {
+  kind: 'admin' | 'application';
+  /** The key's public part: safe to log. */
+  prefix: string;
+  /** The one user an application key is for. */
+  userId: string | null;
+  /** The tenant an application key was made under; null for admin keys. */
+  tenantNo: number | null;
+}
+
+/** The tenant a call is about: number 0 is the organisation's own while multi-tenancy is off. */
+export interface Tenant {
+  no: number;
+  id: string;
+  customerId: string | null;
+}
+
+/** One call of an operation, authorised and validated. */
+export interface Call<Params, Query, Body> {
+  params: Params;
+  query: Query;
+  body: Body;
+  /** The `Idempotency-Key` header, 1 to 255 characters, where the operation takes one. */
+  idempotencyKey: string | null;
+  tenant: Tenant;
+  caller: Caller;
+}
+
+/** An answer: a body to be serialized, or one that is JSON text already (the hot path). */
+export type Answer = { status: number; body: unknown } | { status: number; json: string };
+
+export interface Operation {
+  /** The file's path below `operations/` with `_` for `/` and `-`, without `application_`: the OpenAPI operationId. */
+  id: string;
+  surface: 'application' | 'admin';
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** Below the surface's base, e.g. `/v1/metrics/{key}/event`. */
+  path: string;
+  /** Further paths of the same operation, e.g. `/api/metrics/{key}/event`. */
+  aliases: string[];
+  summary: string;
+  /** 'tenant': about one tenant's data, takes `Tenant-ID`; 'organisation': about the organisation itself. */
+  scope: 'tenant' | 'organisation';
+  /** True where the `Idempotency-Key` header is read. */
+  idempotent: boolean;
+  params: TObject | null;
+  query: TObject | null;
+  body: TSchema | null;
+  /** Answer schemas by status; the error statuses are added for every operation. */
+  responses: Record<number, TSchema | null>;
+  /**
+   * The users a call names (path, query or body). An application key may name its own user only; null:
+   * names none.
+   */
+  namedUsers: ((call: Call<never, never, never>) => readonly string[]) | null;
+  handle: (services: Services, call: Call<never, never, never>) => Promise<Answer>;
+}
+
+type StaticOf<T> = T extends TSchema ? Static<T> : undefined;
+
+interface Definition<P extends TObject | undefined, Q extends TObject | undefined, B extends TSchema | undefined> {
+  id: string;
+  surface: Operation['surface'];
+  method: Operation['method'];
+  path: string;
+  aliases?: string[];
+  summary: string;
+  scope?: Operation['scope'];
+  idempotent?: boolean;
+  params?: P;
+  query?: Q;
+  body?: B;
+  responses: Record<number, TSchema | null>;
+  namedUsers?: (call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => readonly string[];
+  handle: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => Promise<Answer>;
+}
+
+/** Declares an operation: schemas beside a thin handler, whose call is typed from the schemas. */
+export function operation<
+  P extends TObject | undefined = undefined,
+  Q extends TObject | undefined = undefined,
+  B extends TSchema | undefined = undefined,
+>(definition: Definition<P, Q, B>): Operation {
+  return {
+    aliases: [],
+    scope: 'tenant',
+    idempotent: false,
+    namedUsers: null,
+    ...definition,
+    params: definition.params ?? null,
+    query: definition.query ?? null,
+    body: definition.body ?? null,
+  } as unknown as Operation;
+}

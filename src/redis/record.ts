@@ -1,0 +1,59 @@
+import type { Numbered } from './state.ts';
+
+/**
+ * What the script tells about one thing that happened: its answer to the caller and, for `e`, `u` and `c`,
+ * the record in the outbox. A msgpack map with one-letter keys; this is its decoded form.
+ */
+export interface HappenedRecord {
+  /** `e` an event, `u` a user was created or changed, `c` an achievement was completed by call. */
+  k: 'e' | 'u' | 'c';
+  /** ID of what happened: 32 hex digits of a UUIDv7 whose last 4 are 0; the nth award (from 1) has n there. */
+  i: string;
+  /** User ID. */
+  u: string;
+  /** Epoch ms. */
+  at: number;
+  /** Local day (epoch day) of the user. */
+  d: number;
+  /** 1: this is the first sight of the user. */
+  n?: 1;
+  /** Metric number, value and new total as `[whole, micros]` (events). */
+  m?: number;
+  v?: [number, number];
+  t?: [number, number];
+  /** The streak in the configured frequency (events). */
+  s?: RecordedStreak;
+  /** Numbers of the achievements completed. */
+  c?: number[];
+  points?: never;
+  /** Points systems changed. */
+  p?: RecordedPoints[];
+  /** Boards on which the user's score changed. */
+  b?: RecordedBoard[];
+  /** Event attributes, as JSON text. */
+  x?: string;
+  /** Idempotency key. */
+  ik?: string;
+}
+
+/** `[length, startDay, lastPeriod, extended 0|1, freezes]`; −1 stands for null. */
+export type RecordedStreak = [number, number, number, number, number];
+/** `[system no, total before, total after, awards]`. */
+export type RecordedPoints = [number, number, number, RecordedAward[]];
+/** `[trigger no, awarded, total after, numbers of the boosts applied]`. */
+export type RecordedAward = [number, number, number, number[]];
+/** `[board no, run day, group, previous rank, rank, threshold]`; rank −1: not on the board. */
+export type RecordedBoard = [number, number, string, number, number, number];
+
+/** The other answers of the script; they are not recorded. */
+export type Refusal =
+  /** Replay: the key was used by the event of that time. */
+  | { k: 'r'; at: number; t: [number, number]; s: RecordedStreak; d: number; tz?: string }
+  /** Out of points: the number of the trigger that blocks. */
+  | { k: 'o'; trigger: number }
+  /** The zone's offset is not known for this time: ask again with it. */
+  | { k: 'z'; tz: string };
+
+export type ScriptReply = HappenedRecord | Refusal;
+
+export type { Numbered };

@@ -1,0 +1,165 @@
+import { Unpackr } from 'msgpackr';
+import type { Decimal } from '../domain/decimal.ts';
+import { decimalText } from '../domain/decimal.ts';
+
+/**
+ * The state of a user: one msgpack map under one key, written by `lua/record_events.lua` (see
+ * `lua/lib/user_state.lua` for the packed fields). Here are its readable form, which is also what
+ * `users.state` in Postgres holds, and the decoding.
+ */
+export interface UserState {
+  createdMs: number;
+  updatedMs: number;
+  name: string | null;
+  email: string | null;
+  /** IANA name; null: UTC. */
+  tz: string | null;
+  deviceTokens: string[] | null;
+  subscribed: boolean;
+  /** Attribute number → value. */
+  attributes: Record<number, string>;
+  /** Metric number → total, as decimal text. */
+  totals: Record<number, string>;
+  /** Metric number → highest total, only where it is above the total. */
+  peaks: Record<number, string>;
+  /** Achievement or trigger number → total of the matching events, for those with event-attribute conditions. */
+  counts: Record<number, string>;
+  countPeaks: Record<number, string>;
+  streaks: { daily: StreakState; weekly: StreakState; monthly: StreakState };
+  freezes: number;
+  /** Points system number → total. */
+  points: Record<number, number>;
+  /** Achievement number → epoch ms of completion. */
+  completions: Record<number, number>;
+  /** Board number → scores in the runs that are not final yet, newest first. */
+  boards: Record<number, BoardScore[]>;
+}
+
+export interface StreakState {
+  length: number;
+  /** Local day (epoch day) on which the first period began; null at length 0. */
+  startDay: number | null;
+  /** Index of the last period that was met; null: never. */
+  lastPeriod: number | null;
+  /** Epoch ms of the event that met it. */
+  extendedMs: number | null;
+  /** The period that `sums` belong to. */
+  currentPeriod: number | null;
+  /** Metric number → sum of values in the current period. */
+  sums: Record<number, string>;
+}
+
+export interface BoardScore {
+  runDay: number;
+  group: string;
+  score: string;
+}
+
+const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
+
+/** Decodes one msgpack value. */
+export const unpack = (packed: Buffer): unknown => unpackr.unpack(packed);
+
+/** Decodes msgpack values that follow one another. */
+export const unpackAll = (packed: Buffer): unknown[] => (unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? [];
+
+/** A Lua table with integer keys: packed as a map, or as an array where the keys happen to be 1..n. */
+export type Numbered<T> = T[] | Record<number, T>;
+
+export function* numbered<T>(table: Numbered<T> | undefined): Generator<[number, T]> {
+  if (table === undefined) return;
+  if (Array.isArray(table)) {
+    for (const [index, value] of table.entries()) yield [index + 1, value];
+    return;
+  }
+  for (const key of Object.keys(table)) yield [Number(key), table[Number(key)] as T];
+}
+
+/** `[whole, micros]`, followed by the peak where it is above. */
+type PackedTotal = [number, number] | [number, number, number, number];
+/** `[length, startDay, lastPeriod, extendedMs, currentPeriod, sums]`; −1 stands for null. */
+type PackedStreak = [number, number, number, number, number, Numbered<[number, number]>];
+/** `runDay, group, whole, micros`, repeated, newest run first. */
+type PackedBoard = (number | string)[];
+
+/** The packed fields; absent ones are nil in Lua. */
+export interface PackedState {
+  c: number;
+  up: number;
+  n?: string;
+  e?: string;
+  z?: string;
+  zo?: number;
+  zu?: number;
+  d?: string;
+  un?: number;
+  a?: Numbered<string>;
+  m?: Numbered<PackedTotal>;
+  f?: Numbered<PackedTotal>;
+  s?: [PackedStreak, PackedStreak, PackedStreak];
+  fz?: number;
+  p?: Numbered<number>;
+  t?: Numbered<number>;
+  b?: Numbered<PackedBoard>;
+}
+
+const decimal = (whole: number, micros: number): Decimal => ({ whole, micros });
+
+function mapNumbered<T, R>(table: Numbered<T> | undefined, convert: (value: T) => R | undefined): Record<number, R> {
+  const result: Record<number, R> = {};
+  for (const [no, value] of numbered(table)) {
+    const converted = convert(value);
+    if (converted !== undefined) result[no] = converted;
+  }
+  return result;
+}
+
+const totalText = (total: PackedTotal): string => decimalText(decimal(total[0], total[1]));
+const peakText = (total: PackedTotal): string | undefined =>
+  total.length === 4 ? decimalText(decimal(total[2], total[3])) : undefined;
+
+const orNull = (value: number | undefined): number | null => (value === undefined || value === -1 ? null : value);
+
+function streak(packed: PackedStreak | undefined): StreakState {
+  return {
+    length: packed?.[0] ?? 0,
+    startDay: orNull(packed?.[1]),
+    lastPeriod: orNull(packed?.[2]),
+    extendedMs: orNull(packed?.[3]),
+    currentPeriod: orNull(packed?.[4]),
+    sums: mapNumbered(packed?.[5], (sum) => decimalText(decimal(sum[0], sum[1]))),
+  };
+}
+
+function boardScores(packed: PackedBoard): BoardScore[] {
+  const scores: BoardScore[] = [];
+  for (let i = 0; i < packed.length; i += 4) {
+    const score = decimalText(decimal(packed[i + 2] as number, packed[i + 3] as number));
+    scores.push({ runDay: packed[i] as number, group: packed[i + 1] as string, score });
+  }
+  return scores;
+}
+
+/** Decodes a user's packed state. */
+export function decodeState(packed: Buffer): UserState {
+  const state = unpack(packed) as PackedState;
+  return {
+    createdMs: state.c,
+    updatedMs: state.up,
+    name: state.n ?? null,
+    email: state.e ?? null,
+    tz: state.z ?? null,
+    deviceTokens: state.d === undefined ? null : (JSON.parse(state.d) as string[]),
+    subscribed: state.un === undefined,
+    attributes: mapNumbered(state.a, (value) => value),
+    totals: mapNumbered(state.m, totalText),
+    peaks: mapNumbered(state.m, peakText),
+    counts: mapNumbered(state.f, totalText),
+    countPeaks: mapNumbered(state.f, peakText),
+    streaks: { daily: streak(state.s?.[0]), weekly: streak(state.s?.[1]), monthly: streak(state.s?.[2]) },
+    freezes: state.fz ?? 0,
+    points: mapNumbered(state.p, (total) => total),
+    completions: mapNumbered(state.t, (at) => at),
+    boards: mapNumbered(state.b, boardScores),
+  };
+}
