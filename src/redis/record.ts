@@ -25,7 +25,6 @@ export interface HappenedRecord {
   s?: RecordedStreak;
   /** Numbers of the achievements completed. */
   c?: number[];
-  points?: never;
   /** Points systems changed. */
   p?: RecordedPoints[];
   /** Boards on which the user's score changed. */
@@ -52,7 +51,11 @@ export type Refusal =
   /** Out of points: the number of the trigger that blocks. */
   | { k: 'o'; trigger: number }
   /** The zone's offset is not known for this time: ask again with it. */
-  | { k: 'z'; tz: string };
+  | { k: 'z'; tz: string }
+  /** `subscribeToEmails: true` for a user without an e-mail address. */
+  | { k: 'm' }
+  /** A retry whose first try may stand in Postgres already: look there, then ask again with this position. */
+  | { k: 'd'; upTo: string };
 
 export type ScriptReply = HappenedRecord | Refusal;
 

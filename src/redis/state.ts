@@ -20,7 +20,7 @@ export interface UserState {
   attributes: Record<number, string>;
   /** Metric number → total, as decimal text. */
   totals: Record<number, string>;
-  /** Metric number → highest total, only where it is above the total. */
+  /** Metric number → whole part of the highest total, only where it is above the total. */
   peaks: Record<number, string>;
   /** Achievement or trigger number → total of the matching events, for those with event-attribute conditions. */
   counts: Record<number, string>;
@@ -75,8 +75,8 @@ export function* numbered<T>(table: Numbered<T> | undefined): Generator<[number,
   for (const key of Object.keys(table)) yield [Number(key), table[Number(key)] as T];
 }
 
-/** `[whole, micros]`, followed by the peak where it is above. */
-type PackedTotal = [number, number] | [number, number, number, number];
+/** `[whole, micros]`, followed by the whole part of the peak where that is above (thresholds of triggers are integers). */
+type PackedTotal = [number, number] | [number, number, number];
 /** `[length, startDay, lastPeriod, extendedMs, currentPeriod, sums]`; −1 stands for null. */
 type PackedStreak = [number, number, number, number, number, Numbered<[number, number]>];
 /** `runDay, group, whole, micros`, repeated, newest run first. */
@@ -116,7 +116,7 @@ function mapNumbered<T, R>(table: Numbered<T> | undefined, convert: (value: T) =
 
 const totalText = (total: PackedTotal): string => decimalText(decimal(total[0], total[1]));
 const peakText = (total: PackedTotal): string | undefined =>
-  total.length === 4 ? decimalText(decimal(total[2], total[3])) : undefined;
+  total.length === 3 ? String(total[2]) : undefined;
 
 const orNull = (value: number | undefined): number | null => (value === undefined || value === -1 ? null : value);
 

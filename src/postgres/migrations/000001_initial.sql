@@ -99,7 +99,7 @@ CREATE TABLE awards (
   system_no integer NOT NULL,
   trigger_no integer NOT NULL,
   -- what was really added, after boosts, cap and floor; never 0
-  awarded integer NOT NULL,
+  awarded bigint NOT NULL,
   total bigint NOT NULL,
   boost_nos integer[],
   at timestamptz NOT NULL,

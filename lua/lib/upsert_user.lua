@@ -1,0 +1,45 @@
+--- @include "shift_streaks"
+
+-- Lays the sent fields over a user's state: sent ones replace, others stay, `false` clears.
+-- `sent`: n name, e e-mail, d device tokens (JSON text), sub subscribe to e-mails, a { attribute no = value },
+-- z time zone with zo its offset in seconds and zu the epoch ms until which that holds; zn instead of z only
+-- renews offset and end for a user who is in that zone.
+-- Returns: true, or false for a subscription without an e-mail address.
+local function upsert_user(state, sent, now, plan)
+  if sent.sub == true and not (sent.e or state.e) then
+    return false
+  end
+  if sent.n then
+    state.n = sent.n
+  end
+  if sent.e then
+    state.e = sent.e
+    state.un = nil
+  end
+  if sent.sub == false then
+    state.e, state.un = nil, 1
+  elseif sent.sub == true then
+    state.un = nil
+  end
+  if sent.d ~= nil then
+    state.d = sent.d or nil
+  end
+  if sent.a then
+    state.a = state.a or {}
+    for no, value in pairs(sent.a) do
+      state.a[tonumber(no)] = value
+    end
+  end
+  if sent.z ~= nil and (sent.z or nil) ~= state.z then
+    local before = math.floor((now + (state.zo or 0) * 1000) / 86400000)
+    local after = math.floor((now + (sent.zo or 0) * 1000) / 86400000)
+    if state.s and after > before then
+      shift_streaks(state.s, plan.periods[before - plan.firstDay + 1], plan.periods[after - plan.firstDay + 1])
+    end
+    state.z = sent.z or nil
+  end
+  if sent.z ~= nil or (sent.zn and sent.zn == state.z) then
+    state.zo, state.zu = sent.zo, sent.zu
+  end
+  return true
+end

@@ -1,0 +1,110 @@
+/**
+ * A plan: exactly what the script needs to apply an event of one metric, prepared once per catalog version and
+ * UTC day. Local days differ from the UTC day by at most one, so what depends on the day comes in rows for three
+ * days, and no calendar rule is written in Lua. Numbers are those of the catalog (`no`); fields that do not
+ * apply are left out (Lua's nil).
+ */
+export interface Plan {
+  /** Metric number. */
+  metric: number;
+  /** Local day (epoch day) of the first of the three rows. */
+  firstDay: number;
+  /** A row a day: day, week, month; first day of that day, week, month. */
+  periods: [number, number, number, number, number, number][];
+  streak: PlanStreak;
+  achievements: PlanAchievement[];
+  systems: PlanSystem[];
+  boards: PlanBoard[];
+  /** A metric trigger with `blockIfOutOfPoints` is among `systems`. */
+  blocks?: true;
+}
+
+export interface PlanStreak {
+  on: boolean;
+  /** 1 daily, 2 weekly, 3 monthly. */
+  frequency: 1 | 2 | 3;
+  /** True: every metric must reach its threshold; false: one. */
+  all: boolean;
+  /** `[metric no, whole, micros]`; empty: any event of positive value counts. */
+  metrics: [number, number, number][];
+  /** Streak freezes that a new user starts with. */
+  freezes: number;
+}
+
+/** `[attribute no, value]`, all must hold. */
+export type PlanConditions = [number, string][];
+
+export interface PlanAchievement {
+  no: number;
+  users?: PlanConditions;
+  /** Metric achievements: the threshold, and whether the achievement counts matching events itself. */
+  metric?: number;
+  whole?: number;
+  micros?: number;
+  counted?: true;
+  /** Streak achievements. */
+  length?: number;
+  frequency?: 1 | 2 | 3;
+  /** Composites: numbers of the achievements that must all be completed. */
+  of?: number[];
+}
+
+export interface PlanTrigger {
+  no: number;
+  points: number;
+  users?: PlanConditions;
+  threshold?: number;
+  counted?: true;
+  length?: number;
+  achievement?: number;
+  blocks?: true;
+}
+
+export interface PlanBoost {
+  no: number;
+  /** First and last local day (epoch days). */
+  from: number;
+  to?: number;
+  multiplier: number;
+  /** 1 down, 2 nearest, 3 up. */
+  rounding: 1 | 2 | 3;
+  users?: PlanConditions;
+}
+
+export interface PlanSystem {
+  no: number;
+  max?: number;
+  creation: PlanTrigger[];
+  metric: PlanTrigger[];
+  streak: PlanTrigger[];
+  achievement: PlanTrigger[];
+  boosts: PlanBoost[];
+}
+
+export interface PlanBoard {
+  no: number;
+  by: 'metric' | 'points' | 'streak';
+  system?: number;
+  max?: number;
+  /** Seconds of the local day: only events from `from` to before `to` count. */
+  from?: number;
+  to?: number;
+  /** Attribute numbers of the breakdown. */
+  groups?: number[];
+  /** First day of the run on each of the three days; −1: none. */
+  runs: number[];
+}
+
+/** Achievements and triggers that count matching events themselves, with their event-attribute conditions. */
+export interface Counter {
+  no: number;
+  /** Attribute key and value, all must match. */
+  conditions: [string, string][];
+}
+
+export interface CompiledPlan {
+  plan: Plan;
+  /** The plan as the script takes it. */
+  json: string;
+  counters: Counter[];
+}
