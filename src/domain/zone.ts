@@ -1,0 +1,29 @@
+import { Temporal } from 'temporal-polyfill';
+
+/** The offset of a time zone from UTC, and until when (epoch ms) it holds: the zone's next transition. */
+export interface ZoneOffset {
+  offsetSeconds: number;
+  untilMs: number;
+}
+
+// Zones without a further transition are looked at again after a while, in case the zone's rules are renewed.
+const NO_TRANSITION_MS = 366 * 86_400_000;
+const known = new Map<string, ZoneOffset & { fromMs: number }>();
+
+/** The offset of an IANA zone at a time; null for a name that is not one. Computed once between transitions. */
+export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
+  const cached = known.get(name);
+  if (cached !== undefined && cached.fromMs <= nowMs && nowMs < cached.untilMs) return cached;
+  if (!/^[A-Za-z]/.test(name)) return null;
+  try {
+    const zoned = Temporal.Instant.fromEpochMilliseconds(nowMs).toZonedDateTimeISO(name);
+    const next = zoned.getTimeZoneTransition('next')?.epochMilliseconds ?? Infinity;
+    const untilMs = Math.min(next, nowMs + NO_TRANSITION_MS);
+    const offset = { offsetSeconds: zoned.offsetNanoseconds / 1e9, untilMs, fromMs: nowMs };
+    known.set(name, offset);
+    return offset;
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,21 @@
+import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
+import type { AttributeCondition } from '../domain/catalog.ts';
+
+/** Conditions as the wire shows them: the attribute's key, not its ID. */
+export const attributePairs = (
+  compiled: CompiledCatalog,
+  conditions: AttributeCondition[],
+): { key: string; value: string }[] =>
+  conditions.map(({ attributeId, attributeValue }) => ({
+    key: compiled.attributesById.get(attributeId)?.key ?? '',
+    value: attributeValue,
+  }));
+
+/** `eventAttributes`, and the deprecated single `eventAttribute` where exactly one is set. */
+export function eventAttributeFields(
+  compiled: CompiledCatalog,
+  conditions: AttributeCondition[],
+): { eventAttribute?: { key: string; value: string }; eventAttributes: { key: string; value: string }[] } {
+  const pairs = attributePairs(compiled, conditions);
+  return pairs.length === 1 ? { eventAttribute: pairs[0]!, eventAttributes: pairs } : { eventAttributes: pairs };
+}

@@ -1,0 +1,75 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { CompiledPlan } from '../../catalog/plan.ts';
+import type { Decimal } from '../../domain/decimal.ts';
+import {
+  boardKeyPrefix,
+  countersKey,
+  idempotencyKey,
+  outboxKey,
+  pointsKeyPrefix,
+  shardOf,
+  userKey,
+} from '../../redis/keys.ts';
+import type { IdempotencyDigest } from './event-id.ts';
+import type { SentUser } from './sent-user.ts';
+
+/** An event that is checked and ready for the script. */
+export interface ReadyEvent {
+  /** The catalog that it was checked with; its plan and the answer come from it. */
+  compiled: CompiledCatalog;
+  plan: CompiledPlan;
+  /** 32 hex digits. */
+  id: string;
+  userId: string;
+  value: Decimal;
+  sent: SentUser | null;
+  /** Event attributes as JSON text, '' without. */
+  attributes: string;
+  /** Numbers of the plan's counters that match, comma-separated. */
+  counted: string;
+  idempotency: (IdempotencyDigest & { key: string }) | null;
+}
+
+/** KEYS and ARGV of `lua/record_events.lua`, which documents them. All events are of one tenant. */
+export function eventCall(
+  tenantNo: number,
+  events: readonly ReadyEvent[],
+  { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
+): { keys: string[]; args: (string | number)[] } {
+  const plans: string[] = [];
+  const planIndex = new Map<CompiledPlan, number>();
+  const keys = [outboxKey(shardOf(tenantNo)), countersKey(tenantNo)];
+  const args: (string | number)[] = [
+    nowMs,
+    tenantNo,
+    '',
+    boardKeyPrefix(tenantNo),
+    pointsKeyPrefix(tenantNo),
+    retryPosition,
+  ];
+  for (const event of events) {
+    let index = planIndex.get(event.plan);
+    if (index === undefined) {
+      index = plans.push(event.plan.json);
+      planIndex.set(event.plan, index);
+    }
+    const key = userKey(tenantNo, event.userId);
+    const { idempotency } = event;
+    keys.push(key, idempotency === null ? key : idempotencyKey(tenantNo, idempotency.bucket));
+    args.push(
+      index,
+      event.userId,
+      event.id,
+      event.value.whole,
+      event.value.micros,
+      idempotency === null ? '' : idempotency.field,
+      idempotency === null ? '' : idempotency.key,
+      event.sent === null ? '' : JSON.stringify(event.sent),
+      event.counted,
+      event.compiled.personalBoosts.get(event.userId) ?? '',
+      event.attributes,
+    );
+  }
+  args[2] = `[${plans.join(',')}]`;
+  return { keys, args };
+}

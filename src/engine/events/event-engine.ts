@@ -1,0 +1,117 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Counter } from '../../catalog/plan.ts';
+import type { Clock } from '../../clock.ts';
+import { decimalText, toDecimal } from '../../domain/decimal.ts';
+import type { MetricEvent } from '../../domain/event.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import type { Refusal, ScriptReply } from '../../redis/record.ts';
+import { eventAnswer, streakJson } from './event-answer.ts';
+import type { EventBatcher } from './event-batcher.ts';
+import type { ReadyEvent } from './event-call.ts';
+import { eventId, idempotencyDigest, uuidText } from './event-id.ts';
+import { rejectUnknownAttributes, sentUser } from './sent-user.ts';
+
+/** The catalogs by tenant; at once where loaded, which is always but for the first call. */
+interface CatalogSource {
+  get(tenantNo: number): CompiledCatalog | undefined;
+  load(tenantNo: number): Promise<CompiledCatalog>;
+}
+
+export interface EventEngineOptions {
+  catalogs: CatalogSource;
+  batcher: EventBatcher;
+  clock: Clock;
+  /** Whether the outbox holds more than it may, so that no event is taken. */
+  overloaded: () => boolean;
+}
+
+/** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
+function matching(counters: Counter[], attributes: Record<string, string> | undefined): string {
+  if (counters.length === 0 || attributes === undefined) return '';
+  return counters
+    .filter(({ conditions }) => conditions.every(([key, value]) => Object.hasOwn(attributes, key) && attributes[key] === value))
+    .map(({ no }) => no)
+    .join(',');
+}
+
+/** Takes events: checks them, has them applied, and tells what changed. */
+export class EventEngine {
+  private readonly options: EventEngineOptions;
+
+  constructor(options: EventEngineOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Records one event of a tenant. 201 with an `EventResponse` as JSON text, or 202 for a used idempotency key.
+   * Errors: 422 for an unknown metric, attribute or time zone, out of points, a subscription without e-mail;
+   * 503 while Redis is away or the backlog is full. Idempotent with a key.
+   */
+  async record(
+    tenantNo: number,
+    metricKey: string,
+    { event, idempotencyKey }: { event: MetricEvent; idempotencyKey: string | null },
+  ): Promise<{ status: number; json: string }> {
+    if (this.options.overloaded()) {
+      throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
+    }
+    const { catalogs, batcher } = this.options;
+    const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
+    const ready = this.prepare(compiled, metricKey, { event, idempotencyKey });
+    const reply = await batcher.submit(tenantNo, ready);
+    if (reply.k === 'e') return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
+    if (reply.k === 'r') return { status: 202, json: replayAnswer(compiled, ready, reply) };
+    throw refused(compiled, reply);
+  }
+
+  /** Checks an event against the catalog and makes it ready for the script. Throws as `record`. */
+  prepare(
+    compiled: CompiledCatalog,
+    metricKey: string,
+    { event, idempotencyKey }: { event: MetricEvent; idempotencyKey: string | null },
+  ): ReadyEvent {
+    const nowMs = this.options.clock.now();
+    const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
+    if (plan === null) throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`);
+    const { user, attributes } = event;
+    if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
+    const digest = idempotencyKey === null ? null : idempotencyDigest(user.id, plan.plan.metric, idempotencyKey);
+    return {
+      compiled,
+      plan,
+      id: eventId(nowMs, digest?.random),
+      userId: user.id,
+      value: toDecimal(event.value),
+      sent: sentUser(user, compiled, nowMs),
+      attributes: attributes === undefined ? '' : JSON.stringify(attributes),
+      counted: matching(plan.counters, attributes),
+      idempotency: digest === null ? null : { ...digest, key: idempotencyKey! },
+    };
+  }
+}
+
+/** The answer to a replay: the original event's ID, the current total and streak, nothing changed. */
+function replayAnswer(compiled: CompiledCatalog, event: ReadyEvent, replay: Refusal & { k: 'r' }): string {
+  const [whole, micros] = replay.t;
+  const { key, random } = event.idempotency!;
+  const metricId = compiled.metricsByNo.get(event.plan.plan.metric)!.id;
+  return (
+    `{"eventId":"${uuidText(eventId(replay.at, random))}","metricId":"${metricId}","total":${decimalText({ whole, micros })}` +
+    `,"achievements":[],"currentStreak":${streakJson(compiled, replay.s, replay.d)},"points":{},"leaderboards":{}` +
+    `,"idempotencyKey":${JSON.stringify(key)},"idempotentReplayed":true}`
+  );
+}
+
+/** The error of an event that the script refused. */
+function refused(compiled: CompiledCatalog, reply: ScriptReply): AppError {
+  if (reply.k === 'm') {
+    return new AppError('unprocessable', 'user.subscribeToEmails cannot be true: the user has no e-mail address on record.');
+  }
+  if (reply.k === 'o') {
+    const trigger = compiled.triggersByNo.get(reply.trigger);
+    const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
+    return new AppError('unprocessable', `Out of points: the user's balance in '${system?.key}' does not cover this event.`);
+  }
+  return new AppError('internal', 'Internal error');
+}

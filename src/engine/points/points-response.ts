@@ -1,0 +1,69 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { PointsBoost, PointsLevel, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import { dayOf } from '../../domain/periods.ts';
+import type {
+  PointsBoostResponse,
+  PointsLevelResponse,
+  PointsResponse,
+  PointsTriggerResponse,
+} from '../../domain/points.ts';
+import { attributePairs, eventAttributeFields } from '../attribute-pairs.ts';
+
+export const pointsResponse = (system: PointsSystem): PointsResponse => ({
+  id: system.id,
+  key: system.key,
+  name: system.name,
+  description: system.description,
+  badgeUrl: system.badgeUrl,
+  maxPoints: system.maxPoints,
+});
+
+export const levelResponse = (level: PointsLevel): PointsLevelResponse => ({
+  id: level.id,
+  key: level.key,
+  name: level.name,
+  description: level.description,
+  badgeUrl: level.badgeUrl,
+  points: level.points,
+});
+
+/** A boost as the Application API shows it, on a local day (epoch day) that decides its status. */
+export function boostResponse(boost: PointsBoost, day: number): PointsBoostResponse {
+  const finished = boost.end !== null && dayOf(boost.end) < day;
+  const scheduled = dayOf(boost.start) > day;
+  return {
+    id: boost.id,
+    name: boost.name,
+    status: finished ? 'finished' : scheduled ? 'scheduled' : 'active',
+    start: boost.start,
+    end: boost.end,
+    multiplier: boost.multiplier,
+    rounding: boost.rounding,
+  };
+}
+
+/** A trigger as the Application API shows it: the fields of its type only. */
+export function triggerResponse(compiled: CompiledCatalog, trigger: PointsTrigger): PointsTriggerResponse {
+  const metric = compiled.metricsById.get(trigger.metricId ?? '');
+  const achievement = compiled.achievementsById.get(trigger.achievementId ?? '');
+  return {
+    id: trigger.id,
+    type: trigger.type,
+    points: trigger.points,
+    status: trigger.status,
+    ...(trigger.type === 'metric' && {
+      ...(metric !== undefined && { metricId: metric.id, metricName: metric.name }),
+      metricThreshold: trigger.metricThreshold ?? 1,
+      ...eventAttributeFields(compiled, trigger.eventAttributes),
+    }),
+    ...(trigger.type === 'streak' && { streakLengthThreshold: trigger.streakLength ?? 1 }),
+    ...(achievement !== undefined && { achievementId: achievement.id, achievementName: achievement.name }),
+    ...(trigger.type === 'time' && {
+      timeUnit: trigger.timeUnit === 'hours' ? ('hour' as const) : ('day' as const),
+      timeInterval: trigger.timeInterval ?? 1,
+    }),
+    userAttributes: attributePairs(compiled, trigger.userAttributes),
+    created: new Date(trigger.created).toISOString(),
+    updated: new Date(trigger.updated).toISOString(),
+  };
+}

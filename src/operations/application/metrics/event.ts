@@ -1,0 +1,19 @@
+import { Type } from 'typebox';
+import { EventResponse, MetricEvent } from '../../../domain/event.ts';
+import { operation } from '../../operation.ts';
+
+export const metricsEvent = operation({
+  id: 'metrics_event',
+  surface: 'application',
+  method: 'post',
+  path: '/v1/metrics/{key}/event',
+  aliases: ['/api/metrics/{key}/event'],
+  summary: 'Record an event of a user against a metric',
+  idempotent: true,
+  params: Type.Object({ key: Type.String() }),
+  body: MetricEvent,
+  responses: { 201: EventResponse, 202: EventResponse },
+  namedUsers: ({ body }) => [body.user.id],
+  handle: ({ events }, { tenant, params, body, idempotencyKey }) =>
+    events.record(tenant.no, params.key, { event: body, idempotencyKey }),
+});

@@ -1,0 +1,18 @@
+import { Type } from 'typebox';
+import { PointsRange } from '../../../domain/points.ts';
+import { operation } from '../../operation.ts';
+
+export const pointsSummary = operation({
+  id: 'points_summary',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/points/{key}/summary',
+  summary: 'How many users hold how many points, in 11 ranges',
+  params: Type.Object({ key: Type.String() }),
+  query: Type.Object({ userAttributes: Type.Optional(Type.String()) }),
+  responses: { 200: Type.Array(PointsRange) },
+  handle: async ({ catalogs, points }, { tenant, params, query }) => ({
+    status: 200,
+    body: await points.summary(await catalogs.of(tenant.no), params.key, query.userAttributes),
+  }),
+});
