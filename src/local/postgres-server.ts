@@ -1,0 +1,138 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { freePort } from './free-port.ts';
+import { startGuarded, type GuardedProcess } from './guarded-process.ts';
+import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+import { chooseServerUser, type ServerUser } from './server-user.ts';
+import { StartError } from './start-error.ts';
+
+export interface LocalServer {
+  url: string;
+  pid: number;
+  /** Settles when the server is gone, by whatever cause. */
+  exited: GuardedProcess['exited'];
+  stop(): Promise<void>;
+}
+
+export interface PostgresOptions {
+  /** Where the data is or will be; created with its first cluster if missing. */
+  directory: string;
+  /** Of the superuser `laurel`. It stays the one that the cluster was made with. */
+  password: string;
+  /** Temporary: no fsync (a crash of the machine loses all), and the directory is removed at the end. */
+  temporary: boolean;
+}
+
+const USER = 'laurel';
+const START_TIMEOUT_MS = 60_000;
+const ATTEMPTS = 3;
+
+/** Starts a private Postgres on a free port of the loopback interface; it ends with this process at the latest. */
+export async function startPostgres(options: PostgresOptions): Promise<LocalServer> {
+  const binaries = await findPostgresBinaries();
+  const user = chooseServerUser(options.directory, [binaries.postgres, options.directory]);
+  await createCluster({ binaries, user, options });
+
+  let problem = '';
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const port = await freePort();
+    const [command = '', ...args] = [...user.prefix, binaries.postgres, '-D', options.directory, ...settings(options, port)];
+    const server = startGuarded({
+      command,
+      args,
+      stopSignal: 'SIGINT',
+      as: user.prefix.length > 0 ? null : user.owner,
+      env: { ...process.env, LC_ALL: 'C' },
+      removeAfterwards: options.temporary ? options.directory : null,
+    });
+    const url = `postgres://${USER}:${encodeURIComponent(options.password)}@127.0.0.1:${port}/postgres`;
+    if (await answers(url, server)) return { url, pid: server.pid, exited: server.exited, stop: () => server.stop() };
+    await server.stop();
+    problem = server.output();
+  }
+  throw new StartError(`The built-in Postgres did not start. Its last words:\n${problem}`);
+}
+
+function settings(options: PostgresOptions, port: number): string[] {
+  const values = [
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    `port=${port}`,
+    'max_connections=100',
+    'timezone=UTC',
+    ...(options.temporary
+      ? ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off', 'shared_buffers=32MB']
+      : ['max_wal_size=2GB', 'checkpoint_timeout=15min', 'wal_compression=on']),
+  ];
+  return values.flatMap((value) => ['-c', value]);
+}
+
+async function createCluster({
+  binaries,
+  user,
+  options,
+}: {
+  binaries: PostgresBinaries;
+  user: ServerUser;
+  options: PostgresOptions;
+}): Promise<void> {
+  const { directory } = options;
+  if (existsSync(join(directory, 'laurel-ready'))) return;
+  // A directory without the mark is what an interrupted first start left behind.
+  await rm(directory, { recursive: true, force: true });
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const passwordFile = join(dirname(directory), `postgres-password-${randomUUID()}`);
+  await writeFile(passwordFile, options.password + '\n', { mode: 0o600, flag: 'wx' });
+  if (user.owner) {
+    await chown(directory, user.owner.uid, user.owner.gid);
+    await chown(passwordFile, user.owner.uid, user.owner.gid);
+  }
+  await chmod(directory, 0o700);
+  try {
+    const [command = '', ...args] = [
+      ...user.prefix,
+      binaries.initdb,
+      `--pgdata=${directory}`,
+      `--username=${USER}`,
+      '--auth=scram-sha-256',
+      `--pwfile=${passwordFile}`,
+      '--encoding=UTF8',
+      '--locale=C',
+      ...(options.temporary ? ['--no-sync'] : []),
+    ];
+    const as = user.prefix.length > 0 ? {} : (user.owner ?? {});
+    await promisify(execFile)(command, args, { cwd: '/', env: { ...process.env, LC_ALL: 'C' }, ...as });
+  } catch (error) {
+    const detail = error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error);
+    throw new StartError(`The built-in Postgres could not create its data in ${directory}: ${detail.trim()}`);
+  } finally {
+    await rm(passwordFile, { force: true });
+  }
+  await writeFile(join(directory, 'laurel-ready'), '');
+}
+
+/** Waits until the server takes a query; false if it ended instead. */
+async function answers(url: string, server: GuardedProcess): Promise<boolean> {
+  let ended = false;
+  void server.exited.then(() => (ended = true));
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  while (!ended && Date.now() < deadline) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await client.query('SELECT 1');
+      return true;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+  return false;
+}

@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { StartError } from './start-error.ts';
+
+/** How to run Postgres as somebody else than root, which it refuses to run as. */
+export interface ServerUser {
+  /** Owner of the data; null: this process's own user. */
+  owner: { uid: number; gid: number } | null;
+  /** Put before the command where the user must pass through directories that are closed to it. */
+  prefix: readonly string[];
+}
+
+/**
+ * Whom Postgres runs as: the user of this process, or, under root, the owner of the data, else `postgres`
+ * where there is one, else `nobody`.
+ * @param paths what that user must be able to reach: programs and data
+ */
+export function chooseServerUser(dataDir: string, paths: readonly string[]): ServerUser {
+  if (process.getuid?.() !== 0) return { owner: null, prefix: [] };
+  const owner = ownerOf(dataDir) ?? accountOf('postgres') ?? accountOf('nobody');
+  if (owner === null) {
+    throw new StartError(
+      'Postgres does not run as root, and this machine has neither a user "postgres" nor "nobody". ' +
+        'Start Laurel as another user, or set DATABASE_URL.',
+    );
+  }
+  const closed = paths.find((path) => !isReachable(path));
+  if (closed === undefined) return { owner, prefix: [] };
+  if (!existsSync('/usr/bin/setpriv')) {
+    throw new StartError(
+      `Postgres does not run as root, and no other user may enter ${closed}. ` +
+        'Start Laurel as another user or from another directory, or set DATABASE_URL.',
+    );
+  }
+  // Another user, with one privilege of root kept: to pass through closed directories such as /root.
+  const capabilities = '+dac_override';
+  return {
+    owner,
+    prefix: [
+      '/usr/bin/setpriv',
+      `--reuid=${owner.uid}`,
+      `--regid=${owner.gid}`,
+      '--clear-groups',
+      `--inh-caps=${capabilities}`,
+      `--ambient-caps=${capabilities}`,
+    ],
+  };
+}
+
+function ownerOf(path: string): { uid: number; gid: number } | null {
+  if (!existsSync(path)) return null;
+  const { uid, gid } = statSync(path);
+  return uid === 0 ? null : { uid, gid };
+}
+
+function accountOf(name: string): { uid: number; gid: number } | null {
+  try {
+    const read = (flag: string): number => Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }));
+    return { uid: read('-u'), gid: read('-g') };
+  } catch {
+    return null;
+  }
+}
+
+/** True if every directory on the way may be entered by everybody. */
+function isReachable(path: string): boolean {
+  for (let directory = dirname(resolve(path)); ; directory = dirname(directory)) {
+    if (existsSync(directory) && (statSync(directory).mode & 0o001) === 0) return false;
+    if (directory === dirname(directory)) return true;
+  }
+}

@@ -1,0 +1,7 @@
+/** Laurel cannot start, for a reason that a person can mend: the message is shown as it is, without a stack trace. */
+export class StartError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'StartError';
+  }
+}

@@ -1,0 +1,22 @@
+import { defineConfig } from 'vitest/config';
+
+const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+if (!Number.isInteger(seed)) throw new Error(`SEED must be a whole number, not "${process.env['SEED']}".`);
+process.env['SEED'] = String(seed);
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: 'test/stack/global-setup.ts',
+    setupFiles: 'test/stack/seed.ts',
+    env: { SEED: String(seed) },
+    pool: 'forks',
+    // A Redis that was given to us cannot be used by two test files at once.
+    maxWorkers: process.env['REDIS_URL'] ? 1 : 2,
+    sequence: { seed },
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 30_000,
+    reporters: ['default'],
+  },
+});
