@@ -1,5 +1,5 @@
-import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { AttributeCondition } from '../domain/catalog.ts';
+import type { CompiledCatalog } from "../catalog/compiled-catalog.ts";
+import type { AttributeCondition } from "../domain/catalog.ts";
 
 /** Conditions as the wire shows them: the attribute's key, not its ID. */
 export const attributePairs = (
@@ -7,7 +7,7 @@ export const attributePairs = (
   conditions: AttributeCondition[],
 ): { key: string; value: string }[] =>
   conditions.map(({ attributeId, attributeValue }) => ({
-    key: compiled.attributesById.get(attributeId)?.key ?? '',
+    key: compiled.attributesById.get(attributeId)?.key ?? "",
     value: attributeValue,
   }));
 
@@ -15,7 +15,12 @@ export const attributePairs = (
 export function eventAttributeFields(
   compiled: CompiledCatalog,
   conditions: AttributeCondition[],
-): { eventAttribute?: { key: string; value: string }; eventAttributes: { key: string; value: string }[] } {
+): {
+  eventAttribute?: { key: string; value: string };
+  eventAttributes: { key: string; value: string }[];
+} {
   const pairs = attributePairs(compiled, conditions);
-  return pairs.length === 1 ? { eventAttribute: pairs[0]!, eventAttributes: pairs } : { eventAttributes: pairs };
+  return pairs.length === 1
+    ? { eventAttribute: pairs[0]!, eventAttributes: pairs }
+    : { eventAttributes: pairs };
 }

@@ -1,0 +1,184 @@
+import {
+  DEFAULT_STREAK_SETTINGS,
+  type Achievement,
+  type Attribute,
+  type Catalog,
+  type Leaderboard,
+  type Metric,
+  type PointsBoost,
+  type PointsLevel,
+  type PointsSystem,
+  type PointsTrigger,
+  type StreakSettings,
+} from "../../src/domain/catalog.ts";
+
+/** Builds catalogs for tests: each call adds one resource, with defaults for what a test does not care about. */
+export class CatalogBuilder {
+  readonly catalog: Catalog;
+  private nextNo = 1;
+
+  constructor(tenantNo = 0) {
+    this.catalog = {
+      tenantNo,
+      version: 1,
+      attributes: [],
+      metrics: [],
+      achievements: [],
+      pointsSystems: [],
+      levels: [],
+      triggers: [],
+      boosts: [],
+      leaderboards: [],
+      streaks: DEFAULT_STREAK_SETTINGS,
+    };
+  }
+
+  private stored(): { id: string; no: number; created: number; updated: number } {
+    const no = this.nextNo++;
+    const id = `00000000-0000-7000-8000-${no.toString(16).padStart(12, "0")}`;
+    return { id, no, created: Date.UTC(2026, 0, 1), updated: Date.UTC(2026, 0, 1) };
+  }
+
+  attribute(key: string, type: Attribute["type"]): Attribute {
+    const attribute = { ...this.stored(), key, name: key, type };
+    this.catalog.attributes.push(attribute);
+    return attribute;
+  }
+
+  metric(key: string): Metric {
+    const metric: Metric = {
+      ...this.stored(),
+      key,
+      name: `Metric ${key}`,
+      unitType: "number",
+      units: "",
+    };
+    this.catalog.metrics.push(metric);
+    return metric;
+  }
+
+  achievement(trigger: Achievement["trigger"], fields: Partial<Achievement>): Achievement {
+    const achievement: Achievement = {
+      ...this.stored(),
+      key: null,
+      name: `Achievement ${this.nextNo}`,
+      description: null,
+      badgeUrl: null,
+      status: "active",
+      trigger,
+      metricId: null,
+      metricValue: null,
+      streakLength: null,
+      achievementIds: [],
+      userAttributes: [],
+      eventAttributes: [],
+      ...fields,
+    };
+    this.catalog.achievements.push(achievement);
+    return achievement;
+  }
+
+  system(key: string, fields: Partial<PointsSystem> = {}): PointsSystem {
+    const system = {
+      ...this.stored(),
+      key,
+      name: key,
+      description: null,
+      badgeUrl: null,
+      maxPoints: null,
+      ...fields,
+    };
+    this.catalog.pointsSystems.push(system);
+    return system;
+  }
+
+  level(system: PointsSystem, key: string, points: number): PointsLevel {
+    const level = {
+      ...this.stored(),
+      systemId: system.id,
+      key,
+      name: key,
+      description: "",
+      badgeUrl: null,
+      points,
+    };
+    this.catalog.levels.push(level);
+    return level;
+  }
+
+  trigger(
+    system: PointsSystem,
+    type: PointsTrigger["type"],
+    fields: Partial<PointsTrigger>,
+  ): PointsTrigger {
+    const trigger: PointsTrigger = {
+      ...this.stored(),
+      systemId: system.id,
+      type,
+      points: 1,
+      status: "active",
+      activated: Date.UTC(2026, 0, 1),
+      metricId: null,
+      metricThreshold: null,
+      achievementId: null,
+      streakLength: null,
+      timeUnit: null,
+      timeInterval: null,
+      blockIfOutOfPoints: false,
+      userAttributes: [],
+      eventAttributes: [],
+      ...fields,
+    };
+    this.catalog.triggers.push(trigger);
+    return trigger;
+  }
+
+  boost(system: PointsSystem, fields: Partial<PointsBoost>): PointsBoost {
+    const boost: PointsBoost = {
+      ...this.stored(),
+      systemId: system.id,
+      name: "Boost",
+      userId: null,
+      start: "2026-01-01",
+      end: null,
+      multiplier: 2,
+      rounding: "down",
+      userAttributes: [],
+      ...fields,
+    };
+    this.catalog.boosts.push(boost);
+    return boost;
+  }
+
+  leaderboard(
+    key: string,
+    rankBy: Leaderboard["rankBy"],
+    fields: Partial<Leaderboard>,
+  ): Leaderboard {
+    const board: Leaderboard = {
+      ...this.stored(),
+      key,
+      name: key,
+      description: null,
+      status: "active",
+      rankBy,
+      metricId: null,
+      pointsSystemId: null,
+      maxParticipants: 1000,
+      start: "2026-01-01",
+      end: null,
+      startTime: null,
+      endTime: null,
+      breakdownAttributes: [],
+      runUnit: null,
+      runInterval: null,
+      ...fields,
+    };
+    this.catalog.leaderboards.push(board);
+    return board;
+  }
+
+  streaks(fields: Partial<StreakSettings>): void {
+    this.catalog.streaks = { ...this.catalog.streaks, ...fields };
+  }
+}

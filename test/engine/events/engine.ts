@@ -1,0 +1,75 @@
+import { Redis } from "ioredis";
+import { compileCatalog } from "../../../src/catalog/compiled-catalog.ts";
+import { FixedClock } from "../../../src/clock.ts";
+import type { Catalog } from "../../../src/domain/catalog.ts";
+import type { EventResponse } from "../../../src/domain/event.ts";
+import { EventBatcher } from "../../../src/engine/events/event-batcher.ts";
+import { EventEngine } from "../../../src/engine/events/event-engine.ts";
+import { UserReads } from "../../../src/engine/users/user-reads.ts";
+import { Script } from "../../../src/redis/script.ts";
+
+/** An engine over a real Redis, with a catalog made by the test and a clock that the test moves. */
+export class TestEngine {
+  readonly clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
+  readonly redis: Redis;
+  readonly users: UserReads;
+  readonly engine: EventEngine;
+  catalog: Catalog;
+
+  constructor(redisUrl: string, catalog: Catalog) {
+    this.redis = new Redis(redisUrl, { autoResendUnfulfilledCommands: false });
+    this.catalog = catalog;
+    this.users = new UserReads(this.redis);
+    const compiled = new Map<Catalog, ReturnType<typeof compileCatalog>>();
+    const get = (): ReturnType<typeof compileCatalog> => {
+      let current = compiled.get(this.catalog);
+      if (current === undefined)
+        compiled.set(this.catalog, (current = compileCatalog(this.catalog)));
+      return current;
+    };
+    const batcher = new EventBatcher({
+      redis: this.redis,
+      script: new Script("record_events"),
+      clock: this.clock,
+      onWritten: () => undefined,
+      findPersisted: async () => new Map(),
+    });
+    this.engine = new EventEngine({
+      catalogs: { get, load: async () => get() },
+      batcher,
+      clock: this.clock,
+      overloaded: () => false,
+    });
+  }
+
+  /** Records an event; the parsed answer with its status. */
+  async event(
+    metricKey: string,
+    user:
+      | string
+      | {
+          id: string;
+          tz?: string | null;
+          attributes?: Record<string, string>;
+          subscribeToEmails?: boolean;
+          email?: string;
+        },
+    value: number,
+    more: { attributes?: Record<string, string>; key?: string } = {},
+  ): Promise<EventResponse & { status: number }> {
+    const { status, json } = await this.engine.record(this.catalog.tenantNo, metricKey, {
+      event: {
+        user: typeof user === "string" ? { id: user } : user,
+        value,
+        ...(more.attributes !== undefined && { attributes: more.attributes }),
+      },
+      idempotencyKey: more.key ?? null,
+    });
+    return { status, ...(JSON.parse(json) as EventResponse) };
+  }
+
+  async close(): Promise<void> {
+    await this.redis.flushall();
+    await this.redis.quit();
+  }
+}
