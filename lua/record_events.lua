@@ -34,135 +34,135 @@ local count = (#ARGV - FIRST + 1) / STRIDE
 
 local users, used, replies, applied = {}, {}, {}, {}
 local held_back = {}
-local find_retried = retry_position ~= "" and open_retry(outbox, retry_position)
+local find_retried = retry_position ~= '' and open_retry(outbox, retry_position)
 if find_retried and find_retried.left then
-	for n = 1, count do
-		replies[n] = cmsgpack.pack({ k = "d", upTo = find_retried.left })
-	end
-	replies[count + 1] = find_retried.left
-	return replies
+  for n = 1, count do
+    replies[n] = cmsgpack.pack({ k = 'd', upTo = find_retried.left })
+  end
+  replies[count + 1] = find_retried.left
+  return replies
 end
 
 local function number_list(text)
-	local numbers = {}
-	for no in string.gmatch(text, "%d+") do
-		numbers[#numbers + 1] = tonumber(no)
-	end
-	return numbers
+  local numbers = {}
+  for no in string.gmatch(text, '%d+') do
+    numbers[#numbers + 1] = tonumber(no)
+  end
+  return numbers
 end
 
 -- 1. Compute.
 for n = 1, count do
-	local at = FIRST + (n - 1) * STRIDE
-	local plan = plans[tonumber(ARGV[at])]
-	local user_id, event_id = ARGV[at + 1], ARGV[at + 2]
-	local field, idempotency_key = ARGV[at + 5], ARGV[at + 6]
-	local bucket = KEYS[2 + n * 2]
-	local user = read_user(users, KEYS[1 + n * 2], user_id)
-	local earlier = find_retried and find_retried.record(event_id)
-	local used_at = field ~= "" and (used[bucket .. field] or redis.call("HGET", bucket, field))
+  local at = FIRST + (n - 1) * STRIDE
+  local plan = plans[tonumber(ARGV[at])]
+  local user_id, event_id = ARGV[at + 1], ARGV[at + 2]
+  local field, idempotency_key = ARGV[at + 5], ARGV[at + 6]
+  local bucket = KEYS[2 + n * 2]
+  local user = read_user(users, KEYS[1 + n * 2], user_id)
+  local earlier = find_retried and find_retried.record(event_id)
+  local used_at = field ~= '' and (used[bucket .. field] or redis.call('HGET', bucket, field))
 
-	if earlier then
-		replies[n] = earlier
-	elseif held_back[user] then
-		-- An event of this user waits for its zone: those behind it wait too, so that they keep their order.
-		replies[n] = held_back[user]
-	elseif used_at then
-		local state = state_of(user, now, 0)
-		local total = state.m[plan.metric] or { 0, 0 }
-		local streak = state.s[plan.streak.frequency]
-		replies[n] = cmsgpack.pack({
-			k = "r",
-			at = tonumber(used_at),
-			t = { total[1], total[2] },
-			s = streak_record(streak, false, state),
-			d = math.floor((now + (state.zo or 0) * 1000) / 86400000),
-		})
-	else
-		local is_new = not user.packed and not user.changed
-		local snapshot = plan.blocks and user.changed and user.state and cmsgpack.pack(user.state) or user.packed
-		local state = state_of(user, now, plan.streak.freezes)
-		local event = {
-			plan = plan,
-			now = now,
-			whole = tonumber(ARGV[at + 3]),
-			micros = tonumber(ARGV[at + 4]),
-			sent = ARGV[at + 7] ~= "" and cjson.decode(ARGV[at + 7]),
-			counted = number_list(ARGV[at + 8]),
-			boosts = ARGV[at + 9] ~= "" and cjson.decode(ARGV[at + 9]),
-		}
-		local outcome, refusal = apply_event(event, state, is_new)
-		if refusal then
-			if is_new or refusal.k == "o" then
-				user.state, user.packed = nil, snapshot
-			end
-			replies[n] = cmsgpack.pack(refusal)
-			if refusal.k == "z" then
-				held_back[user] = replies[n]
-			end
-		else
-			if field ~= "" then
-				used[bucket .. field] = now
-			end
-			user.changed = true
-			local total = state.m[plan.metric]
-			local record = {
-				k = "e",
-				i = event_id,
-				u = user_id,
-				at = now,
-				d = outcome.day,
-				n = is_new and 1 or nil,
-				m = plan.metric,
-				v = { event.whole, event.micros },
-				t = { total[1], total[2] },
-				s = streak_record(outcome.streak, outcome.extended, state),
-				c = outcome.completed,
-				p = points_record(outcome.ledgers),
-				x = ARGV[at + 10] ~= "" and ARGV[at + 10] or nil,
-				ik = field ~= "" and idempotency_key or nil,
-			}
-			applied[#applied + 1] = { n, record, outcome.changes, bucket, field }
-		end
-	end
+  if earlier then
+    replies[n] = earlier
+  elseif held_back[user] then
+    -- An event of this user waits for its zone: those behind it wait too, so that they keep their order.
+    replies[n] = held_back[user]
+  elseif used_at then
+    local state = state_of(user, now, 0)
+    local total = state.m[plan.metric] or { 0, 0 }
+    local streak = state.s[plan.streak.frequency]
+    replies[n] = cmsgpack.pack({
+      k = 'r',
+      at = tonumber(used_at),
+      t = { total[1], total[2] },
+      s = streak_record(streak, false, state),
+      d = math.floor((now + (state.zo or 0) * 1000) / 86400000),
+    })
+  else
+    local is_new = not user.packed and not user.changed
+    local snapshot = plan.blocks and user.changed and user.state and cmsgpack.pack(user.state) or user.packed
+    local state = state_of(user, now, plan.streak.freezes)
+    local event = {
+      plan = plan,
+      now = now,
+      whole = tonumber(ARGV[at + 3]),
+      micros = tonumber(ARGV[at + 4]),
+      sent = ARGV[at + 7] ~= '' and cjson.decode(ARGV[at + 7]),
+      counted = number_list(ARGV[at + 8]),
+      boosts = ARGV[at + 9] ~= '' and cjson.decode(ARGV[at + 9]),
+    }
+    local outcome, refusal = apply_event(event, state, is_new)
+    if refusal then
+      if is_new or refusal.k == 'o' then
+        user.state, user.packed = nil, snapshot
+      end
+      replies[n] = cmsgpack.pack(refusal)
+      if refusal.k == 'z' then
+        held_back[user] = replies[n]
+      end
+    else
+      if field ~= '' then
+        used[bucket .. field] = now
+      end
+      user.changed = true
+      local total = state.m[plan.metric]
+      local record = {
+        k = 'e',
+        i = event_id,
+        u = user_id,
+        at = now,
+        d = outcome.day,
+        n = is_new and 1 or nil,
+        m = plan.metric,
+        v = { event.whole, event.micros },
+        t = { total[1], total[2] },
+        s = streak_record(outcome.streak, outcome.extended, state),
+        c = outcome.completed,
+        p = points_record(outcome.ledgers),
+        x = ARGV[at + 10] ~= '' and ARGV[at + 10] or nil,
+        ik = field ~= '' and idempotency_key or nil,
+      }
+      applied[#applied + 1] = { n, record, outcome.changes, bucket, field }
+    end
+  end
 end
 
 -- 2. Write. All that could fail is computed by now.
 local touched = {}
 for _, user in ipairs(users) do
-	if user.changed then
-		touched[#touched + 1] = { user.key, user.id, user.state and cmsgpack.pack(user.state) or user.packed }
-	end
+  if user.changed then
+    touched[#touched + 1] = { user.key, user.id, user.state and cmsgpack.pack(user.state) or user.packed }
+  end
 end
 local records = {}
 for _, event in ipairs(applied) do
-	local n, record, changes, bucket, field = unpack(event)
-	if field ~= "" then
-		redis.call("HSET", bucket, field, now)
-	end
-	if record.n then
-		redis.call("HINCRBY", counters, "users", 1)
-	end
-	for _, no in ipairs(record.c) do
-		redis.call("HINCRBY", counters, "a" .. no, 1)
-	end
-	move_points(record.p, record.u, points_prefix)
-	record.b = rank_boards(changes, record.u, board_prefix)
-	replies[n] = cmsgpack.pack(record)
-	records[#records + 1] = replies[n]
+  local n, record, changes, bucket, field = unpack(event)
+  if field ~= '' then
+    redis.call('HSET', bucket, field, now)
+  end
+  if record.n then
+    redis.call('HINCRBY', counters, 'users', 1)
+  end
+  for _, no in ipairs(record.c) do
+    redis.call('HINCRBY', counters, 'a' .. no, 1)
+  end
+  move_points(record.p, record.u, points_prefix)
+  record.b = rank_boards(changes, record.u, board_prefix)
+  replies[n] = cmsgpack.pack(record)
+  records[#records + 1] = replies[n]
 end
 if #records > 0 then
-	local entry = { "t", tenant_no, "r", table.concat(records) }
-	for _, user in ipairs(touched) do
-		local key, id, packed = unpack(user)
-		redis.call("SET", key, packed)
-		entry[#entry + 1] = "u"
-		entry[#entry + 1] = id
-		entry[#entry + 1] = "s"
-		entry[#entry + 1] = packed
-	end
-	replies[count + 1] = redis.call("XADD", outbox, "*", unpack(entry))
+  local entry = { 't', tenant_no, 'r', table.concat(records) }
+  for _, user in ipairs(touched) do
+    local key, id, packed = unpack(user)
+    redis.call('SET', key, packed)
+    entry[#entry + 1] = 'u'
+    entry[#entry + 1] = id
+    entry[#entry + 1] = 's'
+    entry[#entry + 1] = packed
+  end
+  replies[count + 1] = redis.call('XADD', outbox, '*', unpack(entry))
 else
-	replies[count + 1] = ""
+  replies[count + 1] = ''
 end
 return replies

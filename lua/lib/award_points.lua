@@ -6,17 +6,17 @@
 local MAX_POINTS = 9007199254740991
 
 local function award_points(ledger, trigger, multiples, state, day)
-	local points, applied = trigger.points * multiples, {}
-	local after
-	if points > 0 then
-		points, applied = boosted(points, ledger.boosts, state.a, day)
-		after = math.max(ledger.total, math.min(ledger.total + points, ledger.system.max or MAX_POINTS))
-	else
-		after = math.max(ledger.total + points, 0)
-	end
-	local awarded = after - ledger.total
-	if awarded ~= 0 then
-		ledger.total = after
-		ledger.awards[#ledger.awards + 1] = { trigger.no, awarded, after, applied }
-	end
+  local points, applied = trigger.points * multiples, {}
+  local after
+  if points > 0 then
+    points, applied = boosted(points, ledger.boosts, state.a, day)
+    after = math.max(ledger.total, math.min(ledger.total + points, ledger.system.max or MAX_POINTS))
+  else
+    after = math.max(ledger.total + points, 0)
+  end
+  local awarded = after - ledger.total
+  if awarded ~= 0 then
+    ledger.total = after
+    ledger.awards[#ledger.awards + 1] = { trigger.no, awarded, after, applied }
+  end
 end

@@ -5,23 +5,23 @@
 -- that 10 × 1.1 is 11 in doubles too.
 -- Returns: points, numbers of the boosts applied.
 local function boosted(points, boosts, attributes, day)
-	local applied, multiplier, rounding = {}, 1, 3
-	for i = 1, #boosts do
-		local boost = boosts[i]
-		if day >= boost.from and (not boost.to or day <= boost.to) and holds(boost.users, attributes) then
-			applied[#applied + 1] = boost.no
-			multiplier = multiplier * boost.multiplier
-			rounding = math.min(rounding, boost.rounding)
-		end
-	end
-	if #applied == 0 then
-		return points, applied
-	end
-	points = tonumber(string.format("%.9f", points * multiplier))
-	if rounding == 1 then
-		return math.floor(points), applied
-	elseif rounding == 3 then
-		return math.ceil(points), applied
-	end
-	return math.floor(points + 0.5), applied
+  local applied, multiplier, rounding = {}, 1, 3
+  for i = 1, #boosts do
+    local boost = boosts[i]
+    if day >= boost.from and (not boost.to or day <= boost.to) and holds(boost.users, attributes) then
+      applied[#applied + 1] = boost.no
+      multiplier = multiplier * boost.multiplier
+      rounding = math.min(rounding, boost.rounding)
+    end
+  end
+  if #applied == 0 then
+    return points, applied
+  end
+  points = tonumber(string.format('%.9f', points * multiplier))
+  if rounding == 1 then
+    return math.floor(points), applied
+  elseif rounding == 3 then
+    return math.ceil(points), applied
+  end
+  return math.floor(points + 0.5), applied
 end

@@ -3,40 +3,40 @@
 
 -- Whether a user who does not have an achievement qualifies for it now.
 local function qualifies(achievement, state)
-	if achievement.of then
-		for i = 1, #achievement.of do
-			if not state.t[achievement.of[i]] then
-				return false
-			end
-		end
-	elseif achievement.length then
-		if state.s[achievement.frequency][1] < achievement.length then
-			return false
-		end
-	else
-		local total = state.m[achievement.metric]
-		if achievement.counted then
-			total = state.f[achievement.no]
-		end
-		if not total or not decimal_reaches(total[1], total[2], achievement.whole, achievement.micros) then
-			return false
-		end
-	end
-	return holds(achievement.users, state.a)
+  if achievement.of then
+    for i = 1, #achievement.of do
+      if not state.t[achievement.of[i]] then
+        return false
+      end
+    end
+  elseif achievement.length then
+    if state.s[achievement.frequency][1] < achievement.length then
+      return false
+    end
+  else
+    local total = state.m[achievement.metric]
+    if achievement.counted then
+      total = state.f[achievement.no]
+    end
+    if not total or not decimal_reaches(total[1], total[2], achievement.whole, achievement.micros) then
+      return false
+    end
+  end
+  return holds(achievement.users, state.a)
 end
 
 -- Completes what the user qualifies for, again until nothing is new (composites of composites).
 -- Writes: state.t { achievement no = ms }. Appends the numbers to `completed`.
 local function complete_achievements(state, achievements, now, completed)
-	repeat
-		local found = false
-		for i = 1, #achievements do
-			local achievement = achievements[i]
-			if not state.t[achievement.no] and qualifies(achievement, state) then
-				state.t[achievement.no] = now
-				completed[#completed + 1] = achievement.no
-				found = true
-			end
-		end
-	until not found
+  repeat
+    local found = false
+    for i = 1, #achievements do
+      local achievement = achievements[i]
+      if not state.t[achievement.no] and qualifies(achievement, state) then
+        state.t[achievement.no] = now
+        completed[#completed + 1] = achievement.no
+        found = true
+      end
+    end
+  until not found
 end

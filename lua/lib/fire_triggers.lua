@@ -5,36 +5,36 @@
 -- Pays metric, streak and achievement triggers of every system, in this order, oldest first.
 -- Returns: the number of a blocking trigger that the balance cannot pay, or nil.
 local function fire_triggers(ledgers, event, state, outcome)
-	for i = 1, #ledgers do
-		local ledger = ledgers[i]
-		local system = ledger.system
-		for _, trigger in ipairs(system.metric) do
-			local multiples = crossed(trigger, outcome.peaks, state.a)
-			if multiples > 0 then
-				award_points(ledger, trigger, multiples, state, outcome.day)
-			end
-		end
-		local due = {}
-		if outcome.extended then
-			for _, trigger in ipairs(system.streak) do
-				if outcome.length % trigger.length == 0 and holds(trigger.users, state.a) then
-					due[#due + 1] = trigger
-				end
-			end
-		end
-		for _, trigger in ipairs(system.achievement) do
-			for _, no in ipairs(outcome.completed) do
-				if no == trigger.achievement and holds(trigger.users, state.a) then
-					due[#due + 1] = trigger
-				end
-			end
-		end
-		for _, trigger in ipairs(due) do
-			if trigger.blocks and trigger.points < 0 and ledger.total + trigger.points < 0 then
-				return trigger.no
-			end
-			award_points(ledger, trigger, 1, state, outcome.day)
-		end
-	end
-	return nil
+  for i = 1, #ledgers do
+    local ledger = ledgers[i]
+    local system = ledger.system
+    for _, trigger in ipairs(system.metric) do
+      local multiples = crossed(trigger, outcome.peaks, state.a)
+      if multiples > 0 then
+        award_points(ledger, trigger, multiples, state, outcome.day)
+      end
+    end
+    local due = {}
+    if outcome.extended then
+      for _, trigger in ipairs(system.streak) do
+        if outcome.length % trigger.length == 0 and holds(trigger.users, state.a) then
+          due[#due + 1] = trigger
+        end
+      end
+    end
+    for _, trigger in ipairs(system.achievement) do
+      for _, no in ipairs(outcome.completed) do
+        if no == trigger.achievement and holds(trigger.users, state.a) then
+          due[#due + 1] = trigger
+        end
+      end
+    end
+    for _, trigger in ipairs(due) do
+      if trigger.blocks and trigger.points < 0 and ledger.total + trigger.points < 0 then
+        return trigger.no
+      end
+      award_points(ledger, trigger, 1, state, outcome.day)
+    end
+  end
+  return nil
 end

@@ -1,12 +1,12 @@
 -- Whether all conditions { attribute no, value } hold for a user's attributes; no conditions always hold.
 local function holds(conditions, attributes)
-	if conditions then
-		for i = 1, #conditions do
-			local condition = conditions[i]
-			if not attributes or attributes[condition[1]] ~= condition[2] then
-				return false
-			end
-		end
-	end
-	return true
+  if conditions then
+    for i = 1, #conditions do
+      local condition = conditions[i]
+      if not attributes or attributes[condition[1]] ~= condition[2] then
+        return false
+      end
+    end
+  end
+  return true
 end

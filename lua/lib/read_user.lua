@@ -2,23 +2,23 @@
 
 -- The users of a call, each read once: { id, key, packed, state, is_new }. `state` is decoded when first used.
 local function read_user(users, key, id)
-	local user = users[key]
-	if not user then
-		user = { id = id, key = key, packed = redis.call("GET", key) }
-		users[key] = user
-		users[#users + 1] = user
-	end
-	return user
+  local user = users[key]
+  if not user then
+    user = { id = id, key = key, packed = redis.call('GET', key) }
+    users[key] = user
+    users[#users + 1] = user
+  end
+  return user
 end
 
 -- Decodes a user's state, or makes it. A refused event drops it, to be decoded again.
 local function state_of(user, now, freezes)
-	if not user.state then
-		if user.packed then
-			user.state = cmsgpack.unpack(user.packed)
-		else
-			user.state = new_user(now, freezes)
-		end
-	end
-	return user.state
+  if not user.state then
+    if user.packed then
+      user.state = cmsgpack.unpack(user.packed)
+    else
+      user.state = new_user(now, freezes)
+    end
+  end
+  return user.state
 end

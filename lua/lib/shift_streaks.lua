@@ -3,12 +3,12 @@
 -- met stays met until the date has caught up.
 -- `before` and `after` are rows of the plan's periods: { day, week, month, ... }.
 local function shift_streaks(streaks, before, after)
-	for frequency = 1, 3 do
-		local streak = streaks[frequency]
-		local moved = after[frequency] - before[frequency]
-		if moved > 0 and streak[3] ~= -1 then
-			streak[3] = math.max(streak[3], math.min(streak[3] + moved, after[frequency]))
-			streak[5] = streak[5] == before[frequency] and after[frequency] or streak[5]
-		end
-	end
+  for frequency = 1, 3 do
+    local streak = streaks[frequency]
+    local moved = after[frequency] - before[frequency]
+    if moved > 0 and streak[3] ~= -1 then
+      streak[3] = math.max(streak[3], math.min(streak[3] + moved, after[frequency]))
+      streak[5] = streak[5] == before[frequency] and after[frequency] or streak[5]
+    end
+  end
 end

@@ -6,40 +6,40 @@
 -- renews offset and end for a user who is in that zone.
 -- Returns: true, or false for a subscription without an e-mail address.
 local function upsert_user(state, sent, now, plan)
-	if sent.sub == true and not (sent.e or state.e) then
-		return false
-	end
-	if sent.n then
-		state.n = sent.n
-	end
-	if sent.e then
-		state.e = sent.e
-		state.un = nil
-	end
-	if sent.sub == false then
-		state.e, state.un = nil, 1
-	elseif sent.sub == true then
-		state.un = nil
-	end
-	if sent.d ~= nil then
-		state.d = sent.d or nil
-	end
-	if sent.a then
-		state.a = state.a or {}
-		for no, value in pairs(sent.a) do
-			state.a[tonumber(no)] = value
-		end
-	end
-	if sent.z ~= nil and (sent.z or nil) ~= state.z then
-		local before = math.floor((now + (state.zo or 0) * 1000) / 86400000)
-		local after = math.floor((now + (sent.zo or 0) * 1000) / 86400000)
-		if state.s and after > before then
-			shift_streaks(state.s, plan.periods[before - plan.firstDay + 1], plan.periods[after - plan.firstDay + 1])
-		end
-		state.z = sent.z or nil
-	end
-	if sent.z ~= nil or (sent.zn and sent.zn == state.z) then
-		state.zo, state.zu = sent.zo, sent.zu
-	end
-	return true
+  if sent.sub == true and not (sent.e or state.e) then
+    return false
+  end
+  if sent.n then
+    state.n = sent.n
+  end
+  if sent.e then
+    state.e = sent.e
+    state.un = nil
+  end
+  if sent.sub == false then
+    state.e, state.un = nil, 1
+  elseif sent.sub == true then
+    state.un = nil
+  end
+  if sent.d ~= nil then
+    state.d = sent.d or nil
+  end
+  if sent.a then
+    state.a = state.a or {}
+    for no, value in pairs(sent.a) do
+      state.a[tonumber(no)] = value
+    end
+  end
+  if sent.z ~= nil and (sent.z or nil) ~= state.z then
+    local before = math.floor((now + (state.zo or 0) * 1000) / 86400000)
+    local after = math.floor((now + (sent.zo or 0) * 1000) / 86400000)
+    if state.s and after > before then
+      shift_streaks(state.s, plan.periods[before - plan.firstDay + 1], plan.periods[after - plan.firstDay + 1])
+    end
+    state.z = sent.z or nil
+  end
+  if sent.z ~= nil or (sent.zn and sent.zn == state.z) then
+    state.zo, state.zu = sent.zo, sent.zu
+  end
+  return true
 end

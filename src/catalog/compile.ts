@@ -6,11 +6,11 @@ import type {
   PointsBoost,
   PointsSystem,
   PointsTrigger,
-} from "../domain/catalog.ts";
-import { toDecimal } from "../domain/decimal.ts";
-import { dayOf, periodOf, periodStart } from "../domain/periods.ts";
-import { runOf } from "../domain/runs.ts";
-import type { CompiledCatalog } from "./compiled-catalog.ts";
+} from '../domain/catalog.ts';
+import { toDecimal } from '../domain/decimal.ts';
+import { dayOf, periodOf, periodStart } from '../domain/periods.ts';
+import { runOf } from '../domain/runs.ts';
+import type { CompiledCatalog } from './compiled-catalog.ts';
 import type {
   CompiledPlan,
   Counter,
@@ -21,7 +21,7 @@ import type {
   PlanStreak,
   PlanSystem,
   PlanTrigger,
-} from "./plan.ts";
+} from './plan.ts';
 
 const FREQUENCY = { daily: 1, weekly: 2, monthly: 3 } as const;
 const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;
@@ -30,10 +30,7 @@ const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;
 const present = <T extends object>(fields: { [K in keyof T]: T[K] | undefined }): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 
-function userConditions(
-  compiled: CompiledCatalog,
-  conditions: AttributeCondition[],
-): PlanConditions | undefined {
+function userConditions(compiled: CompiledCatalog, conditions: AttributeCondition[]): PlanConditions | undefined {
   if (conditions.length === 0) return undefined;
   return conditions.map(({ attributeId, attributeValue }) => [
     compiled.attributesById.get(attributeId)?.no ?? 0,
@@ -46,7 +43,7 @@ function compileStreak(compiled: CompiledCatalog): PlanStreak {
   return {
     on: settings.enabled,
     frequency: FREQUENCY[settings.frequency],
-    all: settings.evaluationMode === "AND",
+    all: settings.evaluationMode === 'AND',
     metrics: settings.metrics.flatMap(({ metricId, threshold }) => {
       const no = compiled.metricsById.get(metricId)?.no;
       const { whole, micros } = toDecimal(threshold);
@@ -58,11 +55,11 @@ function compileStreak(compiled: CompiledCatalog): PlanStreak {
 
 function compileAchievement(compiled: CompiledCatalog, achievement: Achievement): PlanAchievement {
   const users = userConditions(compiled, achievement.userAttributes);
-  if (achievement.trigger === "achievement") {
+  if (achievement.trigger === 'achievement') {
     const of = achievement.achievementIds.map((id) => compiled.achievementsById.get(id)?.no ?? 0);
     return present<PlanAchievement>({ no: achievement.no, users, of });
   }
-  if (achievement.trigger === "streak") {
+  if (achievement.trigger === 'streak') {
     const frequency = FREQUENCY[compiled.catalog.streaks.frequency];
     return present<PlanAchievement>({
       no: achievement.no,
@@ -75,7 +72,7 @@ function compileAchievement(compiled: CompiledCatalog, achievement: Achievement)
     no: achievement.no,
     users,
     ...toDecimal(achievement.metricValue ?? 0),
-    metric: compiled.metricsById.get(achievement.metricId ?? "")?.no ?? 0,
+    metric: compiled.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
     counted: achievement.eventAttributes.length > 0 ? true : undefined,
   });
 }
@@ -86,8 +83,8 @@ function compileAchievement(compiled: CompiledCatalog, achievement: Achievement)
  */
 function achievementsFor(compiled: CompiledCatalog, metric: Metric): Achievement[] {
   return compiled.catalog.achievements.filter((achievement) => {
-    if (achievement.status !== "active" || achievement.trigger === "api") return false;
-    if (achievement.trigger !== "metric" || achievement.metricId === metric.id) return true;
+    if (achievement.status !== 'active' || achievement.trigger === 'api') return false;
+    if (achievement.trigger !== 'metric' || achievement.metricId === metric.id) return true;
     return achievement.userAttributes.length > 0;
   });
 }
@@ -100,7 +97,7 @@ function compileTrigger(compiled: CompiledCatalog, trigger: PointsTrigger): Plan
     threshold: trigger.metricThreshold ?? undefined,
     counted: trigger.eventAttributes.length > 0 ? true : undefined,
     length: trigger.streakLength ?? undefined,
-    achievement: compiled.achievementsById.get(trigger.achievementId ?? "")?.no,
+    achievement: compiled.achievementsById.get(trigger.achievementId ?? '')?.no,
     blocks: trigger.blockIfOutOfPoints ? true : undefined,
   });
 }
@@ -130,18 +127,11 @@ export function compilePersonalBoosts(compiled: CompiledCatalog): Map<string, st
   return new Map([...byUser].map(([userId, own]) => [userId, JSON.stringify(own)]));
 }
 
-function compileSystem(
-  compiled: CompiledCatalog,
-  system: PointsSystem,
-  metric: Metric,
-  firstDay: number,
-): PlanSystem {
-  const triggers = compiled.catalog.triggers.filter(
-    (t) => t.systemId === system.id && t.status === "active",
-  );
-  const ofType = (type: PointsTrigger["type"]): PlanTrigger[] =>
+function compileSystem(compiled: CompiledCatalog, system: PointsSystem, metric: Metric, firstDay: number): PlanSystem {
+  const triggers = compiled.catalog.triggers.filter((t) => t.systemId === system.id && t.status === 'active');
+  const ofType = (type: PointsTrigger['type']): PlanTrigger[] =>
     triggers
-      .filter((t) => t.type === type && (type !== "metric" || t.metricId === metric.id))
+      .filter((t) => t.type === type && (type !== 'metric' || t.metricId === metric.id))
       .map((t) => compileTrigger(compiled, t));
   const boosts = compiled.catalog.boosts
     .filter((boost) => boost.systemId === system.id && boost.userId === null)
@@ -150,25 +140,23 @@ function compileSystem(
   return present<PlanSystem>({
     no: system.no,
     max: system.maxPoints ?? undefined,
-    creation: ofType("user_creation"),
-    metric: ofType("metric"),
-    streak: ofType("streak"),
-    achievement: ofType("achievement"),
+    creation: ofType('user_creation'),
+    metric: ofType('metric'),
+    streak: ofType('streak'),
+    achievement: ofType('achievement'),
     boosts,
   });
 }
 
 const secondOfDay = (time: string): number =>
-  time
-    .split(":")
-    .reduce((seconds, part, index) => seconds + Number(part) * [3600, 60, 1][index]!, 0);
+  time.split(':').reduce((seconds, part, index) => seconds + Number(part) * [3600, 60, 1][index]!, 0);
 
 function compileBoard(compiled: CompiledCatalog, board: Leaderboard, days: number[]): PlanBoard {
   const groups = board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.no ?? 0);
   return present<PlanBoard>({
     no: board.no,
     by: board.rankBy,
-    system: compiled.pointsSystemsById.get(board.pointsSystemId ?? "")?.no,
+    system: compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no,
     max: board.maxParticipants ?? undefined,
     from: board.startTime === null ? undefined : secondOfDay(board.startTime),
     to: board.endTime === null ? undefined : secondOfDay(board.endTime),
@@ -178,66 +166,45 @@ function compileBoard(compiled: CompiledCatalog, board: Leaderboard, days: numbe
 }
 
 function countersFor(compiled: CompiledCatalog, metric: Metric): Counter[] {
-  const achievements = compiled.catalog.achievements.filter(
-    (a) => a.status === "active" && a.trigger === "metric",
-  );
-  const triggers = compiled.catalog.triggers.filter(
-    (t) => t.status === "active" && t.type === "metric",
-  );
+  const achievements = compiled.catalog.achievements.filter((a) => a.status === 'active' && a.trigger === 'metric');
+  const triggers = compiled.catalog.triggers.filter((t) => t.status === 'active' && t.type === 'metric');
   return [...achievements, ...triggers]
     .filter((counting) => counting.metricId === metric.id && counting.eventAttributes.length > 0)
     .map(({ no, eventAttributes }) => ({
       no,
       conditions: eventAttributes.map(({ attributeId, attributeValue }): [string, string] => [
-        compiled.attributesById.get(attributeId)?.key ?? "",
+        compiled.attributesById.get(attributeId)?.key ?? '',
         attributeValue,
       ]),
     }));
 }
 
 /** Compiles the plan of a metric for a UTC day (epoch day). */
-export function compilePlan(
-  compiled: CompiledCatalog,
-  metric: Metric,
-  utcDay: number,
-): CompiledPlan {
+export function compilePlan(compiled: CompiledCatalog, metric: Metric, utcDay: number): CompiledPlan {
   const { weekStart } = compiled.catalog.streaks;
   const days = [utcDay - 1, utcDay, utcDay + 1];
   const boards = compiled.catalog.leaderboards.filter(
     (board) =>
-      (board.status === "active" || board.status === "scheduled") &&
-      (board.rankBy !== "metric" || board.metricId === metric.id),
+      (board.status === 'active' || board.status === 'scheduled') &&
+      (board.rankBy !== 'metric' || board.metricId === metric.id),
   );
   const systems = compiled.catalog.pointsSystems
     .map((system) => compileSystem(compiled, system, metric, utcDay - 1))
     .filter(
-      (system) =>
-        system.creation.length +
-        system.metric.length +
-        system.streak.length +
-        system.achievement.length,
+      (system) => system.creation.length + system.metric.length + system.streak.length + system.achievement.length,
     );
   const plan = {
     metric: metric.no,
     firstDay: utcDay - 1,
     periods: days.map((day) => {
-      const week = periodOf(day, "weekly", weekStart);
-      const month = periodOf(day, "monthly", weekStart);
-      const weekDay = periodStart(week, "weekly", weekStart);
-      const monthDay = periodStart(month, "monthly", weekStart);
-      return [day, week, month, day, weekDay, monthDay] as [
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-      ];
+      const week = periodOf(day, 'weekly', weekStart);
+      const month = periodOf(day, 'monthly', weekStart);
+      const weekDay = periodStart(week, 'weekly', weekStart);
+      const monthDay = periodStart(month, 'monthly', weekStart);
+      return [day, week, month, day, weekDay, monthDay] as [number, number, number, number, number, number];
     }),
     streak: compileStreak(compiled),
-    achievements: achievementsFor(compiled, metric).map((achievement) =>
-      compileAchievement(compiled, achievement),
-    ),
+    achievements: achievementsFor(compiled, metric).map((achievement) => compileAchievement(compiled, achievement)),
     systems,
     boards: boards.map((board) => compileBoard(compiled, board, days)),
     ...(systems.some((s) => [...s.metric, ...s.streak, ...s.achievement].some((t) => t.blocks)) && {

@@ -8,14 +8,12 @@ import type {
   PointsLevel,
   PointsSystem,
   PointsTrigger,
-} from "../domain/catalog.ts";
-import { compilePersonalBoosts, compilePlan } from "./compile.ts";
-import type { CompiledPlan } from "./plan.ts";
+} from '../domain/catalog.ts';
+import { compilePersonalBoosts, compilePlan } from './compile.ts';
+import type { CompiledPlan } from './plan.ts';
 
-const byNo = <T extends { no: number }>(items: T[]): Map<number, T> =>
-  new Map(items.map((item) => [item.no, item]));
-const byId = <T extends { id: string }>(items: T[]): Map<string, T> =>
-  new Map(items.map((item) => [item.id, item]));
+const byNo = <T extends { no: number }>(items: T[]): Map<number, T> => new Map(items.map((item) => [item.no, item]));
+const byId = <T extends { id: string }>(items: T[]): Map<string, T> => new Map(items.map((item) => [item.id, item]));
 const byKey = <T extends { key: string | null }>(items: T[]): Map<string, T> =>
   new Map(items.flatMap((item) => (item.key === null ? [] : [[item.key, item]])));
 
@@ -48,12 +46,8 @@ export class CompiledCatalog {
 
   constructor(catalog: Catalog) {
     this.catalog = catalog;
-    this.userAttributes = byKey(
-      catalog.attributes.filter((attribute) => attribute.type === "user"),
-    );
-    this.eventAttributes = byKey(
-      catalog.attributes.filter((attribute) => attribute.type === "event"),
-    );
+    this.userAttributes = byKey(catalog.attributes.filter((attribute) => attribute.type === 'user'));
+    this.eventAttributes = byKey(catalog.attributes.filter((attribute) => attribute.type === 'event'));
     this.attributesById = byId(catalog.attributes);
     this.attributesByNo = byNo(catalog.attributes);
     this.metrics = byKey(catalog.metrics);

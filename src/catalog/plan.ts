@@ -83,7 +83,7 @@ export interface PlanSystem {
 
 export interface PlanBoard {
   no: number;
-  by: "metric" | "points" | "streak";
+  by: 'metric' | 'points' | 'streak';
   system?: number;
   max?: number;
   /** Seconds of the local day: only events from `from` to before `to` count. */

@@ -1,11 +1,11 @@
-import { Type, type Static } from "typebox";
+import { Type, type Static } from 'typebox';
 
 export const KeyValue = Type.Object({ key: Type.String(), value: Type.String() });
 
 export const achievementFields = {
   id: Type.String(),
   name: Type.String(),
-  trigger: Type.Enum(["metric", "streak", "api", "achievement"]),
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),
   description: Type.Union([Type.String(), Type.Null()]),
   badgeUrl: Type.Union([Type.String(), Type.Null()]),
   key: Type.Optional(Type.String()),
@@ -22,7 +22,7 @@ export const achievementFields = {
 export const AchievementResponse = Type.Object(achievementFields);
 export type AchievementResponse = Static<typeof AchievementResponse>;
 
-const achievedAt = Type.Union([Type.String({ format: "date-time" }), Type.Null()]);
+const achievedAt = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
 
 export const UserAchievementResponse = Type.Object({ ...achievementFields, achievedAt });
 export type UserAchievementResponse = Static<typeof UserAchievementResponse>;

@@ -1,4 +1,4 @@
-import { Type, type Static } from "typebox";
+import { Type, type Static } from 'typebox';
 
 /**
  * The catalog: what an admin configures, as it is stored. Every resource has an `id` (UUID, what the wire
@@ -6,11 +6,11 @@ import { Type, type Static } from "typebox";
  * tables hold). References between resources are by `id`; the configuration document translates them to keys.
  */
 
-export const KEY_PATTERN = "^[a-zA-Z\\d\\-_]+$";
-export const TIME_OF_DAY_PATTERN = "^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$";
+export const KEY_PATTERN = '^[a-zA-Z\\d\\-_]+$';
+export const TIME_OF_DAY_PATTERN = '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$';
 
-const Uuid = Type.String({ format: "uuid" });
-const LocalDate = Type.String({ format: "date" });
+const Uuid = Type.String({ format: 'uuid' });
+const LocalDate = Type.String({ format: 'date' });
 const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** A condition on one attribute, by the attribute's ID. */
@@ -28,7 +28,7 @@ export const Attribute = Type.Object({
   ...Stored,
   key: Type.String(),
   name: Type.String(),
-  type: Type.Enum(["user", "event"]),
+  type: Type.Enum(['user', 'event']),
 });
 export type Attribute = Static<typeof Attribute>;
 
@@ -36,7 +36,7 @@ export const Metric = Type.Object({
   ...Stored,
   key: Type.String(),
   name: Type.String(),
-  unitType: Type.Enum(["number", "currency"]),
+  unitType: Type.Enum(['number', 'currency']),
   units: Type.String(),
 });
 export type Metric = Static<typeof Metric>;
@@ -47,8 +47,8 @@ export const Achievement = Type.Object({
   name: Type.String(),
   description: Nullable(Type.String()),
   badgeUrl: Nullable(Type.String()),
-  status: Type.Enum(["inactive", "active", "locked"]),
-  trigger: Type.Enum(["metric", "streak", "api", "achievement"]),
+  status: Type.Enum(['inactive', 'active', 'locked']),
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),
   metricId: Nullable(Uuid),
   metricValue: Nullable(Type.Number()),
   streakLength: Nullable(Type.Integer()),
@@ -82,16 +82,16 @@ export type PointsLevel = Static<typeof PointsLevel>;
 export const PointsTrigger = Type.Object({
   ...Stored,
   systemId: Uuid,
-  type: Type.Enum(["metric", "achievement", "streak", "time", "user_creation"]),
+  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
   points: Type.Integer(),
-  status: Type.Enum(["active", "inactive"]),
+  status: Type.Enum(['active', 'inactive']),
   /** Epoch ms of the last change to `active`: `time` triggers pay no period from before it. */
   activated: Nullable(Type.Number()),
   metricId: Nullable(Uuid),
   metricThreshold: Nullable(Type.Integer()),
   achievementId: Nullable(Uuid),
   streakLength: Nullable(Type.Integer()),
-  timeUnit: Nullable(Type.Enum(["hours", "days"])),
+  timeUnit: Nullable(Type.Enum(['hours', 'days'])),
   timeInterval: Nullable(Type.Integer()),
   blockIfOutOfPoints: Type.Boolean(),
   userAttributes: Type.Array(AttributeCondition),
@@ -109,7 +109,7 @@ export const PointsBoost = Type.Object({
   /** Last day, inside the window; null: open-ended. */
   end: Nullable(LocalDate),
   multiplier: Type.Number(),
-  rounding: Type.Enum(["down", "up", "nearest"]),
+  rounding: Type.Enum(['down', 'up', 'nearest']),
   userAttributes: Type.Array(AttributeCondition),
 });
 export type PointsBoost = Static<typeof PointsBoost>;
@@ -119,8 +119,8 @@ export const Leaderboard = Type.Object({
   key: Type.String(),
   name: Type.String(),
   description: Nullable(Type.String()),
-  status: Type.Enum(["inactive", "scheduled", "active", "finished"]),
-  rankBy: Type.Enum(["metric", "streak", "points"]),
+  status: Type.Enum(['inactive', 'scheduled', 'active', 'finished']),
+  rankBy: Type.Enum(['metric', 'streak', 'points']),
   metricId: Nullable(Uuid),
   pointsSystemId: Nullable(Uuid),
   maxParticipants: Nullable(Type.Integer()),
@@ -131,16 +131,16 @@ export const Leaderboard = Type.Object({
   /** Attribute IDs of the users' attributes that split the board in groups. */
   breakdownAttributes: Type.Array(Uuid),
   /** Null: perpetual. */
-  runUnit: Nullable(Type.Enum(["day", "month", "year"])),
+  runUnit: Nullable(Type.Enum(['day', 'month', 'year'])),
   runInterval: Nullable(Type.Integer()),
 });
 export type Leaderboard = Static<typeof Leaderboard>;
 
 export const StreakSettings = Type.Object({
   enabled: Type.Boolean(),
-  frequency: Type.Enum(["daily", "weekly", "monthly"]),
-  weekStart: Type.Enum(["sunday", "monday"]),
-  evaluationMode: Type.Enum(["OR", "AND"]),
+  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  weekStart: Type.Enum(['sunday', 'monday']),
+  evaluationMode: Type.Enum(['OR', 'AND']),
   metrics: Type.Array(Type.Object({ metricId: Uuid, threshold: Type.Number() })),
   freezes: Type.Object({
     enabled: Type.Boolean(),
@@ -156,9 +156,9 @@ export type StreakSettings = Static<typeof StreakSettings>;
 
 export const DEFAULT_STREAK_SETTINGS: StreakSettings = {
   enabled: true,
-  frequency: "daily",
-  weekStart: "sunday",
-  evaluationMode: "OR",
+  frequency: 'daily',
+  weekStart: 'sunday',
+  evaluationMode: 'OR',
   metrics: [],
   freezes: { enabled: false, initial: 0, max: 0, autoEarnInterval: null, autoEarnAmount: null },
   personalization: false,

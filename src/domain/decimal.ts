@@ -14,30 +14,28 @@ export function toDecimal(value: number): Decimal {
   if (Number.isInteger(value)) return { whole: value === 0 ? 0 : value, micros: 0 };
   const negative = value < 0;
   const text = String(Math.abs(value));
-  if (text.includes("e")) {
+  if (text.includes('e')) {
     // Below 1e-6 the shortest text is exponential: only rounding is left.
     const micros = Math.round(Math.abs(value) * 1e6);
     return { whole: 0, micros: micros === 0 ? 0 : negative ? -micros : micros };
   }
-  const point = text.indexOf(".");
+  const point = text.indexOf('.');
   let whole = Number(text.slice(0, point));
   const places = text.slice(point + 1);
-  let micros = Number(places.slice(0, 6).padEnd(6, "0"));
+  let micros = Number(places.slice(0, 6).padEnd(6, '0'));
   if (places.length > 6 && places.charCodeAt(6) >= 53) micros += 1;
   if (micros === 1_000_000) {
     whole += 1;
     micros = 0;
   }
-  return negative
-    ? { whole: whole === 0 ? 0 : -whole, micros: micros === 0 ? 0 : -micros }
-    : { whole, micros };
+  return negative ? { whole: whole === 0 ? 0 : -whole, micros: micros === 0 ? 0 : -micros } : { whole, micros };
 }
 
 /** Decimal text, e.g. `-0.5`: also a valid JSON number and a valid SQL numeric. */
 export function decimalText({ whole, micros }: Decimal): string {
   if (micros === 0) return String(whole);
-  const sign = whole < 0 || micros < 0 ? "-" : "";
-  const places = String(Math.abs(micros)).padStart(6, "0").replace(/0+$/, "");
+  const sign = whole < 0 || micros < 0 ? '-' : '';
+  const places = String(Math.abs(micros)).padStart(6, '0').replace(/0+$/, '');
   return `${sign}${Math.abs(whole)}.${places}`;
 }
 

@@ -1,9 +1,9 @@
-import { Type, type Static } from "typebox";
-import { UserAchievementResponse } from "./achievement.ts";
-import { MetricEventLeaderboardResponse } from "./leaderboard.ts";
-import { MetricEventPointsResponse } from "./points.ts";
-import { MetricEventStreak } from "./streak.ts";
-import { StringMap, UpsertedUser } from "./user.ts";
+import { Type, type Static } from 'typebox';
+import { UserAchievementResponse } from './achievement.ts';
+import { MetricEventLeaderboardResponse } from './leaderboard.ts';
+import { MetricEventPointsResponse } from './points.ts';
+import { MetricEventStreak } from './streak.ts';
+import { StringMap, UpsertedUser } from './user.ts';
 
 /** Largest magnitude of an event's value. */
 export const MAX_VALUE = 1e12;
@@ -16,7 +16,7 @@ export const MetricEvent = Type.Object({
 export type MetricEvent = Static<typeof MetricEvent>;
 
 const byKey = <T extends Type.TSchema>(schema: T) =>
-  Type.Unsafe<Record<string, Static<T>>>({ type: "object", additionalProperties: schema });
+  Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: schema });
 
 /** What an event changed for its user. */
 export const EventResponse = Type.Object({

@@ -1,16 +1,16 @@
-import { Type, type Static } from "typebox";
-import { KeyValue } from "./achievement.ts";
-import { TIME_OF_DAY_PATTERN } from "./catalog.ts";
+import { Type, type Static } from 'typebox';
+import { KeyValue } from './achievement.ts';
+import { TIME_OF_DAY_PATTERN } from './catalog.ts';
 
 const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const LocalDate = Type.String({ format: "date" });
+const LocalDate = Type.String({ format: 'date' });
 const TimeOfDay = Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN }));
 
 export const leaderboardFields = {
   id: Type.String(),
   name: Type.String(),
   key: Type.String(),
-  rankBy: Type.Enum(["points", "streak", "metric"]),
+  rankBy: Type.Enum(['points', 'streak', 'metric']),
   breakdownAttribute: Nullable(Type.String()),
   breakdownAttributes: Type.Array(Type.String()),
   metricKey: Type.Optional(Type.String()),
@@ -23,7 +23,7 @@ export const leaderboardFields = {
   startTime: TimeOfDay,
   endTime: TimeOfDay,
   maxParticipants: Nullable(Type.Integer()),
-  runUnit: Nullable(Type.Enum(["day", "month", "year"])),
+  runUnit: Nullable(Type.Enum(['day', 'month', 'year'])),
   runInterval: Nullable(Type.Integer()),
 };
 

@@ -3,8 +3,8 @@
  * the index of a local day, week or month. Lua sees these numbers only; the rules live here alone.
  */
 
-export type Frequency = "daily" | "weekly" | "monthly";
-export type WeekStart = "sunday" | "monday";
+export type Frequency = 'daily' | 'weekly' | 'monthly';
+export type WeekStart = 'sunday' | 'monday';
 
 export const DAY_MS = 86_400_000;
 
@@ -23,20 +23,20 @@ export const isDate = (date: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(dayOf(date)) && dateOf(dayOf(date)) === date;
 
 // 1970-01-01 was a Thursday: day 3 is the first Sunday, day 4 the first Monday.
-const firstWeekDay = (weekStart: WeekStart): number => (weekStart === "sunday" ? 3 : 4);
+const firstWeekDay = (weekStart: WeekStart): number => (weekStart === 'sunday' ? 3 : 4);
 
 /** Index of the period that contains a local day; consecutive periods have consecutive indexes. */
 export function periodOf(day: number, frequency: Frequency, weekStart: WeekStart): number {
-  if (frequency === "daily") return day;
-  if (frequency === "weekly") return Math.floor((day - firstWeekDay(weekStart)) / 7);
+  if (frequency === 'daily') return day;
+  if (frequency === 'weekly') return Math.floor((day - firstWeekDay(weekStart)) / 7);
   const date = new Date(day * DAY_MS);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
 /** First day of a period. */
 export function periodStart(period: number, frequency: Frequency, weekStart: WeekStart): number {
-  if (frequency === "daily") return period;
-  if (frequency === "weekly") return period * 7 + firstWeekDay(weekStart);
+  if (frequency === 'daily') return period;
+  if (frequency === 'weekly') return period * 7 + firstWeekDay(weekStart);
   return Date.UTC(Math.floor(period / 12), period % 12, 1) / DAY_MS;
 }
 

@@ -1,44 +1,44 @@
-import { Type, type Static } from "typebox";
-import { KeyValue } from "./achievement.ts";
+import { Type, type Static } from 'typebox';
+import { KeyValue } from './achievement.ts';
 
 const NullableText = Type.Union([Type.String(), Type.Null()]);
 
 export const PointsTriggerResponse = Type.Object({
   id: Type.String(),
-  type: Type.Enum(["metric", "achievement", "streak", "time", "user_creation"]),
+  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
   points: Type.Integer(),
-  status: Type.Enum(["active", "inactive", "archived"]),
+  status: Type.Enum(['active', 'inactive', 'archived']),
   achievementId: Type.Optional(Type.String()),
   metricId: Type.Optional(Type.String()),
   metricName: Type.Optional(Type.String()),
   metricThreshold: Type.Optional(Type.Integer()),
   streakLengthThreshold: Type.Optional(Type.Integer()),
   achievementName: Type.Optional(Type.String()),
-  timeUnit: Type.Optional(Type.Enum(["hour", "day"])),
+  timeUnit: Type.Optional(Type.Enum(['hour', 'day'])),
   timeInterval: Type.Optional(Type.Integer()),
   userAttributes: Type.Array(KeyValue),
   eventAttribute: Type.Optional(KeyValue),
   eventAttributes: Type.Optional(Type.Array(KeyValue)),
-  created: Type.String({ format: "date-time" }),
-  updated: Type.String({ format: "date-time" }),
+  created: Type.String({ format: 'date-time' }),
+  updated: Type.String({ format: 'date-time' }),
 });
 export type PointsTriggerResponse = Static<typeof PointsTriggerResponse>;
 
 export const PointsBoostResponse = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  status: Type.Enum(["active", "scheduled", "finished"]),
-  start: Type.String({ format: "date" }),
-  end: Type.Union([Type.String({ format: "date" }), Type.Null()]),
+  status: Type.Enum(['active', 'scheduled', 'finished']),
+  start: Type.String({ format: 'date' }),
+  end: Type.Union([Type.String({ format: 'date' }), Type.Null()]),
   multiplier: Type.Number(),
-  rounding: Type.Enum(["down", "up", "nearest"]),
+  rounding: Type.Enum(['down', 'up', 'nearest']),
 });
 export type PointsBoostResponse = Static<typeof PointsBoostResponse>;
 
 export const PointsAwardResponse = Type.Object({
   id: Type.Optional(Type.String()),
   awarded: Type.Optional(Type.Integer()),
-  date: Type.Optional(Type.String({ format: "date-time" })),
+  date: Type.Optional(Type.String({ format: 'date-time' })),
   total: Type.Optional(Type.Integer()),
   trigger: Type.Optional(PointsTriggerResponse),
   boosts: Type.Optional(Type.Array(PointsBoostResponse)),

@@ -1,4 +1,4 @@
-import { DAY_MS, dayOf } from "./periods.ts";
+import { DAY_MS, dayOf } from './periods.ts';
 
 /** What decides a board's runs. */
 export interface RunRule {
@@ -6,7 +6,7 @@ export interface RunRule {
   start: string;
   /** Last day of the board, or null. */
   end: string | null;
-  runUnit: "day" | "month" | "year" | null;
+  runUnit: 'day' | 'month' | 'year' | null;
   runInterval: number | null;
 }
 
@@ -28,8 +28,8 @@ function addMonths(day: number, months: number): number {
 function runStart(rule: RunRule, n: number): number {
   const first = dayOf(rule.start);
   const steps = n * (rule.runInterval ?? 1);
-  if (rule.runUnit === "day") return first + steps;
-  return addMonths(first, rule.runUnit === "year" ? steps * 12 : steps);
+  if (rule.runUnit === 'day') return first + steps;
+  return addMonths(first, rule.runUnit === 'year' ? steps * 12 : steps);
 }
 
 /** The run that contains a local day; null before the board's start and after its end. */

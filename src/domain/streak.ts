@@ -1,18 +1,11 @@
-import { Type, type Static } from "typebox";
-import {
-  dateOf,
-  periodEnd,
-  periodOf,
-  periodStart,
-  type Frequency,
-  type WeekStart,
-} from "./periods.ts";
+import { Type, type Static } from 'typebox';
+import { dateOf, periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
 
-const NullableDate = Type.Union([Type.String({ format: "date" }), Type.Null()]);
+const NullableDate = Type.Union([Type.String({ format: 'date' }), Type.Null()]);
 
 export const streakFields = {
   length: Type.Integer(),
-  frequency: Type.Enum(["daily", "weekly", "monthly"]),
+  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
   started: NullableDate,
   periodStart: NullableDate,
   periodEnd: NullableDate,
@@ -45,8 +38,7 @@ export function streakDates(
   periodEnd: string | null;
   expires: string | null;
 } {
-  if (streak.length === 0)
-    return { started: null, periodStart: null, periodEnd: null, expires: null };
+  if (streak.length === 0) return { started: null, periodStart: null, periodEnd: null, expires: null };
   const period = periodOf(day, frequency, weekStart);
   const last = streak.lastPeriod >= period ? period + 1 : period;
   return {

@@ -1,9 +1,9 @@
-import { Type, type Static } from "typebox";
+import { Type, type Static } from 'typebox';
 
 /** A map of strings. Unlike a record by pattern it also covers keys with line breaks. */
 export const StringMap = Type.Unsafe<Record<string, string>>({
-  type: "object",
-  additionalProperties: { type: "string" },
+  type: 'object',
+  additionalProperties: { type: 'string' },
 });
 
 export const UserId = Type.String({ minLength: 1, maxLength: 255 });
@@ -34,7 +34,7 @@ export const User = Type.Object({
   subscribeToEmails: Type.Boolean(),
   attributes: StringMap,
   control: Type.Boolean(),
-  created: Type.String({ format: "date-time" }),
-  updated: Type.String({ format: "date-time" }),
+  created: Type.String({ format: 'date-time' }),
+  updated: Type.String({ format: 'date-time' }),
 });
 export type User = Static<typeof User>;

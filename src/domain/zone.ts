@@ -1,4 +1,4 @@
-import { Temporal } from "temporal-polyfill";
+import { Temporal } from 'temporal-polyfill';
 
 /** The offset of a time zone from UTC, and until when (epoch ms) it holds: the zone's next transition. */
 export interface ZoneOffset {
@@ -17,7 +17,7 @@ export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
   if (!/^[A-Za-z]/.test(name)) return null;
   try {
     const zoned = Temporal.Instant.fromEpochMilliseconds(nowMs).toZonedDateTimeISO(name);
-    const next = zoned.getTimeZoneTransition("next")?.epochMilliseconds ?? Infinity;
+    const next = zoned.getTimeZoneTransition('next')?.epochMilliseconds ?? Infinity;
     const untilMs = Math.min(next, nowMs + NO_TRANSITION_MS);
     const offset = { offsetSeconds: zoned.offsetNanoseconds / 1e9, untilMs, fromMs: nowMs };
     known.set(name, offset);

@@ -1,5 +1,5 @@
-import type { CompiledCatalog } from "../catalog/compiled-catalog.ts";
-import type { AttributeCondition } from "../domain/catalog.ts";
+import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
+import type { AttributeCondition } from '../domain/catalog.ts';
 
 /** Conditions as the wire shows them: the attribute's key, not its ID. */
 export const attributePairs = (
@@ -7,7 +7,7 @@ export const attributePairs = (
   conditions: AttributeCondition[],
 ): { key: string; value: string }[] =>
   conditions.map(({ attributeId, attributeValue }) => ({
-    key: compiled.attributesById.get(attributeId)?.key ?? "",
+    key: compiled.attributesById.get(attributeId)?.key ?? '',
     value: attributeValue,
   }));
 
@@ -20,7 +20,5 @@ export function eventAttributeFields(
   eventAttributes: { key: string; value: string }[];
 } {
   const pairs = attributePairs(compiled, conditions);
-  return pairs.length === 1
-    ? { eventAttribute: pairs[0]!, eventAttributes: pairs }
-    : { eventAttributes: pairs };
+  return pairs.length === 1 ? { eventAttribute: pairs[0]!, eventAttributes: pairs } : { eventAttributes: pairs };
 }

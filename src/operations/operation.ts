@@ -1,9 +1,9 @@
-import type { Static, TObject, TSchema } from "typebox";
-import type { Services } from "./services.ts";
+import type { Static, TObject, TSchema } from 'typebox';
+import type { Services } from './services.ts';
 
 /** Who calls: what the presented key stands for. */
 export interface Caller {
-  kind: "admin" | "application";
+  kind: 'admin' | 'application';
   /** The key's public part: safe to log. */
   prefix: string;
   /** The one user an application key is for. */
@@ -36,15 +36,15 @@ export type Answer = { status: number; body: unknown } | { status: number; json:
 export interface Operation {
   /** The file's path below `operations/` with `_` for `/` and `-`, without `application_`: the OpenAPI operationId. */
   id: string;
-  surface: "application" | "admin";
-  method: "get" | "post" | "put" | "patch" | "delete";
+  surface: 'application' | 'admin';
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Below the surface's base, e.g. `/v1/metrics/{key}/event`. */
   path: string;
   /** Further paths of the same operation, e.g. `/api/metrics/{key}/event`. */
   aliases: string[];
   summary: string;
   /** 'tenant': about one tenant's data, takes `Tenant-ID`; 'organisation': about the organisation itself. */
-  scope: "tenant" | "organisation";
+  scope: 'tenant' | 'organisation';
   /** True where the `Idempotency-Key` header is read. */
   idempotent: boolean;
   params: TObject | null;
@@ -62,28 +62,21 @@ export interface Operation {
 
 type StaticOf<T> = T extends TSchema ? Static<T> : undefined;
 
-interface Definition<
-  P extends TObject | undefined,
-  Q extends TObject | undefined,
-  B extends TSchema | undefined,
-> {
+interface Definition<P extends TObject | undefined, Q extends TObject | undefined, B extends TSchema | undefined> {
   id: string;
-  surface: Operation["surface"];
-  method: Operation["method"];
+  surface: Operation['surface'];
+  method: Operation['method'];
   path: string;
   aliases?: string[];
   summary: string;
-  scope?: Operation["scope"];
+  scope?: Operation['scope'];
   idempotent?: boolean;
   params?: P;
   query?: Q;
   body?: B;
   responses: Record<number, TSchema | null>;
   namedUsers?: (call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => readonly string[];
-  handle: (
-    services: Services,
-    call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>,
-  ) => Promise<Answer>;
+  handle: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => Promise<Answer>;
 }
 
 /** Declares an operation: schemas beside a thin handler, whose call is typed from the schemas. */
@@ -94,7 +87,7 @@ export function operation<
 >(definition: Definition<P, Q, B>): Operation {
   return {
     aliases: [],
-    scope: "tenant",
+    scope: 'tenant',
     idempotent: false,
     namedUsers: null,
     ...definition,

@@ -15,31 +15,26 @@ const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenant
 export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
 
 /** string: a user's packed state, see `state.ts`. */
-export const userKey = (tenantNo: number, userId: string): string =>
-  `${userKeyPrefix(tenantNo)}${userId}`;
+export const userKey = (tenantNo: number, userId: string): string => `${userKeyPrefix(tenantNo)}${userId}`;
 export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:u:`;
 
 /** hash: one bucket of used idempotency keys, digest → event time (ms). `bucket` is 4 hex digits. */
-export const idempotencyKey = (tenantNo: number, bucket: string): string =>
-  `${tenant(tenantNo)}:i:${bucket}`;
+export const idempotencyKey = (tenantNo: number, bucket: string): string => `${tenant(tenantNo)}:i:${bucket}`;
 
 /** hash: counters of the tenant: `users`, and `a<achievement no>` → completions. */
 export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`;
 
 /** sorted set: users by points total (> 0) in a points system. */
-export const pointsKey = (tenantNo: number, systemNo: number): string =>
-  `${pointsKeyPrefix(tenantNo)}${systemNo}`;
+export const pointsKey = (tenantNo: number, systemNo: number): string => `${pointsKeyPrefix(tenantNo)}${systemNo}`;
 export const pointsKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:p:`;
 
 /** sorted set: users by score (> 0) on a board, in one run (its first day, an epoch day) and group ('' without breakdown). */
-export const boardKey = (
-  tenantNo: number,
-  board: { boardNo: number; runDay: number; group: string },
-): string => `${boardKeyPrefix(tenantNo)}${board.boardNo}:${board.runDay}:${board.group}`;
+export const boardKey = (tenantNo: number, board: { boardNo: number; runDay: number; group: string }): string =>
+  `${boardKeyPrefix(tenantNo)}${board.boardNo}:${board.runDay}:${board.group}`;
 export const boardKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:b:`;
 
 /** pub/sub channel: `<tenant no>:<version>` when a tenant's catalog changed; `*` when keys, tenants or the organisation did. */
-export const CHANGES_CHANNEL = "laurel:changes";
+export const CHANGES_CHANNEL = 'laurel:changes';
 
 /** Prefix of BullMQ's own keys; the hash tag keeps a queue on one node. */
-export const QUEUE_PREFIX = "{laurel}";
+export const QUEUE_PREFIX = '{laurel}';

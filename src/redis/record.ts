@@ -1,4 +1,4 @@
-import type { Numbered } from "./state.ts";
+import type { Numbered } from './state.ts';
 
 /**
  * What the script tells about one thing that happened: its answer to the caller and, for `e`, `u` and `c`,
@@ -6,7 +6,7 @@ import type { Numbered } from "./state.ts";
  */
 export interface HappenedRecord {
   /** `e` an event, `u` a user was created or changed, `c` an achievement was completed by call. */
-  k: "e" | "u" | "c";
+  k: 'e' | 'u' | 'c';
   /** ID of what happened: 32 hex digits of a UUIDv7 whose last 4 are 0; the nth award (from 1) has n there. */
   i: string;
   /** User ID. */
@@ -47,15 +47,15 @@ export type RecordedBoard = [number, number, string, number, number, number];
 /** The other answers of the script; they are not recorded. */
 export type Refusal =
   /** Replay: the key was used by the event of that time. */
-  | { k: "r"; at: number; t: [number, number]; s: RecordedStreak; d: number; tz?: string }
+  | { k: 'r'; at: number; t: [number, number]; s: RecordedStreak; d: number; tz?: string }
   /** Out of points: the number of the trigger that blocks. */
-  | { k: "o"; trigger: number }
+  | { k: 'o'; trigger: number }
   /** The zone's offset is not known for this time: ask again with it. */
-  | { k: "z"; tz: string }
+  | { k: 'z'; tz: string }
   /** `subscribeToEmails: true` for a user without an e-mail address. */
-  | { k: "m" }
+  | { k: 'm' }
   /** A retry whose first try may stand in Postgres already: look there, then ask again with this position. */
-  | { k: "d"; upTo: string };
+  | { k: 'd'; upTo: string };
 
 export type ScriptReply = HappenedRecord | Refusal;
 

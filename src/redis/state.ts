@@ -1,6 +1,6 @@
-import { Unpackr } from "msgpackr";
-import type { Decimal } from "../domain/decimal.ts";
-import { decimalText } from "../domain/decimal.ts";
+import { Unpackr } from 'msgpackr';
+import type { Decimal } from '../domain/decimal.ts';
+import { decimalText } from '../domain/decimal.ts';
 
 /**
  * The state of a user: one msgpack map under one key, written by `lua/record_events.lua` (see
@@ -55,14 +55,13 @@ export interface BoardScore {
   score: string;
 }
 
-const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: "number" });
+const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
 
 /** Decodes one msgpack value. */
 export const unpack = (packed: Buffer): unknown => unpackr.unpack(packed);
 
 /** Decodes msgpack values that follow one another. */
-export const unpackAll = (packed: Buffer): unknown[] =>
-  (unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? [];
+export const unpackAll = (packed: Buffer): unknown[] => (unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? [];
 
 /** A Lua table with integer keys: packed as a map, or as an array where the keys happen to be 1..n. */
 export type Numbered<T> = T[] | Record<number, T>;
@@ -106,10 +105,7 @@ export interface PackedState {
 
 const decimal = (whole: number, micros: number): Decimal => ({ whole, micros });
 
-function mapNumbered<T, R>(
-  table: Numbered<T> | undefined,
-  convert: (value: T) => R | undefined,
-): Record<number, R> {
+function mapNumbered<T, R>(table: Numbered<T> | undefined, convert: (value: T) => R | undefined): Record<number, R> {
   const result: Record<number, R> = {};
   for (const [no, value] of numbered(table)) {
     const converted = convert(value);
@@ -119,11 +115,9 @@ function mapNumbered<T, R>(
 }
 
 const totalText = (total: PackedTotal): string => decimalText(decimal(total[0], total[1]));
-const peakText = (total: PackedTotal): string | undefined =>
-  total.length === 3 ? String(total[2]) : undefined;
+const peakText = (total: PackedTotal): string | undefined => (total.length === 3 ? String(total[2]) : undefined);
 
-const orNull = (value: number | undefined): number | null =>
-  value === undefined || value === -1 ? null : value;
+const orNull = (value: number | undefined): number | null => (value === undefined || value === -1 ? null : value);
 
 function streak(packed: PackedStreak | undefined): StreakState {
   return {

@@ -10,7 +10,7 @@ import {
   type PointsSystem,
   type PointsTrigger,
   type StreakSettings,
-} from "../../src/domain/catalog.ts";
+} from '../../src/domain/catalog.ts';
 
 /** Builds catalogs for tests: each call adds one resource, with defaults for what a test does not care about. */
 export class CatalogBuilder {
@@ -35,11 +35,11 @@ export class CatalogBuilder {
 
   private stored(): { id: string; no: number; created: number; updated: number } {
     const no = this.nextNo++;
-    const id = `00000000-0000-7000-8000-${no.toString(16).padStart(12, "0")}`;
+    const id = `00000000-0000-7000-8000-${no.toString(16).padStart(12, '0')}`;
     return { id, no, created: Date.UTC(2026, 0, 1), updated: Date.UTC(2026, 0, 1) };
   }
 
-  attribute(key: string, type: Attribute["type"]): Attribute {
+  attribute(key: string, type: Attribute['type']): Attribute {
     const attribute = { ...this.stored(), key, name: key, type };
     this.catalog.attributes.push(attribute);
     return attribute;
@@ -50,21 +50,21 @@ export class CatalogBuilder {
       ...this.stored(),
       key,
       name: `Metric ${key}`,
-      unitType: "number",
-      units: "",
+      unitType: 'number',
+      units: '',
     };
     this.catalog.metrics.push(metric);
     return metric;
   }
 
-  achievement(trigger: Achievement["trigger"], fields: Partial<Achievement>): Achievement {
+  achievement(trigger: Achievement['trigger'], fields: Partial<Achievement>): Achievement {
     const achievement: Achievement = {
       ...this.stored(),
       key: null,
       name: `Achievement ${this.nextNo}`,
       description: null,
       badgeUrl: null,
-      status: "active",
+      status: 'active',
       trigger,
       metricId: null,
       metricValue: null,
@@ -98,7 +98,7 @@ export class CatalogBuilder {
       systemId: system.id,
       key,
       name: key,
-      description: "",
+      description: '',
       badgeUrl: null,
       points,
     };
@@ -106,17 +106,13 @@ export class CatalogBuilder {
     return level;
   }
 
-  trigger(
-    system: PointsSystem,
-    type: PointsTrigger["type"],
-    fields: Partial<PointsTrigger>,
-  ): PointsTrigger {
+  trigger(system: PointsSystem, type: PointsTrigger['type'], fields: Partial<PointsTrigger>): PointsTrigger {
     const trigger: PointsTrigger = {
       ...this.stored(),
       systemId: system.id,
       type,
       points: 1,
-      status: "active",
+      status: 'active',
       activated: Date.UTC(2026, 0, 1),
       metricId: null,
       metricThreshold: null,
@@ -137,12 +133,12 @@ export class CatalogBuilder {
     const boost: PointsBoost = {
       ...this.stored(),
       systemId: system.id,
-      name: "Boost",
+      name: 'Boost',
       userId: null,
-      start: "2026-01-01",
+      start: '2026-01-01',
       end: null,
       multiplier: 2,
-      rounding: "down",
+      rounding: 'down',
       userAttributes: [],
       ...fields,
     };
@@ -150,22 +146,18 @@ export class CatalogBuilder {
     return boost;
   }
 
-  leaderboard(
-    key: string,
-    rankBy: Leaderboard["rankBy"],
-    fields: Partial<Leaderboard>,
-  ): Leaderboard {
+  leaderboard(key: string, rankBy: Leaderboard['rankBy'], fields: Partial<Leaderboard>): Leaderboard {
     const board: Leaderboard = {
       ...this.stored(),
       key,
       name: key,
       description: null,
-      status: "active",
+      status: 'active',
       rankBy,
       metricId: null,
       pointsSystemId: null,
       maxParticipants: 1000,
-      start: "2026-01-01",
+      start: '2026-01-01',
       end: null,
       startTime: null,
       endTime: null,

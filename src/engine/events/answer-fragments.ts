@@ -1,15 +1,10 @@
-import type { CompiledCatalog } from "../../catalog/compiled-catalog.ts";
-import { runOf } from "../../domain/runs.ts";
-import { dateOf } from "../../domain/periods.ts";
-import { groupValues } from "../../domain/group.ts";
-import { achievementResponse } from "../achievements/achievement-response.ts";
-import { breakdownKeys, leaderboardResponse } from "../leaderboards/leaderboard-response.ts";
-import {
-  boostResponse,
-  levelResponse,
-  pointsResponse,
-  triggerResponse,
-} from "../points/points-response.ts";
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { runOf } from '../../domain/runs.ts';
+import { dateOf } from '../../domain/periods.ts';
+import { groupValues } from '../../domain/group.ts';
+import { achievementResponse } from '../achievements/achievement-response.ts';
+import { breakdownKeys, leaderboardResponse } from '../leaderboards/leaderboard-response.ts';
+import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../points/points-response.ts';
 
 /** JSON text of an object without its closing brace, to go on with more fields. */
 const open = (object: object): string => JSON.stringify(object).slice(0, -1);
@@ -40,26 +35,18 @@ export class AnswerFragments {
 
   constructor(compiled: CompiledCatalog, day: number) {
     this.compiled = compiled;
-    this.achievement = once((no) =>
-      open(achievementResponse(compiled, compiled.achievementsByNo.get(no)!)),
-    );
-    this.trigger = once((no) =>
-      JSON.stringify(triggerResponse(compiled, compiled.triggersByNo.get(no)!)),
-    );
+    this.achievement = once((no) => open(achievementResponse(compiled, compiled.achievementsByNo.get(no)!)));
+    this.trigger = once((no) => JSON.stringify(triggerResponse(compiled, compiled.triggersByNo.get(no)!)));
     this.boosts = once((nos) =>
-      JSON.stringify(
-        nos.split(",").map((no) => boostResponse(compiled.boostsByNo.get(Number(no))!, day)),
-      ),
+      JSON.stringify(nos.split(',').map((no) => boostResponse(compiled.boostsByNo.get(Number(no))!, day))),
     );
-    this.level = once((id) =>
-      JSON.stringify(levelResponse(compiled.catalog.levels.find((level) => level.id === id)!)),
-    );
+    this.level = once((id) => JSON.stringify(levelResponse(compiled.catalog.levels.find((level) => level.id === id)!)));
     this.system = once((no) => {
       const response = pointsResponse(compiled.pointsSystemsByNo.get(no)!);
       return `${JSON.stringify(response.key)}:${open(response)}`;
     });
     this.board = once((run) => {
-      const [no, runDay] = run.split(" ").map(Number) as [number, number];
+      const [no, runDay] = run.split(' ').map(Number) as [number, number];
       const board = compiled.leaderboardsByNo.get(no)!;
       const { endDay } = runOf(board, runDay)!;
       const dates = { start: dateOf(runDay), end: endDay === null ? null : dateOf(endDay) };
@@ -69,9 +56,9 @@ export class AnswerFragments {
 
   /** The fields that tell a board's group; none without breakdown. */
   group(boardNo: number, group: string): string {
-    if (group === "") return "";
+    if (group === '') return '';
     const keys = breakdownKeys(this.compiled, this.compiled.leaderboardsByNo.get(boardNo)!);
-    const pairs = groupValues(group).map((value, index) => ({ key: keys[index] ?? "", value }));
+    const pairs = groupValues(group).map((value, index) => ({ key: keys[index] ?? '', value }));
     const single = JSON.stringify(pairs[0]?.value);
     return `,"breakdownAttributeValue":${single},"breakdownAttributeValues":${JSON.stringify(pairs)}`;
   }

@@ -1,14 +1,9 @@
-import type { CompiledCatalog } from "../../catalog/compiled-catalog.ts";
-import { decimalText } from "../../domain/decimal.ts";
-import { streakDates } from "../../domain/streak.ts";
-import type {
-  HappenedRecord,
-  RecordedBoard,
-  RecordedPoints,
-  RecordedStreak,
-} from "../../redis/record.ts";
-import { AnswerFragments } from "./answer-fragments.ts";
-import { awardId, uuidText } from "./event-id.ts";
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { decimalText } from '../../domain/decimal.ts';
+import { streakDates } from '../../domain/streak.ts';
+import type { HappenedRecord, RecordedBoard, RecordedPoints, RecordedStreak } from '../../redis/record.ts';
+import { AnswerFragments } from './answer-fragments.ts';
+import { awardId, uuidText } from './event-id.ts';
 
 const fragments = new WeakMap<CompiledCatalog, { day: number; of: AnswerFragments }>();
 
@@ -50,43 +45,36 @@ export function pointsJson(compiled: CompiledCatalog, record: HappenedRecord): s
     const systemId = compiled.pointsSystemsByNo.get(no)!.id;
     const level = compiled.levelOf(systemId, total);
     const changed = level?.id !== compiled.levelOf(systemId, before)?.id;
-    const levelField = changed ? `,"level":${level === null ? "null" : parts.level(level.id)}` : "";
+    const levelField = changed ? `,"level":${level === null ? 'null' : parts.level(level.id)}` : '';
     const awardTexts = awards.map(([triggerNo, awarded, after, boosts]) => {
       ordinal += 1;
-      const boostField = boosts.length > 0 ? `,"boosts":${parts.boosts(boosts.join(","))}` : "";
+      const boostField = boosts.length > 0 ? `,"boosts":${parts.boosts(boosts.join(','))}` : '';
       return `{"id":"${awardId(record.i, ordinal)}","awarded":${awarded},"date":"${date}","total":${after},"trigger":${parts.trigger(triggerNo)}${boostField}}`;
     });
-    return `${parts.system(no)},"total":${total}${levelField},"added":${total - before},"awards":[${awardTexts.join(",")}]}`;
+    return `${parts.system(no)},"total":${total}${levelField},"added":${total - before},"awards":[${awardTexts.join(',')}]}`;
   });
-  return `{${systems.join(",")}}`;
+  return `{${systems.join(',')}}`;
 }
 
 function boardsJson(parts: AnswerFragments, boards: RecordedBoard[]): string {
-  const rank = (value: number): string => (value === -1 ? "null" : String(value));
+  const rank = (value: number): string => (value === -1 ? 'null' : String(value));
   const texts = boards.map(
     ([no, runDay, group, previousRank, newRank, threshold]) =>
       `${parts.board(`${no} ${runDay}`)},"rank":${rank(newRank)},"previousRank":${rank(previousRank)},"threshold":${threshold}${parts.group(no, group)}}`,
   );
-  return `{${texts.join(",")}}`;
+  return `{${texts.join(',')}}`;
 }
 
 /** The answer to an event that was processed, as JSON text of an `EventResponse`. */
-export function eventAnswer(
-  compiled: CompiledCatalog,
-  record: HappenedRecord,
-  idempotencyKey: string | null,
-): string {
+export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, idempotencyKey: string | null): string {
   const parts = fragmentsOf(compiled, record.d);
   const metricId = compiled.metricsByNo.get(record.m!)!.id;
   const [whole, micros] = record.t!;
   const completed = record.c ?? [];
-  const achievedAt =
-    completed.length > 0 ? `,"achievedAt":"${new Date(record.at).toISOString()}"}` : "";
-  const achievements = completed.map((no) => parts.achievement(no) + achievedAt).join(",");
+  const achievedAt = completed.length > 0 ? `,"achievedAt":"${new Date(record.at).toISOString()}"}` : '';
+  const achievements = completed.map((no) => parts.achievement(no) + achievedAt).join(',');
   const key =
-    idempotencyKey === null
-      ? ""
-      : `,"idempotencyKey":${JSON.stringify(idempotencyKey)},"idempotentReplayed":false`;
+    idempotencyKey === null ? '' : `,"idempotencyKey":${JSON.stringify(idempotencyKey)},"idempotentReplayed":false`;
   return (
     `{"eventId":"${uuidText(record.i)}","metricId":"${metricId}","total":${decimalText({ whole, micros })}` +
     `,"achievements":[${achievements}],"currentStreak":${streakJson(compiled, record.s!, record.d)}` +

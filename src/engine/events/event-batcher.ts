@@ -1,12 +1,12 @@
-import type { Redis } from "ioredis";
-import type { Clock } from "../../clock.ts";
-import { zoneOffset } from "../../domain/zone.ts";
-import { AppError } from "../../errors.ts";
-import { outboxKey, shardOf } from "../../redis/keys.ts";
-import type { ScriptReply } from "../../redis/record.ts";
-import type { Script } from "../../redis/script.ts";
-import { unpack } from "../../redis/state.ts";
-import { eventCall, type ReadyEvent } from "./event-call.ts";
+import type { Redis } from 'ioredis';
+import type { Clock } from '../../clock.ts';
+import { zoneOffset } from '../../domain/zone.ts';
+import { AppError } from '../../errors.ts';
+import { outboxKey, shardOf } from '../../redis/keys.ts';
+import type { ScriptReply } from '../../redis/record.ts';
+import type { Script } from '../../redis/script.ts';
+import { unpack } from '../../redis/state.ts';
+import { eventCall, type ReadyEvent } from './event-call.ts';
 
 interface Waiting {
   event: ReadyEvent;
@@ -64,14 +64,14 @@ export class EventBatcher {
   async submitAll(tenantNo: number, events: ReadyEvent[]): Promise<ScriptReply[]> {
     const replies = await this.call(tenantNo, events);
     // Zones to be renewed: each such event again, with those behind it that were held back, in order.
-    const again = events.filter((_, index) => replies[index]!.k === "z");
+    const again = events.filter((_, index) => replies[index]!.k === 'z');
     if (again.length === 0) return replies;
-    const zones = replies.filter((reply) => reply.k === "z");
+    const zones = replies.filter((reply) => reply.k === 'z');
     const renewed = await this.submitAll(
       tenantNo,
       again.map((event, index) => this.withZone(event, zones[index]!.tz)),
     );
-    return replies.map((reply) => (reply.k === "z" ? renewed.shift()! : reply));
+    return replies.map((reply) => (reply.k === 'z' ? renewed.shift()! : reply));
   }
 
   private queueOf(tenantNo: number): Queue {
@@ -124,21 +124,20 @@ export class EventBatcher {
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
     const deadlineMs = Date.now() + RETRY_MS;
-    let retryPosition = "";
+    let retryPosition = '';
     for (;;) {
       try {
         const { keys, args } = eventCall(tenantNo, events, { nowMs, retryPosition });
         const packed = (await script.run(redis, keys, args)) as Buffer[];
-        const position = packed[events.length]!.toString("latin1");
+        const position = packed[events.length]!.toString('latin1');
         const replies = events.map((_, index) => unpack(packed[index]!) as ScriptReply);
-        if (replies[0]?.k === "d") {
+        if (replies[0]?.k === 'd') {
           const persisted = await this.options.findPersisted(events.map(({ id }) => id));
-          if (persisted.size > 0)
-            return await this.mixed(tenantNo, events, { persisted, since: replies[0].upTo });
+          if (persisted.size > 0) return await this.mixed(tenantNo, events, { persisted, since: replies[0].upTo });
           retryPosition = replies[0].upTo;
           continue;
         }
-        if (position !== "") {
+        if (position !== '') {
           this.positions.set(shard, position);
           this.options.onWritten(shard);
         }
@@ -146,14 +145,10 @@ export class EventBatcher {
       } catch (error) {
         if (!isLostConnection(error)) throw error;
         retryPosition = before;
-        if (
-          redis.status === "end" ||
-          Date.now() > deadlineMs ||
-          !(await reconnected(redis, deadlineMs))
-        ) {
+        if (redis.status === 'end' || Date.now() > deadlineMs || !(await reconnected(redis, deadlineMs))) {
           throw new AppError(
-            "unavailable",
-            "The event store does not answer; try again with the same idempotency key.",
+            'unavailable',
+            'The event store does not answer; try again with the same idempotency key.',
           );
         }
       }
@@ -168,15 +163,13 @@ export class EventBatcher {
   ): Promise<ScriptReply[]> {
     // A call is atomic: if one of its events was applied, all that were not refused were.
     return Promise.all(
-      events.map(
-        async (event) => persisted.get(event.id) ?? (await this.call(tenantNo, [event]))[0]!,
-      ),
+      events.map(async (event) => persisted.get(event.id) ?? (await this.call(tenantNo, [event]))[0]!),
     );
   }
 
   private async firstPosition(shard: number): Promise<string> {
-    const newest = await this.options.redis.xrevrange(outboxKey(shard), "+", "-", "COUNT", 1);
-    const position = newest[0]?.[0] ?? "0-0";
+    const newest = await this.options.redis.xrevrange(outboxKey(shard), '+', '-', 'COUNT', 1);
+    const position = newest[0]?.[0] ?? '0-0';
     this.positions.set(shard, position);
     return position;
   }
@@ -189,12 +182,12 @@ function isLostConnection(error: unknown): boolean {
     /Connection is closed|Command timed out|Stream isn't writeable|ECONNRESET|EPIPE|max retries per request/i.test(
       error.message,
     ) ||
-    ("code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE"))
+    ('code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE'))
   );
 }
 
 async function reconnected(redis: Redis, deadlineMs: number): Promise<boolean> {
-  while (redis.status !== "ready") {
+  while (redis.status !== 'ready') {
     if (Date.now() > deadlineMs) return false;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

@@ -1,6 +1,6 @@
-import type { CompiledCatalog } from "../../catalog/compiled-catalog.ts";
-import type { CompiledPlan } from "../../catalog/plan.ts";
-import type { Decimal } from "../../domain/decimal.ts";
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { CompiledPlan } from '../../catalog/plan.ts';
+import type { Decimal } from '../../domain/decimal.ts';
 import {
   boardKeyPrefix,
   countersKey,
@@ -9,9 +9,9 @@ import {
   pointsKeyPrefix,
   shardOf,
   userKey,
-} from "../../redis/keys.ts";
-import type { IdempotencyDigest } from "./event-id.ts";
-import type { SentUser } from "./sent-user.ts";
+} from '../../redis/keys.ts';
+import type { IdempotencyDigest } from './event-id.ts';
+import type { SentUser } from './sent-user.ts';
 
 /** An event that is checked and ready for the script. */
 export interface ReadyEvent {
@@ -42,7 +42,7 @@ export function eventCall(
   const args: (string | number)[] = [
     nowMs,
     tenantNo,
-    "",
+    '',
     boardKeyPrefix(tenantNo),
     pointsKeyPrefix(tenantNo),
     retryPosition,
@@ -62,14 +62,14 @@ export function eventCall(
       event.id,
       event.value.whole,
       event.value.micros,
-      idempotency === null ? "" : idempotency.field,
-      idempotency === null ? "" : idempotency.key,
-      event.sent === null ? "" : JSON.stringify(event.sent),
+      idempotency === null ? '' : idempotency.field,
+      idempotency === null ? '' : idempotency.key,
+      event.sent === null ? '' : JSON.stringify(event.sent),
       event.counted,
-      event.compiled.personalBoosts.get(event.userId) ?? "",
+      event.compiled.personalBoosts.get(event.userId) ?? '',
       event.attributes,
     );
   }
-  args[2] = `[${plans.join(",")}]`;
+  args[2] = `[${plans.join(',')}]`;
   return { keys, args };
 }

@@ -1,16 +1,16 @@
-import type { CompiledCatalog } from "../../catalog/compiled-catalog.ts";
-import type { Counter } from "../../catalog/plan.ts";
-import type { Clock } from "../../clock.ts";
-import { decimalText, toDecimal } from "../../domain/decimal.ts";
-import type { MetricEvent } from "../../domain/event.ts";
-import { DAY_MS } from "../../domain/periods.ts";
-import { AppError } from "../../errors.ts";
-import type { Refusal, ScriptReply } from "../../redis/record.ts";
-import { eventAnswer, streakJson } from "./event-answer.ts";
-import type { EventBatcher } from "./event-batcher.ts";
-import type { ReadyEvent } from "./event-call.ts";
-import { eventId, idempotencyDigest, uuidText } from "./event-id.ts";
-import { rejectUnknownAttributes, sentUser } from "./sent-user.ts";
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Counter } from '../../catalog/plan.ts';
+import type { Clock } from '../../clock.ts';
+import { decimalText, toDecimal } from '../../domain/decimal.ts';
+import type { MetricEvent } from '../../domain/event.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import type { Refusal, ScriptReply } from '../../redis/record.ts';
+import { eventAnswer, streakJson } from './event-answer.ts';
+import type { EventBatcher } from './event-batcher.ts';
+import type { ReadyEvent } from './event-call.ts';
+import { eventId, idempotencyDigest, uuidText } from './event-id.ts';
+import { rejectUnknownAttributes, sentUser } from './sent-user.ts';
 
 /** The catalogs by tenant; at once where loaded, which is always but for the first call. */
 interface CatalogSource {
@@ -28,15 +28,13 @@ export interface EventEngineOptions {
 
 /** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
 function matching(counters: Counter[], attributes: Record<string, string> | undefined): string {
-  if (counters.length === 0 || attributes === undefined) return "";
+  if (counters.length === 0 || attributes === undefined) return '';
   return counters
     .filter(({ conditions }) =>
-      conditions.every(
-        ([key, value]) => Object.hasOwn(attributes, key) && attributes[key] === value,
-      ),
+      conditions.every(([key, value]) => Object.hasOwn(attributes, key) && attributes[key] === value),
     )
     .map(({ no }) => no)
-    .join(",");
+    .join(',');
 }
 
 /** Takes events: checks them, has them applied, and tells what changed. */
@@ -58,17 +56,14 @@ export class EventEngine {
     { event, idempotencyKey }: { event: MetricEvent; idempotencyKey: string | null },
   ): Promise<{ status: number; json: string }> {
     if (this.options.overloaded()) {
-      throw new AppError(
-        "unavailable",
-        "Too many events wait to be stored; try again in a moment.",
-      );
+      throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
     }
     const { catalogs, batcher } = this.options;
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
     const ready = this.prepare(compiled, metricKey, { event, idempotencyKey });
     const reply = await batcher.submit(tenantNo, ready);
-    if (reply.k === "e") return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
-    if (reply.k === "r") return { status: 202, json: replayAnswer(compiled, ready, reply) };
+    if (reply.k === 'e') return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
+    if (reply.k === 'r') return { status: 202, json: replayAnswer(compiled, ready, reply) };
     throw refused(compiled, reply);
   }
 
@@ -81,15 +76,10 @@ export class EventEngine {
     const nowMs = this.options.clock.now();
     const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
     if (plan === null)
-      throw new AppError(
-        "unprocessable",
-        `Unknown metric: there is none with the key '${metricKey}'.`,
-      );
+      throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`);
     const { user, attributes } = event;
-    if (attributes !== undefined)
-      rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
-    const digest =
-      idempotencyKey === null ? null : idempotencyDigest(user.id, plan.plan.metric, idempotencyKey);
+    if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
+    const digest = idempotencyKey === null ? null : idempotencyDigest(user.id, plan.plan.metric, idempotencyKey);
     return {
       compiled,
       plan,
@@ -97,7 +87,7 @@ export class EventEngine {
       userId: user.id,
       value: toDecimal(event.value),
       sent: sentUser(user, compiled, nowMs),
-      attributes: attributes === undefined ? "" : JSON.stringify(attributes),
+      attributes: attributes === undefined ? '' : JSON.stringify(attributes),
       counted: matching(plan.counters, attributes),
       idempotency: digest === null ? null : { ...digest, key: idempotencyKey! },
     };
@@ -105,11 +95,7 @@ export class EventEngine {
 }
 
 /** The answer to a replay: the original event's ID, the current total and streak, nothing changed. */
-function replayAnswer(
-  compiled: CompiledCatalog,
-  event: ReadyEvent,
-  replay: Refusal & { k: "r" },
-): string {
+function replayAnswer(compiled: CompiledCatalog, event: ReadyEvent, replay: Refusal & { k: 'r' }): string {
   const [whole, micros] = replay.t;
   const { key, random } = event.idempotency!;
   const metricId = compiled.metricsByNo.get(event.plan.plan.metric)!.id;
@@ -122,19 +108,19 @@ function replayAnswer(
 
 /** The error of an event that the script refused. */
 function refused(compiled: CompiledCatalog, reply: ScriptReply): AppError {
-  if (reply.k === "m") {
+  if (reply.k === 'm') {
     return new AppError(
-      "unprocessable",
-      "user.subscribeToEmails cannot be true: the user has no e-mail address on record.",
+      'unprocessable',
+      'user.subscribeToEmails cannot be true: the user has no e-mail address on record.',
     );
   }
-  if (reply.k === "o") {
+  if (reply.k === 'o') {
     const trigger = compiled.triggersByNo.get(reply.trigger);
-    const system = compiled.pointsSystemsById.get(trigger?.systemId ?? "");
+    const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
     return new AppError(
-      "unprocessable",
+      'unprocessable',
       `Out of points: the user's balance in '${system?.key}' does not cover this event.`,
     );
   }
-  return new AppError("internal", "Internal error");
+  return new AppError('internal', 'Internal error');
 }

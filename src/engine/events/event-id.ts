@@ -1,6 +1,6 @@
-import { createHash, randomFillSync } from "node:crypto";
+import { createHash, randomFillSync } from 'node:crypto';
 
-const VARIANT = ["8", "9", "a", "b"];
+const VARIANT = ['8', '9', 'a', 'b'];
 const pool = Buffer.alloc(8 * 512);
 let used = pool.length;
 
@@ -10,7 +10,7 @@ function randomHex(): string {
     used = 0;
   }
   used += 8;
-  return pool.toString("hex", used - 8, used);
+  return pool.toString('hex', used - 8, used);
 }
 
 /**
@@ -18,7 +18,7 @@ function randomHex(): string {
  * ordinal there. `random`: 16 hex digits, of which 58 bits are used.
  */
 export function eventId(nowMs: number, random: string = randomHex()): string {
-  const time = nowMs.toString(16).padStart(12, "0");
+  const time = nowMs.toString(16).padStart(12, '0');
   const variant = VARIANT[parseInt(random[3]!, 16) & 3]!;
   return `${time}7${random.slice(0, 3)}${variant}${random.slice(4, 7)}${random.slice(7, 15)}0000`;
 }
@@ -29,7 +29,7 @@ export const uuidText = (hex: string): string =>
 
 /** ID of the nth award (from 1) of an event. */
 export const awardId = (hex: string, ordinal: number): string =>
-  uuidText(hex.slice(0, 28) + ordinal.toString(16).padStart(4, "0"));
+  uuidText(hex.slice(0, 28) + ordinal.toString(16).padStart(4, '0'));
 
 /** Where a used idempotency key is kept, and the random part of its event's ID, which needs no storage so. */
 export interface IdempotencyDigest {
@@ -41,15 +41,11 @@ export interface IdempotencyDigest {
 }
 
 /** Digest of an idempotency key within its scope: user and metric. */
-export function idempotencyDigest(
-  userId: string,
-  metricNo: number,
-  key: string,
-): IdempotencyDigest {
-  const digest = createHash("sha1").update(`${userId}\0${metricNo}\0${key}`).digest();
+export function idempotencyDigest(userId: string, metricNo: number, key: string): IdempotencyDigest {
+  const digest = createHash('sha1').update(`${userId}\0${metricNo}\0${key}`).digest();
   return {
-    bucket: digest.toString("hex", 0, 2),
-    field: digest.toString("base64url", 2, 14),
-    random: digest.toString("hex", 2, 10),
+    bucket: digest.toString('hex', 0, 2),
+    field: digest.toString('base64url', 2, 14),
+    random: digest.toString('hex', 2, 10),
   };
 }

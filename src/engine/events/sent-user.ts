@@ -1,7 +1,7 @@
-import type { CompiledCatalog } from "../../catalog/compiled-catalog.ts";
-import type { UpsertedUser } from "../../domain/user.ts";
-import { zoneOffset } from "../../domain/zone.ts";
-import { AppError } from "../../errors.ts";
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { UpsertedUser } from '../../domain/user.ts';
+import { zoneOffset } from '../../domain/zone.ts';
+import { AppError } from '../../errors.ts';
 
 /** The user fields of a request as the script takes them, see `lua/lib/upsert_user.lua`; false clears. */
 export interface SentUser {
@@ -22,22 +22,17 @@ export function rejectUnknownAttributes(keys: string[], known: ReadonlyMap<strin
   const unknown = keys.filter((key) => !known.has(key));
   if (unknown.length === 0) return;
   throw new AppError(
-    "unprocessable",
-    `Invalid attribute keys: ${unknown.join(", ")}. Attribute keys must match those set up in the dashboard.`,
+    'unprocessable',
+    `Invalid attribute keys: ${unknown.join(', ')}. Attribute keys must match those set up in the dashboard.`,
   );
 }
 
 /** Checks the sent user fields against the catalog. Null if nothing but the ID was sent. 422 as spec §3. */
-export function sentUser(
-  user: Omit<UpsertedUser, "id">,
-  compiled: CompiledCatalog,
-  nowMs: number,
-): SentUser | null {
+export function sentUser(user: Omit<UpsertedUser, 'id'>, compiled: CompiledCatalog, nowMs: number): SentUser | null {
   const sent: SentUser = {};
   if (user.name !== undefined) sent.n = user.name;
   if (user.email !== undefined) sent.e = user.email;
-  if (user.deviceTokens !== undefined)
-    sent.d = user.deviceTokens === null ? false : JSON.stringify(user.deviceTokens);
+  if (user.deviceTokens !== undefined) sent.d = user.deviceTokens === null ? false : JSON.stringify(user.deviceTokens);
   if (user.subscribeToEmails !== undefined) sent.sub = user.subscribeToEmails;
   if (user.attributes !== undefined) {
     const keys = Object.keys(user.attributes);
@@ -45,18 +40,13 @@ export function sentUser(
     if (keys.length > 0) sent.a = {};
     for (const key of keys) sent.a![compiled.userAttributes.get(key)!.no] = user.attributes[key]!;
   }
-  if (user.tz !== undefined)
-    Object.assign(sent, user.tz === null ? { z: false } : inZone(user.tz, nowMs));
+  if (user.tz !== undefined) Object.assign(sent, user.tz === null ? { z: false } : inZone(user.tz, nowMs));
   for (const _ in sent) return sent;
   return null;
 }
 
 function inZone(name: string, nowMs: number): SentUser {
   const zone = zoneOffset(name, nowMs);
-  if (zone === null)
-    throw new AppError(
-      "unprocessable",
-      `Unknown time zone: user.tz '${name}' is not an IANA name.`,
-    );
+  if (zone === null) throw new AppError('unprocessable', `Unknown time zone: user.tz '${name}' is not an IANA name.`);
   return { z: name, zo: zone.offsetSeconds, zu: zone.untilMs };
 }

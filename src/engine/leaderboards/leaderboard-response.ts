@@ -1,22 +1,15 @@
-import type { CompiledCatalog } from "../../catalog/compiled-catalog.ts";
-import type { Leaderboard } from "../../domain/catalog.ts";
-import type { LeaderboardResponse } from "../../domain/leaderboard.ts";
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import type { LeaderboardResponse } from '../../domain/leaderboard.ts';
 
 /** Keys of a board's breakdown attributes, in their order. */
 export const breakdownKeys = (compiled: CompiledCatalog, board: Leaderboard): string[] =>
-  board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.key ?? "");
+  board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.key ?? '');
 
 /** A leaderboard as the Application API shows it. */
-export function leaderboardResponse(
-  compiled: CompiledCatalog,
-  board: Leaderboard,
-): LeaderboardResponse {
-  const metric =
-    board.rankBy === "metric" ? compiled.metricsById.get(board.metricId ?? "") : undefined;
-  const system =
-    board.rankBy === "points"
-      ? compiled.pointsSystemsById.get(board.pointsSystemId ?? "")
-      : undefined;
+export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboard): LeaderboardResponse {
+  const metric = board.rankBy === 'metric' ? compiled.metricsById.get(board.metricId ?? '') : undefined;
+  const system = board.rankBy === 'points' ? compiled.pointsSystemsById.get(board.pointsSystemId ?? '') : undefined;
   const keys = breakdownKeys(compiled, board);
   return {
     id: board.id,

@@ -1,13 +1,13 @@
-import type { Redis } from "ioredis";
-import type { Pool } from "pg";
-import type { CompiledCatalog } from "../../catalog/compiled-catalog.ts";
-import type { PointsSystem } from "../../domain/catalog.ts";
-import { summaryBounds, type PointsRange, type PointsSystemResponse } from "../../domain/points.ts";
-import { AppError } from "../../errors.ts";
-import { filteredPointsTotals } from "../../postgres/filtered-points-totals.ts";
-import { countersKey, pointsKey } from "../../redis/keys.ts";
-import { parseAttributeFilter } from "./attribute-filter.ts";
-import { triggerResponse } from "./points-response.ts";
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { PointsSystem } from '../../domain/catalog.ts';
+import { summaryBounds, type PointsRange, type PointsSystemResponse } from '../../domain/points.ts';
+import { AppError } from '../../errors.ts';
+import { filteredPointsTotals } from '../../postgres/filtered-points-totals.ts';
+import { countersKey, pointsKey } from '../../redis/keys.ts';
+import { parseAttributeFilter } from './attribute-filter.ts';
+import { triggerResponse } from './points-response.ts';
 
 /** Reads of points systems. */
 export class PointsReads {
@@ -29,7 +29,7 @@ export class PointsReads {
       badgeUrl: system.badgeUrl,
       maxPoints: system.maxPoints,
       triggers: compiled.catalog.triggers
-        .filter((trigger) => trigger.systemId === system.id && trigger.status === "active")
+        .filter((trigger) => trigger.systemId === system.id && trigger.status === 'active')
         .map((trigger) => triggerResponse(compiled, trigger)),
     };
   }
@@ -38,17 +38,11 @@ export class PointsReads {
    * How many users hold how many points, in 11 ranges. Without a filter from the sorted set of the system
    * (live, O(log N)); with one from Postgres, which follows events after a moment. 404, 422.
    */
-  async summary(
-    compiled: CompiledCatalog,
-    key: string,
-    userAttributes: string | undefined,
-  ): Promise<PointsRange[]> {
+  async summary(compiled: CompiledCatalog, key: string, userAttributes: string | undefined): Promise<PointsRange[]> {
     const system = this.find(compiled, key);
     const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
     if (filter.length > 0) {
-      const conditions = Object.fromEntries(
-        filter.map(({ attribute, value }) => [attribute.no, value]),
-      );
+      const conditions = Object.fromEntries(filter.map(({ attribute, value }) => [attribute.no, value]));
       const totals = await filteredPointsTotals(this.pool, {
         tenantNo: compiled.catalog.tenantNo,
         systemNo: system.no,
@@ -58,10 +52,7 @@ export class PointsReads {
       return summaryBounds(greatest).map(({ from, to }) => ({
         from,
         to,
-        users: totals.reduce(
-          (sum, { total, users }) => (total >= from && total <= to ? sum + users : sum),
-          0,
-        ),
+        users: totals.reduce((sum, { total, users }) => (total >= from && total <= to ? sum + users : sum), 0),
       }));
     }
     return this.liveSummary(compiled.catalog.tenantNo, system.no);
@@ -69,10 +60,10 @@ export class PointsReads {
 
   private async liveSummary(tenantNo: number, systemNo: number): Promise<PointsRange[]> {
     const set = pointsKey(tenantNo, systemNo);
-    const [, greatest] = await this.redis.zrevrange(set, 0, 0, "WITHSCORES");
+    const [, greatest] = await this.redis.zrevrange(set, 0, 0, 'WITHSCORES');
     const bounds = summaryBounds(Number(greatest ?? 0));
     const counts = this.redis.pipeline();
-    counts.hget(countersKey(tenantNo), "users");
+    counts.hget(countersKey(tenantNo), 'users');
     counts.zcard(set);
     for (const { from, to } of bounds.slice(1)) counts.zcount(set, from, to);
     const replies = (await counts.exec()) ?? [];
@@ -89,10 +80,7 @@ export class PointsReads {
   private find(compiled: CompiledCatalog, key: string): PointsSystem {
     const system = compiled.pointsSystems.get(key);
     if (system === undefined)
-      throw new AppError(
-        "not_found",
-        `Unknown points system: there is none with the key '${key}'.`,
-      );
+      throw new AppError('not_found', `Unknown points system: there is none with the key '${key}'.`);
     return system;
   }
 }

@@ -1,18 +1,13 @@
-import type { CompiledCatalog } from "../../catalog/compiled-catalog.ts";
-import type {
-  PointsBoost,
-  PointsLevel,
-  PointsSystem,
-  PointsTrigger,
-} from "../../domain/catalog.ts";
-import { dayOf } from "../../domain/periods.ts";
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { PointsBoost, PointsLevel, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import { dayOf } from '../../domain/periods.ts';
 import type {
   PointsBoostResponse,
   PointsLevelResponse,
   PointsResponse,
   PointsTriggerResponse,
-} from "../../domain/points.ts";
-import { attributePairs, eventAttributeFields } from "../attribute-pairs.ts";
+} from '../../domain/points.ts';
+import { attributePairs, eventAttributeFields } from '../attribute-pairs.ts';
 
 export const pointsResponse = (system: PointsSystem): PointsResponse => ({
   id: system.id,
@@ -39,7 +34,7 @@ export function boostResponse(boost: PointsBoost, day: number): PointsBoostRespo
   return {
     id: boost.id,
     name: boost.name,
-    status: finished ? "finished" : scheduled ? "scheduled" : "active",
+    status: finished ? 'finished' : scheduled ? 'scheduled' : 'active',
     start: boost.start,
     end: boost.end,
     multiplier: boost.multiplier,
@@ -48,29 +43,26 @@ export function boostResponse(boost: PointsBoost, day: number): PointsBoostRespo
 }
 
 /** A trigger as the Application API shows it: the fields of its type only. */
-export function triggerResponse(
-  compiled: CompiledCatalog,
-  trigger: PointsTrigger,
-): PointsTriggerResponse {
-  const metric = compiled.metricsById.get(trigger.metricId ?? "");
-  const achievement = compiled.achievementsById.get(trigger.achievementId ?? "");
+export function triggerResponse(compiled: CompiledCatalog, trigger: PointsTrigger): PointsTriggerResponse {
+  const metric = compiled.metricsById.get(trigger.metricId ?? '');
+  const achievement = compiled.achievementsById.get(trigger.achievementId ?? '');
   return {
     id: trigger.id,
     type: trigger.type,
     points: trigger.points,
     status: trigger.status,
-    ...(trigger.type === "metric" && {
+    ...(trigger.type === 'metric' && {
       ...(metric !== undefined && { metricId: metric.id, metricName: metric.name }),
       metricThreshold: trigger.metricThreshold ?? 1,
       ...eventAttributeFields(compiled, trigger.eventAttributes),
     }),
-    ...(trigger.type === "streak" && { streakLengthThreshold: trigger.streakLength ?? 1 }),
+    ...(trigger.type === 'streak' && { streakLengthThreshold: trigger.streakLength ?? 1 }),
     ...(achievement !== undefined && {
       achievementId: achievement.id,
       achievementName: achievement.name,
     }),
-    ...(trigger.type === "time" && {
-      timeUnit: trigger.timeUnit === "hours" ? ("hour" as const) : ("day" as const),
+    ...(trigger.type === 'time' && {
+      timeUnit: trigger.timeUnit === 'hours' ? ('hour' as const) : ('day' as const),
       timeInterval: trigger.timeInterval ?? 1,
     }),
     userAttributes: attributePairs(compiled, trigger.userAttributes),

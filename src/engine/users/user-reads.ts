@@ -1,10 +1,10 @@
-import type { Redis } from "ioredis";
-import type { CompiledCatalog } from "../../catalog/compiled-catalog.ts";
-import type { MetricResponse, UserAchievementResponse } from "../../domain/achievement.ts";
-import { AppError } from "../../errors.ts";
-import { userKey } from "../../redis/keys.ts";
-import { decodeState, type UserState } from "../../redis/state.ts";
-import { achievementResponse } from "../achievements/achievement-response.ts";
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { MetricResponse, UserAchievementResponse } from '../../domain/achievement.ts';
+import { AppError } from '../../errors.ts';
+import { userKey } from '../../redis/keys.ts';
+import { decodeState, type UserState } from '../../redis/state.ts';
+import { achievementResponse } from '../achievements/achievement-response.ts';
 
 /** Reads of a user's live state. */
 export class UserReads {
@@ -18,22 +18,15 @@ export class UserReads {
   async state(tenantNo: number, userId: string): Promise<UserState> {
     const packed = await this.redis.getBuffer(userKey(tenantNo, userId));
     if (packed === null)
-      throw new AppError(
-        "not_found",
-        `Unknown user: no event and no call has named '${userId}' yet.`,
-      );
+      throw new AppError('not_found', `Unknown user: no event and no call has named '${userId}' yet.`);
     return decodeState(packed);
   }
 
   /** A user's total of a metric, with the metric's achievements. 404 for an unknown user or metric. */
-  async metric(
-    compiled: CompiledCatalog,
-    userId: string,
-    metricKey: string,
-  ): Promise<MetricResponse> {
+  async metric(compiled: CompiledCatalog, userId: string, metricKey: string): Promise<MetricResponse> {
     const metric = compiled.metrics.get(metricKey);
     if (metric === undefined)
-      throw new AppError("not_found", `Unknown metric: there is none with the key '${metricKey}'.`);
+      throw new AppError('not_found', `Unknown metric: there is none with the key '${metricKey}'.`);
     const state = await this.state(compiled.catalog.tenantNo, userId);
     return {
       id: metric.id,
@@ -52,11 +45,8 @@ function achievementsOfMetric(
   state: UserState,
 ): UserAchievementResponse[] {
   return compiled.catalog.achievements
-    .filter((achievement) => achievement.trigger === "metric" && achievement.metricId === metricId)
-    .filter(
-      ({ status, no }) =>
-        status === "active" || (status === "locked" && state.completions[no] !== undefined),
-    )
+    .filter((achievement) => achievement.trigger === 'metric' && achievement.metricId === metricId)
+    .filter(({ status, no }) => status === 'active' || (status === 'locked' && state.completions[no] !== undefined))
     .map((achievement) => {
       const at = state.completions[achievement.no];
       const achievedAt = at === undefined ? null : new Date(at).toISOString();

@@ -1,12 +1,12 @@
-import { Redis } from "ioredis";
-import { compileCatalog } from "../../../src/catalog/compiled-catalog.ts";
-import { FixedClock } from "../../../src/clock.ts";
-import type { Catalog } from "../../../src/domain/catalog.ts";
-import type { EventResponse } from "../../../src/domain/event.ts";
-import { EventBatcher } from "../../../src/engine/events/event-batcher.ts";
-import { EventEngine } from "../../../src/engine/events/event-engine.ts";
-import { UserReads } from "../../../src/engine/users/user-reads.ts";
-import { Script } from "../../../src/redis/script.ts";
+import { Redis } from 'ioredis';
+import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
+import { FixedClock } from '../../../src/clock.ts';
+import type { Catalog } from '../../../src/domain/catalog.ts';
+import type { EventResponse } from '../../../src/domain/event.ts';
+import { EventBatcher } from '../../../src/engine/events/event-batcher.ts';
+import { EventEngine } from '../../../src/engine/events/event-engine.ts';
+import { UserReads } from '../../../src/engine/users/user-reads.ts';
+import { Script } from '../../../src/redis/script.ts';
 
 /** An engine over a real Redis, with a catalog made by the test and a clock that the test moves. */
 export class TestEngine {
@@ -23,13 +23,12 @@ export class TestEngine {
     const compiled = new Map<Catalog, ReturnType<typeof compileCatalog>>();
     const get = (): ReturnType<typeof compileCatalog> => {
       let current = compiled.get(this.catalog);
-      if (current === undefined)
-        compiled.set(this.catalog, (current = compileCatalog(this.catalog)));
+      if (current === undefined) compiled.set(this.catalog, (current = compileCatalog(this.catalog)));
       return current;
     };
     const batcher = new EventBatcher({
       redis: this.redis,
-      script: new Script("record_events"),
+      script: new Script('record_events'),
       clock: this.clock,
       onWritten: () => undefined,
       findPersisted: async () => new Map(),
@@ -59,7 +58,7 @@ export class TestEngine {
   ): Promise<EventResponse & { status: number }> {
     const { status, json } = await this.engine.record(this.catalog.tenantNo, metricKey, {
       event: {
-        user: typeof user === "string" ? { id: user } : user,
+        user: typeof user === 'string' ? { id: user } : user,
         value,
         ...(more.attributes !== undefined && { attributes: more.attributes }),
       },

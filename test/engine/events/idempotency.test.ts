@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { testStack } from "../../stack/stack.ts";
-import { CatalogBuilder } from "../catalog-builder.ts";
-import { TestEngine } from "./engine.ts";
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testStack } from '../../stack/stack.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { TestEngine } from './engine.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 let laurel: TestEngine;
@@ -9,8 +9,8 @@ let laurel: TestEngine;
 beforeAll(async () => {
   stack = await testStack();
   const builder = new CatalogBuilder();
-  builder.metric("flips");
-  builder.metric("minutes");
+  builder.metric('flips');
+  builder.metric('minutes');
   laurel = new TestEngine(stack.redisUrl, builder.catalog);
 });
 afterAll(async () => {
@@ -18,16 +18,16 @@ afterAll(async () => {
   await stack.close();
 });
 
-test("an unused key is processed, a used one answers 202 with the original event and the current state", async () => {
-  const first = await laurel.event("flips", "ida", 2, { key: "k" });
+test('an unused key is processed, a used one answers 202 with the original event and the current state', async () => {
+  const first = await laurel.event('flips', 'ida', 2, { key: 'k' });
   expect(first).toMatchObject({
     status: 201,
-    idempotencyKey: "k",
+    idempotencyKey: 'k',
     idempotentReplayed: false,
     total: 2,
   });
-  await laurel.event("flips", "ida", 5);
-  const again = await laurel.event("flips", "ida", 2, { key: "k" });
+  await laurel.event('flips', 'ida', 5);
+  const again = await laurel.event('flips', 'ida', 2, { key: 'k' });
   expect(again).toMatchObject({
     status: 202,
     idempotentReplayed: true,
@@ -38,27 +38,27 @@ test("an unused key is processed, a used one answers 202 with the original event
   expect(again.currentStreak).toMatchObject({ length: 1, extended: false });
 });
 
-test("without a key neither field is present", async () => {
-  const answer = await laurel.event("flips", "ivo", 1);
-  expect(answer).not.toHaveProperty("idempotencyKey");
-  expect(answer).not.toHaveProperty("idempotentReplayed");
+test('without a key neither field is present', async () => {
+  const answer = await laurel.event('flips', 'ivo', 1);
+  expect(answer).not.toHaveProperty('idempotencyKey');
+  expect(answer).not.toHaveProperty('idempotentReplayed');
 });
 
-test("a key is scoped to user and metric", async () => {
-  await laurel.event("flips", "ann", 1, { key: "same" });
-  expect((await laurel.event("minutes", "ann", 1, { key: "same" })).status).toBe(201);
-  expect((await laurel.event("flips", "bob", 1, { key: "same" })).status).toBe(201);
+test('a key is scoped to user and metric', async () => {
+  await laurel.event('flips', 'ann', 1, { key: 'same' });
+  expect((await laurel.event('minutes', 'ann', 1, { key: 'same' })).status).toBe(201);
+  expect((await laurel.event('flips', 'bob', 1, { key: 'same' })).status).toBe(201);
 });
 
-test("a refused event does not use up its key", async () => {
-  const refused = laurel.event("flips", { id: "ref", subscribeToEmails: true }, 1, { key: "once" });
+test('a refused event does not use up its key', async () => {
+  const refused = laurel.event('flips', { id: 'ref', subscribeToEmails: true }, 1, { key: 'once' });
   await expect(refused).rejects.toMatchObject({ status: 422 });
-  expect((await laurel.event("flips", "ref", 1, { key: "once" })).status).toBe(201);
+  expect((await laurel.event('flips', 'ref', 1, { key: 'once' })).status).toBe(201);
 });
 
-test("of a hundred simultaneous requests with one key exactly one processes", async () => {
+test('of a hundred simultaneous requests with one key exactly one processes', async () => {
   const answers = await Promise.all(
-    Array.from({ length: 100 }, () => laurel.event("flips", "rush", 3, { key: "one" })),
+    Array.from({ length: 100 }, () => laurel.event('flips', 'rush', 3, { key: 'one' })),
   );
   expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
   expect(new Set(answers.map(({ eventId }) => eventId)).size).toBe(1);

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { testStack } from "../../stack/stack.ts";
-import { CatalogBuilder } from "../catalog-builder.ts";
-import { TestEngine } from "./engine.ts";
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testStack } from '../../stack/stack.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { TestEngine } from './engine.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 let laurel: TestEngine;
@@ -9,12 +9,11 @@ let laurel: TestEngine;
 beforeAll(async () => {
   stack = await testStack();
   const builder = new CatalogBuilder();
-  const flips = builder.metric("flips");
-  for (const metricValue of [100, 500, 900])
-    builder.achievement("metric", { metricId: flips.id, metricValue });
-  const xp = builder.system("xp");
-  builder.trigger(xp, "metric", { points: 7, metricId: flips.id, metricThreshold: 10 });
-  builder.leaderboard("all", "metric", { metricId: flips.id });
+  const flips = builder.metric('flips');
+  for (const metricValue of [100, 500, 900]) builder.achievement('metric', { metricId: flips.id, metricValue });
+  const xp = builder.system('xp');
+  builder.trigger(xp, 'metric', { points: 7, metricId: flips.id, metricThreshold: 10 });
+  builder.leaderboard('all', 'metric', { metricId: flips.id });
   laurel = new TestEngine(stack.redisUrl, builder.catalog);
 });
 afterAll(async () => {
@@ -22,19 +21,17 @@ afterAll(async () => {
   await stack.close();
 });
 
-test("hundreds of parallel events of one user are applied exactly once each, in one order", async () => {
-  const answers = await Promise.all(
-    Array.from({ length: 600 }, () => laurel.event("flips", "hot", 2)),
-  );
+test('hundreds of parallel events of one user are applied exactly once each, in one order', async () => {
+  const answers = await Promise.all(Array.from({ length: 600 }, () => laurel.event('flips', 'hot', 2)));
   const totals = answers.map(({ total }) => total).sort((a, b) => a - b);
   expect(totals).toEqual(Array.from({ length: 600 }, (_, index) => (index + 1) * 2));
   expect(answers.flatMap(({ achievements }) => achievements)).toHaveLength(3);
-  const awards = answers.flatMap(({ points }) => points["xp"]?.awards ?? []);
+  const awards = answers.flatMap(({ points }) => points['xp']?.awards ?? []);
   expect(awards).toHaveLength(120);
   expect(new Set(awards.map(({ id }) => id)).size).toBe(120);
   const pointTotals = awards.map(({ total }) => total!).sort((a, b) => a - b);
   expect(pointTotals).toEqual(Array.from({ length: 120 }, (_, index) => (index + 1) * 7));
-  const state = await laurel.users.state(0, "hot");
-  expect(Object.values(state.totals)).toEqual(["1200"]);
+  const state = await laurel.users.state(0, 'hot');
+  expect(Object.values(state.totals)).toEqual(['1200']);
   expect(Object.values(state.points)).toEqual([840]);
 });

@@ -1,14 +1,14 @@
-import { Type } from "typebox";
-import { EventResponse, MetricEvent } from "../../../domain/event.ts";
-import { operation } from "../../operation.ts";
+import { Type } from 'typebox';
+import { EventResponse, MetricEvent } from '../../../domain/event.ts';
+import { operation } from '../../operation.ts';
 
 export const metricsEvent = operation({
-  id: "metrics_event",
-  surface: "application",
-  method: "post",
-  path: "/v1/metrics/{key}/event",
-  aliases: ["/api/metrics/{key}/event"],
-  summary: "Record an event of a user against a metric",
+  id: 'metrics_event',
+  surface: 'application',
+  method: 'post',
+  path: '/v1/metrics/{key}/event',
+  aliases: ['/api/metrics/{key}/event'],
+  summary: 'Record an event of a user against a metric',
   idempotent: true,
   params: Type.Object({ key: Type.String() }),
   body: MetricEvent,

@@ -1,13 +1,13 @@
-import { Type } from "typebox";
-import { PointsRange } from "../../../domain/points.ts";
-import { operation } from "../../operation.ts";
+import { Type } from 'typebox';
+import { PointsRange } from '../../../domain/points.ts';
+import { operation } from '../../operation.ts';
 
 export const pointsSummary = operation({
-  id: "points_summary",
-  surface: "application",
-  method: "get",
-  path: "/v1/points/{key}/summary",
-  summary: "How many users hold how many points, in 11 ranges",
+  id: 'points_summary',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/points/{key}/summary',
+  summary: 'How many users hold how many points, in 11 ranges',
   params: Type.Object({ key: Type.String() }),
   query: Type.Object({ userAttributes: Type.Optional(Type.String()) }),
   responses: { 200: Type.Array(PointsRange) },
