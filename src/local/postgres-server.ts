@@ -9,7 +9,7 @@ import { freePort } from './free-port.ts';
 import { startGuarded, type GuardedProcess } from './guarded-process.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { chooseServerUser, type ServerUser } from './server-user.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from '../start-error.ts';
 
 export interface LocalServer {
   url: string;

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { startGuarded, type GuardedProcess } from './guarded-process.ts';
 import type { LocalServer } from './postgres-server.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from '../start-error.ts';
 
 export interface RedisOptions {
   /** The program, see `findRedisProgram`. */

@@ -1,0 +1,110 @@
+import { resolve } from 'node:path';
+import { StartError } from './start-error.ts';
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** Everything that the environment says about Laurel, checked. */
+export interface Env {
+  production: boolean;
+  host: string;
+  appPort: number;
+  adminPort: number;
+  /** Null: a private server is started (never in production). */
+  redisUrl: string | null;
+  /** Null: a private server is started (never in production). */
+  databaseUrl: string | null;
+  /** Where private servers keep their data; absolute. */
+  dataDir: string;
+  /** The first admin key, `<prefix>.<body>`; null: one is made. */
+  adminApiKey: string | null;
+  /** Whether the admin port may set the time. */
+  testClock: boolean;
+  httpProcesses: number;
+  /** Outbox entries that may wait to be stored, before events are answered 503. */
+  backlogLimit: number;
+  /** Bytes of a request's body; more is answered 413. */
+  bodyLimitBytes: number;
+  logLevel: (typeof LOG_LEVELS)[number];
+}
+
+/** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
+const PREFIX = 'LAUREL_';
+const ADMIN_KEY = /^[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_-]{16,255}$/;
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads the environment. An empty variable counts as not set. Throws one `StartError` that names everything
+ * that is wrong; values that may be secret are not repeated.
+ */
+export function readEnv(variables: Variables): Env {
+  const problems: string[] = [];
+  const read = reader(variables, problems);
+  for (const name of Object.keys(variables)) {
+    if (name.startsWith(PREFIX)) problems.push(`${name} is not a setting of Laurel; see "Environment" in the README.`);
+  }
+
+  const production = variables['NODE_ENV'] === 'production';
+  const env: Env = {
+    production,
+    host: read.text('HOST') ?? '0.0.0.0',
+    appPort: read.whole('APP_PORT', { fallback: 8080, min: 1, max: 65_535 }),
+    adminPort: read.whole('ADMIN_PORT', { fallback: 8081, min: 1, max: 65_535 }),
+    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
+    databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:']),
+    dataDir: resolve(read.text('DATA_DIR') ?? '.laurel'),
+    adminApiKey: read.text('ADMIN_API_KEY'),
+    testClock: read.flag('TEST_CLOCK'),
+    httpProcesses: read.whole('HTTP_PROCESSES', { fallback: 1, min: 1, max: 64 }),
+    backlogLimit: read.whole('BACKLOG_LIMIT', { fallback: 100_000, min: 1, max: 100_000_000 }),
+    bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 1_048_576, min: 1_024, max: 67_108_864 }),
+    logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
+  };
+
+  if (env.adminApiKey !== null && !ADMIN_KEY.test(env.adminApiKey)) {
+    problems.push(
+      'ADMIN_API_KEY must be "<prefix>.<body>": a prefix of 1 to 64 and a body of 16 to 255 letters, digits, "_" or "-".',
+    );
+  }
+  if (env.adminApiKey?.startsWith('app_')) problems.push('ADMIN_API_KEY may not begin with "app_": application keys do.');
+  if (env.appPort === env.adminPort) problems.push('APP_PORT and ADMIN_PORT must differ.');
+  if (production && env.testClock) problems.push('TEST_CLOCK is refused with NODE_ENV=production.');
+  if (production && (env.redisUrl === null || env.databaseUrl === null)) {
+    problems.push('With NODE_ENV=production both REDIS_URL and DATABASE_URL must be set: nothing is embedded there.');
+  }
+  if (problems.length > 0) throw new StartError(problems.join('\n'));
+  return env;
+}
+
+function reader(variables: Variables, problems: string[]) {
+  const text = (name: string): string | null => {
+    const value = variables[name]?.trim();
+    return value === undefined || value === '' ? null : value;
+  };
+  const choice = <T extends string>(name: string, allowed: readonly T[]): T | null => {
+    const value = text(name);
+    if (value === null || (allowed as readonly string[]).includes(value)) return value as T | null;
+    problems.push(`${name} must be one of ${allowed.join(', ')}; it is "${value}".`);
+    return null;
+  };
+  return {
+    text,
+    choice,
+    flag: (name: string): boolean => choice(name, ['0', '1']) === '1',
+    whole: (name: string, { fallback, min, max }: { fallback: number; min: number; max: number }): number => {
+      const value = text(name);
+      if (value === null) return fallback;
+      const number = /^\d{1,12}$/.test(value) ? Number(value) : NaN;
+      if (number >= min && number <= max) return number;
+      problems.push(`${name} must be a whole number from ${min} to ${max}; it is "${value}".`);
+      return fallback;
+    },
+    url: (name: string, protocols: readonly string[]): string | null => {
+      const value = text(name);
+      if (value === null) return null;
+      if (URL.canParse(value) && protocols.includes(new URL(value).protocol)) return value;
+      problems.push(`${name} must be a URL that begins with ${protocols.map((p) => `${p}//`).join(' or ')}.`);
+      return null;
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import { resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readEnv } from '../src/env.ts';
+import { StartError } from '../src/start-error.ts';
+
+const servers = { REDIS_URL: 'redis://r:6379', DATABASE_URL: 'postgres://l:x@p/laurel' };
+
+describe('readEnv', () => {
+  test('an empty environment has defaults', () => {
+    expect(readEnv({})).toEqual({
+      production: false,
+      host: '0.0.0.0',
+      appPort: 8080,
+      adminPort: 8081,
+      redisUrl: null,
+      databaseUrl: null,
+      dataDir: resolve('.laurel'),
+      adminApiKey: null,
+      testClock: false,
+      httpProcesses: 1,
+      backlogLimit: 100_000,
+      bodyLimitBytes: 1_048_576,
+      logLevel: 'info',
+    });
+  });
+
+  test('an empty variable counts as not set', () => {
+    expect(readEnv({ APP_PORT: '', REDIS_URL: ' ' })).toEqual(readEnv({}));
+  });
+
+  test('values are taken', () => {
+    const env = readEnv({
+      ...servers,
+      NODE_ENV: 'production',
+      APP_PORT: '9000',
+      ADMIN_API_KEY: 'admin_ab.0123456789abcdef',
+      HTTP_PROCESSES: '4',
+      LOG_LEVEL: 'debug',
+      DATA_DIR: '/somewhere',
+    });
+    expect(env).toMatchObject({
+      production: true,
+      appPort: 9000,
+      redisUrl: servers.REDIS_URL,
+      databaseUrl: servers.DATABASE_URL,
+      adminApiKey: 'admin_ab.0123456789abcdef',
+      httpProcesses: 4,
+      logLevel: 'debug',
+      dataDir: '/somewhere',
+    });
+  });
+
+  test.each([
+    [{ APP_PORT: 'x' }, 'APP_PORT must be a whole number from 1 to 65535; it is "x".'],
+    [{ APP_PORT: '0' }, 'APP_PORT must be'],
+    [{ ADMIN_PORT: '65536' }, 'ADMIN_PORT must be'],
+    [{ ADMIN_PORT: '8080' }, 'APP_PORT and ADMIN_PORT must differ.'],
+    [{ HTTP_PROCESSES: '1.5' }, 'HTTP_PROCESSES must be'],
+    [{ BODY_LIMIT: '-1' }, 'BODY_LIMIT must be'],
+    [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL must be a URL that begins with redis:// or rediss://.'],
+    [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be'],
+    [{ TEST_CLOCK: 'yes' }, 'TEST_CLOCK must be one of 0, 1; it is "yes".'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be one of'],
+    [{ ADMIN_API_KEY: 'no-dot-in-this-one-at-all' }, 'ADMIN_API_KEY must be'],
+    [{ ADMIN_API_KEY: 'a.short' }, 'ADMIN_API_KEY must be'],
+    [{ ADMIN_API_KEY: 'app_x.0123456789abcdef' }, 'ADMIN_API_KEY may not begin with "app_"'],
+    [{ ...servers, NODE_ENV: 'production', TEST_CLOCK: '1' }, 'TEST_CLOCK is refused with NODE_ENV=production.'],
+    [{ NODE_ENV: 'production' }, 'both REDIS_URL and DATABASE_URL must be set'],
+    [{ LAUREL_PORT: '1' }, 'LAUREL_PORT is not a setting of Laurel'],
+  ])('%o is refused with a sentence', (variables, sentence) => {
+    expect(() => readEnv(variables)).toThrow(StartError);
+    expect(() => readEnv(variables)).toThrow(sentence);
+  });
+
+  test('everything that is wrong is told at once, and no secret', () => {
+    const variables = { APP_PORT: 'x', ADMIN_API_KEY: 'hush-hush', DATABASE_URL: 'hush-hush' };
+    expect(() => readEnv(variables)).toThrow(/APP_PORT[^]*DATABASE_URL[^]*ADMIN_API_KEY/);
+    expect(() => readEnv(variables)).not.toThrow(/hush/);
+  });
+});
