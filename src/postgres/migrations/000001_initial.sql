@@ -4,7 +4,10 @@ CREATE TABLE organisation (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   name text NOT NULL DEFAULT 'Laurel',
   multi_tenancy boolean NOT NULL DEFAULT false,
-  control_share double precision NOT NULL DEFAULT 0 CHECK (control_share BETWEEN 0 AND 1)
+  control_share double precision NOT NULL DEFAULT 0 CHECK (control_share BETWEEN 0 AND 1),
+  -- counts changes that every process must hear of: of the organisation, its tenants and keys; of catalogs
+  revision bigint NOT NULL DEFAULT 0,
+  catalogs_revision bigint NOT NULL DEFAULT 0
 );
 INSERT INTO organisation DEFAULT VALUES;
 
@@ -43,6 +46,7 @@ CREATE TABLE application_keys (
   user_id text NOT NULL,
   created timestamptz NOT NULL DEFAULT now()
 );
+CREATE INDEX application_keys_of_user ON application_keys (tenant_no, user_id);
 
 -- The catalog, one row a resource. It is read whole, and written rarely and always through the rules of
 -- src/catalog, so one table with the resource in `doc` serves all kinds.
@@ -53,7 +57,8 @@ CREATE TABLE catalog_resources (
   kind text NOT NULL,
   -- the points system of a level, trigger or boost
   parent_id uuid REFERENCES catalog_resources (id),
-  key text,
+  -- what no other living resource of its kind and parent may have: the key (of an attribute: `<type>:<key>`)
+  identity text,
   doc jsonb NOT NULL,
   created timestamptz NOT NULL,
   updated timestamptz NOT NULL,
@@ -61,9 +66,20 @@ CREATE TABLE catalog_resources (
   deleted timestamptz,
   UNIQUE (tenant_no, no)
 );
-CREATE UNIQUE INDEX catalog_resources_key
-  ON catalog_resources (tenant_no, kind, parent_id, key) NULLS NOT DISTINCT
-  WHERE deleted IS NULL AND key IS NOT NULL;
+CREATE UNIQUE INDEX catalog_resources_identity
+  ON catalog_resources (tenant_no, kind, parent_id, identity) NULLS NOT DISTINCT
+  WHERE deleted IS NULL AND identity IS NOT NULL;
+
+-- Who changed which resources, and to which version of the catalog.
+CREATE TABLE catalog_changes (
+  tenant_no integer NOT NULL REFERENCES tenants (no),
+  version bigint NOT NULL,
+  who text NOT NULL,
+  at timestamptz NOT NULL DEFAULT now(),
+  -- [{ action, kind, id }]
+  changes jsonb NOT NULL,
+  PRIMARY KEY (tenant_no, version)
+);
 
 -- A user's current state as the outbox last told it; what Redis is rebuilt from. Updates touch no indexed
 -- column in the common case (an event), so the free space a page keeps makes them HOT.

@@ -1,0 +1,80 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pool, PoolClient } from 'pg';
+import { PACKAGE_ROOT } from '../package-root.ts';
+
+const FOLDER = join(PACKAGE_ROOT, 'src', 'postgres', 'migrations');
+const LOCK = 0x6c61_7572; // 'laur'
+
+interface Migration {
+  no: number;
+  file: string;
+}
+
+/** The database cannot be brought to this version of Laurel; the message is for a person. */
+export class MigrationError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'MigrationError';
+  }
+}
+
+/**
+ * Applies the numbered SQL files that the database has not had yet, in order, each in a transaction of its own.
+ * Idempotent; of several processes one migrates and the others wait. Throws `MigrationError` for a database that
+ * a newer Laurel has migrated, and where a file fails.
+ * @param folder where the files are; Laurel's own by default
+ */
+export async function migrate(pool: Pool, folder: string = FOLDER): Promise<void> {
+  const migrations = await migrationsIn(folder);
+  const client = await pool.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await client.query(
+      `CREATE TABLE IF NOT EXISTS laurel_migrations (
+         no integer PRIMARY KEY, file text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`,
+    );
+    const { rows } = await client.query<{ no: number; file: string }>('SELECT no, file FROM laurel_migrations ORDER BY no');
+    const newest = migrations.at(-1)?.no ?? 0;
+    const newer = rows.find(({ no }) => no > newest);
+    if (newer !== undefined) {
+      throw new MigrationError(
+        `The database is newer than this Laurel: it has had ${newer.file}, and this version ends with number ${newest}. ` +
+          'Start the newer version, or give it another database.',
+      );
+    }
+    const applied = new Set(rows.map(({ no }) => no));
+    for (const migration of migrations) if (!applied.has(migration.no)) await apply(client, folder, migration);
+  } finally {
+    // A closed connection gives the lock back as well.
+    const unlocked = await client.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch((error: Error) => error);
+    client.release(unlocked instanceof Error ? unlocked : undefined);
+  }
+}
+
+/** Whether every migration of this version is applied: for the readiness check. */
+export async function isMigrated(pool: Pool): Promise<boolean> {
+  const newest = (await migrationsIn(FOLDER)).at(-1)?.no ?? 0;
+  const { rows } = await pool.query<{ ready: boolean }>('SELECT EXISTS (SELECT FROM laurel_migrations WHERE no = $1) AS ready', [
+    newest,
+  ]);
+  return rows[0]?.ready ?? false;
+}
+
+async function migrationsIn(folder: string): Promise<Migration[]> {
+  const files = (await readdir(folder)).filter((file) => /^\d{6}_\w+\.sql$/.test(file)).sort();
+  return files.map((file) => ({ no: Number(file.slice(0, 6)), file }));
+}
+
+async function apply(client: PoolClient, folder: string, { no, file }: Migration): Promise<void> {
+  const sql = await readFile(join(folder, file), 'utf8');
+  try {
+    await client.query('BEGIN');
+    await client.query(sql);
+    await client.query('INSERT INTO laurel_migrations (no, file) VALUES ($1, $2)', [no, file]);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw new MigrationError(`The migration ${file} failed: ${error instanceof Error ? error.message : String(error)}`, error);
+  }
+}
