@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Catalog } from '../../../src/domain/catalog.ts';
 import type { EventResponse } from '../../../src/domain/event.ts';
-import { EventBatcher } from '../../../src/engine/events/event-batcher.ts';
+import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
 import { EventEngine } from '../../../src/engine/events/event-engine.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { Script } from '../../../src/redis/script.ts';
@@ -16,8 +17,9 @@ export class TestEngine {
   readonly engine: EventEngine;
   catalog: Catalog;
 
-  constructor(redisUrl: string, catalog: Catalog) {
-    this.redis = new Redis(redisUrl, { autoResendUnfulfilledCommands: false });
+  constructor(redisUrl: string, catalog: Catalog, findPersisted?: EventBatcherOptions['findPersisted']) {
+    this.redis = new Redis(redisUrl, { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false });
+    this.redis.setMaxListeners(0);
     this.catalog = catalog;
     this.users = new UserReads(this.redis);
     const compiled = new Map<Catalog, ReturnType<typeof compileCatalog>>();
@@ -31,7 +33,7 @@ export class TestEngine {
       script: new Script('record_events'),
       clock: this.clock,
       onWritten: () => undefined,
-      findPersisted: async () => new Map(),
+      findPersisted: findPersisted ?? (async () => new Map()),
     });
     this.engine = new EventEngine({
       catalogs: { get, load: async () => get() },
@@ -56,6 +58,7 @@ export class TestEngine {
     value: number,
     more: { attributes?: Record<string, string>; key?: string } = {},
   ): Promise<EventResponse & { status: number }> {
+    if (this.redis.status !== 'ready') await once(this.redis, 'ready');
     const { status, json } = await this.engine.record(this.catalog.tenantNo, metricKey, {
       event: {
         user: typeof user === 'string' ? { id: user } : user,

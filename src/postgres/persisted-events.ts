@@ -1,0 +1,75 @@
+import type { Pool } from 'pg';
+import type { HappenedRecord, RecordedPoints } from '../redis/record.ts';
+import { toDecimal } from '../domain/decimal.ts';
+
+const SELECT_EVENTS = `
+  SELECT replace(id::text, '-', '') AS id, user_id, metric_no, value::float8, total::float8,
+         (extract(epoch FROM at) * 1000)::float8 AS at, (local_date - date '1970-01-01') AS day, idempotency_key
+    FROM events WHERE id = ANY ($1::uuid[])`;
+
+const SELECT_AWARDS = `
+  SELECT left(replace(id::text, '-', ''), 28) || '0000' AS event_id, system_no, trigger_no, awarded::float8,
+         total::float8, coalesce(boost_nos, '{}') AS boost_nos
+    FROM awards WHERE left(replace(id::text, '-', ''), 28) || '0000' = ANY ($1::text[]) AND id >= $2 AND id <= $3
+   ORDER BY id`;
+
+interface EventRow {
+  id: string;
+  user_id: string;
+  metric_no: number;
+  value: number;
+  total: number;
+  at: number;
+  day: number;
+  idempotency_key: string | null;
+}
+
+interface AwardRow {
+  event_id: string;
+  system_no: number;
+  trigger_no: number;
+  awarded: number;
+  total: number;
+  boost_nos: number[];
+}
+
+/**
+ * Those of some events (IDs as 32 hex digits) that stand in Postgres, as far as their rows tell: total, awards.
+ * Streak and ranks of that moment are not kept; the caller fills in what is true now.
+ */
+export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Map<string, HappenedRecord>> {
+  const { rows } = await pool.query<EventRow>(SELECT_EVENTS, [ids]);
+  const found = new Map<string, HappenedRecord>();
+  if (rows.length === 0) return found;
+  const sorted = rows.map(({ id }) => id).sort();
+  const last = `${sorted.at(-1)!.slice(0, 28)}ffff`;
+  const awards = await pool.query<AwardRow>(SELECT_AWARDS, [sorted, sorted[0], last]);
+  for (const row of rows) {
+    const value = toDecimal(row.value);
+    const total = toDecimal(row.total);
+    found.set(row.id, {
+      k: 'e',
+      i: row.id,
+      u: row.user_id,
+      at: row.at,
+      d: row.day,
+      m: row.metric_no,
+      v: [value.whole, value.micros],
+      t: [total.whole, total.micros],
+      p: pointsOf(awards.rows.filter(({ event_id }) => event_id === row.id)),
+      ...(row.idempotency_key !== null && { ik: row.idempotency_key }),
+    });
+  }
+  return found;
+}
+
+function pointsOf(awards: AwardRow[]): RecordedPoints[] {
+  const systems = new Map<number, RecordedPoints>();
+  for (const { system_no, trigger_no, awarded, total, boost_nos } of awards) {
+    const system = systems.get(system_no) ?? [system_no, total - awarded, total, []];
+    system[2] = total;
+    system[3].push([trigger_no, awarded, total, boost_nos]);
+    systems.set(system_no, system);
+  }
+  return [...systems.values()];
+}

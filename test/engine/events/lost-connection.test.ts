@@ -1,0 +1,91 @@
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { persistedReplies } from '../../../src/engine/events/persisted-replies.ts';
+import { migrate } from '../../../src/postgres/migrate.ts';
+import { testStack } from '../../stack/stack.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
+import { TestEngine } from './engine.ts';
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+let proxy: CuttingProxy;
+let laurel: TestEngine;
+let direct: Redis;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  stack = await testStack();
+  pool = new pg.Pool({ connectionString: stack.databaseUrl });
+  await migrate(pool);
+  direct = new Redis(stack.redisUrl);
+  proxy = new CuttingProxy(stack.redisUrl);
+  const builder = new CatalogBuilder();
+  const flips = builder.metric('flips');
+  builder.trigger(builder.system('xp'), 'metric', { points: 5, metricId: flips.id, metricThreshold: 2 });
+  laurel = new TestEngine(await proxy.listen(), builder.catalog, (tenantNo, events) =>
+    persistedReplies({ redis: direct, pool }, tenantNo, events),
+  );
+});
+afterAll(async () => {
+  await laurel.close();
+  proxy.close();
+  await Promise.all([direct.quit(), pool.end()]);
+  await stack.close();
+});
+beforeEach(async () => {
+  await laurel.event('flips', 'warm-up', 1);
+});
+
+const totalOf = async (user: string): Promise<number> => Number((await laurel.users.state(0, user)).totals[1]);
+
+test('the reply is lost: the retry finds the event in the outbox and gives its answer', async () => {
+  proxy.cutNext('replies');
+  const answer = await laurel.event('flips', 'lost reply', 4, { key: 'k' });
+  expect(answer).toMatchObject({ status: 201, total: 4, idempotentReplayed: false, points: { xp: { total: 10 } } });
+  expect(await totalOf('lost reply')).toBe(4);
+});
+
+test('the request is lost: the retry applies it', async () => {
+  proxy.cutNext('requests');
+  expect(await laurel.event('flips', 'lost request', 4)).toMatchObject({ status: 201, total: 4 });
+  expect(await totalOf('lost request')).toBe(4);
+});
+
+test('the outbox was trimmed meanwhile, without the event: the retry applies it', async () => {
+  proxy.cutNext('requests', async () => {
+    await direct.xtrim('{s0}:outbox', 'MAXLEN', 0);
+  });
+  expect(await laurel.event('flips', 'trimmed before', 4)).toMatchObject({ status: 201, total: 4 });
+  expect(await totalOf('trimmed before')).toBe(4);
+});
+
+test('the event has left the outbox for Postgres: the retry is answered from there, and changes nothing', async () => {
+  proxy.cutNext('replies', async () => {
+    const entries = await direct.xrangeBuffer('{s0}:outbox', '-', '+');
+    const record = entries.at(-1)![1][3]!.toString('latin1');
+    const id = /[0-9a-f]{28}0000/.exec(record)![0];
+    await pool.query(
+      `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)
+       VALUES ($1, 0, 'persisted', 1, 4, 4, now(), now())`,
+      [id],
+    );
+    await pool.query(
+      `INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
+       VALUES ($1, 0, 'persisted', 2, 3, 10, 10, now(), now())`,
+      [`${id.slice(0, 28)}0001`],
+    );
+    await direct.xtrim('{s0}:outbox', 'MAXLEN', 0);
+  });
+  const answer = await laurel.event('flips', 'persisted', 4);
+  expect(answer).toMatchObject({ status: 201, total: 4, points: { xp: { total: 10, added: 10 } } });
+  expect(answer.currentStreak.length).toBe(1);
+  expect(await totalOf('persisted')).toBe(4);
+});
+
+test('a hundred events on the way when the connection breaks are applied once each', async () => {
+  proxy.cutNext('replies');
+  const answers = await Promise.all(Array.from({ length: 100 }, () => laurel.event('flips', 'many', 1)));
+  expect(answers.map(({ total }) => total).sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
+  expect(await totalOf('many')).toBe(100);
+});
