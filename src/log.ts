@@ -9,6 +9,6 @@ export function createLog({ level, name }: { level: Env['logLevel']; name: strin
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     // A key or a URL with a password must not reach a log, whoever logs it.
-    redact: ['apiKey', 'key', 'password', 'redisUrl', 'databaseUrl', 'headers["x-api-key"]'],
+    redact: ['apiKey', 'password', 'redisUrl', 'databaseUrl', 'headers["x-api-key"]'],
   });
 }

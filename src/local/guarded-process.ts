@@ -25,13 +25,15 @@ export interface GuardedCommand {
 
 /**
  * The guard hangs on a pipe that this process holds. When the pipe closes without a word, this process died
- * (a kill -9 included), and the guard ends the server. The server itself keeps the shell's process number.
+ * (a kill -9 included), and the guard ends the server, within 20 s by force. The server itself keeps the shell's process number.
  */
 const GUARD = `
 signal=$1; remove=$2; shift 2
 ( (
   read -r word <&3 || kill -s "$signal" $$ 2>/dev/null
-  while kill -0 $$ 2>/dev/null; do sleep 0.1; done
+  tries=0
+  while kill -0 $$ 2>/dev/null && [ $tries -lt 200 ]; do sleep 0.1; tries=$((tries + 1)); done
+  kill -s KILL $$ 2>/dev/null
   if [ -n "$remove" ]; then rm -rf -- "$remove"; fi
 ) >/dev/null 2>&1 & )
 exec "$@" 3<&-

@@ -1,0 +1,97 @@
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { StartError } from '../start-error.ts';
+
+const REDIS_AT_LEAST = [7, 0] as const;
+const POSTGRES_AT_LEAST = 15;
+/** How long a server that does not answer yet is waited for: one started at the same time may need it. */
+const WAIT_MS = 15_000;
+
+/**
+ * Refuses servers that Laurel cannot keep its promises on, with a sentence each: a Redis older than 7.0 or one
+ * that may evict keys, a Postgres older than 15, either of them away.
+ */
+export async function acceptServers({ redisUrl, databaseUrl }: { redisUrl: string; databaseUrl: string }): Promise<void> {
+  await Promise.all([acceptRedis(redisUrl), acceptPostgres(databaseUrl)]);
+}
+
+async function acceptRedis(url: string): Promise<void> {
+  const info = await untilAnswered('Redis', 'REDIS_URL', async () => {
+    const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
+    let cause: unknown = null;
+    redis.on('error', (error) => (cause ??= error));
+    try {
+      await redis.connect();
+      return await redis.info();
+    } catch (error) {
+      // The client's own error says only that the connection is closed.
+      throw cause ?? error;
+    } finally {
+      redis.disconnect();
+    }
+  });
+  refuseRedis(info);
+}
+
+/** Throws a `StartError` if the Redis with this INFO cannot be used. */
+export function refuseRedis(info: string): void {
+  const field = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
+  const version = field('redis_version') ?? '0';
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [needMajor, needMinor] = REDIS_AT_LEAST;
+  if (major < needMajor || (major === needMajor && minor < needMinor)) {
+    throw new StartError(`Laurel needs Redis ${needMajor}.${needMinor} or newer; the one it was given is ${version}.`);
+  }
+  const policy = field('maxmemory_policy') ?? 'noeviction';
+  if (policy !== 'noeviction') {
+    throw new StartError(
+      `Redis may throw data away when memory is full (maxmemory-policy is "${policy}"). Laurel keeps state there that ` +
+        'must not vanish: set it to "noeviction" (CONFIG SET maxmemory-policy noeviction, and in its configuration file).',
+    );
+  }
+}
+
+async function acceptPostgres(url: string): Promise<void> {
+  const version = await untilAnswered('Postgres', 'DATABASE_URL', async () => {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num');
+      return Number(rows[0]?.server_version_num ?? 0);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  });
+  refusePostgres(version);
+}
+
+/** Throws a `StartError` if the Postgres with this `server_version_num` cannot be used. */
+export function refusePostgres(versionNumber: number): void {
+  const major = Math.floor(versionNumber / 10_000);
+  if (major < POSTGRES_AT_LEAST) {
+    throw new StartError(`Laurel needs Postgres ${POSTGRES_AT_LEAST} or newer; the one it was given is ${major}.`);
+  }
+}
+
+async function untilAnswered<T>(name: string, variable: string, ask: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + WAIT_MS;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      const problem = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error);
+      if (Date.now() > deadline || !mayPass(error)) {
+        throw new StartError(`${name} does not answer (${problem}); is ${variable} right and the server running?`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }
+}
+
+/** Whether waiting can help: a wrong password or a database that does not exist stays wrong. */
+function mayPass(error: unknown): boolean {
+  const code = String((error as { code?: unknown }).code ?? '');
+  const text = String(error);
+  return !/^(28|3D)/.test(code) && !/WRONGPASS|NOAUTH/.test(text);
+}

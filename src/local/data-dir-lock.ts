@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StartError } from '../start-error.ts';
+
+/** The longest path that every system takes for a socket. */
+const MAX_SOCKET_PATH = 100;
+
+/**
+ * Takes the data directory for this process, or throws a `StartError` if a running Laurel has it. The lock is
+ * a socket that the holder listens on, so one that a killed process left behind is known to be stale.
+ */
+export async function lockDataDir(dataDir: string): Promise<{ release(): Promise<void> }> {
+  const path = socketPath(dataDir);
+  let server = await listen(path);
+  if (server === null) {
+    if (await isAnswered(path)) {
+      throw new StartError(
+        `Laurel is running already with the data in ${dataDir}. Stop it first, or set DATA_DIR (and APP_PORT, ADMIN_PORT) for a second one.`,
+      );
+    }
+    await rm(path, { force: true });
+    server = await listen(path);
+  }
+  if (server === null) throw new StartError(`Another Laurel takes the data in ${dataDir} at this moment.`);
+  const held = server;
+  held.unref();
+  return { release: () => new Promise((resolve) => held.close(() => resolve())) };
+}
+
+function socketPath(dataDir: string): string {
+  const path = join(dataDir, 'lock');
+  if (path.length <= MAX_SOCKET_PATH) return path;
+  return join(tmpdir(), `laurel-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}.lock`);
+}
+
+/** Null if the path is taken. */
+function listen(path: string): Promise<Server | null> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(null);
+      else reject(new StartError(`Laurel cannot use its data directory: ${error.message}.`));
+    });
+    server.listen(path, () => resolve(server));
+  });
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('close', () => socket.destroy());
+  });
+}

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Env } from '../env.ts';
+import { StartError } from '../start-error.ts';
+import { lockDataDir } from './data-dir-lock.ts';
+import { requireRedisProgram } from './install-redis.ts';
+import { endLeftoverServer, noteServer } from './leftover-server.ts';
+import { startPostgres, type LocalServer } from './postgres-server.ts';
+import { startRedis } from './redis-server.ts';
+
+export interface Servers {
+  redisUrl: string;
+  databaseUrl: string;
+  /** Which of the two are private, for a line on the screen. */
+  private: readonly string[];
+  /** Settles with a sentence when a private server ends that was not told to. */
+  failed: Promise<string>;
+  /** Ends the private servers; their data stays. */
+  stop(): Promise<void>;
+}
+
+/**
+ * The servers that the environment names; for those it does not name, private ones with their data in
+ * `env.dataDir`. Throws a `StartError` if that cannot be done, and leaves nothing running then.
+ */
+export async function startServers(env: Env, say: (line: string) => void): Promise<Servers> {
+  if (env.redisUrl !== null && env.databaseUrl !== null) {
+    const never = new Promise<string>(() => undefined);
+    return { redisUrl: env.redisUrl, databaseUrl: env.databaseUrl, private: [], failed: never, stop: async () => undefined };
+  }
+  await makeDataDir(env.dataDir);
+  const lock = await lockDataDir(env.dataDir);
+  const running: { name: string; directory: string; server: LocalServer }[] = [];
+  let stopping = false;
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    for (const { server, directory } of running.toReversed()) {
+      await server.stop();
+      await rm(`${directory}.pid`, { force: true });
+    }
+    await lock.release();
+  };
+
+  try {
+    const password = await readOrMakePassword(env.dataDir);
+    const start = async (name: string, make: (directory: string) => Promise<LocalServer>): Promise<string> => {
+      const directory = join(env.dataDir, name);
+      await endLeftoverServer(directory);
+      const server = await make(directory);
+      running.push({ name, directory, server });
+      await noteServer(directory, server.pid);
+      return server.url;
+    };
+    const redisUrl =
+      env.redisUrl ??
+      (await start('redis', async (directory) => {
+        const program = await requireRedisProgram(say);
+        return startRedis({ program, directory, password, durable: true, temporary: false });
+      }));
+    const databaseUrl =
+      env.databaseUrl ??
+      (await start('postgres', (directory) => startPostgres({ directory, password, temporary: false })));
+
+    const failed = Promise.race(
+      running.map(async ({ name, server }) => {
+        const { code, signal } = await server.exited;
+        if (stopping) return new Promise<string>(() => undefined);
+        return `The private ${name} server ended by itself (${signal ?? `exit code ${code}`}).`;
+      }),
+    );
+    return { redisUrl, databaseUrl, private: running.map(({ name }) => name), failed, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function makeDataDir(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o755 });
+  } catch (error) {
+    throw new StartError(`The data directory ${dataDir} (DATA_DIR) cannot be made: ${(error as Error).message}.`);
+  }
+}
+
+/** One password for both private servers: other users of the machine must not read their data through the port. */
+async function readOrMakePassword(dataDir: string): Promise<string> {
+  const file = join(dataDir, 'password');
+  const existing = await readFile(file, 'utf8').catch(() => '');
+  if (existing !== '') return existing.trim();
+  const password = randomBytes(24).toString('base64url');
+  await writeFile(file, password, { mode: 0o600 });
+  return password;
+}

@@ -1,0 +1,120 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readEnv } from '../../src/env.ts';
+import { startServers } from '../../src/local/private-services.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+
+let dataDir: string;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'laurel-test-data-'));
+});
+
+afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+const environment = () => readEnv({ DATA_DIR: dataDir });
+const quiet = (): void => undefined;
+
+async function query(url: string, statement: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function withRedis<T>(url: string, use: (redis: Redis) => Promise<T>): Promise<T> {
+  const redis = new Redis(url);
+  try {
+    return await use(redis);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+const pids = async (): Promise<number[]> =>
+  Promise.all(['redis', 'postgres'].map(async (name) => Number(await readFile(join(dataDir, `${name}.pid`), 'utf8'))));
+
+describe('private servers', () => {
+  test('keep their data from one start to the next, and refuse a second start meanwhile', async () => {
+    const first = await startServers(environment(), quiet);
+    const running = await pids();
+    try {
+      expect(first.private).toEqual(['redis', 'postgres']);
+      await expect(startServers(environment(), quiet)).rejects.toThrow('Laurel is running already');
+      await query(first.databaseUrl, 'CREATE TABLE kept AS SELECT 7 AS n');
+      await withRedis(first.redisUrl, async (redis) => {
+        await redis.set('kept', '7');
+        expect(await redis.config('GET', 'appendfsync')).toEqual(['appendfsync', 'always']);
+        expect(await redis.config('GET', 'maxmemory-policy')).toEqual(['maxmemory-policy', 'noeviction']);
+      });
+      const open = new URL(first.databaseUrl);
+      open.password = 'guess';
+      await expect(query(open.href, 'SELECT 1')).rejects.toThrow('password');
+    } finally {
+      await first.stop();
+    }
+    for (const pid of running) expect(existsSync(`/proc/${pid}`)).toBe(false);
+
+    const second = await startServers(environment(), quiet);
+    try {
+      expect(await query(second.databaseUrl, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+      expect(await withRedis(second.redisUrl, (redis) => redis.get('kept'))).toBe('7');
+    } finally {
+      await second.stop();
+    }
+  });
+
+  test('end with a killed owner, and the next start finds everything', async () => {
+    const owner = await startOwner();
+    const url = await withMessage(owner);
+    await withRedis(url, (redis) => redis.set('before the kill', 'here'));
+    const orphans = await pids();
+    owner.kill('SIGKILL');
+    await once(owner, 'exit');
+
+    const next = await startServers(environment(), quiet);
+    try {
+      for (const pid of orphans) expect(await isRunning(pid)).toBe(false);
+      expect(await withRedis(next.redisUrl, (redis) => redis.get('before the kill'))).toBe('here');
+      await query(next.databaseUrl, 'SELECT 1');
+    } finally {
+      await next.stop();
+    }
+  });
+
+  test('one that ends by itself is told', async () => {
+    const servers = await startServers(environment(), quiet);
+    try {
+      const [redisPid = 0] = await pids();
+      process.kill(redisPid, 'SIGKILL');
+      expect(await servers.failed).toBe('The private redis server ended by itself (SIGKILL).');
+    } finally {
+      await servers.stop();
+    }
+  });
+});
+
+/** Another process that holds the servers: the built code, as at `npm start`. */
+async function startOwner(): Promise<ChildProcess> {
+  return fork(join(PACKAGE_ROOT, 'test/local/owner.mjs'), { env: { ...process.env, DATA_DIR: dataDir } });
+}
+
+async function withMessage(child: ChildProcess): Promise<string> {
+  const [message] = (await once(child, 'message')) as [string];
+  return message;
+}
+
+async function isRunning(pid: number): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return status !== '' && !/\) Z /.test(status);
+}
