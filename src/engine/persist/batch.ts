@@ -3,9 +3,10 @@ import type { AwardRow } from '../../postgres/persist/insert-awards.ts';
 import type { CompletionRow } from '../../postgres/persist/insert-completions.ts';
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
 import type { UserRow } from '../../postgres/persist/upsert-users.ts';
-import { parseEntry } from '../../redis/outbox.ts';
+import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import type { HappenedRecord } from '../../redis/record.ts';
 import { decodeState, unpackAll } from '../../redis/state.ts';
+import { UnreadableEntry } from './stuck-shard.ts';
 
 /** The rows of some outbox entries that follow one another. */
 export interface Batch {
@@ -18,8 +19,16 @@ export interface Batch {
   position: string;
 }
 
-/** Turns raw outbox entries (at least one) into rows. Throws when one of them cannot be read. */
-export function toBatch(raw: readonly [Buffer, Buffer[]][]): Batch {
+/** Turns raw outbox entries (at least one) into rows. Throws UnreadableEntry when one of them makes no sense. */
+export function toBatch(raw: readonly RawEntry[]): Batch {
+  try {
+    return rowsOf(raw);
+  } catch (error) {
+    throw new UnreadableEntry(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+function rowsOf(raw: readonly RawEntry[]): Batch {
   const batch: Batch = { events: [], awards: [], completions: [], users: [], position: '' };
   // Only the last state of a user is decoded: a user who is busy costs no more than others.
   const states = new Map<string, { tenantNo: number; id: string; packed: Buffer }>();

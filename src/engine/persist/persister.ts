@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { readCursor } from '../../postgres/persist/cursor.ts';
+import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
+import { toBatch } from './batch.ts';
+import { isAboutData, StuckShard } from './stuck-shard.ts';
+import { writeBatch } from './write-batch.ts';
+
+/** The steps of a batch, in their order. */
+export type PersistStep = 'read' | 'written' | 'committed' | 'trimmed';
+
+export interface PersisterOptions {
+  redis: Redis;
+  pool: Pool;
+  /** Called after each step of each batch: for tests, which stop the world there. */
+  onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
+}
+
+/**
+ * The most entries of one transaction, and their bytes (about): the number asked for follows the size of the last
+ * ones. The first read is small because nothing is known yet: an entry has 1 to some hundred events.
+ */
+const MAX_ENTRIES = 2000;
+const MAX_BYTES = 4 * 1024 * 1024;
+const FIRST_ENTRIES = 64;
+
+/**
+ * Pause between batches while less than a full one waits: a transaction costs about 2 ms of CPU whatever is in
+ * it, so events that come in a tenth of a second share one. The first event after a quiet time does not wait.
+ */
+const PAUSE_MS = 100;
+
+/** A shard that stands still is woken all the time, and tried again this often only. */
+const RETRY_STUCK_MS = 2000;
+
+/**
+ * Moves what the outbox holds into Postgres. Each entry goes in exactly once: rows and cursor are one
+ * transaction, and an entry leaves the stream only when Postgres holds it. Any number of persisters may work on a
+ * shard; they exclude each other by the cursor's row.
+ */
+export class Persister {
+  private readonly options: PersisterOptions;
+  private readonly atWork = new Map<number, number>();
+  private readonly stuck = new Map<number, { error: StuckShard; since: number }>();
+
+  constructor(options: PersisterOptions) {
+    this.options = options;
+  }
+
+  /** Whether a `drain` of the shard is under way in this process. */
+  isAtWork(shard: number): boolean {
+    return (this.atWork.get(shard) ?? 0) > 0;
+  }
+
+  /**
+   * Works until the shard's outbox is empty or another persister is found at it. `hurry`, once aborted, leaves out
+   * the pauses. Returns the number of entries stored. Throws StuckShard (nothing from the entry it names on is
+   * stored or dropped; a call some seconds later tries again), or the error of a server that is away.
+   */
+  async drain(shard: number, hurry?: AbortSignal): Promise<number> {
+    const stuck = this.stuck.get(shard);
+    if (stuck !== undefined && performance.now() - stuck.since < RETRY_STUCK_MS) throw stuck.error;
+    this.atWork.set(shard, (this.atWork.get(shard) ?? 0) + 1);
+    try {
+      const stored = await this.drainFrom(shard, await this.start(shard), hurry);
+      this.stuck.delete(shard);
+      return stored;
+    } catch (error) {
+      if (error instanceof StuckShard) this.stuck.set(shard, { error, since: performance.now() });
+      throw error;
+    } finally {
+      this.atWork.set(shard, (this.atWork.get(shard) ?? 1) - 1);
+    }
+  }
+
+  /** The cursor, checked: a stream that never came as far as the cursor is one that lost entries. */
+  private async start(shard: number): Promise<string> {
+    const { redis, pool } = this.options;
+    const cursor = await readCursor(pool, shard);
+    const last = await lastPosition(redis, shard);
+    if (comparePositions(last, cursor) >= 0) return cursor;
+    throw new StuckShard(shard, last, `the outbox ends before the cursor ${cursor}: Redis lost data and must be rebuilt`);
+  }
+
+  private async drainFrom(shard: number, start: string, hurry: AbortSignal | undefined): Promise<number> {
+    const { redis } = this.options;
+    let cursor = start;
+    let count = FIRST_ENTRIES;
+    let oneByOne = 0;
+    let stored = 0;
+    for (let first = true; ; first = false) {
+      const asked = oneByOne > 0 ? 1 : count;
+      const raw = await readOutbox(redis, { shard, after: cursor, count: asked });
+      if (raw.length === 0) {
+        // What a crash between COMMIT and trimming left.
+        if (first) await trimOutbox(redis, shard, cursor);
+        return stored;
+      }
+      let position: string | null;
+      try {
+        position = await this.store(shard, cursor, raw);
+      } catch (error) {
+        if (!isAboutData(error)) throw error;
+        if (raw.length === 1) throw new StuckShard(shard, String(raw[0]?.[0]), error);
+        // One entry of these cannot be stored. Those before it go in one by one, then it is found and named.
+        oneByOne = raw.length;
+        continue;
+      }
+      // Another persister is at work. It reads again after its COMMIT, so it will come upon all that we were woken for.
+      if (position === null) return stored;
+      cursor = position;
+      stored += raw.length;
+      oneByOne = Math.max(0, oneByOne - 1);
+      count = entriesFor(raw);
+      if (raw.length < asked && hurry?.aborted !== true) await pause(hurry);
+    }
+  }
+
+  /** One batch. Returns where the cursor stands now; null, and nothing is stored, if another persister is at work. */
+  private async store(shard: number, after: string, raw: RawEntry[]): Promise<string | null> {
+    const { redis, pool, onStep } = this.options;
+    await onStep?.('read', shard);
+    const batch = toBatch(raw);
+    const beforeCommit = onStep && (() => onStep('written', shard));
+    if (!(await writeBatch(pool, { shard, after, batch, beforeCommit }))) return null;
+    await onStep?.('committed', shard);
+    await trimOutbox(redis, shard, batch.position);
+    await onStep?.('trimmed', shard);
+    return batch.position;
+  }
+}
+
+/** How many entries of the size of these make a batch. */
+function entriesFor(raw: readonly RawEntry[]): number {
+  let bytes = 0;
+  for (const [, fields] of raw) for (const field of fields) bytes += field.length;
+  return Math.max(1, Math.min(MAX_ENTRIES, Math.floor((MAX_BYTES * raw.length) / Math.max(bytes, 1))));
+}
+
+const pause = (hurry: AbortSignal | undefined): Promise<void> =>
+  sleep(PAUSE_MS, undefined, hurry && { signal: hurry }).catch(() => undefined);

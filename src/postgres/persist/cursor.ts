@@ -1,0 +1,34 @@
+import type { Pool, PoolClient } from 'pg';
+import { OUTBOX_START } from '../../redis/outbox.ts';
+
+const READ = 'SELECT stream_id FROM outbox_cursors WHERE shard = $1';
+const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON CONFLICT DO NOTHING';
+
+/** How far the outbox of a shard stands in Postgres: an outbox position. The cursor is there afterwards. */
+export async function readCursor(pool: Pool, shard: number): Promise<string> {
+  const found = await pool.query<{ stream_id: string }>(READ, [shard]);
+  const row = found.rows[0];
+  if (row !== undefined) return row.stream_id;
+  await pool.query(CREATE, [shard, OUTBOX_START]);
+  return readCursor(pool, shard);
+}
+
+/** A process that hangs inside the transaction must not keep the shard for ever. */
+const IDLE_LIMIT_MS = 30_000;
+
+/**
+ * Locks the shard's cursor, which excludes every other persister of the shard until the transaction ends. Answers
+ * the position, or null while another one has it. One round trip; `shard` is a number, so it stands in the text.
+ */
+export async function lockCursor(client: PoolClient, shard: number): Promise<string | null> {
+  const results = (await client.query(
+    `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ` +
+      `SELECT stream_id FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE SKIP LOCKED`,
+  )) as unknown as { rows: { stream_id: string }[] }[];
+  return results[1]?.rows[0]?.stream_id ?? null;
+}
+
+/** Moves the locked cursor. */
+export async function moveCursor(client: PoolClient, shard: number, position: string): Promise<void> {
+  await client.query('UPDATE outbox_cursors SET stream_id = $2 WHERE shard = $1', [shard, position]);
+}

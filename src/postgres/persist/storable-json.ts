@@ -1,0 +1,21 @@
+/** What `JSON.stringify` writes for a NUL or half a surrogate pair; jsonb refuses both. */
+const REFUSED = /\\u(?:0000|d[89a-f])/;
+const REFUSED_CHARACTERS = /\0|[\uD800-\uDFFF]/gu;
+
+const clean = (text: string): string => text.replace(REFUSED_CHARACTERS, '\uFFFD');
+
+function cleanValue(_key: string, value: unknown): unknown {
+  if (typeof value === 'string') return clean(value);
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), inner]));
+}
+
+/**
+ * JSON text that jsonb takes: NUL and lone surrogates become U+FFFD, as they do in text columns. One odd
+ * character in one attribute must not keep everything behind it from being stored.
+ */
+export const storableJson = (json: string): string =>
+  REFUSED.test(json) ? JSON.stringify(JSON.parse(json), cleanValue) : json;
+
+/** The same for a text parameter. */
+export const storableText = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text);

@@ -1,0 +1,100 @@
+import type { Redis } from 'ioredis';
+import { outboxKey } from './keys.ts';
+
+/** One entry of a shard's outbox: what one script call did, still packed. */
+export interface OutboxEntry {
+  /** Position in the stream: `<epoch ms>-<sequence>`, by Redis's clock. */
+  id: string;
+  tenantNo: number;
+  /** Packed records one after another, see `record.ts`. */
+  records: Buffer;
+  /** The users touched and their packed state afterwards, see `state.ts`: id, state, id, state… */
+  states: Buffer[];
+}
+
+/** An entry as Redis answers it: position, and names and values in turn. */
+export type RawEntry = [id: Buffer, fields: Buffer[]];
+
+/** Before everything. */
+export const OUTBOX_START = '0-0';
+
+const ENTRY_HEAD = 4;
+
+/** Thrown for an entry that is not of the form above; `id` says which. */
+export class MalformedEntry extends Error {
+  readonly id: string;
+
+  constructor(id: string, detail: string) {
+    super(`Outbox entry ${id}: ${detail}`);
+    this.name = 'MalformedEntry';
+    this.id = id;
+  }
+}
+
+/** The oldest entries after a position, at most `count`. Redis errors only; a malformed entry is found by `parseEntry`. */
+export async function readOutbox(
+  redis: Redis,
+  { shard, after, count }: { shard: number; after: string; count: number },
+): Promise<RawEntry[]> {
+  return redis.xrangeBuffer(outboxKey(shard), `(${after}`, '+', 'COUNT', count);
+}
+
+/** Takes an entry apart without copying. Throws MalformedEntry. */
+export function parseEntry([idBytes, fields]: RawEntry): OutboxEntry {
+  const id = idBytes.toString('latin1');
+  const tenantNo = Number(fields[1]?.toString('latin1'));
+  const records = fields[3];
+  if (fields[0]?.toString('latin1') !== 't' || fields[2]?.toString('latin1') !== 'r' || records === undefined) {
+    throw new MalformedEntry(id, 'does not begin with the fields t, r');
+  }
+  if (!Number.isInteger(tenantNo) || tenantNo < 0) throw new MalformedEntry(id, 'has no tenant number');
+  if (fields.length % 4 !== 0) throw new MalformedEntry(id, 'does not end with pairs of u, s');
+  const states: Buffer[] = [];
+  for (let i = ENTRY_HEAD; i < fields.length; i += 4) states.push(fields[i + 1] as Buffer, fields[i + 3] as Buffer);
+  return { id, tenantNo, records, states };
+}
+
+/** Removes the entries up to and including a position. Only for what Postgres holds. Idempotent. */
+export async function trimOutbox(redis: Redis, shard: number, upTo: string): Promise<void> {
+  const [ms = '', sequence = ''] = upTo.split('-');
+  await redis.xtrim(outboxKey(shard), 'MINID', '=', `${ms}-${BigInt(sequence) + 1n}`);
+}
+
+/** Script calls that Postgres does not hold yet. */
+export const backlog = (redis: Redis, shard: number): Promise<number> => redis.xlen(outboxKey(shard));
+
+/** The position of the youngest entry that ever was, though it may have left; `0-0` before the first. */
+export async function lastPosition(redis: Redis, shard: number): Promise<string> {
+  let info: unknown[];
+  try {
+    info = (await redis.xinfo('STREAM', outboxKey(shard))) as unknown[];
+  } catch (error) {
+    if (error instanceof Error && error.message.includes('no such key')) return OUTBOX_START;
+    throw error;
+  }
+  return String(info[info.indexOf('last-generated-id') + 1]);
+}
+
+/** How long the oldest entry of each shard has been waiting, ms by Redis's clock; null where none waits. */
+export async function waitingMs(redis: Redis, shards: readonly number[]): Promise<(number | null)[]> {
+  const pipeline = redis.pipeline();
+  for (const shard of shards) pipeline.xrange(outboxKey(shard), '-', '+', 'COUNT', 1);
+  pipeline.time();
+  const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+    if (error) throw error;
+    return reply;
+  });
+  const [seconds, micros] = replies.at(-1) as [number | string, number | string];
+  const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  return shards.map((_, index) => {
+    const head = (replies[index] as [string, string[]][])[0];
+    return head === undefined ? null : Math.max(0, nowMs - Number(head[0].split('-')[0]));
+  });
+}
+
+/** Negative, 0 or positive as position `a` is before, at or after `b`. */
+export function comparePositions(a: string, b: string): number {
+  const [aMs = '', aSequence = ''] = a.split('-');
+  const [bMs = '', bSequence = ''] = b.split('-');
+  return Number(aMs) - Number(bMs) || Number(BigInt(aSequence) - BigInt(bSequence));
+}

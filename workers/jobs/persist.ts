@@ -1,0 +1,49 @@
+import { Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Persister } from '../../src/engine/persist/persister.ts';
+import { StuckShard } from '../../src/engine/persist/stuck-shard.ts';
+import { QUEUE_PREFIX, SHARDS } from '../../src/redis/keys.ts';
+import { PERSIST_QUEUE, type PersistJob } from '../../src/redis/wake-up.ts';
+
+interface PersistWorkerOptions {
+  /** From `createPatientRedis`; it stays the caller's to close. */
+  redis: Redis;
+  persister: Persister;
+  log: Logger;
+  /** Aborted when the process ends: what is left is stored without pauses. */
+  ending: AbortSignal;
+}
+
+/**
+ * Answers wake-ups: each job empties one shard's outbox into Postgres. A busy shard's job goes on as long as
+ * events come, so that under load there is no job an event, nor one a batch. Nothing depends on a job: a failed,
+ * lost or stalled one is only a wake-up less (see `watch.ts`).
+ */
+export function persistWorker({ redis, persister, log, ending }: PersistWorkerOptions): Worker<PersistJob> {
+  const worker = new Worker<PersistJob>(
+    PERSIST_QUEUE,
+    async (job) => {
+      try {
+        await persister.drain(job.data.shard, ending);
+      } catch (error) {
+        // The watch speaks of it until it is mended.
+        if (!(error instanceof StuckShard)) throw error;
+      }
+    },
+    {
+      connection: redis,
+      prefix: QUEUE_PREFIX,
+      concurrency: SHARDS,
+      // A killed worker holds the wake-ups of its shards back until its job is taken from it.
+      lockDuration: 10_000,
+      stalledInterval: 5_000,
+      maxStalledCount: 10,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 100 },
+    },
+  );
+  worker.on('failed', (job, error) => log.warn({ shard: job?.data.shard, err: error }, 'persisting was interrupted'));
+  worker.on('error', (error) => log.warn({ err: error }, 'the persist queue does not answer'));
+  return worker;
+}

@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { readEnv } from '../src/env.ts';
+import { createLog } from '../src/log.ts';
+import { isMigrated } from '../src/postgres/migrate.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { StartError } from '../src/start-error.ts';
+import { startWorkers } from './start.ts';
+
+/** A worker process: it has no port; SIGTERM or SIGINT ends it after what waits is stored. */
+async function main(): Promise<void> {
+  const env = readEnv(process.env);
+  const { redisUrl, databaseUrl } = env;
+  if (redisUrl === null || databaseUrl === null) throw new StartError('A worker needs REDIS_URL and DATABASE_URL.');
+  const log = createLog({ level: env.logLevel, name: 'worker' });
+
+  const ended = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => ended.abort());
+
+  await migrated(databaseUrl, log, ended.signal);
+  if (ended.signal.aborted) return;
+  const workers = await startWorkers({ redisUrl, databaseUrl, log });
+  log.info('worker started');
+  if (!ended.signal.aborted) await new Promise((resolve) => ended.signal.addEventListener('abort', resolve));
+  await workers.close();
+  log.info('worker ended');
+}
+
+/** Waits until a frontend has brought the database to this version. */
+async function migrated(databaseUrl: string, log: Logger, ended: AbortSignal): Promise<void> {
+  const pool = createPool(databaseUrl, { max: 1 });
+  try {
+    for (let attempt = 0; !ended.aborted; attempt++) {
+      if (await isMigrated(pool).catch(() => false)) return;
+      if (attempt % 10 === 0) log.info('waiting for the database and its migrations');
+      await sleep(1000, undefined, { signal: ended }).catch(() => undefined);
+    }
+  } finally {
+    await pool.end();
+  }
+}
+
+try {
+  await main();
+  process.exit(0);
+} catch (error) {
+  console.error(error instanceof StartError ? error.message : error);
+  process.exit(1);
+}

@@ -1,0 +1,70 @@
+import type { Logger } from 'pino';
+import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
+import { SHARDS } from '../src/redis/keys.ts';
+import { persistWorker } from './jobs/persist.ts';
+import { watchOutbox } from './watch.ts';
+
+interface WorkersOptions {
+  redisUrl: string;
+  /** A database that is migrated. */
+  databaseUrl: string;
+  log: Logger;
+  onStep?: PersisterOptions['onStep'];
+}
+
+export interface Workers {
+  /**
+   * Takes no more jobs, stores what the outbox holds, closes all connections. After `timeoutMs` it gives up
+   * storing: the outbox keeps what is left.
+   */
+  close(timeoutMs?: number): Promise<void>;
+}
+
+/** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer. */
+export async function startWorkers({ redisUrl, databaseUrl, log, onStep }: WorkersOptions): Promise<Workers> {
+  const redis = createRedis(redisUrl);
+  const queueRedis = createPatientRedis(redisUrl);
+  for (const connection of [redis, queueRedis]) {
+    connection.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
+  }
+  const pool = createPool(databaseUrl, { max: SHARDS });
+  const disconnect = async (): Promise<void> => {
+    redis.disconnect();
+    queueRedis.disconnect();
+    await pool.end();
+  };
+  try {
+    await redisReady(redis);
+  } catch (error) {
+    await disconnect();
+    throw error;
+  }
+
+  const ending = new AbortController();
+  const persister = new Persister({ redis, pool, ...(onStep && { onStep }) });
+  const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
+  const stopWatching = watchOutbox({ redis, persister, log, ending: ending.signal });
+
+  const finish = async (): Promise<void> => {
+    await Promise.all([worker.close(), stopWatching()]);
+    for (let shard = 0; shard < SHARDS; shard++) await persister.drain(shard, ending.signal);
+  };
+  return {
+    close: async (timeoutMs = 10_000) => {
+      ending.abort();
+      const timer = new AbortController();
+      const gaveUp = new Promise<void>((resolve) => {
+        const handle = setTimeout(() => {
+          log.warn('the outbox was not emptied in time; it keeps what is left');
+          resolve();
+        }, timeoutMs);
+        timer.signal.addEventListener('abort', () => clearTimeout(handle));
+      });
+      await Promise.race([finish().catch((error: unknown) => log.warn({ err: error }, 'the outbox keeps what is left')), gaveUp]);
+      timer.abort();
+      await disconnect();
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Persister } from '../src/engine/persist/persister.ts';
+import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
+import { SHARDS } from '../src/redis/keys.ts';
+import { waitingMs } from '../src/redis/outbox.ts';
+
+const SHARD_NUMBERS = Array.from({ length: SHARDS }, (_, shard) => shard);
+const INTERVAL_MS = 1000;
+/** An entry that has waited so long was not woken for: normally it takes a tenth of this. */
+const OVERDUE_MS = 1000;
+const LATE_MS = 10_000;
+/** The same complaint about the same shard is not repeated sooner. */
+const REPEAT_MS = 10_000;
+
+interface WatchOptions {
+  redis: Redis;
+  persister: Persister;
+  log: Logger;
+  ending: AbortSignal;
+}
+
+/** How far Postgres is behind, in ms: the time that the oldest entry of any shard has been waiting; 0 when none is. */
+export async function persistLagMs(redis: Redis): Promise<number> {
+  return Math.max(0, ...(await waitingMs(redis, SHARD_NUMBERS)).map((ms) => ms ?? 0));
+}
+
+/**
+ * The backstop behind the wake-ups: once a second it looks at the oldest entry of every shard and stores what is
+ * overdue, whatever became of its wake-up. Eight small reads in one round trip; a job scheduler would cost more
+ * and fail together with the queue that it is to back. It also complains, every 10 s, about shards that are late
+ * or stand still. Returns a function that ends it and waits for what is under way.
+ */
+export function watchOutbox({ redis, persister, log, ending }: WatchOptions): () => Promise<void> {
+  const complained = new Map<number, number>();
+  const complain = (shard: number, detail: object, message: string): void => {
+    const now = performance.now();
+    if (now - (complained.get(shard) ?? -Infinity) < REPEAT_MS) return;
+    complained.set(shard, now);
+    log.error({ shard, ...detail }, message);
+  };
+
+  const rescue = async (shard: number, waiting: number): Promise<void> => {
+    try {
+      await persister.drain(shard, ending);
+    } catch (error) {
+      if (error instanceof StuckShard) {
+        complain(shard, { streamId: error.streamId, err: error }, 'PERSISTING STANDS STILL: nothing is lost, but an entry cannot be stored');
+      } else {
+        complain(shard, { err: error, waitingMs: waiting }, 'persisting fails');
+      }
+    }
+  };
+
+  const underWay = new Map<number, Promise<void>>();
+  const look = async (): Promise<void> => {
+    for (const [shard, waiting] of (await waitingMs(redis, SHARD_NUMBERS)).entries()) {
+      if (waiting === null || waiting < OVERDUE_MS) continue;
+      if (waiting > LATE_MS) complain(shard, { waitingMs: waiting }, 'persisting is behind');
+      if (persister.isAtWork(shard)) continue;
+      underWay.set(shard, rescue(shard, waiting).finally(() => underWay.delete(shard)));
+    }
+  };
+
+  let ended = false;
+  let timer: NodeJS.Timeout | undefined;
+  const tick = async (): Promise<void> => {
+    await look().catch((error: unknown) => complain(-1, { err: error }, 'the outbox cannot be watched'));
+    if (!ended) timer = setTimeout(() => (ticking = tick()), INTERVAL_MS);
+  };
+  let ticking = tick();
+  return async () => {
+    ended = true;
+    clearTimeout(timer);
+    await ticking;
+    await Promise.all(underWay.values());
+  };
+}
