@@ -1,0 +1,41 @@
+import type { Redis } from 'ioredis';
+import { backlog } from '../../redis/outbox.ts';
+import { SHARDS } from '../../redis/keys.ts';
+
+/** How often the outboxes are measured: what is accepted past the limit meanwhile is small against the limit. */
+const INTERVAL_MS = 200;
+
+/** Knows whether more waits for Postgres than may wait, without asking Redis for each event. */
+export class BacklogWatch {
+  private full = false;
+  private timer: NodeJS.Timeout | null = null;
+  private readonly redis: Redis;
+  private readonly limit: number;
+
+  /** `limit`: entries of the outbox, over all shards. */
+  constructor({ redis, limit }: { redis: Redis; limit: number }) {
+    this.redis = redis;
+    this.limit = limit;
+  }
+
+  start(): void {
+    this.timer = setInterval(() => void this.measure(), INTERVAL_MS).unref();
+  }
+
+  stop(): void {
+    if (this.timer !== null) clearInterval(this.timer);
+  }
+
+  /** Whether no event may be taken now. */
+  readonly exceeded = (): boolean => this.full;
+
+  /** Measures now. While Redis is away the last measure stands: events fail there by themselves. */
+  async measure(): Promise<void> {
+    try {
+      const lengths = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => backlog(this.redis, shard)));
+      this.full = lengths.reduce((sum, length) => sum + length, 0) >= this.limit;
+    } catch {
+      // Redis is away.
+    }
+  }
+}
