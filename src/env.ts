@@ -29,7 +29,7 @@ export interface Env {
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
-const ADMIN_KEY = /^[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_-]{16,255}$/;
+const ADMIN_KEY = /^[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_\-+/=]{16,256}$/;
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -63,10 +63,11 @@ export function readEnv(variables: Variables): Env {
 
   if (env.adminApiKey !== null && !ADMIN_KEY.test(env.adminApiKey)) {
     problems.push(
-      'ADMIN_API_KEY must be "<prefix>.<body>": a prefix of 1 to 64 and a body of 16 to 255 letters, digits, "_" or "-".',
+      'ADMIN_API_KEY must be "<prefix>.<body>": a prefix of 1 to 64 letters, digits, "_" or "-", a body of 16 to 256, also of "+/=".',
     );
   }
-  if (env.adminApiKey?.startsWith('app_')) problems.push('ADMIN_API_KEY may not begin with "app_": application keys do.');
+  if (env.adminApiKey?.startsWith('app_'))
+    problems.push('ADMIN_API_KEY may not begin with "app_": application keys do.');
   if (env.appPort === env.adminPort) problems.push('APP_PORT and ADMIN_PORT must differ.');
   if (production && env.testClock) problems.push('TEST_CLOCK is refused with NODE_ENV=production.');
   if (production && (env.redisUrl === null || env.databaseUrl === null)) {

@@ -11,7 +11,13 @@ const WAIT_MS = 15_000;
  * Refuses servers that Laurel cannot keep its promises on, with a sentence each: a Redis older than 7.0 or one
  * that may evict keys, a Postgres older than 15, either of them away.
  */
-export async function acceptServers({ redisUrl, databaseUrl }: { redisUrl: string; databaseUrl: string }): Promise<void> {
+export async function acceptServers({
+  redisUrl,
+  databaseUrl,
+}: {
+  redisUrl: string;
+  databaseUrl: string;
+}): Promise<void> {
   await Promise.all([acceptRedis(redisUrl), acceptPostgres(databaseUrl)]);
 }
 
@@ -91,7 +97,6 @@ async function untilAnswered<T>(name: string, variable: string, ask: () => Promi
 
 /** Whether waiting can help: a wrong password or a database that does not exist stays wrong. */
 function mayPass(error: unknown): boolean {
-  const code = String((error as { code?: unknown }).code ?? '');
-  const text = String(error);
-  return !/^(28|3D)/.test(code) && !/WRONGPASS|NOAUTH/.test(text);
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  return !/^(28|3D)/.test(code) && !/WRONGPASS|NOAUTH/.test(String(error));
 }

@@ -49,13 +49,21 @@ const STOP_TIMEOUT_MS = 20_000;
 export function startGuarded(command: GuardedCommand): GuardedProcess {
   const child = spawn(
     '/bin/sh',
-    ['-c', GUARD, 'guard', command.stopSignal.slice(3), command.removeAfterwards ?? '', command.command, ...command.args],
+    [
+      '-c',
+      GUARD,
+      'guard',
+      command.stopSignal.slice(3),
+      command.removeAfterwards ?? '',
+      command.command,
+      ...command.args,
+    ],
     {
       cwd: '/',
       detached: true,
       env: command.env,
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-      ...(command.as ?? {}),
+      ...command.as,
     },
   );
   const guard = child.stdio[3] as Writable;

@@ -38,7 +38,10 @@ async function install(): Promise<void> {
   if (!hadPolicy) await writeFile(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {
     await run('apt-get', ['update', '-qq'], { env });
-    await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], { env, maxBuffer: 2 ** 26 });
+    await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], {
+      env,
+      maxBuffer: 2 ** 26,
+    });
   } finally {
     if (!hadPolicy) await rm(POLICY, { force: true });
   }

@@ -41,7 +41,13 @@ export async function startPostgres(options: PostgresOptions): Promise<LocalServ
   let problem = '';
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const port = await freePort();
-    const [command = '', ...args] = [...user.prefix, binaries.postgres, '-D', options.directory, ...settings(options, port)];
+    const [command = '', ...args] = [
+      ...user.prefix,
+      binaries.postgres,
+      '-D',
+      options.directory,
+      ...settings(options, port),
+    ];
     const server = startGuarded({
       command,
       args,
@@ -105,7 +111,7 @@ async function createCluster({
       '--locale=C',
       ...(options.temporary ? ['--no-sync'] : []),
     ];
-    const as = user.prefix.length > 0 ? {} : (user.owner ?? {});
+    const as = user.prefix.length > 0 ? null : user.owner;
     await promisify(execFile)(command, args, { cwd: '/', env: { ...process.env, LC_ALL: 'C' }, ...as });
   } catch (error) {
     const detail = error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error);

@@ -27,7 +27,13 @@ export interface Servers {
 export async function startServers(env: Env, say: (line: string) => void): Promise<Servers> {
   if (env.redisUrl !== null && env.databaseUrl !== null) {
     const never = new Promise<string>(() => undefined);
-    return { redisUrl: env.redisUrl, databaseUrl: env.databaseUrl, private: [], failed: never, stop: async () => undefined };
+    return {
+      redisUrl: env.redisUrl,
+      databaseUrl: env.databaseUrl,
+      private: [],
+      failed: never,
+      stop: async () => undefined,
+    };
   }
   await makeDataDir(env.dataDir);
   const lock = await lockDataDir(env.dataDir);

@@ -25,7 +25,12 @@ const ATTEMPTS = 3;
 
 /** The path of `redis-server` or `valkey-server`, or null. */
 export function findRedisProgram(): string | null {
-  const directories = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/local/bin', '/usr/bin', '/opt/homebrew/bin'];
+  const directories = [
+    ...(process.env['PATH'] ?? '').split(delimiter),
+    '/usr/local/bin',
+    '/usr/bin',
+    '/opt/homebrew/bin',
+  ];
   for (const name of ['redis-server', 'valkey-server']) {
     for (const directory of directories) {
       if (directory !== '' && existsSync(join(directory, name))) return join(directory, name);

@@ -56,7 +56,8 @@ function ownerOf(path: string): { uid: number; gid: number } | null {
 
 function accountOf(name: string): { uid: number; gid: number } | null {
   try {
-    const read = (flag: string): number => Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }));
+    const read = (flag: string): number =>
+      Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }));
     return { uid: read('-u'), gid: read('-g') };
   } catch {
     return null;

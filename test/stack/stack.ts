@@ -84,7 +84,9 @@ async function givenRedis(url: string): Promise<Part> {
   const keys = await redis.dbsize();
   if (keys > 0) {
     redis.disconnect();
-    throw new Error(`The Redis at REDIS_URL holds ${keys} keys; the tests want an empty database and will not empty it.`);
+    throw new Error(
+      `The Redis at REDIS_URL holds ${keys} keys; the tests want an empty database and will not empty it.`,
+    );
   }
   return {
     url,
