@@ -34,7 +34,9 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<void
       `CREATE TABLE IF NOT EXISTS laurel_migrations (
          no integer PRIMARY KEY, file text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`,
     );
-    const { rows } = await client.query<{ no: number; file: string }>('SELECT no, file FROM laurel_migrations ORDER BY no');
+    const { rows } = await client.query<{ no: number; file: string }>(
+      'SELECT no, file FROM laurel_migrations ORDER BY no',
+    );
     const newest = migrations.at(-1)?.no ?? 0;
     const newer = rows.find(({ no }) => no > newest);
     if (newer !== undefined) {
@@ -55,9 +57,10 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<void
 /** Whether every migration of this version is applied: for the readiness check. */
 export async function isMigrated(pool: Pool): Promise<boolean> {
   const newest = (await migrationsIn(FOLDER)).at(-1)?.no ?? 0;
-  const { rows } = await pool.query<{ ready: boolean }>('SELECT EXISTS (SELECT FROM laurel_migrations WHERE no = $1) AS ready', [
-    newest,
-  ]);
+  const { rows } = await pool.query<{ ready: boolean }>(
+    'SELECT EXISTS (SELECT FROM laurel_migrations WHERE no = $1) AS ready',
+    [newest],
+  );
   return rows[0]?.ready ?? false;
 }
 
@@ -75,6 +78,9 @@ async function apply(client: PoolClient, folder: string, { no, file }: Migration
     await client.query('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);
-    throw new MigrationError(`The migration ${file} failed: ${error instanceof Error ? error.message : String(error)}`, error);
+    throw new MigrationError(
+      `The migration ${file} failed: ${error instanceof Error ? error.message : String(error)}`,
+      error,
+    );
   }
 }

@@ -22,7 +22,8 @@ export function createPool(url: string, { max }: { max: number }): pg.Pool {
     keepAlive: true,
     types: {
       getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-        (format !== 'binary' && PARSERS.get(oid)) || pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+        (format !== 'binary' && PARSERS.get(oid)) ||
+        pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
     },
   });
   pool.on('error', () => undefined);

@@ -1,0 +1,97 @@
+import type { Pool } from 'pg';
+import { AppError } from '../errors.ts';
+import { catalogVersions } from '../postgres/catalog-versions.ts';
+import { loadCatalog } from '../postgres/load-catalog.ts';
+import type { ChangeListener } from './changes.ts';
+import { compileCatalog, type CompiledCatalog } from './compiled-catalog.ts';
+
+interface Loading {
+  promise: Promise<CompiledCatalog>;
+  /** A newer version was announced while this load ran: it must be followed by another. */
+  stale: boolean;
+}
+
+const RETRY_MS = 500;
+
+/**
+ * The tenants' catalogs as this process holds them, compiled. One that was loaded stays readable without
+ * waiting; a newer version takes its place when it is loaded, as a whole. While that fails the older one stays.
+ */
+export class Catalogs implements ChangeListener {
+  private readonly pool: Pool;
+  private readonly loaded = new Map<number, CompiledCatalog>();
+  private readonly loading = new Map<number, Loading>();
+  private retry: NodeJS.Timeout | undefined;
+
+  constructor({ pool }: { pool: Pool }) {
+    this.pool = pool;
+  }
+
+  /** The catalog, if it is loaded. */
+  get(tenantNo: number): CompiledCatalog | undefined {
+    return this.loaded.get(tenantNo);
+  }
+
+  /** The catalog: at once where it is loaded. */
+  of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> {
+    return this.loaded.get(tenantNo) ?? this.load(tenantNo);
+  }
+
+  /**
+   * Loads the catalog as it stands in Postgres now. Simultaneous calls share one query. 404 for an unknown tenant.
+   */
+  load(tenantNo: number): Promise<CompiledCatalog> {
+    const running = this.loading.get(tenantNo);
+    if (running !== undefined) return running.promise;
+    const loading: Loading = { stale: false, promise: this.read(tenantNo, () => loading) };
+    this.loading.set(tenantNo, loading);
+    return loading.promise;
+  }
+
+  catalogChanged(tenantNo: number, version: number): void {
+    const current = this.loaded.get(tenantNo);
+    const running = this.loading.get(tenantNo);
+    if (current !== undefined && current.catalog.version >= version) return;
+    if (running !== undefined) running.stale = true;
+    // A tenant that nobody asked for yet is not loaded for its changes.
+    else if (current !== undefined) this.load(tenantNo).catch(() => this.retryLater());
+  }
+
+  anyCatalogChanged(): void {
+    void this.compareVersions().catch(() => this.retryLater());
+  }
+
+  close(): void {
+    clearTimeout(this.retry);
+  }
+
+  private async read(tenantNo: number, self: () => Loading): Promise<CompiledCatalog> {
+    try {
+      // After the first await `self` is made.
+      for (;;) {
+        const catalog = await loadCatalog(this.pool, tenantNo);
+        if (catalog === null) throw new AppError('not_found', 'There is no such tenant.');
+        const current = this.loaded.get(tenantNo);
+        const compiled =
+          current !== undefined && current.catalog.version >= catalog.version ? current : compileCatalog(catalog);
+        this.loaded.set(tenantNo, compiled);
+        if (!self().stale) return compiled;
+        self().stale = false;
+      }
+    } finally {
+      this.loading.delete(tenantNo);
+    }
+  }
+
+  private async compareVersions(): Promise<void> {
+    for (const running of this.loading.values()) running.stale = true;
+    const versions = await catalogVersions(this.pool, [...this.loaded.keys()]);
+    for (const [tenantNo, version] of versions) this.catalogChanged(tenantNo, version);
+  }
+
+  private retryLater(): void {
+    clearTimeout(this.retry);
+    this.retry = setTimeout(() => this.anyCatalogChanged(), RETRY_MS);
+    this.retry.unref();
+  }
+}

@@ -1,0 +1,11 @@
+import type { Pool, PoolClient } from 'pg';
+
+/**
+ * Tells every process what changed, after the commit: `<tenant no>:<version>` for a catalog, `*` for keys,
+ * tenants or the organisation. Never rejects: the counters in `organisation` tell whoever missed it.
+ */
+export type Announce = (message: string) => Promise<void>;
+
+/** Counts a change of the organisation, its tenants or keys, for those who miss its announcement. */
+export const countRevision = (client: Pool | PoolClient): Promise<unknown> =>
+  client.query('UPDATE organisation SET revision = revision + 1');

@@ -1,0 +1,55 @@
+import type { Pool, PoolClient } from 'pg';
+import { DEFAULT_STREAK_SETTINGS, type Catalog, type StreakSettings } from '../domain/catalog.ts';
+
+/** Kinds of resources as the table names them, with the list of the catalog that holds them. */
+export const LISTS = {
+  attribute: 'attributes',
+  metric: 'metrics',
+  achievement: 'achievements',
+  points_system: 'pointsSystems',
+  points_level: 'levels',
+  points_trigger: 'triggers',
+  points_boost: 'boosts',
+  leaderboard: 'leaderboards',
+} as const satisfies Record<string, keyof Catalog>;
+
+export type Kind = keyof typeof LISTS;
+
+interface Row {
+  version: number;
+  streaks: StreakSettings | null;
+  /** `[kind, id, no, created, updated, doc]`; times in epoch ms. */
+  resources: [Kind, string, number, number, number, object][];
+}
+
+/** A tenant's living resources with the version they stand at, in one snapshot; null: there is no such tenant. */
+export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
+  const { rows } = await client.query<Row>(
+    `SELECT catalog_version AS version, streaks, coalesce((
+              SELECT json_agg(json_build_array(kind, id, no,
+                       (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY no)
+                FROM catalog_resources WHERE tenant_no = tenants.no AND deleted IS NULL), '[]') AS resources
+       FROM tenants WHERE no = $1`,
+    [tenantNo],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  const catalog: Catalog = {
+    tenantNo,
+    version: row.version,
+    attributes: [],
+    metrics: [],
+    achievements: [],
+    pointsSystems: [],
+    levels: [],
+    triggers: [],
+    boosts: [],
+    leaderboards: [],
+    streaks: row.streaks ?? DEFAULT_STREAK_SETTINGS,
+  };
+  for (const [kind, id, no, created, updated, doc] of row.resources) {
+    // Written by `saveCatalog` from the same types.
+    (catalog[LISTS[kind]] as object[]).push({ ...doc, id, no, created, updated });
+  }
+  return catalog;
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { AdminKeys } from '../../src/postgres/admin-keys.ts';
+import { ApplicationKeys } from '../../src/postgres/application-keys.ts';
+import { findKey } from '../../src/postgres/find-key.ts';
+import { testDatabase, type TestDatabase } from './database.ts';
+
+let database: TestDatabase;
+let applicationKeys: ApplicationKeys;
+let adminKeys: AdminKeys;
+let announced: string[];
+
+beforeAll(async () => {
+  database = await testDatabase();
+  const announce = async (message: string): Promise<void> => void announced.push(message);
+  applicationKeys = new ApplicationKeys({ pool: database.pool, announce });
+  adminKeys = new AdminKeys({ pool: database.pool, announce });
+});
+
+beforeEach(async () => {
+  announced = [];
+  await database.pool.query('DELETE FROM admin_keys; DELETE FROM application_keys');
+});
+
+afterAll(() => database.close());
+
+const revision = async (): Promise<number> =>
+  (await database.pool.query('SELECT revision FROM organisation')).rows[0].revision;
+
+test('an application key is found by its prefix, and stored as a hash of its body only', async () => {
+  const [first, second] = await applicationKeys.create(0, ['ada', 'ada']);
+  expect(first!.key).toMatch(/^app_[a-z0-9]{8}\.[A-Za-z0-9_-]{43}$/);
+  expect(first!.key.startsWith(`${first!.prefix}.`)).toBe(true);
+  expect(second!.key).not.toBe(first!.key);
+  const [, body] = first!.key.split('.');
+  expect(await findKey(database.pool, first!.prefix)).toEqual({
+    id: first!.id,
+    kind: 'application',
+    prefix: first!.prefix,
+    hash: createHash('sha256').update(body!).digest(),
+    userId: 'ada',
+    tenantNo: 0,
+    active: true,
+  });
+  const { rows } = await database.pool.query('SELECT application_keys::text AS row FROM application_keys');
+  expect(rows.some(({ row }) => row.includes(body))).toBe(false);
+});
+
+test('deleting an application key is counted and announced, in its own tenant only', async () => {
+  const [created] = await applicationKeys.create(0, ['ada']);
+  const before = await revision();
+  expect(await applicationKeys.delete(1, [created!.id])).toEqual([]);
+  expect(announced).toEqual([]);
+  expect(await applicationKeys.delete(0, [created!.id, created!.id])).toEqual([created!.id]);
+  expect(announced).toEqual(['*']);
+  expect(await revision()).toBe(before + 1);
+  expect(await findKey(database.pool, created!.prefix)).toBeNull();
+});
+
+test('the first admin key is made once, however many start at once', async () => {
+  const keys = await Promise.all(Array.from({ length: 4 }, () => adminKeys.ensureFirst(null)));
+  expect(keys.filter((key) => key !== null)).toEqual([expect.stringMatching(/^adm_[a-z0-9]{8}\.[A-Za-z0-9_-]{43}$/)]);
+  expect(await adminKeys.ensureFirst(null)).toBeNull();
+});
+
+test('a given admin key is stored once, beside others', async () => {
+  await adminKeys.create('Another');
+  expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBe('ops.0123456789abcdef');
+  expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBeNull();
+  const found = await findKey(database.pool, 'ops');
+  expect(found).toMatchObject({ kind: 'admin', userId: null, tenantNo: null, active: true });
+  expect(found?.hash).toEqual(createHash('sha256').update('0123456789abcdef').digest());
+  await expect(adminKeys.ensureFirst('no-body')).rejects.toThrow('<prefix>.<body>');
+});
+
+test('a deleted admin key is gone and announced', async () => {
+  const { id, prefix } = await adminKeys.create('For the nightly job');
+  expect(await adminKeys.delete([id])).toEqual([id]);
+  expect(await findKey(database.pool, prefix)).toBeNull();
+  expect(announced).toEqual(['*']);
+});

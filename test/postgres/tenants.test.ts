@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createPool } from '../../src/postgres/pool.ts';
+import { Tenants, type TenantRow } from '../../src/postgres/tenants.ts';
+import { testDatabase, type TestDatabase } from './database.ts';
+
+const NOBODY = '00000000-0000-7000-8000-000000000000';
+let database: TestDatabase;
+let tenants: Tenants;
+let announced: string[];
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+
+beforeEach(async () => {
+  await database.pool.query('DELETE FROM tenants WHERE no > 0; UPDATE organisation SET multi_tenancy = false');
+  announced = [];
+  tenants = new Tenants({ pool: database.pool, announce: async (message) => void announced.push(message) });
+  await tenants.refresh();
+});
+
+afterAll(() => database.close());
+
+async function created(customerId: string): Promise<TenantRow> {
+  const [row] = await tenants.create([{ customerId, name: customerId.toUpperCase() }]);
+  return row as TenantRow;
+}
+
+test('before anything else there is the own tenant of the organisation', () => {
+  expect(tenants.multiTenancy()).toBe(false);
+  expect(tenants.default()).toMatchObject({ no: 0, customerId: null });
+  expect(tenants.byNo(0)).toBe(tenants.default());
+});
+
+test('a created tenant is known at once, here and after a refresh elsewhere', async () => {
+  const acme = await created('acme');
+  expect(acme).toMatchObject({ customerId: 'acme', name: 'ACME', status: 'active' });
+  expect(acme.created).toBeInstanceOf(Date);
+  expect(tenants.byCustomerId('acme')).toEqual({ no: acme.no, id: acme.id, customerId: 'acme' });
+  expect(tenants.byCustomerId('ACME')).toBeUndefined();
+  expect(announced).toEqual(['*']);
+  const elsewhere = new Tenants({ pool: database.pool, announce: async () => undefined });
+  await elsewhere.refresh();
+  expect(elsewhere.byNo(acme.no)?.customerId).toBe('acme');
+});
+
+test('a customer ID is free or taken, in one call too', async () => {
+  await created('acme');
+  const outcomes = await tenants.create([
+    { customerId: 'acme', name: 'A' },
+    { customerId: 'beta', name: 'B' },
+    { customerId: 'beta', name: 'B again' },
+  ]);
+  expect(outcomes).toEqual(['taken', expect.objectContaining({ customerId: 'beta', name: 'B' }), 'taken']);
+  expect(announced).toEqual(['*', '*']);
+  expect(await tenants.create([{ customerId: 'acme', name: 'A' }])).toEqual(['taken']);
+  expect(announced).toEqual(['*', '*']);
+});
+
+test('updates set what is given and leave the rest', async () => {
+  const [acme, beta] = [await created('acme'), await created('beta')];
+  const outcomes = await tenants.update([
+    { id: acme.id, name: 'Acme Inc.' },
+    { id: beta.id, customerId: 'acme' },
+    { id: NOBODY, name: 'x' },
+    { id: tenants.default().id, name: 'x' },
+    { id: beta.id, customerId: 'gamma' },
+  ]);
+  expect(outcomes).toEqual([
+    expect.objectContaining({ customerId: 'acme', name: 'Acme Inc.' }),
+    'taken',
+    'unknown',
+    'unknown',
+    expect.objectContaining({ customerId: 'gamma', name: 'BETA' }),
+  ]);
+  expect(tenants.byCustomerId('beta')).toBeUndefined();
+  expect(tenants.byCustomerId('gamma')?.no).toBe(beta.no);
+});
+
+test('a deleted tenant rests: unknown, unlisted, its customer ID free for a new one', async () => {
+  const acme = await created('acme');
+  expect(await tenants.delete([acme.id, acme.id, NOBODY, tenants.default().id])).toEqual([acme.id]);
+  expect(await tenants.delete([acme.id])).toEqual([]);
+  expect(tenants.byCustomerId('acme')).toBeUndefined();
+  expect(tenants.byNo(acme.no)).toBeUndefined();
+  expect(await tenants.get(acme.id)).toBeNull();
+  const again = await created('acme');
+  expect(again.no).toBeGreaterThan(acme.no);
+  expect(await tenants.list({ limit: 10, skip: 0 })).toEqual([again]);
+});
+
+test('lists are paged, oldest first, without the own tenant', async () => {
+  for (const customerId of ['c', 'a', 'b']) await created(customerId);
+  const names = async (limit: number, skip: number): Promise<string[]> =>
+    (await tenants.list({ limit, skip })).map((tenant) => tenant.customerId);
+  expect(await names(2, 0)).toEqual(['c', 'a']);
+  expect(await names(2, 2)).toEqual(['b']);
+  expect(await names(2, 3)).toEqual([]);
+});
+
+describe('refresh', () => {
+  test('a call during another sees what was committed before it', async () => {
+    const running = tenants.refresh();
+    await database.pool.query(`INSERT INTO tenants (id, customer_id, name) VALUES (gen_random_uuid(), 'late', 'Late')`);
+    await Promise.all([running, tenants.refresh()]);
+    expect(tenants.byCustomerId('late')).toBeDefined();
+  });
+
+  test('what was known stays when Postgres does not answer', async () => {
+    await created('acme');
+    const pool = createPool(database.stack.databaseUrl, { max: 1 });
+    const cutOff = new Tenants({ pool, announce: async () => undefined });
+    await cutOff.refresh();
+    await pool.end();
+    await expect(cutOff.refresh()).rejects.toThrow();
+    await expect(cutOff.refresh()).rejects.toThrow();
+    expect(cutOff.byCustomerId('acme')).toBeDefined();
+  });
+});
+
+test('the organisation takes each setting by itself', async () => {
+  expect(await tenants.updateOrganisation({ multiTenancy: true })).toEqual({
+    name: 'Laurel',
+    multiTenancy: true,
+    controlShare: 0,
+  });
+  expect(tenants.multiTenancy()).toBe(true);
+  expect(await tenants.updateOrganisation({ name: 'Study', controlShare: 0.1 })).toEqual({
+    name: 'Study',
+    multiTenancy: true,
+    controlShare: 0.1,
+  });
+  expect(announced).toEqual(['*', '*']);
+});
