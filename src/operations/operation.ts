@@ -12,6 +12,9 @@ export interface Caller {
   tenantNo: number | null;
 }
 
+/** Who calls a public operation: has no rights. */
+export const NOBODY: Caller = Object.freeze({ kind: 'application', prefix: '', userId: null, tenantNo: null });
+
 /** The tenant a call is about: number 0 is the organisation's own while multi-tenancy is off. */
 export interface Tenant {
   no: number;
@@ -43,8 +46,11 @@ export interface Operation {
   /** Further paths of the same operation, e.g. `/api/metrics/{key}/event`. */
   aliases: string[];
   summary: string;
-  /** 'tenant': about one tenant's data, takes `Tenant-ID`; 'organisation': about the organisation itself. */
-  scope: 'tenant' | 'organisation';
+  /**
+   * 'tenant': about one tenant's data, takes `Tenant-ID`; 'organisation': about the organisation itself;
+   * 'public': answers without a key, so that `call.caller` is nobody.
+   */
+  scope: 'tenant' | 'organisation' | 'public';
   /** True where the `Idempotency-Key` header is read. */
   idempotent: boolean;
   params: TObject | null;

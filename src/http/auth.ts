@@ -1,0 +1,70 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { AppError } from '../errors.ts';
+import type { Call, Caller, Operation } from '../operations/operation.ts';
+import { KeyCache, type KeyCacheLimits, type KeyLookup, type KeyRecord } from './key-cache.ts';
+
+const KEY = /^([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{1,256})$/;
+
+const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, unknownMs: 5_000 };
+
+export interface Authenticator {
+  /**
+   * Who presents the `X-API-KEY` header, at once where the key is cached. Throws (or rejects with) 401 for a
+   * missing, malformed, unknown or revoked key.
+   */
+  authenticate(header: string | null): Caller | Promise<Caller>;
+  /** Forgets every cached key: on the news that keys changed, and when news may have been missed. */
+  invalidate(): void;
+}
+
+const refused = (): AppError => new AppError('unauthorized', 'The API key is missing or not valid');
+
+/** The caller is made once a record, so that a cached key costs a hash and two look-ups. */
+const callers = new WeakMap<KeyRecord, Caller>();
+
+function callerOf(record: KeyRecord): Caller {
+  let caller = callers.get(record);
+  if (!caller) {
+    const { kind, prefix, userId, tenantNo } = record;
+    caller = Object.freeze({ kind, prefix, userId, tenantNo });
+    callers.set(record, caller);
+  }
+  return caller;
+}
+
+// Stands in for the hash of a key that does not exist, so that refusing it takes the same work.
+const NO_HASH = Buffer.alloc(32);
+
+function admit(record: KeyRecord | null, body: string): Caller {
+  const hash = createHash('sha256').update(body).digest();
+  const stored = record?.hash.length === hash.length ? record.hash : NO_HASH;
+  if (!timingSafeEqual(hash, stored) || !record?.active) throw refused();
+  return callerOf(record);
+}
+
+/** Makes the authenticator over the stored keys. `nowMs` is the machine's time, not the test clock's. */
+export function createAuthenticator(options: {
+  lookup: KeyLookup;
+  limits?: Partial<KeyCacheLimits>;
+  nowMs?: () => number;
+}): Authenticator {
+  const limits = { ...LIMITS, ...options.limits };
+  const cache = new KeyCache({ lookup: options.lookup, limits, nowMs: options.nowMs ?? Date.now });
+  return {
+    authenticate(header) {
+      const parts = header === null ? null : KEY.exec(header);
+      if (!parts) throw refused();
+      const body = parts[2]!;
+      const record = cache.get(parts[1]!);
+      return record instanceof Promise ? record.then((found) => admit(found, body)) : admit(record, body);
+    },
+    invalidate: () => cache.invalidate(),
+  };
+}
+
+/** Throws 403 where an application key's call names a user who is not the key's own. */
+export function requireOwnUser(operation: Operation, call: Call<unknown, unknown, unknown>): void {
+  if (call.caller.kind !== 'application' || operation.namedUsers === null) return;
+  for (const user of operation.namedUsers(call as Call<never, never, never>))
+    if (user !== call.caller.userId) throw new AppError('forbidden', 'The API key is for another user');
+}

@@ -1,0 +1,48 @@
+import { decodeText } from './json-body.ts';
+
+/**
+ * Collects a request body, up to a limit. uWS takes a chunk back when its callback returns, so that chunks are
+ * copied; a body of one chunk, the common one, becomes text without a copy.
+ */
+export class BodyReader {
+  private readonly limitBytes: number;
+  private chunks: Buffer[] | null = null;
+  private received = 0;
+  private decoded = '';
+  private fault: unknown = null;
+
+  constructor(limitBytes: number) {
+    this.limitBytes = limitBytes;
+  }
+
+  /** True once more than the limit came; nothing is kept from then on. */
+  get overflowed(): boolean {
+    return this.received > this.limitBytes;
+  }
+
+  push(chunk: ArrayBuffer, isLast: boolean): void {
+    this.received += chunk.byteLength;
+    if (this.overflowed) this.chunks = null;
+    else if (!isLast) (this.chunks ??= []).push(Buffer.from(chunk.slice(0)));
+    else if (this.chunks === null) this.decode(Buffer.from(chunk));
+    else {
+      this.chunks.push(Buffer.from(chunk));
+      this.decode(Buffer.concat(this.chunks));
+      this.chunks = null;
+    }
+  }
+
+  /** The whole body; throws 400 if it was not UTF-8. */
+  text(): string {
+    if (this.fault !== null) throw this.fault;
+    return this.decoded;
+  }
+
+  private decode(bytes: Buffer): void {
+    try {
+      this.decoded = decodeText(bytes);
+    } catch (error) {
+      this.fault = error;
+    }
+  }
+}

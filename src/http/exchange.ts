@@ -1,0 +1,176 @@
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { AppError } from '../errors.ts';
+import { NOBODY, type Answer, type Call, type Caller, type Operation } from '../operations/operation.ts';
+import type { Services } from '../operations/services.ts';
+import { requireOwnUser } from './auth.ts';
+import { BodyReader } from './body-reader.ts';
+import { parseJson, requireJsonType } from './json-body.ts';
+import type { Log } from './log.ts';
+import { decodeParam } from './path-params.ts';
+import { framingFault, readHead, readIdempotencyKey, type RequestHead } from './request-head.ts';
+import { failureResponse, write, type Response } from './respond.ts';
+import type { Route } from './route.ts';
+import type { ResolveTenant } from './tenancy.ts';
+
+/** What all exchanges of a server share. */
+export interface ExchangeContext {
+  surface: Operation['surface'];
+  services: Services;
+  authenticate: (header: string | null) => Caller | Promise<Caller>;
+  resolveTenant: ResolveTenant;
+  /** Bytes of a request body; more is 413. */
+  bodyBytes: number;
+  log: Log;
+  draining: boolean;
+  /** Exchanges begun and not ended: their handlers may still use the services. */
+  begun(): void;
+  ended(): void;
+}
+
+/**
+ * One request and its response. The order of refusals: framing, key, tenant, path, query, media type, body.
+ * The body is read while a key is looked up, because uWS drops what nobody listens to, but it is looked at
+ * only afterwards. After an abort nothing touches the response; a handler that has begun ends.
+ */
+export class Exchange {
+  private readonly context: ExchangeContext;
+  private readonly route: Route;
+  private readonly res: HttpResponse;
+  private readonly headOnly: boolean;
+  private head!: RequestHead;
+  private rawQuery = '';
+  private readonly rawParams: string[] = [];
+  private body: BodyReader | null = null;
+  /** Set when the caller is admitted. */
+  private call: Call<unknown, unknown, unknown> | null = null;
+  private received = false;
+  private handling = false;
+  private aborted = false;
+  private responded = false;
+
+  constructor(context: ExchangeContext, { route, res, headOnly }: { route: Route; res: HttpResponse; headOnly: boolean }) {
+    this.context = context;
+    this.route = route;
+    this.res = res;
+    this.headOnly = headOnly;
+  }
+
+  /** Takes the request: whatever uWS takes back when this returns is read here. */
+  begin(req: HttpRequest): void {
+    const { route, res, context } = this;
+    context.begun();
+    res.onAborted(() => this.abort());
+    this.head = readHead(req);
+    for (let i = 0; i < route.paramNames.length; i += 1) this.rawParams.push(req.getParameter(i) ?? '');
+    if (route.readQuery) this.rawQuery = req.getQuery();
+    const fault = framingFault(this.head);
+    if (fault) return this.respond(failureResponse(fault, context.log, route.operation.id), true);
+    if (route.checkBody) {
+      this.body = new BodyReader(context.bodyBytes);
+      res.onData((chunk, isLast) => this.data(chunk, isLast));
+    } else this.received = true;
+    this.authenticate();
+  }
+
+  private authenticate(): void {
+    const { context, route, head } = this;
+    try {
+      const caller = route.operation.scope === 'public' ? NOBODY : context.authenticate(head.apiKey);
+      if (caller instanceof Promise) caller.then((found) => this.admit(found), this.fail);
+      else this.admit(caller);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private admit(caller: Caller): void {
+    if (this.aborted) return;
+    const { context, head, body } = this;
+    const { operation, checkBody, readQuery } = this.route;
+    try {
+      if (caller.kind === 'application' && context.surface === 'admin' && caller !== NOBODY)
+        throw new AppError('forbidden', 'An application key cannot be used on the admin API');
+      const tenant = context.resolveTenant({ scope: operation.scope, tenantId: head.tenantId, caller });
+      const params = this.params();
+      const query = readQuery ? readQuery(this.rawQuery) : undefined;
+      const idempotencyKey = operation.idempotent ? readIdempotencyKey(head.idempotencyKey) : null;
+      if (checkBody) {
+        if (body?.overflowed || Number(head.contentLength) > context.bodyBytes) throw this.tooLarge();
+        const empty = head.transferEncoding === null && Number(head.contentLength) === 0;
+        if (!empty || head.contentType !== null) requireJsonType(head.contentType);
+      }
+      this.call = { params, query, body: undefined, idempotencyKey, tenant, caller };
+    } catch (error) {
+      return this.fail(error);
+    }
+    if (this.received) this.run();
+  }
+
+  private params(): unknown {
+    const { paramNames, checkParams } = this.route;
+    const params: Record<string, string> = {};
+    for (let i = 0; i < paramNames.length; i += 1) params[paramNames[i]!] = decodeParam(this.rawParams[i]!);
+    checkParams?.(params);
+    return params;
+  }
+
+  private data(chunk: ArrayBuffer, isLast: boolean): void {
+    if (this.responded) return;
+    const body = this.body!;
+    body.push(chunk, isLast);
+    if (body.overflowed) {
+      if (this.call) this.fail(this.tooLarge());
+    } else if (isLast) {
+      this.received = true;
+      if (this.call) this.run();
+    }
+  }
+
+  /** The caller is admitted and the body is whole. */
+  private run(): void {
+    const { operation, checkBody } = this.route;
+    const call = this.call!;
+    let answer: Promise<Answer>;
+    try {
+      if (checkBody) {
+        call.body = parseJson(this.body!.text());
+        checkBody(call.body);
+      }
+      requireOwnUser(operation, call);
+      this.handling = true;
+      answer = operation.handle(this.context.services, call as Call<never, never, never>);
+    } catch (error) {
+      return this.fail(error);
+    }
+    answer.then((given) => this.answer(given)).catch(this.fail);
+  }
+
+  private answer(answer: Answer): void {
+    const json = 'json' in answer ? answer.json : answer.body === undefined ? null : JSON.stringify(answer.body);
+    this.respond({ status: answer.status, json }, false);
+  }
+
+  private readonly fail = (error: unknown): void => {
+    const response = failureResponse(error, this.context.log, this.route.operation.id);
+    // What is left of a body that is too large is not worth reading.
+    this.respond(response, response.status === 413);
+  };
+
+  private respond(response: Response, close: boolean): void {
+    if (this.responded) return;
+    this.responded = true;
+    // An abort before the handler began has ended the exchange already.
+    if (!this.aborted || this.handling) this.context.ended();
+    if (!this.aborted) write(this.res, response, { head: this.headOnly, close: close || this.context.draining });
+  }
+
+  private abort(): void {
+    if (this.responded || this.aborted) return;
+    this.aborted = true;
+    if (!this.handling) this.context.ended();
+  }
+
+  private tooLarge(): AppError {
+    return new AppError('payload_too_large', `The body must have at most ${this.context.bodyBytes} bytes`);
+  }
+}

@@ -1,0 +1,37 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import { AppError } from '../errors.ts';
+import type { ExchangeContext } from './exchange.ts';
+import type { Handler } from './paths.ts';
+import type { Readiness } from './readiness.ts';
+import { errorResponse, write, type Response } from './respond.ts';
+
+const ok = (status: string): Response => ({ status: 200, json: JSON.stringify({ status }) });
+
+/** `/healthz`: the process is up. */
+export const healthHandler =
+  (context: ExchangeContext) =>
+  (headOnly: boolean): Handler =>
+  (res) =>
+    write(res, ok('ok'), { head: headOnly, close: context.draining });
+
+/** `/readyz`: 200, or 503 with what is missing; 503 from the moment that draining begins. */
+export const readyHandler =
+  (context: ExchangeContext, readiness: Readiness) =>
+  (headOnly: boolean): Handler =>
+  (res) =>
+    void answerReady(res, { context, readiness, headOnly });
+
+async function answerReady(
+  res: HttpResponse,
+  { context, readiness, headOnly }: { context: ExchangeContext; readiness: Readiness; headOnly: boolean },
+): Promise<void> {
+  let aborted = false;
+  res.onAborted(() => {
+    aborted = true;
+  });
+  const missing = context.draining ? 'Shutting down' : await readiness().catch(() => 'Not ready');
+  if (aborted) return;
+  const sentence = context.draining ? 'Shutting down' : missing;
+  const response = sentence === null ? ok('ready') : errorResponse(new AppError('unavailable', sentence));
+  write(res, response, { head: headOnly, close: context.draining });
+}

@@ -1,0 +1,31 @@
+/** Counts what is going on, and tells when nothing is. */
+export class InFlight {
+  private running = 0;
+  private waiting: (() => void)[] = [];
+
+  get count(): number {
+    return this.running;
+  }
+
+  begun(): void {
+    this.running += 1;
+  }
+
+  ended(): void {
+    this.running -= 1;
+    if (this.running > 0 || this.waiting.length === 0) return;
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+
+  /** Resolves when nothing is running, or after `timeoutMs`. */
+  async idle(timeoutMs: number): Promise<void> {
+    if (this.running === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      this.waiting.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}

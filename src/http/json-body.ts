@@ -1,0 +1,54 @@
+import { isUtf8 } from 'node:buffer';
+import { AppError } from '../errors.ts';
+
+const JSON_TYPE = /^application\/json\s*(;.*)?$/i;
+const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
+
+/** Throws 415 unless the body is declared as JSON (in UTF-8, where a charset is named). */
+export function requireJsonType(contentType: string | null): void {
+  if (contentType === 'application/json') return;
+  const charset = contentType === null ? undefined : CHARSET.exec(contentType)?.[1]?.toLowerCase();
+  if (contentType === null || !JSON_TYPE.test(contentType) || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8'))
+    throw new AppError('unsupported_media_type', 'The body must be declared as JSON: Content-Type: application/json');
+}
+
+/** The bytes as text; throws 400 where they are not UTF-8. */
+export function decodeText(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new AppError('malformed', 'The body is not valid UTF-8');
+  return bytes.toString('utf8');
+}
+
+// In valid JSON a backslash stands inside a string only, and an odd run of them begins an escape.
+const NUL_ESCAPE = /(?<!\\)(?:\\\\)*\\u0000/;
+const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
+// What JSON.stringify leaves escaped of surrogates is what stands alone.
+const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
+
+/**
+ * Parses a body. Throws 400 for malformed JSON, and for text that cannot be stored as it is: a NUL character
+ * (Postgres refuses it) and a lone surrogate (it becomes U+FFFD in UTF-8, so that two IDs would meet). Only
+ * escapes can bring them into valid JSON, so that without one the check is a search of the text.
+ */
+export function parseJson(text: string): unknown {
+  if (text === '') throw new AppError('malformed', 'A JSON body is required');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new AppError('malformed', 'The body is not valid JSON');
+  }
+  if (text.includes('\\u')) refuseUnstorable(text, value);
+  return value;
+}
+
+function refuseUnstorable(text: string, value: unknown): void {
+  if (NUL_ESCAPE.test(text)) throw new AppError('malformed', 'The body contains a NUL character');
+  if (!SURROGATE_ESCAPE.test(text)) return;
+  let written: string;
+  try {
+    written = JSON.stringify(value);
+  } catch {
+    throw new AppError('malformed', 'The body is nested too deeply');
+  }
+  if (LONE_SURROGATE.test(written)) throw new AppError('malformed', 'The body contains half of a surrogate pair');
+}

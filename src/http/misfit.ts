@@ -1,0 +1,87 @@
+import type { ErrorObject } from 'ajv';
+
+/** Why a value does not fit its schema: the field, readable, and what is asked of it. */
+export interface Misfit {
+  /** E.g. `user.id` or `[3].value`; '' for the whole value. */
+  field: string;
+  text: string;
+  keyword: string;
+}
+
+const NOUNS: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'an array',
+  null: 'null',
+};
+
+const FORMATS: Record<string, string> = {
+  date: 'must be a date (YYYY-MM-DD)',
+  'date-time': 'must be a time (ISO 8601)',
+  uuid: 'must be a UUID',
+  email: 'must be an e-mail address',
+  uri: 'must be a URL',
+};
+
+const noun = (type: string): string => NOUNS[type] ?? type;
+const plural = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
+const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
+
+const TEXTS: Record<string, (params: Record<string, any>) => string> = {
+  type: ({ type }) => `must be ${[type].flat().map(noun).join(' or ')}`,
+  required: () => 'is required',
+  enum: ({ allowedValues }) => `must be one of: ${listed(allowedValues)}`,
+  const: ({ allowedValue }) => `must be ${String(allowedValue)}`,
+  minimum: ({ limit }) => `must be at least ${limit}`,
+  maximum: ({ limit }) => `must be at most ${limit}`,
+  exclusiveMinimum: ({ limit }) => `must be greater than ${limit}`,
+  exclusiveMaximum: ({ limit }) => `must be less than ${limit}`,
+  multipleOf: ({ multipleOf }) => `must be a multiple of ${multipleOf}`,
+  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${plural(limit, 'character')}`),
+  maxLength: ({ limit }) => `must have at most ${plural(limit, 'character')}`,
+  minItems: ({ limit }) => `must have at least ${plural(limit, 'item')}`,
+  maxItems: ({ limit }) => `must have at most ${plural(limit, 'item')}`,
+  uniqueItems: () => 'must not name anything twice',
+  minProperties: ({ limit }) => `must have at least ${plural(limit, 'field')}`,
+  maxProperties: ({ limit }) => `must have at most ${plural(limit, 'field')}`,
+  additionalProperties: () => 'is not a known field',
+  format: ({ format }) => FORMATS[format] ?? `must have the format ${format}`,
+  pattern: () => 'has characters or a form that are not allowed',
+};
+
+/** `/user/id` → `user.id`, `/3/value` → `[3].value`. */
+function fieldOf(pointer: string): string {
+  let field = '';
+  for (const part of pointer.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    field += /^\d+$/.test(name) ? `[${name}]` : field === '' ? name : `.${name}`;
+  }
+  return field;
+}
+
+function misfitOf(error: ErrorObject): Misfit {
+  const extra = error.params['missingProperty'] ?? error.params['additionalProperty'];
+  const pointer = extra === undefined ? error.instancePath : `${error.instancePath}/${extra}`;
+  const text = TEXTS[error.keyword]?.(error.params) ?? error.message ?? 'does not fit';
+  return { field: fieldOf(pointer), text, keyword: error.keyword };
+}
+
+/**
+ * The misfit to tell, from Ajv's errors of one failed validation (first error only, not all). Where none of
+ * several alternatives fits, it is that of the alternative whose type was met, else all their types.
+ */
+export function firstMisfit(errors: readonly ErrorObject[]): Misfit {
+  const last = errors.at(-1);
+  if (!last) return { field: '', text: 'does not fit', keyword: '' };
+  if (last.keyword !== 'anyOf' && last.keyword !== 'oneOf') return misfitOf(last);
+  const inner = errors.slice(0, -1);
+  const types = inner.filter((error) => error.keyword === 'type' && error.instancePath === last.instancePath);
+  const nearest = inner.find((error) => !types.includes(error) && error.keyword !== 'anyOf' && error.keyword !== 'oneOf');
+  if (nearest) return misfitOf(nearest);
+  const type = types.flatMap((error) => error.params['type'] as string | string[]);
+  if (type.length === 0) return { ...misfitOf(last), text: 'fits none of the allowed forms' };
+  return { ...misfitOf(last), text: TEXTS['type']!({ type }) };
+}

@@ -1,0 +1,48 @@
+import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
+import { AppError } from '../errors.ts';
+import type { Operation } from '../operations/operation.ts';
+import { routePattern } from './route.ts';
+
+export type Handler = (res: HttpResponse, req: HttpRequest) => void;
+
+/** The methods by the names of uWS's registering functions. */
+const VERBS = {
+  GET: 'get',
+  HEAD: 'head',
+  POST: 'post',
+  PUT: 'put',
+  PATCH: 'patch',
+  DELETE: 'del',
+  OPTIONS: 'options',
+} as const;
+type Verb = keyof typeof VERBS;
+
+/** The paths of a server: which methods each has, and what answers the rest. */
+export class Paths {
+  private readonly paths = new Map<string, Map<Verb, Handler>>();
+
+  /** Adds a method of a path, and HEAD with GET. Throws for one that is there already. */
+  add(path: string, method: Operation['method'], handler: (headOnly: boolean) => Handler): void {
+    const verb = method.toUpperCase() as Verb;
+    const pattern = routePattern(path);
+    const verbs = this.paths.get(pattern) ?? new Map<Verb, Handler>();
+    if (verbs.has(verb)) throw new Error(`${verb} ${path} is declared twice`);
+    verbs.set(verb, handler(false));
+    if (verb === 'GET') verbs.set('HEAD', handler(true));
+    this.paths.set(pattern, verbs);
+  }
+
+  /**
+   * Registers everything with uWS. The other methods of a path are registered one by one besides `any`: uWS
+   * tries `any` last, so that GET of `/metrics/events` (POST only) would be taken for `/metrics/{id}`.
+   */
+  register(app: TemplatedApp, refuse: (error: AppError) => Handler): void {
+    for (const [pattern, verbs] of this.paths) {
+      const allow = [...verbs.keys()].sort().join(', ');
+      const notAllowed = refuse(new AppError('method_not_allowed', `The method is not allowed here, only ${allow}`, { Allow: allow }));
+      for (const [verb, name] of Object.entries(VERBS)) app[name](pattern, verbs.get(verb as Verb) ?? notAllowed);
+      app.any(pattern, notAllowed);
+    }
+    app.any('/*', refuse(new AppError('not_found', 'There is no such path')));
+  }
+}

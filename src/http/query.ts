@@ -1,0 +1,70 @@
+import type { TObject } from 'typebox';
+import { AppError } from '../errors.ts';
+
+type Kind = 'integer' | 'number' | 'boolean' | 'string';
+
+const kindOf = (schema: unknown): Kind => {
+  const { type } = schema as { type?: string };
+  return type === 'integer' || type === 'number' || type === 'boolean' ? type : 'string';
+};
+
+/** A text that is not of the kind stays a text: the schema then says what it must be. */
+function typed(text: string, kind: Kind): unknown {
+  if (kind === 'integer') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+  if (kind === 'number') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+  if (kind === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
+  return text;
+}
+
+function decoded(text: string, name: string): string {
+  let value: string;
+  try {
+    value = decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw new AppError('unprocessable', `${name} has a malformed percent escape`);
+  }
+  if (value.includes('\0')) throw new AppError('unprocessable', `${name} contains a NUL character`);
+  return value;
+}
+
+/** A parameter's name as it was meant; one that cannot be decoded is none that we know. */
+function nameOf(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * Makes the reader of a raw query string (without `?`) for a schema. Unknown parameters are ignored. A list
+ * may be sent as repeated parameters (`ids` or `ids[]`), comma-separated, or both. Throws 422 for a malformed
+ * escape, a NUL, and a single value sent twice.
+ */
+export function queryReader(schema: TObject): (raw: string) => Record<string, unknown> {
+  const kinds = new Map<string, { list: boolean; kind: Kind }>();
+  for (const [name, property] of Object.entries(schema.properties)) {
+    const { type, items } = property as { type?: string; items?: unknown };
+    kinds.set(name, type === 'array' ? { list: true, kind: kindOf(items) } : { list: false, kind: kindOf(property) });
+  }
+  return (raw) => {
+    const query: Record<string, unknown> = {};
+    if (raw === '') return query;
+    for (const pair of raw.split('&')) {
+      const equals = pair.indexOf('=');
+      let name = nameOf(equals < 0 ? pair : pair.slice(0, equals));
+      if (name.endsWith('[]') && !kinds.has(name)) name = name.slice(0, -2);
+      const known = kinds.get(name);
+      if (!known) continue;
+      const text = equals < 0 ? '' : pair.slice(equals + 1);
+      if (known.list) {
+        const list = (query[name] ??= []) as unknown[];
+        for (const item of decoded(text, name).split(',')) if (item !== '') list.push(typed(item, known.kind));
+      } else {
+        if (Object.hasOwn(query, name)) throw new AppError('unprocessable', `${name} must be given once`);
+        query[name] = typed(decoded(text, name), known.kind);
+      }
+    }
+    return query;
+  };
+}

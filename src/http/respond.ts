@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { HttpResponse } from 'uWebSockets.js';
+import { AppError } from '../errors.ts';
+import type { Log } from './log.ts';
+import { isUnavailable } from './unavailable.ts';
+
+const STATUS_LINES: Record<number, string> = Object.fromEntries(
+  Object.entries(STATUS_CODES).map(([code, reason]) => [code, `${code} ${reason}`]),
+);
+
+export interface Response {
+  status: number;
+  /** JSON text; null: no body. */
+  json: string | null;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** Writes a response in one go. `head`: headers only, as they would stand before the body. */
+export function write(res: HttpResponse, response: Response, how: { head: boolean; close: boolean }): void {
+  res.cork(() => {
+    const { status, json, headers } = response;
+    if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status));
+    if (json !== null) res.writeHeader('Content-Type', 'application/json');
+    if (headers) for (const name in headers) res.writeHeader(name, headers[name]!);
+    if (json === null) res.endWithoutBody(undefined, how.close);
+    else if (how.head) res.endWithoutBody(Buffer.byteLength(json), how.close);
+    else res.end(json, how.close);
+  });
+}
+
+const errorJson = (error: string): string => JSON.stringify({ error });
+
+/** The response for an expected failure. */
+export const errorResponse = (error: AppError): Response => ({
+  status: error.status,
+  json: errorJson(error.message),
+  headers: error.headers,
+});
+
+/**
+ * The response for anything thrown. A fault is logged under a request ID that the client is given too, and its
+ * text tells nothing of the inside.
+ */
+export function failureResponse(error: unknown, log: Log, operation: string): Response {
+  if (error instanceof AppError) return errorResponse(error);
+  if (isUnavailable(error)) {
+    log.warn({ operation, err: error }, 'Redis or Postgres is not available');
+    return errorResponse(new AppError('unavailable', 'The service is not available at the moment'));
+  }
+  const requestId = randomUUID();
+  log.error({ requestId, operation, err: error }, 'unexpected fault');
+  return { status: 500, json: errorJson('Internal error'), headers: { 'X-Request-Id': requestId } };
+}

@@ -1,0 +1,32 @@
+import type { Operation } from '../operations/operation.ts';
+import type { Check, Validation } from './validation.ts';
+
+/** An operation with everything compiled that its requests need. */
+export interface Route {
+  operation: Operation;
+  paramNames: readonly string[];
+  checkParams: Check | null;
+  readQuery: ((raw: string) => unknown) | null;
+  checkBody: Check | null;
+}
+
+export function compileRoute(operation: Operation, validation: Validation): Route {
+  const { params, query, body } = operation;
+  try {
+    return {
+      operation,
+      paramNames: paramNames(operation.path),
+      checkParams: params && validation.params(params),
+      readQuery: query && validation.query(query),
+      checkBody: body && validation.body(body),
+    };
+  } catch (error) {
+    throw new Error(`Operation ${operation.id}: a schema cannot be compiled`, { cause: error });
+  }
+}
+
+/** `/v1/users/{id}` → `['id']`. */
+export const paramNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+
+/** `/v1/users/{id}` → `/v1/users/:id`, as uWS writes it. */
+export const routePattern = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');

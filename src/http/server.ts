@@ -1,0 +1,136 @@
+import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import type { AppError } from '../errors.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { Services } from '../operations/services.ts';
+import { Exchange, type ExchangeContext } from './exchange.ts';
+import { healthHandler, readyHandler } from './health.ts';
+import { InFlight } from './in-flight.ts';
+import type { Log } from './log.ts';
+import { Paths, type Handler } from './paths.ts';
+import type { Readiness } from './readiness.ts';
+import { errorResponse, write } from './respond.ts';
+import { compileRoute } from './route.ts';
+import type { ResolveTenant } from './tenancy.ts';
+import { uws } from './uws.ts';
+import { Validation } from './validation.ts';
+
+export interface ServerOptions {
+  surface: Operation['surface'];
+  /** Those of the surface; the order does not matter. */
+  operations: readonly Operation[];
+  services: Services;
+  authenticate: ExchangeContext['authenticate'];
+  resolveTenant: ResolveTenant;
+  limits: { bodyBytes: number };
+  readiness: Readiness;
+  log: Log;
+  /**
+   * Several processes may listen on the port, and the kernel spreads connections over them. Off (the default), a
+   * port that is taken is refused: uWS would otherwise let a second Laurel share it unnoticed.
+   */
+  sharedPort?: boolean;
+}
+
+export interface Server {
+  /** Listens and resolves with the port (0 asks for a free one). Rejects with a sentence where it is taken. */
+  listen(host: string, port: number): Promise<number>;
+  /**
+   * Ends well: at once `/readyz` answers 503 and responses close their connections; after `graceMs` (for a load
+   * balancer to notice) no connection is taken; when all in flight has ended, or after `timeoutMs`, the rest is
+   * closed. Resolves with the number of exchanges that were cut off.
+   */
+  drain(options?: { graceMs?: number; timeoutMs?: number }): Promise<number>;
+  /** Closes the listener and every connection at once. Safe to call twice. */
+  close(): void;
+}
+
+/**
+ * The HTTP server of one surface: its operations with their aliases, HEAD where there is GET, 405 with `Allow`
+ * for other methods of a known path, 404 elsewhere, `/healthz` and `/readyz`. Schemas are compiled here, so
+ * that one that cannot be compiled stops the start. A connection takes one request at a time: uWS closes one
+ * that sends the next request while an answer is being worked on.
+ */
+export function createServer(options: ServerOptions): Server {
+  const { surface, services, authenticate, resolveTenant, limits, readiness, log } = options;
+  const inFlight = new InFlight();
+  const context: ExchangeContext = {
+    surface,
+    services,
+    authenticate,
+    resolveTenant,
+    bodyBytes: limits.bodyBytes,
+    log,
+    draining: false,
+    begun: () => inFlight.begun(),
+    ended: () => inFlight.ended(),
+  };
+  const paths = new Paths();
+  const validation = new Validation();
+  for (const operation of options.operations) {
+    const route = compileRoute(operation, validation);
+    for (const path of [operation.path, ...operation.aliases])
+      paths.add(path, operation.method, (headOnly) => (res, req) => new Exchange(context, { route, res, headOnly }).begin(req));
+  }
+  paths.add('/healthz', 'get', healthHandler(context));
+  paths.add('/readyz', 'get', readyHandler(context, readiness));
+  const app = uws().App();
+  paths.register(app, refusal(context));
+  return serverOf(app, { context, inFlight, sharedPort: options.sharedPort ?? false });
+}
+
+/** A form of `listen` that the declared types lack. */
+interface HostListener {
+  listen(host: string, port: number, options: number, callback: (socket: us_listen_socket | false) => void): void;
+}
+
+// LIBUS_LISTEN_DEFAULT and LIBUS_LISTEN_EXCLUSIVE_PORT, which exist as types only.
+const SHARED = 0;
+const EXCLUSIVE = 1;
+
+const refusal =
+  (context: ExchangeContext) =>
+  (error: AppError): Handler =>
+  (res, req) =>
+    write(res, errorResponse(error), { head: req.getMethod() === 'head', close: context.draining });
+
+function serverOf(
+  app: TemplatedApp,
+  { context, inFlight, sharedPort }: { context: ExchangeContext; inFlight: InFlight; sharedPort: boolean },
+): Server {
+  let listener: us_listen_socket | null = null;
+  let closed = false;
+  const closeListener = (): void => {
+    if (listener) uws().us_listen_socket_close(listener);
+    listener = null;
+  };
+  const close = (): void => {
+    if (closed) return;
+    closed = true;
+    // Closing the app closes its listener too; closing that twice would be fatal.
+    listener = null;
+    app.close();
+  };
+  return {
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        const listening = (socket: us_listen_socket | false): void => {
+          if (!socket) return reject(new Error(`Port ${port} of ${host} is taken or may not be used`));
+          listener = socket;
+          resolve(uws().us_socket_local_port(socket));
+        };
+        (app as unknown as HostListener).listen(host, port, sharedPort ? SHARED : EXCLUSIVE, listening);
+      }),
+    async drain({ graceMs = 0, timeoutMs = 10_000 } = {}) {
+      context.draining = true;
+      if (graceMs > 0) await new Promise((resolve) => setTimeout(resolve, graceMs));
+      closeListener();
+      await inFlight.idle(timeoutMs);
+      const cutOff = inFlight.count;
+      // What was answered last may still be on its way out of this process.
+      await new Promise((resolve) => setImmediate(resolve));
+      close();
+      return cutOff;
+    },
+    close,
+  };
+}
