@@ -1,7 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import type { Call, Caller, Operation } from '../operations/operation.ts';
-import { KeyCache, type KeyCacheLimits, type KeyLookup, type KeyRecord } from './key-cache.ts';
+import type { KeyRecord } from '../postgres/find-key.ts';
+import { keyHash } from '../postgres/new-key.ts';
+import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
 
 const KEY = /^([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{1,256})$/;
 
@@ -36,7 +38,7 @@ function callerOf(record: KeyRecord): Caller {
 const NO_HASH = Buffer.alloc(32);
 
 function admit(record: KeyRecord | null, body: string): Caller {
-  const hash = createHash('sha256').update(body).digest();
+  const hash = keyHash(body);
   const stored = record?.hash.length === hash.length ? record.hash : NO_HASH;
   if (!timingSafeEqual(hash, stored) || !record?.active) throw refused();
   return callerOf(record);

@@ -1,4 +1,5 @@
-import { decodeText } from './json-body.ts';
+import { isUtf8 } from 'node:buffer';
+import { AppError } from '../errors.ts';
 
 /**
  * Collects a request body, up to a limit. uWS takes a chunk back when its callback returns, so that chunks are
@@ -8,8 +9,8 @@ export class BodyReader {
   private readonly limitBytes: number;
   private chunks: Buffer[] | null = null;
   private received = 0;
-  private decoded = '';
-  private fault: unknown = null;
+  /** The whole body; null: it is not UTF-8. */
+  private decoded: string | null = '';
 
   constructor(limitBytes: number) {
     this.limitBytes = limitBytes;
@@ -32,17 +33,13 @@ export class BodyReader {
     }
   }
 
-  /** The whole body; throws 400 if it was not UTF-8. */
+  /** The whole body; throws 400 if it is not UTF-8. */
   text(): string {
-    if (this.fault !== null) throw this.fault;
+    if (this.decoded === null) throw new AppError('malformed', 'The body is not valid UTF-8');
     return this.decoded;
   }
 
   private decode(bytes: Buffer): void {
-    try {
-      this.decoded = decodeText(bytes);
-    } catch (error) {
-      this.fault = error;
-    }
+    this.decoded = isUtf8(bytes) ? bytes.toString('utf8') : null;
   }
 }

@@ -48,7 +48,10 @@ export class Exchange {
   private aborted = false;
   private responded = false;
 
-  constructor(context: ExchangeContext, { route, res, headOnly }: { route: Route; res: HttpResponse; headOnly: boolean }) {
+  constructor(
+    context: ExchangeContext,
+    { route, res, headOnly }: { route: Route; res: HttpResponse; headOnly: boolean },
+  ) {
     this.context = context;
     this.route = route;
     this.res = res;

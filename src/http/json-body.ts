@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
 
 const JSON_TYPE = /^application\/json\s*(;.*)?$/i;
@@ -8,14 +7,12 @@ const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
 export function requireJsonType(contentType: string | null): void {
   if (contentType === 'application/json') return;
   const charset = contentType === null ? undefined : CHARSET.exec(contentType)?.[1]?.toLowerCase();
-  if (contentType === null || !JSON_TYPE.test(contentType) || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8'))
+  if (
+    contentType === null ||
+    !JSON_TYPE.test(contentType) ||
+    (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')
+  )
     throw new AppError('unsupported_media_type', 'The body must be declared as JSON: Content-Type: application/json');
-}
-
-/** The bytes as text; throws 400 where they are not UTF-8. */
-export function decodeText(bytes: Buffer): string {
-  if (!isUtf8(bytes)) throw new AppError('malformed', 'The body is not valid UTF-8');
-  return bytes.toString('utf8');
 }
 
 // In valid JSON a backslash stands inside a string only, and an odd run of them begins an escape.

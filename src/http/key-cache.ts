@@ -1,17 +1,4 @@
-/** What is stored of a key. */
-export interface KeyRecord {
-  id: string;
-  kind: 'admin' | 'application';
-  /** The public part. */
-  prefix: string;
-  /** SHA-256 of the body, the secret part. */
-  hash: Buffer;
-  /** The one user of an application key. */
-  userId: string | null;
-  /** The tenant an application key was made under. */
-  tenantNo: number | null;
-  active: boolean;
-}
+import type { KeyRecord } from '../postgres/find-key.ts';
 
 /** Finds a key by its public part; null: there is none. */
 export interface KeyLookup {

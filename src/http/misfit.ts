@@ -30,7 +30,17 @@ const noun = (type: string): string => NOUNS[type] ?? type;
 const plural = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
 const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
 
-const TEXTS: Record<string, (params: Record<string, any>) => string> = {
+/** What Ajv tells about the keyword that failed. */
+interface Params {
+  type: string | string[];
+  format: string;
+  limit: number;
+  multipleOf: number;
+  allowedValue: unknown;
+  allowedValues: readonly unknown[];
+}
+
+const TEXTS: Record<string, (params: Params) => string> = {
   type: ({ type }) => `must be ${[type].flat().map(noun).join(' or ')}`,
   required: () => 'is required',
   enum: ({ allowedValues }) => `must be one of: ${listed(allowedValues)}`,
@@ -64,8 +74,8 @@ function fieldOf(pointer: string): string {
 
 function misfitOf(error: ErrorObject): Misfit {
   const extra = error.params['missingProperty'] ?? error.params['additionalProperty'];
-  const pointer = extra === undefined ? error.instancePath : `${error.instancePath}/${extra}`;
-  const text = TEXTS[error.keyword]?.(error.params) ?? error.message ?? 'does not fit';
+  const pointer = extra === undefined ? error.instancePath : `${error.instancePath}/${String(extra)}`;
+  const text = TEXTS[error.keyword]?.(error.params as Params) ?? error.message ?? 'does not fit';
   return { field: fieldOf(pointer), text, keyword: error.keyword };
 }
 
@@ -79,9 +89,11 @@ export function firstMisfit(errors: readonly ErrorObject[]): Misfit {
   if (last.keyword !== 'anyOf' && last.keyword !== 'oneOf') return misfitOf(last);
   const inner = errors.slice(0, -1);
   const types = inner.filter((error) => error.keyword === 'type' && error.instancePath === last.instancePath);
-  const nearest = inner.find((error) => !types.includes(error) && error.keyword !== 'anyOf' && error.keyword !== 'oneOf');
+  const nearest = inner.find(
+    (error) => !types.includes(error) && error.keyword !== 'anyOf' && error.keyword !== 'oneOf',
+  );
   if (nearest) return misfitOf(nearest);
   const type = types.flatMap((error) => error.params['type'] as string | string[]);
   if (type.length === 0) return { ...misfitOf(last), text: 'fits none of the allowed forms' };
-  return { ...misfitOf(last), text: TEXTS['type']!({ type }) };
+  return { ...misfitOf(last), text: `must be ${type.map(noun).join(' or ')}` };
 }

@@ -39,7 +39,9 @@ export class Paths {
   register(app: TemplatedApp, refuse: (error: AppError) => Handler): void {
     for (const [pattern, verbs] of this.paths) {
       const allow = [...verbs.keys()].sort().join(', ');
-      const notAllowed = refuse(new AppError('method_not_allowed', `The method is not allowed here, only ${allow}`, { Allow: allow }));
+      const notAllowed = refuse(
+        new AppError('method_not_allowed', `The method is not allowed here, only ${allow}`, { Allow: allow }),
+      );
       for (const [verb, name] of Object.entries(VERBS)) app[name](pattern, verbs.get(verb as Verb) ?? notAllowed);
       app.any(pattern, notAllowed);
     }

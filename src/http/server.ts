@@ -69,7 +69,11 @@ export function createServer(options: ServerOptions): Server {
   for (const operation of options.operations) {
     const route = compileRoute(operation, validation);
     for (const path of [operation.path, ...operation.aliases])
-      paths.add(path, operation.method, (headOnly) => (res, req) => new Exchange(context, { route, res, headOnly }).begin(req));
+      paths.add(
+        path,
+        operation.method,
+        (headOnly) => (res, req) => new Exchange(context, { route, res, headOnly }).begin(req),
+      );
   }
   paths.add('/healthz', 'get', healthHandler(context));
   paths.add('/readyz', 'get', readyHandler(context, readiness));

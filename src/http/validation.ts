@@ -9,7 +9,13 @@ import { queryReader } from './query.ts';
 export type Check = (value: unknown) => void;
 
 function makeAjv(useDefaults: boolean): Ajv2020 {
-  const ajv = new Ajv2020({ useDefaults, strict: true, strictTypes: false, strictRequired: false, allowUnionTypes: true });
+  const ajv = new Ajv2020({
+    useDefaults,
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    allowUnionTypes: true,
+  });
   formats.default(ajv);
   // Stricter than the library's, which takes `urn:uuid:…` too.
   ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);

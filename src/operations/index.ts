@@ -1,9 +1,19 @@
 import { openapiGet as adminOpenapiGet } from './admin/openapi/get.ts';
+import { metricsEvent } from './application/metrics/event.ts';
 import { openapiGet } from './application/openapi/get.ts';
+import { pointsSummary } from './application/points/summary.ts';
+import { pointsSystem } from './application/points/system.ts';
+import { usersSingleMetric } from './application/users/single-metric.ts';
 import type { Operation } from './operation.ts';
 
 /** The Application API's table of contents. */
-export const applicationOperations: readonly Operation[] = [openapiGet(() => applicationOperations)];
+export const applicationOperations: readonly Operation[] = [
+  metricsEvent,
+  usersSingleMetric,
+  pointsSystem,
+  pointsSummary,
+  openapiGet(() => applicationOperations),
+];
 
 /** The Admin API's table of contents. */
 export const adminOperations: readonly Operation[] = [adminOpenapiGet(() => adminOperations)];
