@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { endWithParent, tellReady } from '../src/child-process.ts';
 import { readEnv } from '../src/env.ts';
 import { createLog } from '../src/log.ts';
 import { isMigrated } from '../src/postgres/migrate.ts';
@@ -16,11 +17,13 @@ async function main(): Promise<void> {
 
   const ended = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => ended.abort());
+  endWithParent();
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
   const workers = await startWorkers({ redisUrl, databaseUrl, log });
   log.info('worker started');
+  tellReady();
   if (!ended.signal.aborted) await new Promise((resolve) => ended.signal.addEventListener('abort', resolve));
   await workers.close();
   log.info('worker ended');

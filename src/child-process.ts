@@ -1,0 +1,13 @@
+/**
+ * For a process that the supervisor starts: it ends with its parent, even one that was killed. Without a
+ * parent (a process of its own, in a container) this does nothing.
+ */
+export function endWithParent(): void {
+  if (process.send === undefined) return;
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+}
+
+/** Tells the parent, if there is one, that this process does its work from now on. */
+export function tellReady(): void {
+  process.send?.('ready');
+}

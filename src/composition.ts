@@ -1,0 +1,110 @@
+import type { Pool } from 'pg';
+import type { Redis } from 'ioredis';
+import { announce } from './catalog/announce.ts';
+import { Catalogs } from './catalog/catalogs.ts';
+import { Changes } from './catalog/changes.ts';
+import { ConfigurationStore } from './catalog/configuration-store.ts';
+import type { Clock } from './clock.ts';
+import { BacklogWatch } from './engine/events/backlog-watch.ts';
+import { EventBatcher } from './engine/events/event-batcher.ts';
+import { EventEngine } from './engine/events/event-engine.ts';
+import { persistedReplies } from './engine/events/persisted-replies.ts';
+import { PointsReads } from './engine/points/points-reads.ts';
+import { UserReads } from './engine/users/user-reads.ts';
+import type { Log } from './http/log.ts';
+import type { Services } from './operations/services.ts';
+import { ApplicationKeys } from './postgres/application-keys.ts';
+import { createPool } from './postgres/pool.ts';
+import { Tenants } from './postgres/tenants.ts';
+import { createRedis, redisReady } from './redis/client.ts';
+import { Script } from './redis/script.ts';
+import { WakeUp } from './redis/wake-up.ts';
+
+export interface Laurel {
+  services: Services;
+  redis: Redis;
+  pool: Pool;
+  /** Keys, tenants or the organisation changed, or may have: caches of them are to be dropped. */
+  onOrganisationChanged(drop: () => void): void;
+  /** To be called when nothing uses the services any more. */
+  close(): Promise<void>;
+}
+
+/** Postgres connections of one frontend: reads and admin work; events do not use them. */
+const POOL_SIZE = 10;
+
+/**
+ * Connects to Redis and a migrated Postgres and makes everything that the operations are handed. Resolves when
+ * the first catalog is loaded and news of changes arrive; rejects, with nothing left open, if that fails.
+ */
+export async function openLaurel({
+  redisUrl,
+  databaseUrl,
+  backlogLimit,
+  clock,
+  log,
+}: {
+  redisUrl: string;
+  databaseUrl: string;
+  backlogLimit: number;
+  clock: Clock;
+  log: Log;
+}): Promise<Laurel> {
+  const redis = createRedis(redisUrl);
+  redis.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
+  const pool = createPool(databaseUrl, { max: POOL_SIZE });
+
+  const tell = (message: string): Promise<void> => announce(redis, message);
+  const catalogs = new Catalogs({ pool });
+  const tenants = new Tenants({ pool, announce: tell });
+  const changes = new Changes({ pool, redis });
+  const backlog = new BacklogWatch({ redis, limit: backlogLimit });
+  const wakeUp = new WakeUp(redis);
+  const batcher = new EventBatcher({
+    redis,
+    script: new Script('record_events'),
+    clock,
+    onWritten: (shard) => wakeUp.touched(shard),
+    findPersisted: (tenantNo, events) => persistedReplies({ redis, pool }, tenantNo, events),
+  });
+
+  const close = async (): Promise<void> => {
+    changes.close();
+    catalogs.close();
+    backlog.stop();
+    await wakeUp.close();
+    redis.disconnect();
+    await pool.end();
+  };
+  try {
+    await redisReady(redis);
+    changes.listen(catalogs);
+    changes.listen({
+      organisationChanged: () => {
+        tenants.refresh().catch((error: unknown) => log.warn({ err: error }, 'the tenants could not be read'));
+      },
+    });
+    await Promise.all([tenants.refresh(), catalogs.load(0), changes.start(), backlog.measure()]);
+    backlog.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  return {
+    services: {
+      clock,
+      catalogs,
+      configuration: new ConfigurationStore({ pool, announce: tell }),
+      events: new EventEngine({ catalogs, batcher, clock, overloaded: backlog.exceeded }),
+      users: new UserReads(redis),
+      points: new PointsReads({ redis, pool }),
+      tenants,
+      applicationKeys: new ApplicationKeys({ pool, announce: tell }),
+    },
+    redis,
+    pool,
+    onOrganisationChanged: (drop) => void changes.listen({ organisationChanged: drop }),
+    close,
+  };
+}

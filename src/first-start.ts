@@ -1,0 +1,49 @@
+import type { Pool } from 'pg';
+import { announce } from './catalog/announce.ts';
+import { ConfigurationStore } from './catalog/configuration-store.ts';
+import { loadDemo } from './catalog/demo.ts';
+import type { Env } from './env.ts';
+import { AdminKeys } from './postgres/admin-keys.ts';
+import { loadCatalog } from './postgres/load-catalog.ts';
+import { migrate } from './postgres/migrate.ts';
+import { createPool } from './postgres/pool.ts';
+import { createRedis, redisReady } from './redis/client.ts';
+
+export interface Prepared {
+  /** An admin key that was stored now, to be shown this once; null: there was one already. */
+  newKey: string | null;
+  /** Key of a metric to try; null: there is none, or this is production. */
+  metricToTry: string | null;
+}
+
+/**
+ * Brings the database to this version and sees to it that there is an admin key; outside production a database
+ * without configuration gets the demo. Safe to call at every start, in several processes at once.
+ */
+export async function prepareDatabase({
+  env,
+  servers,
+}: {
+  env: Env;
+  servers: { redisUrl: string; databaseUrl: string };
+}): Promise<Prepared> {
+  const pool = createPool(servers.databaseUrl, { max: 3 });
+  const redis = createRedis(servers.redisUrl);
+  redis.on('error', () => undefined);
+  const tell = (message: string): Promise<void> => announce(redis, message);
+  try {
+    await redisReady(redis);
+    await migrate(pool);
+    const newKey = await new AdminKeys({ pool, announce: tell }).ensureFirst(env.adminApiKey);
+    if (!env.production) await loadDemo(new ConfigurationStore({ pool, announce: tell }));
+    return { newKey, metricToTry: env.production ? null : await firstMetric(pool) };
+  } finally {
+    redis.disconnect();
+    await pool.end();
+  }
+}
+
+async function firstMetric(pool: Pool): Promise<string | null> {
+  const catalog = await loadCatalog(pool, 0);
+  return catalog?.metrics[0]?.key ?? null;
+}

@@ -1,0 +1,115 @@
+import { readEnv, type Env } from './env.ts';
+import { prepareDatabase } from './first-start.ts';
+import { requireFreePorts } from './free-ports.ts';
+import { uws } from './http/uws.ts';
+import { acceptServers } from './local/accept-servers.ts';
+import { startServers } from './local/private-services.ts';
+import { createLog } from './log.ts';
+import { StartError } from './start-error.ts';
+import { Supervisor } from './supervisor.ts';
+import { welcome } from './welcome.ts';
+
+/** What one `npm start` runs: everything, or on machines that share the work, one of the two. */
+const ROLES = ['all', 'http', 'workers'] as const;
+
+/** How long requests in flight, and then the outbox, get to finish. */
+const DRAIN_MS = 15_000;
+/** A second Ctrl-C counts as impatience after this; npm passes on a signal that the terminal has sent as well. */
+const IMPATIENT_MS = 1_000;
+
+const say = (text: string): void => console.log(text);
+
+async function main(): Promise<void> {
+  const role = process.argv[2] ?? 'all';
+  if (!(ROLES as readonly string[]).includes(role)) throw new StartError(`"${role}" is none of ${ROLES.join(', ')}.`);
+  const env = readEnv(process.env);
+  const log = createLog({ level: env.logLevel, name: 'main' });
+  const supervisor = new Supervisor(log);
+  let stopServers = async (): Promise<void> => undefined;
+
+  let stopping: Promise<void> | null = null;
+  const stop = (): Promise<void> => (stopping ??= stopInOrder());
+  const stopInOrder = async (): Promise<void> => {
+    // Frontends first: what they took goes through the workers, which need the servers.
+    await supervisor.stop('frontend', DRAIN_MS);
+    await supervisor.stop('worker', DRAIN_MS);
+    await stopServers();
+  };
+  onSignal({ stop, kill: () => supervisor.kill() });
+
+  try {
+    if (role !== 'workers') {
+      requireHttpServer();
+      await requireFreePorts(env.host, { APP_PORT: env.appPort, ADMIN_PORT: env.adminPort });
+    }
+    const servers = await startServers(env, say);
+    stopServers = servers.stop;
+    await acceptServers(servers);
+    // Workers wait for the database that a frontend's machine prepares.
+    const prepared = role === 'workers' ? null : await prepareDatabase({ env, servers });
+    await startProcesses(supervisor, { role, env, servers });
+    say(prepared === null ? 'The worker is running.' : welcome({ env, prepared }));
+
+    const problem = await servers.failed;
+    throw new StartError(`${problem} Laurel stops; start it again, its data is kept.`);
+  } catch (error) {
+    // Whatever a start runs into while it is being called off is no news.
+    const calledOff = stopping !== null;
+    await stop();
+    if (!calledOff) throw error;
+  }
+}
+
+function requireHttpServer(): void {
+  try {
+    uws();
+  } catch (error) {
+    throw new StartError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function startProcesses(
+  supervisor: Supervisor,
+  { role, env, servers }: { role: string; env: Env; servers: { redisUrl: string; databaseUrl: string } },
+): Promise<void> {
+  const variables = { ...process.env, REDIS_URL: servers.redisUrl, DATABASE_URL: servers.databaseUrl };
+  if (role !== 'http') {
+    await supervisor.start({ name: 'worker', file: new URL('../workers/main.js', import.meta.url), env: variables });
+  }
+  if (role !== 'workers') {
+    for (let no = 1; no <= env.httpProcesses; no++) {
+      await supervisor.start({
+        name: `frontend ${no}`,
+        file: new URL('./frontend.js', import.meta.url),
+        env: variables,
+      });
+    }
+  }
+}
+
+/** The first SIGINT or SIGTERM ends everything in order; a later one ends it at once. */
+function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void }): void {
+  let askedMs: number | null = null;
+  const end = (signal: NodeJS.Signals): void => {
+    if (askedMs !== null) {
+      if (Date.now() - askedMs > IMPATIENT_MS) kill();
+      return;
+    }
+    askedMs = Date.now();
+    say(`\n${signal}: finishing what is under way …`);
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => fail(error),
+    );
+  };
+  process.on('SIGINT', end);
+  process.on('SIGTERM', end);
+}
+
+function fail(error: unknown): never {
+  const expected = error instanceof Error && ['StartError', 'MigrationError'].includes(error.name);
+  console.error(expected ? error.message : error);
+  process.exit(1);
+}
+
+main().catch(fail);

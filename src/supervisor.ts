@@ -1,0 +1,113 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import type { Log } from './http/log.ts';
+import { StartError } from './start-error.ts';
+
+export interface ChildCommand {
+  /** As it stands in the log, e.g. `frontend 1`. */
+  name: string;
+  /** The JavaScript file; it says `ready` (see `child-process.ts`) and ends on SIGTERM. */
+  file: URL;
+  env: NodeJS.ProcessEnv;
+}
+
+interface Child {
+  command: ChildCommand;
+  process: ChildProcess | null;
+  /** Ends in a row, each soon after its start. */
+  failures: number;
+  timer: NodeJS.Timeout | null;
+}
+
+/** Delay before a child is started again: doubled with each early end, at most the last. */
+const RESTART_MS = { first: 200, last: 10_000 };
+/** A child that lived this long did not fail at its start. */
+const SETTLED_MS = 30_000;
+
+/**
+ * Keeps child processes running: one that ends without being told to is started again, with growing pauses.
+ * Children have a session of their own, so a Ctrl-C in the terminal reaches only this process, which ends them
+ * in their order.
+ */
+export class Supervisor {
+  private readonly log: Log;
+  private readonly children: Child[] = [];
+  private stopping = false;
+
+  constructor(log: Log) {
+    this.log = log;
+  }
+
+  /** Starts a child and resolves when it is ready. Throws a `StartError` if it ends before, and does not keep it. */
+  async start(command: ChildCommand): Promise<void> {
+    if (this.stopping) throw new StartError('Laurel is being stopped.');
+    const child: Child = { command, process: null, failures: 0, timer: null };
+    const started = launch(command);
+    child.process = started;
+    this.children.push(child);
+    const [event] = (await Promise.race([
+      once(started, 'message').then(() => ['ready']),
+      once(started, 'exit').then(([code, signal]) => [`ended (${describe(code, signal)})`]),
+    ])) as [string];
+    if (event !== 'ready') {
+      this.children.splice(this.children.indexOf(child), 1);
+      throw new StartError(`Laurel did not start: its process "${command.name}" ${event}; see what it says above.`);
+    }
+    this.watch(child, started);
+  }
+
+  /** Ends the children whose names begin so, all at once: SIGTERM, and SIGKILL after `timeoutMs`. */
+  async stop(names: string, timeoutMs: number): Promise<void> {
+    this.stopping = true;
+    const ending = this.children.filter(({ command }) => command.name.startsWith(names));
+    await Promise.all(ending.map((child) => this.end(child, timeoutMs)));
+  }
+
+  /** Kills all children now. */
+  kill(): void {
+    this.stopping = true;
+    for (const { process: running } of this.children) running?.kill('SIGKILL');
+  }
+
+  private async end(child: Child, timeoutMs: number): Promise<void> {
+    if (child.timer !== null) clearTimeout(child.timer);
+    const { process: running } = child;
+    if (running === null || running.exitCode !== null || running.signalCode !== null) return;
+    const exited = once(running, 'exit');
+    running.kill('SIGTERM');
+    const timer = setTimeout(() => {
+      this.log.warn({ child: child.command.name, timeoutMs }, 'did not end in time and is killed');
+      running.kill('SIGKILL');
+    }, timeoutMs);
+    await exited;
+    clearTimeout(timer);
+  }
+
+  private watch(child: Child, running: ChildProcess): void {
+    const startedMs = Date.now();
+    running.once('exit', (code, signal) => {
+      child.process = null;
+      if (this.stopping) return;
+      child.failures = Date.now() - startedMs > SETTLED_MS ? 0 : child.failures + 1;
+      const delayMs = Math.min(RESTART_MS.first * 2 ** Math.max(0, child.failures - 1), RESTART_MS.last);
+      this.log.error(
+        { child: child.command.name, ended: describe(code, signal), delayMs },
+        'a process ended; starting it again',
+      );
+      child.timer = setTimeout(() => {
+        child.timer = null;
+        child.process = launch(child.command);
+        this.watch(child, child.process);
+      }, delayMs);
+    });
+  }
+}
+
+function launch(command: ChildCommand): ChildProcess {
+  const child = fork(command.file, { env: command.env, execArgv: ['--enable-source-maps'], detached: true });
+  // A child that cannot even be launched has no `exit`; it is the same to us.
+  child.once('error', () => child.emit('exit', -1, null));
+  return child;
+}
+
+const describe = (code: number | null, signal: NodeJS.Signals | null): string => signal ?? `exit code ${code}`;

@@ -1,0 +1,32 @@
+import type { Env } from './env.ts';
+import type { Prepared } from './first-start.ts';
+
+/** What stands on the screen when everything runs: addresses, the first key (once), a call to try. */
+export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): string {
+  const host = isEverywhere(env.host) ? 'localhost' : env.host.includes(':') ? `[${env.host}]` : env.host;
+  const app = `http://${host}:${env.appPort}`;
+  const lines = [
+    '',
+    'Laurel is running.',
+    `  Application API  ${app}`,
+    `  Admin API        http://${host}:${env.adminPort}`,
+  ];
+  const key = prepared.newKey ?? '$ADMIN_KEY';
+  if (prepared.newKey !== null) {
+    lines.push('', `  Admin key        ${prepared.newKey}`, '                   Shown this once: keep it.');
+  }
+  if (prepared.metricToTry !== null) {
+    const known = prepared.newKey === null ? ', with the admin key in ADMIN_KEY' : '';
+    lines.push(
+      '',
+      `Submit an event${known}:`,
+      '',
+      `  curl -sS -X POST ${app}/v1/metrics/${prepared.metricToTry}/event \\`,
+      `    -H "X-API-KEY: ${key}" -H "Content-Type: application/json" \\`,
+      `    -d '{"user":{"id":"ada","name":"Ada","tz":"Europe/London"},"value":12}'`,
+    );
+  }
+  return [...lines, '', 'Ctrl-C ends it.', ''].join('\n');
+}
+
+const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '::1'].includes(host);

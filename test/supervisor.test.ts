@@ -1,0 +1,88 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../src/package-root.ts';
+import { Supervisor, type ChildCommand } from '../src/supervisor.ts';
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'laurel-test-supervisor-'));
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+class Lines {
+  readonly lines: string[] = [];
+  readonly info = (_: object, message: string): void => void this.lines.push(message);
+  readonly warn = this.info;
+  readonly error = this.info;
+}
+
+const child = (name: string, behaviour: string): ChildCommand => ({
+  name,
+  file: pathToFileURL(join(PACKAGE_ROOT, 'test/supervised.mjs')),
+  env: { ...process.env, BEHAVIOUR: behaviour, FILE: join(folder, name) },
+});
+
+/** The process numbers of every start of a child. */
+async function starts(name: string): Promise<number[]> {
+  const text = await readFile(join(folder, name), 'utf8').catch(() => '');
+  return text.split('\n').filter(Boolean).map(Number);
+}
+
+async function eventually(holds: () => Promise<boolean>): Promise<void> {
+  for (
+    const deadline = Date.now() + 30_000;
+    !(await holds());
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  ) {
+    if (Date.now() > deadline) throw new Error('It did not come true in 30 s.');
+  }
+}
+
+const runs = (pid: number): boolean => existsSync(`/proc/${pid}`);
+
+describe('Supervisor', () => {
+  test('a child that dies is started again, with a line in the log, until it is told to end', async () => {
+    const log = new Lines();
+    const supervisor = new Supervisor(log);
+    await supervisor.start(child('dies', 'works'));
+    const [first = 0] = await starts('dies');
+    process.kill(first, 'SIGKILL');
+    await eventually(async () => (await starts('dies')).length === 2);
+    expect(log.lines).toEqual(['a process ended; starting it again']);
+    await supervisor.stop('dies', 10_000);
+    const all = await starts('dies');
+    expect(all).toHaveLength(2);
+    expect(all.filter(runs)).toEqual([]);
+  });
+
+  test('one that ends before it is ready stops the start', async () => {
+    const supervisor = new Supervisor(new Lines());
+    await expect(supervisor.start(child('never', 'fails'))).rejects.toThrow('its process "never" ended (exit code 3)');
+    expect(await starts('never')).toHaveLength(1);
+  });
+
+  test('one that does not end when told to is killed', async () => {
+    const log = new Lines();
+    const supervisor = new Supervisor(log);
+    await supervisor.start(child('stays', 'stubborn'));
+    await supervisor.stop('stays', 100);
+    expect(log.lines).toEqual(['did not end in time and is killed']);
+    expect((await starts('stays')).filter(runs)).toEqual([]);
+  });
+
+  test('only the named children end', async () => {
+    const supervisor = new Supervisor(new Lines());
+    await supervisor.start(child('frontend 1', 'works'));
+    await supervisor.start(child('worker', 'works'));
+    await supervisor.stop('frontend', 10_000);
+    expect((await starts('frontend 1')).filter(runs)).toEqual([]);
+    expect((await starts('worker')).filter(runs)).toHaveLength(1);
+    await supervisor.stop('worker', 10_000);
+  });
+});
