@@ -40,3 +40,44 @@ export const MetricEventLeaderboardResponse = Type.Object({
   breakdownAttributeValues: Type.Optional(Type.Array(KeyValue)),
 });
 export type MetricEventLeaderboardResponse = Static<typeof MetricEventLeaderboardResponse>;
+
+export const BoardStatus = Type.Enum(['active', 'scheduled', 'finished']);
+export type BoardStatus = Static<typeof BoardStatus>;
+
+export const LeaderboardWithStatus = Type.Object({ ...leaderboardFields, status: BoardStatus });
+export type LeaderboardWithStatus = Static<typeof LeaderboardWithStatus>;
+
+export const LeaderboardRanking = Type.Object({
+  userId: Type.String(),
+  userName: Nullable(Type.String()),
+  rank: Type.Integer(),
+  // As thresholds: decimal where the metric is.
+  value: Type.Number(),
+});
+export type LeaderboardRanking = Static<typeof LeaderboardRanking>;
+
+export const LeaderboardResponseWithRankings = Type.Object({
+  ...leaderboardFields,
+  status: BoardStatus,
+  rankings: Type.Array(LeaderboardRanking),
+});
+export type LeaderboardResponseWithRankings = Static<typeof LeaderboardResponseWithRankings>;
+
+/** A user's place on a board at the end of a day (of the current day: now), and that of the entry before. */
+export const LeaderboardEvent = Type.Object({
+  date: LocalDate,
+  timestamp: Type.String({ format: 'date-time' }),
+  previousRank: Nullable(Type.Integer()),
+  rank: Nullable(Type.Integer()),
+  previousValue: Nullable(Type.Number()),
+  value: Nullable(Type.Number()),
+});
+export type LeaderboardEvent = Static<typeof LeaderboardEvent>;
+
+export const UserLeaderboardResponseWithHistory = Type.Object({
+  ...leaderboardFields,
+  rank: Nullable(Type.Integer()),
+  value: Nullable(Type.Number()),
+  history: Type.Array(LeaderboardEvent),
+});
+export type UserLeaderboardResponseWithHistory = Static<typeof UserLeaderboardResponseWithHistory>;

@@ -44,3 +44,29 @@ export function runOf(rule: RunRule, day: number): Run | null {
   const endDay = runStart(rule, n + 1) - 1;
   return { startDay: runStart(rule, n), endDay: last === null ? endDay : Math.min(endDay, last) };
 }
+
+/** The run that begins on a day; null if none does. */
+export function runFrom(rule: RunRule, day: number): Run | null {
+  const run = runOf(rule, day);
+  return run?.startDay === day ? run : null;
+}
+
+/** The run to show on a day: that of the day, before the board's start the first one, after its end the last one. */
+export function runShownOn(rule: RunRule, day: number): Run {
+  const first = dayOf(rule.start);
+  const last = rule.end === null ? day : Math.max(dayOf(rule.end), first);
+  return runOf(rule, Math.min(Math.max(day, first), last)) ?? { startDay: first, endDay: last };
+}
+
+/**
+ * What the clock makes of a board's status at a UTC day: scheduled before its first day, finished after its last,
+ * unless an admin has finished it before that; null: switched off.
+ */
+export function boardStatus(
+  board: { start: string; end: string | null; status: 'inactive' | 'scheduled' | 'active' | 'finished' },
+  utcDay: number,
+): 'scheduled' | 'active' | 'finished' | null {
+  if (board.status === 'inactive') return null;
+  if (board.status === 'finished' || (board.end !== null && utcDay > dayOf(board.end))) return 'finished';
+  return utcDay < dayOf(board.start) ? 'scheduled' : 'active';
+}

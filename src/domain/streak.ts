@@ -19,6 +19,38 @@ export const streakFields = {
 export const MetricEventStreak = Type.Object({ ...streakFields, extended: Type.Boolean() });
 export type MetricEventStreak = Static<typeof MetricEventStreak>;
 
+/** A streak as `GET /users/{id}/streak` shows it; `extended`: when it last grew. */
+export const StreakResponse = Type.Object({
+  ...streakFields,
+  extended: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+  streakHistory: Type.Array(
+    Type.Object({
+      periodStart: Type.String({ format: 'date' }),
+      periodEnd: Type.String({ format: 'date' }),
+      length: Type.Integer(),
+      usedFreeze: Type.Optional(Type.Boolean()),
+      usedPause: Type.Boolean(),
+    }),
+  ),
+  pauses: Type.Array(
+    Type.Object({
+      id: Type.String({ format: 'uuid' }),
+      start: Type.String({ format: 'date' }),
+      end: Type.String({ format: 'date' }),
+    }),
+  ),
+});
+export type StreakResponse = Static<typeof StreakResponse>;
+
+export const BulkStreakResponse = Type.Array(
+  Type.Object({
+    userId: Type.String(),
+    streakLength: Type.Integer(),
+    extended: Type.Union([Type.String(), Type.Null()]),
+  }),
+);
+export type BulkStreakResponse = Static<typeof BulkStreakResponse>;
+
 /** A streak at a local day, in one frequency. */
 export interface StreakOnDay {
   length: number;
@@ -47,4 +79,20 @@ export function streakDates(
     periodEnd: dateOf(periodEnd(period, frequency, weekStart)),
     expires: dateOf(periodEnd(last, frequency, weekStart)),
   };
+}
+
+/** A streak as a user's state holds it: as it stood when the user last did something. */
+export interface StreakAsLeft {
+  length: number;
+  startDay: number | null;
+  lastPeriod: number | null;
+}
+
+/**
+ * The streak as it stands in a period: one whose last full period was not met is over. The one place of this rule
+ * for reads (`lua/lib/settle_streak.lua` applies it to an event); freezes and pauses that excuse a period belong here.
+ */
+export function settledStreak({ length, startDay, lastPeriod }: StreakAsLeft, period: number): StreakOnDay {
+  const over = length === 0 || startDay === null || lastPeriod === null || lastPeriod < period - 1;
+  return over ? { length: 0, startDay: -1, lastPeriod: lastPeriod ?? -1 } : { length, startDay, lastPeriod };
 }

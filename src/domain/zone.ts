@@ -1,4 +1,5 @@
 import { Temporal } from 'temporal-polyfill';
+import { localDay } from './periods.ts';
 
 /** The offset of a time zone from UTC, and until when (epoch ms) it holds: the zone's next transition. */
 export interface ZoneOffset {
@@ -27,3 +28,7 @@ export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
     throw error;
   }
 }
+
+/** The local day (epoch day) in a zone; UTC's without a zone. */
+export const dayIn = (tz: string | null, nowMs: number): number =>
+  localDay(nowMs, tz === null ? 0 : (zoneOffset(tz, nowMs)?.offsetSeconds ?? 0));
