@@ -16,10 +16,16 @@ export class UserReads {
 
   /** The user's state. 404 for a user never seen. */
   async state(tenantNo: number, userId: string): Promise<UserState> {
-    const packed = await this.redis.getBuffer(userKey(tenantNo, userId));
-    if (packed === null)
+    const state = await this.find(tenantNo, userId);
+    if (state === null)
       throw new AppError('not_found', `Unknown user: no event and no call has named '${userId}' yet.`);
-    return decodeState(packed);
+    return state;
+  }
+
+  /** The user's state; null for a user never seen. */
+  async find(tenantNo: number, userId: string): Promise<UserState | null> {
+    const packed = await this.redis.getBuffer(userKey(tenantNo, userId));
+    return packed === null ? null : decodeState(packed);
   }
 
   /** A user's total of a metric, with the metric's achievements. 404 for an unknown user or metric. */
