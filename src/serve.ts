@@ -1,0 +1,62 @@
+import type { Laurel } from './composition.ts';
+import { createAuthenticator } from './http/auth.ts';
+import type { Log } from './http/log.ts';
+import { createReadiness } from './http/readiness.ts';
+import { createServer, type Server } from './http/server.ts';
+import { createTenantResolver } from './http/tenancy.ts';
+import { adminOperations, applicationOperations } from './operations/index.ts';
+import { findKey } from './postgres/find-key.ts';
+import { isMigrated } from './postgres/migrate.ts';
+
+export interface Served {
+  /** The ports taken, for those asked for as 0. */
+  appPort: number;
+  adminPort: number;
+  /** Ends both surfaces well, see `Server.drain`; the number of requests that were cut off. */
+  drain(options: { graceMs: number; timeoutMs: number }): Promise<number>;
+}
+
+/** Opens both surfaces of a Laurel. Rejects, with nothing left open, where a port is taken. */
+export async function serve(
+  laurel: Laurel,
+  options: { host: string; appPort: number; adminPort: number; bodyBytes: number; sharedPort: boolean; log: Log },
+): Promise<Served> {
+  const { services, redis, pool } = laurel;
+  const { host, bodyBytes, sharedPort, log } = options;
+  const keys = createAuthenticator({ lookup: { find: (prefix) => findKey(pool, prefix) } });
+  laurel.onOrganisationChanged(() => keys.invalidate());
+  const readiness = createReadiness({
+    Redis: () => redis.ping(),
+    Postgres: () => pool.query('SELECT 1'),
+    migrations: async () => {
+      if (!(await isMigrated(pool))) throw new Error('The database is not migrated.');
+    },
+  });
+  const shared = {
+    services,
+    authenticate: (header: string | null) => keys.authenticate(header),
+    resolveTenant: createTenantResolver(services.tenants),
+    limits: { bodyBytes },
+    readiness,
+    log,
+    sharedPort,
+  };
+  const app = createServer({ ...shared, surface: 'application', operations: applicationOperations });
+  const admin = createServer({ ...shared, surface: 'admin', operations: adminOperations });
+  const servers: Server[] = [app, admin];
+  try {
+    const appPort = await app.listen(host, options.appPort);
+    const adminPort = await admin.listen(host, options.adminPort);
+    return {
+      appPort,
+      adminPort,
+      drain: async (timing) => {
+        const cutOff = await Promise.all(servers.map((server) => server.drain(timing)));
+        return cutOff.reduce((sum, count) => sum + count, 0);
+      },
+    };
+  } catch (error) {
+    for (const server of servers) server.close();
+    throw error;
+  }
+}

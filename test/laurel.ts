@@ -1,0 +1,101 @@
+import type { Pool } from 'pg';
+import type { Redis } from 'ioredis';
+import { FixedClock, systemClock } from '../src/clock.ts';
+import { openLaurel } from '../src/composition.ts';
+import type { Configuration } from '../src/domain/configuration.ts';
+import { createLog } from '../src/log.ts';
+import { adminOperations, applicationOperations } from '../src/operations/index.ts';
+import { AdminKeys } from '../src/postgres/admin-keys.ts';
+import { migrate } from '../src/postgres/migrate.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { serve } from '../src/serve.ts';
+import { startWorkers } from '../workers/start.ts';
+import { TestClient } from './http/client.ts';
+import { testStack } from './stack/stack.ts';
+
+/** A whole Laurel in this process, over a Redis and a Postgres of its own, with a client of each surface. */
+export interface TestLaurel {
+  app: TestClient;
+  admin: TestClient;
+  appUrl: string;
+  adminUrl: string;
+  adminKey: string;
+  redisUrl: string;
+  databaseUrl: string;
+  redis: Redis;
+  pool: Pool;
+  /** Another frontend on the same databases. */
+  another(): Promise<{ app: TestClient; admin: TestClient; close(): Promise<void> }>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts one. `clock`: stands still where given. `configuration`: applied to the organisation's own tenant.
+ * `workers`: whether events are moved to Postgres.
+ */
+export async function startLaurel(
+  options: { clock?: FixedClock; configuration?: Configuration; workers?: boolean; backlogLimit?: number } = {},
+): Promise<TestLaurel> {
+  const { redisUrl, databaseUrl, close: closeStack } = await testStack();
+  const log = createLog({ level: 'fatal', name: 'test' });
+  const setUp = createPool(databaseUrl, { max: 1 });
+  await migrate(setUp);
+  const adminKey = await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null);
+  await setUp.end();
+
+  const frontend = async () => {
+    const laurel = await openLaurel({
+      redisUrl,
+      databaseUrl,
+      backlogLimit: options.backlogLimit ?? 100_000,
+      clock: options.clock ?? systemClock,
+      log,
+    });
+    const listening = { host: '127.0.0.1', appPort: 0, adminPort: 0, bodyBytes: 1_048_576, sharedPort: false, log };
+    const served = await serve(laurel, listening);
+    const appUrl = `http://127.0.0.1:${served.appPort}`;
+    const adminUrl = `http://127.0.0.1:${served.adminPort}`;
+    return {
+      laurel,
+      appUrl,
+      adminUrl,
+      app: new TestClient({
+        baseUrl: appUrl,
+        surface: 'application',
+        operations: applicationOperations,
+        key: adminKey,
+      }),
+      admin: new TestClient({ baseUrl: adminUrl, surface: 'admin', operations: adminOperations, key: adminKey }),
+      close: async () => {
+        await served.drain({ graceMs: 0, timeoutMs: 1_000 });
+        await laurel.close();
+      },
+    };
+  };
+
+  const first = await frontend();
+  const others: { close(): Promise<void> }[] = [];
+  if (options.workers === true) others.push(await startWorkers({ redisUrl, databaseUrl, log }));
+  if (options.configuration !== undefined) {
+    const applied = await first.admin.put('/v1/configuration', options.configuration);
+    if (applied.status !== 200) throw new Error(`The configuration was refused: ${JSON.stringify(applied.body)}`);
+  }
+  return {
+    ...first,
+    adminKey: adminKey!,
+    redisUrl,
+    databaseUrl,
+    redis: first.laurel.redis,
+    pool: first.laurel.pool,
+    another: async () => {
+      const more = await frontend();
+      others.push(more);
+      return more;
+    },
+    close: async () => {
+      for (const other of others) await other.close();
+      await first.close();
+      await closeStack();
+    },
+  };
+}
