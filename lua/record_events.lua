@@ -2,8 +2,8 @@
 --- @include "lib/read_user"
 --- @include "lib/streak_record"
 --- @include "lib/points_record"
---- @include "lib/move_points"
---- @include "lib/rank_boards"
+--- @include "lib/write_record"
+--- @include "lib/write_users"
 --- @include "lib/retried"
 
 --[[
@@ -140,28 +140,11 @@ for _, event in ipairs(applied) do
   if field ~= '' then
     redis.call('HSET', bucket, field, now)
   end
-  if record.n then
-    redis.call('HINCRBY', counters, 'users', 1)
-  end
-  for _, no in ipairs(record.c) do
-    redis.call('HINCRBY', counters, 'a' .. no, 1)
-  end
-  move_points(record.p, record.u, points_prefix)
-  record.b = rank_boards(changes, record.u, board_prefix)
-  replies[n] = cmsgpack.pack(record)
+  replies[n] = write_record(record, changes, counters, points_prefix, board_prefix)
   records[#records + 1] = replies[n]
 end
 if #records > 0 then
-  local entry = { 't', tenant_no, 'r', table.concat(records) }
-  for _, user in ipairs(touched) do
-    local key, id, packed = unpack(user)
-    redis.call('SET', key, packed)
-    entry[#entry + 1] = 'u'
-    entry[#entry + 1] = id
-    entry[#entry + 1] = 's'
-    entry[#entry + 1] = packed
-  end
-  replies[count + 1] = redis.call('XADD', outbox, '*', unpack(entry))
+  replies[count + 1] = write_users(outbox, tenant_no, records, touched)
 else
   replies[count + 1] = ''
 end

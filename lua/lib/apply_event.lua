@@ -1,12 +1,14 @@
 --- @include "add_to_total"
---- @include "upsert_user"
+--- @include "admit_user"
+--- @include "streak_rule"
 --- @include "settle_streak"
 --- @include "extend_streak"
 --- @include "complete_achievements"
 --- @include "open_ledgers"
 --- @include "out_of_points"
---- @include "award_points"
+--- @include "welcome_user"
 --- @include "fire_triggers"
+--- @include "close_ledgers"
 --- @include "score_boards"
 
 -- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusal `o` the state is
@@ -17,13 +19,9 @@
 -- Returns: outcome { day, second, length, extended, streak, completed, ledgers, changes }, or nil and a refusal.
 local function apply_event(event, state, is_new)
   local plan, now = event.plan, event.now
-  local sent = event.sent
-  local renewed = sent and (sent.z ~= nil or sent.zn == state.z)
-  if state.zu and state.zu <= now and not renewed then
-    return nil, { k = 'z', tz = state.z }
-  end
-  if sent and not upsert_user(state, sent, now, plan) then
-    return nil, { k = 'm' }
+  local refusal = admit_user(state, event.sent, now, plan)
+  if refusal then
+    return nil, refusal
   end
   local local_second = math.floor(now / 1000) + (state.zo or 0)
   local day = math.floor(local_second / 86400)
@@ -32,13 +30,7 @@ local function apply_event(event, state, is_new)
 
   local ledgers = open_ledgers(plan, state, event.boosts)
   if is_new then
-    for _, ledger in ipairs(ledgers) do
-      for _, trigger in ipairs(ledger.system.creation) do
-        if holds(trigger.users, state.a) then
-          award_points(ledger, trigger, 1, state, day)
-        end
-      end
-    end
+    welcome_user(ledgers, state, day)
   end
 
   outcome.peaks[0] = { add_to_total(state.m, plan.metric, event.whole, event.micros) }
@@ -50,11 +42,12 @@ local function apply_event(event, state, is_new)
     return nil, { k = 'o', trigger = blocking }
   end
 
-  if plan.streak.on then
+  local rule = streak_rule(plan.streak, state.sp)
+  if rule.on then
     for frequency = 1, 3 do
       local streak = state.s[frequency]
       settle_streak(streak, periods[frequency])
-      local extended = extend_streak(streak, plan.streak, event, periods[frequency + 3])
+      local extended = extend_streak(streak, rule, event, periods[frequency + 3])
       if frequency == plan.streak.frequency then
         outcome.extended = extended
       end
@@ -68,9 +61,7 @@ local function apply_event(event, state, is_new)
   if blocking then
     return nil, { k = 'o', trigger = blocking }
   end
-  for _, ledger in ipairs(ledgers) do
-    state.p[ledger.system.no] = ledger.total > 0 and ledger.total or nil
-  end
+  close_ledgers(ledgers, state)
   outcome.ledgers = ledgers
   outcome.changes = score_boards(event, state, ledgers, outcome)
   state.up = now

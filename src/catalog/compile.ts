@@ -40,7 +40,7 @@ function userConditions(compiled: CompiledCatalog, conditions: AttributeConditio
 
 function compileStreak(compiled: CompiledCatalog): PlanStreak {
   const settings = compiled.catalog.streaks;
-  return {
+  return present<PlanStreak>({
     on: settings.enabled,
     frequency: FREQUENCY[settings.frequency],
     all: settings.evaluationMode === 'AND',
@@ -50,14 +50,23 @@ function compileStreak(compiled: CompiledCatalog): PlanStreak {
       return no === undefined ? [] : [[no, whole, micros] as [number, number, number]];
     }),
     freezes: settings.freezes.enabled ? settings.freezes.initial : 0,
-  };
+    personal: settings.personalization ? compiled.catalog.metrics.map(({ no }) => no) : undefined,
+  });
 }
 
-function compileAchievement(compiled: CompiledCatalog, achievement: Achievement): PlanAchievement {
+/** An achievement as the script takes it. */
+export function compileAchievement(compiled: CompiledCatalog, achievement: Achievement): PlanAchievement {
   const users = userConditions(compiled, achievement.userAttributes);
   if (achievement.trigger === 'achievement') {
     const of = achievement.achievementIds.map((id) => compiled.achievementsById.get(id)?.no ?? 0);
     return present<PlanAchievement>({ no: achievement.no, users, of });
+  }
+  if (achievement.trigger === 'api') {
+    return present<PlanAchievement>({
+      no: achievement.no,
+      users,
+      locked: achievement.status === 'locked' ? true : undefined,
+    });
   }
   if (achievement.trigger === 'streak') {
     const frequency = FREQUENCY[compiled.catalog.streaks.frequency];
@@ -79,11 +88,13 @@ function compileAchievement(compiled: CompiledCatalog, achievement: Achievement)
 
 /**
  * Achievements that an event of the metric can complete: those of the metric, streaks and composites, and those
- * of other metrics with conditions on the user, whose attributes may have changed since their last event.
+ * of other metrics with conditions on the user, whose attributes may have changed since their last event. Without
+ * a metric: composites, which follow the completion of an API achievement.
  */
-function achievementsFor(compiled: CompiledCatalog, metric: Metric): Achievement[] {
+function achievementsFor(compiled: CompiledCatalog, metric: Metric | null): Achievement[] {
   return compiled.catalog.achievements.filter((achievement) => {
     if (achievement.status !== 'active' || achievement.trigger === 'api') return false;
+    if (metric === null) return achievement.trigger === 'achievement';
     if (achievement.trigger !== 'metric' || achievement.metricId === metric.id) return true;
     return achievement.userAttributes.length > 0;
   });
@@ -127,11 +138,15 @@ export function compilePersonalBoosts(compiled: CompiledCatalog): Map<string, st
   return new Map([...byUser].map(([userId, own]) => [userId, JSON.stringify(own)]));
 }
 
-function compileSystem(compiled: CompiledCatalog, system: PointsSystem, metric: Metric, firstDay: number): PlanSystem {
+function compileSystem(
+  compiled: CompiledCatalog,
+  system: PointsSystem,
+  { metric, firstDay }: { metric: Metric | null; firstDay: number },
+): PlanSystem {
   const triggers = compiled.catalog.triggers.filter((t) => t.systemId === system.id && t.status === 'active');
   const ofType = (type: PointsTrigger['type']): PlanTrigger[] =>
     triggers
-      .filter((t) => t.type === type && (type !== 'metric' || t.metricId === metric.id))
+      .filter((t) => t.type === type && (type !== 'metric' || t.metricId === metric?.id))
       .map((t) => compileTrigger(compiled, t));
   const boosts = compiled.catalog.boosts
     .filter((boost) => boost.systemId === system.id && boost.userId === null)
@@ -180,21 +195,31 @@ function countersFor(compiled: CompiledCatalog, metric: Metric): Counter[] {
 }
 
 /** Compiles the plan of a metric for a UTC day (epoch day). */
-export function compilePlan(compiled: CompiledCatalog, metric: Metric, utcDay: number): CompiledPlan {
+export const compilePlan = (compiled: CompiledCatalog, metric: Metric, utcDay: number): CompiledPlan =>
+  compilePlanOf(compiled, metric, utcDay);
+
+/**
+ * Compiles the plan for calls about a user that are no event: what the first sight of a user and the completion
+ * of an API achievement may bring about. It has no metric.
+ */
+export const compileUserPlan = (compiled: CompiledCatalog, utcDay: number): CompiledPlan =>
+  compilePlanOf(compiled, null, utcDay);
+
+function compilePlanOf(compiled: CompiledCatalog, metric: Metric | null, utcDay: number): CompiledPlan {
   const { weekStart } = compiled.catalog.streaks;
   const days = [utcDay - 1, utcDay, utcDay + 1];
   const boards = compiled.catalog.leaderboards.filter(
     (board) =>
       (board.status === 'active' || board.status === 'scheduled') &&
-      (board.rankBy !== 'metric' || board.metricId === metric.id),
+      (metric === null ? board.rankBy === 'points' : board.rankBy !== 'metric' || board.metricId === metric.id),
   );
   const systems = compiled.catalog.pointsSystems
-    .map((system) => compileSystem(compiled, system, metric, utcDay - 1))
+    .map((system) => compileSystem(compiled, system, { metric, firstDay: utcDay - 1 }))
     .filter(
       (system) => system.creation.length + system.metric.length + system.streak.length + system.achievement.length,
     );
   const plan = {
-    metric: metric.no,
+    metric: metric?.no ?? 0,
     firstDay: utcDay - 1,
     periods: days.map((day) => {
       const week = periodOf(day, 'weekly', weekStart);
@@ -211,5 +236,5 @@ export function compilePlan(compiled: CompiledCatalog, metric: Metric, utcDay: n
       blocks: true as const,
     }),
   };
-  return { plan, json: JSON.stringify(plan), counters: countersFor(compiled, metric) };
+  return { plan, json: JSON.stringify(plan), counters: metric === null ? [] : countersFor(compiled, metric) };
 }

@@ -9,7 +9,7 @@ import type {
   PointsSystem,
   PointsTrigger,
 } from '../domain/catalog.ts';
-import { compilePersonalBoosts, compilePlan } from './compile.ts';
+import { compilePersonalBoosts, compilePlan, compileUserPlan } from './compile.ts';
 import type { CompiledPlan } from './plan.ts';
 
 const byNo = <T extends { no: number }>(items: T[]): Map<number, T> => new Map(items.map((item) => [item.no, item]));
@@ -42,6 +42,7 @@ export class CompiledCatalog {
   /** JSON for the script of the boosts that are for one user only, by user ID. */
   readonly personalBoosts: ReadonlyMap<string, string>;
   private readonly plans = new Map<string, CompiledPlan>();
+  private planOfUsers: CompiledPlan | null = null;
   private plansDay = -1;
 
   constructor(catalog: Catalog) {
@@ -78,10 +79,7 @@ export class CompiledCatalog {
 
   /** The plan for events of a metric on a UTC day; null for an unknown metric. Compiled once a day. */
   plan(metricKey: string, utcDay: number): CompiledPlan | null {
-    if (utcDay !== this.plansDay) {
-      this.plans.clear();
-      this.plansDay = utcDay;
-    }
+    this.turnTo(utcDay);
     const known = this.plans.get(metricKey);
     if (known !== undefined) return known;
     const metric = this.metrics.get(metricKey);
@@ -89,6 +87,20 @@ export class CompiledCatalog {
     const plan = compilePlan(this, metric, utcDay);
     this.plans.set(metricKey, plan);
     return plan;
+  }
+
+  /** The plan for calls about a user that are no event, on a UTC day. Compiled once a day. */
+  userPlan(utcDay: number): CompiledPlan {
+    this.turnTo(utcDay);
+    this.planOfUsers ??= compileUserPlan(this, utcDay);
+    return this.planOfUsers;
+  }
+
+  private turnTo(utcDay: number): void {
+    if (utcDay === this.plansDay) return;
+    this.plans.clear();
+    this.planOfUsers = null;
+    this.plansDay = utcDay;
   }
 }
 

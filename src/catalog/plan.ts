@@ -5,7 +5,7 @@
  * apply are left out (Lua's nil).
  */
 export interface Plan {
-  /** Metric number. */
+  /** Metric number; 0 in the plan of calls about a user that are no event. */
   metric: number;
   /** Local day (epoch day) of the first of the three rows. */
   firstDay: number;
@@ -29,6 +29,8 @@ export interface PlanStreak {
   metrics: [number, number, number][];
   /** Streak freezes that a new user starts with. */
   freezes: number;
+  /** Numbers of all metrics, where users may have a rule of their own, which may name them. */
+  personal?: number[];
 }
 
 /** `[attribute no, value]`, all must hold. */
@@ -47,6 +49,8 @@ export interface PlanAchievement {
   frequency?: 1 | 2 | 3;
   /** Composites: numbers of the achievements that must all be completed. */
   of?: number[];
+  /** API achievements: no one new gets it. */
+  locked?: true;
 }
 
 export interface PlanTrigger {

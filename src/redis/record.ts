@@ -54,6 +54,12 @@ export type Refusal =
   | { k: 'z'; tz: string }
   /** `subscribeToEmails: true` for a user without an e-mail address. */
   | { k: 'm' }
+  /** A call about a user never seen, that needs one who was. */
+  | { k: 'n' }
+  /** The achievement is locked, and the user does not have it. */
+  | { k: 'l' }
+  /** The user's attributes do not meet the achievement's conditions. */
+  | { k: 'q' }
   /** A retry whose first try may stand in Postgres already: look there, then ask again with this position. */
   | { k: 'd'; upTo: string };
 

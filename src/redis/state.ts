@@ -4,8 +4,8 @@ import { decimalText } from '../domain/decimal.ts';
 
 /**
  * The state of a user: one msgpack map under one key, written by `lua/record_events.lua` (see
- * `lua/lib/user_state.lua` for the packed fields). Here are its readable form, which is also what
- * `users.state` in Postgres holds, and the decoding.
+ * `lua/lib/user_state.lua` for the packed fields). `users.state` in Postgres holds the same bytes. Here are its
+ * readable form and the decoding.
  */
 export interface UserState {
   createdMs: number;
@@ -27,6 +27,10 @@ export interface UserState {
   countPeaks: Record<number, string>;
   streaks: { daily: StreakState; weekly: StreakState; monthly: StreakState };
   freezes: number;
+  /** What the user set: a digit a kind of notification, '-' where nothing is set; null: nothing at all. */
+  notifications: string | null;
+  /** The user's own rule of the streak; null in its fields: as for everyone. */
+  streakRule: StreakRule | null;
   /** Points system number → total. */
   points: Record<number, number>;
   /** Achievement number → epoch ms of completion. */
@@ -47,6 +51,14 @@ export interface StreakState {
   currentPeriod: number | null;
   /** Metric number → sum of values in the current period. */
   sums: Record<number, string>;
+}
+
+export interface StreakRule {
+  enabled: boolean | null;
+  /** True: every metric must reach its threshold; false: one. */
+  all: boolean | null;
+  /** Empty: as for everyone. */
+  metrics: { no: number; threshold: string }[];
 }
 
 export interface BoardScore {
@@ -81,6 +93,8 @@ type PackedTotal = [number, number] | [number, number, number];
 type PackedStreak = [number, number, number, number, number, Numbered<[number, number]>];
 /** `runDay, group, whole, micros`, repeated, newest run first. */
 type PackedBoard = (number | string)[];
+/** `[enabled, all, metrics]`: 0 or 1, −1 stands for null; a metric is `[no, whole, micros]`. */
+export type PackedStreakRule = [number, number, [number, number, number][]];
 
 /** The packed fields; absent ones are nil in Lua. */
 export interface PackedState {
@@ -98,6 +112,8 @@ export interface PackedState {
   f?: Numbered<PackedTotal>;
   s?: [PackedStreak, PackedStreak, PackedStreak];
   fz?: number;
+  np?: string;
+  sp?: PackedStreakRule;
   p?: Numbered<number>;
   t?: Numbered<number>;
   b?: Numbered<PackedBoard>;
@@ -127,6 +143,15 @@ function streak(packed: PackedStreak | undefined): StreakState {
     extendedMs: orNull(packed?.[3]),
     currentPeriod: orNull(packed?.[4]),
     sums: mapNumbered(packed?.[5], (sum) => decimalText(decimal(sum[0], sum[1]))),
+  };
+}
+
+function streakRule([enabled, all, metrics]: PackedStreakRule): StreakRule {
+  const flag = (value: number): boolean | null => (value === -1 ? null : value === 1);
+  return {
+    enabled: flag(enabled),
+    all: flag(all),
+    metrics: metrics.map(([no, whole, micros]) => ({ no, threshold: decimalText(decimal(whole, micros)) })),
   };
 }
 
@@ -161,6 +186,8 @@ export function decodeState(packed: Buffer): UserState {
       monthly: streak(state.s?.[2]),
     },
     freezes: state.fz ?? 0,
+    notifications: state.np ?? null,
+    streakRule: state.sp === undefined ? null : streakRule(state.sp),
     points: mapNumbered(state.p, (total) => total),
     completions: mapNumbered(state.t, (at) => at),
     boards: mapNumbered(state.b, boardScores),

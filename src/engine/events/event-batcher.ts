@@ -1,12 +1,9 @@
-import type { Redis } from 'ioredis';
-import type { Clock } from '../../clock.ts';
-import { zoneOffset } from '../../domain/zone.ts';
-import { AppError } from '../../errors.ts';
-import { outboxKey, shardOf } from '../../redis/keys.ts';
 import type { ScriptReply } from '../../redis/record.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
+import { ScriptCalls, type ScriptCallsOptions } from '../script-calls.ts';
 import { eventCall, type ReadyEvent } from './event-call.ts';
+import { withZone } from './sent-user.ts';
 
 interface Waiting {
   event: ReadyEvent;
@@ -20,12 +17,8 @@ interface Queue {
   scheduled: boolean;
 }
 
-export interface EventBatcherOptions {
-  redis: Redis;
+export interface EventBatcherOptions extends ScriptCallsOptions {
   script: Script;
-  clock: Clock;
-  /** Tells that entries were written to the outbox of a shard. */
-  onWritten: (shard: number) => void;
   /** Answers for those of these events that stand in Postgres; for retries whose first try has left the outbox. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
 }
@@ -34,21 +27,19 @@ export interface EventBatcherOptions {
 const MAX_CALLS = 2;
 /** Events a call: more only adds latency (measured: 50 a call costs 39 µs an event in Redis, 200 a call 38). */
 const MAX_EVENTS = 64;
-/** How long a call whose outcome is unknown is tried again before its events answer 503. */
-const RETRY_MS = 2_000;
-
 /**
  * Sends events to the script, many a call under load: an event goes at once when few calls are on the way, else
- * with the others that wait. A call whose connection broke is retried with the same event IDs and an outbox
- * position from before it, by which the script recognises what the first try applied.
+ * with the others that wait.
  */
 export class EventBatcher {
   private readonly queues = new Map<number, Queue>();
-  private readonly positions = new Map<number, string>();
+  /** How scripts are called; other scripts share it, and with it what it knows of the outboxes. */
+  readonly calls: ScriptCalls;
   private readonly options: EventBatcherOptions;
 
   constructor(options: EventBatcherOptions) {
     this.options = options;
+    this.calls = new ScriptCalls(options);
   }
 
   /** Resolves with the script's answer. Rejects with 503 if Redis does not answer. */
@@ -69,7 +60,10 @@ export class EventBatcher {
     const zones = replies.filter((reply) => reply.k === 'z');
     const renewed = await this.submitAll(
       tenantNo,
-      again.map((event, index) => this.withZone(event, zones[index]!.tz)),
+      again.map((event, index) => ({
+        ...event,
+        sent: withZone(event.sent, zones[index]!.tz, this.options.clock.now()),
+      })),
     );
     return replies.map((reply) => (reply.k === 'z' ? renewed.shift()! : reply));
   }
@@ -111,44 +105,18 @@ export class EventBatcher {
     }
   }
 
-  private withZone(event: ReadyEvent, tz: string): ReadyEvent {
-    // A stored zone was checked when it was set; if this machine does not know it any more, it counts as UTC.
-    const nowMs = this.options.clock.now();
-    const zone = zoneOffset(tz, nowMs) ?? { offsetSeconds: 0, untilMs: nowMs + 3_600_000 };
-    return { ...event, sent: { ...event.sent, zn: tz, zo: zone.offsetSeconds, zu: zone.untilMs } };
-  }
-
   private async call(tenantNo: number, events: ReadyEvent[]): Promise<ScriptReply[]> {
-    const { redis, script, clock } = this.options;
-    if (redis.status !== 'ready') throw unavailable();
-    const shard = shardOf(tenantNo);
-    const nowMs = clock.now();
-    const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
-    const deadlineMs = Date.now() + RETRY_MS;
-    let retryPosition = '';
-    for (;;) {
-      try {
-        const { keys, args } = eventCall(tenantNo, events, { nowMs, retryPosition });
-        const packed = (await script.run(redis, keys, args)) as Buffer[];
-        const position = packed[events.length]!.toString('latin1');
-        const replies = events.map((_, index) => unpack(packed[index]!) as ScriptReply);
-        if (replies[0]?.k === 'd') {
-          const persisted = await this.options.findPersisted(tenantNo, events);
-          if (persisted.size > 0) return await this.callOthers(tenantNo, events, persisted);
-          retryPosition = replies[0].upTo;
-          continue;
-        }
-        if (position !== '') {
-          this.positions.set(shard, position);
-          this.options.onWritten(shard);
-        }
-        return replies;
-      } catch (error) {
-        if (!isLostConnection(error)) throw error;
-        retryPosition = before;
-        if (!(await reconnected(redis, deadlineMs))) throw unavailable();
-      }
-    }
+    let persisted = new Map<string, ScriptReply>();
+    const packed = await this.calls.run(tenantNo, {
+      script: this.options.script,
+      keysAndArgs: (at) => eventCall(tenantNo, events, at),
+      foundElsewhere: async () => {
+        persisted = await this.options.findPersisted(tenantNo, events);
+        return persisted.size > 0;
+      },
+    });
+    if (packed === null) return this.callOthers(tenantNo, events, persisted);
+    return packed.map((reply) => unpack(reply) as ScriptReply);
   }
 
   /**
@@ -164,33 +132,4 @@ export class EventBatcher {
     for (const event of events) replies.push(persisted.get(event.id) ?? (await this.call(tenantNo, [event]))[0]!);
     return replies;
   }
-
-  private async firstPosition(shard: number): Promise<string> {
-    const newest = await this.options.redis.xrevrange(outboxKey(shard), '+', '-', 'COUNT', 1);
-    const position = newest[0]?.[0] ?? '0-0';
-    this.positions.set(shard, position);
-    return position;
-  }
-}
-
-const unavailable = (): AppError =>
-  new AppError('unavailable', 'The event store does not answer; try again, best with an idempotency key.');
-
-/** Whether a command may or may not have reached Redis: its connection went away under it. */
-function isLostConnection(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return (
-    /Connection is closed|Command timed out|Stream isn't writeable|ECONNRESET|EPIPE|max retries per request/i.test(
-      error.message,
-    ) ||
-    ('code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE'))
-  );
-}
-
-async function reconnected(redis: Redis, deadlineMs: number): Promise<boolean> {
-  while (redis.status !== 'ready') {
-    if (redis.status === 'end' || Date.now() > deadlineMs) return false;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return true;
 }

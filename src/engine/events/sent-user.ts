@@ -50,3 +50,10 @@ function inZone(name: string, nowMs: number): SentUser {
   if (zone === null) throw new AppError('unprocessable', `Unknown time zone: user.tz '${name}' is not an IANA name.`);
   return { z: name, zo: zone.offsetSeconds, zu: zone.untilMs };
 }
+
+/** The fields with the present offset of the user's stored zone, which the script asked for. */
+export function withZone(sent: SentUser | null, tz: string, nowMs: number): SentUser {
+  // A stored zone was checked when it was set; if this machine does not know it any more, it counts as UTC.
+  const zone = zoneOffset(tz, nowMs) ?? { offsetSeconds: 0, untilMs: nowMs + 3_600_000 };
+  return { ...sent, zn: tz, zo: zone.offsetSeconds, zu: zone.untilMs };
+}

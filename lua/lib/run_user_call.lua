@@ -1,0 +1,63 @@
+--- @include "apply_user_call"
+--- @include "read_user"
+--- @include "points_record"
+--- @include "write_record"
+--- @include "write_users"
+--- @include "retried"
+
+-- A call about one user from its arguments to its reply; `identify_user` and `complete_achievement` document
+-- KEYS and ARGV, of which the first ten are the same. `achievement`: the one to complete, or nil.
+-- `must_exist`: refuse a user never seen.
+-- Returns: the record, or a refusal, packed; the user's packed state ('' if there is none); the position in the
+-- outbox ('' if nothing was written).
+local function run_user_call(keys, argv, achievement, must_exist)
+  local outbox, counters, user_key = keys[1], keys[2], keys[3]
+  local now, tenant_no, retry_position = tonumber(argv[1]), argv[2], argv[6]
+  local user_id, happened_id, sent, boosts = argv[7], argv[8], argv[9], argv[10]
+  local user = read_user({}, user_key, user_id)
+
+  local find_retried = retry_position ~= '' and open_retry(outbox, retry_position)
+  if find_retried and find_retried.left then
+    return { cmsgpack.pack({ k = 'd', upTo = find_retried.left }), '', find_retried.left }
+  end
+  local earlier = find_retried and find_retried.record(happened_id)
+  if earlier then
+    return { earlier, user.packed, '' }
+  end
+
+  local is_new = not user.packed
+  if is_new and must_exist then
+    return { cmsgpack.pack({ k = 'n' }), '', '' }
+  end
+  local plan = cjson.decode(argv[3])
+  local state = state_of(user, now, plan.streak.freezes)
+  local call = {
+    plan = plan,
+    now = now,
+    sent = sent ~= '' and cjson.decode(sent) or nil,
+    boosts = boosts ~= '' and cjson.decode(boosts) or nil,
+    achievement = achievement,
+  }
+  local outcome, refusal = apply_user_call(call, state, is_new)
+  if refusal then
+    return { cmsgpack.pack(refusal), '', '' }
+  end
+  local completed = #outcome.completed > 0
+  local record = {
+    k = completed and 'c' or 'u',
+    i = happened_id,
+    u = user_id,
+    at = now,
+    d = outcome.day,
+    n = is_new and 1 or nil,
+    c = completed and outcome.completed or nil,
+    p = points_record(outcome.ledgers),
+  }
+  if not (is_new or completed or call.sent) then
+    return { cmsgpack.pack(record), user.packed, '' }
+  end
+  state.up = now
+  local packed = cmsgpack.pack(state)
+  local reply = write_record(record, outcome.changes, counters, argv[5], argv[4])
+  return { reply, packed, write_users(outbox, tenant_no, { reply }, { { user_key, user_id, packed } }) }
+end

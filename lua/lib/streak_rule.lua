@@ -1,0 +1,21 @@
+-- The rule of one user's streak: the plan's, with what the user prefers laid over it where that is allowed.
+-- `own`: { on, all, metrics } as 0|1 with -1 for the plan's, and a list as the plan's, empty for the plan's.
+-- `rule.personal` lists the metrics there are: a preference for one that was deleted since does not count.
+local function streak_rule(rule, own)
+  if not own or not rule.personal then
+    return rule
+  end
+  local metrics = {}
+  for _, metric in ipairs(own[3]) do
+    for _, no in ipairs(rule.personal) do
+      if metric[1] == no then
+        metrics[#metrics + 1] = metric
+      end
+    end
+  end
+  return {
+    on = rule.on and own[1] ~= 0,
+    all = own[2] == 1 or own[2] == -1 and rule.all,
+    metrics = #metrics > 0 and metrics or rule.metrics,
+  }
+end

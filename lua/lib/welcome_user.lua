@@ -1,0 +1,13 @@
+--- @include "award_points"
+--- @include "holds"
+
+-- Pays the triggers of a user's first sight.
+local function welcome_user(ledgers, state, day)
+  for _, ledger in ipairs(ledgers) do
+    for _, trigger in ipairs(ledger.system.creation) do
+      if holds(trigger.users, state.a) then
+        award_points(ledger, trigger, 1, state, day)
+      end
+    end
+  end
+end

@@ -1,0 +1,105 @@
+import type { Redis } from 'ioredis';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { outboxKey, shardOf } from '../redis/keys.ts';
+import type { ScriptReply } from '../redis/record.ts';
+import type { Script } from '../redis/script.ts';
+import { unpack } from '../redis/state.ts';
+
+export interface ScriptCallsOptions {
+  redis: Redis;
+  clock: Clock;
+  /** Tells that entries were written to the outbox of a shard. */
+  onWritten: (shard: number) => void;
+}
+
+/** A call of a script that ends its reply with the outbox position after it ('' if it wrote nothing). */
+export interface ScriptCall {
+  script: Script;
+  keysAndArgs: (at: { nowMs: number; retryPosition: string }) => { keys: string[]; args: (string | number)[] };
+  /**
+   * Asked by a retry whose first try may have left the outbox for Postgres: true ends the call, as its answer
+   * was found; false runs it again.
+   */
+  foundElsewhere: () => Promise<boolean>;
+}
+
+/** How long a call whose outcome is unknown is tried again before it answers 503. */
+const RETRY_MS = 2_000;
+
+/**
+ * Calls the scripts that write. A call whose connection broke is retried with the same IDs and an outbox position
+ * from before it, by which the script recognises what the first try applied.
+ */
+export class ScriptCalls {
+  private readonly options: ScriptCallsOptions;
+  private readonly positions = new Map<number, string>();
+
+  constructor(options: ScriptCallsOptions) {
+    this.options = options;
+  }
+
+  /** The script's replies without the position; null if `foundElsewhere` ended it. 503 if Redis does not answer. */
+  async run(tenantNo: number, call: ScriptCall): Promise<Buffer[] | null> {
+    const { redis, clock } = this.options;
+    if (redis.status !== 'ready') throw unavailable();
+    const shard = shardOf(tenantNo);
+    const nowMs = clock.now();
+    const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
+    const deadlineMs = Date.now() + RETRY_MS;
+    let retryPosition = '';
+    for (;;) {
+      try {
+        const { keys, args } = call.keysAndArgs({ nowMs, retryPosition });
+        const replies = (await call.script.run(redis, keys, args)) as Buffer[];
+        const position = replies.pop()!.toString('latin1');
+        if (retryPosition !== '') {
+          const first = unpack(replies[0]!) as ScriptReply;
+          if (first.k === 'd') {
+            if (await call.foundElsewhere()) return null;
+            retryPosition = first.upTo;
+            continue;
+          }
+        }
+        if (position !== '') {
+          this.positions.set(shard, position);
+          this.options.onWritten(shard);
+        }
+        return replies;
+      } catch (error) {
+        if (!isLostConnection(error)) throw error;
+        retryPosition = before;
+        if (!(await reconnected(redis, deadlineMs))) throw unavailable();
+      }
+    }
+  }
+
+  private async firstPosition(shard: number): Promise<string> {
+    const newest = await this.options.redis.xrevrange(outboxKey(shard), '+', '-', 'COUNT', 1);
+    const position = newest[0]?.[0] ?? '0-0';
+    this.positions.set(shard, position);
+    return position;
+  }
+}
+
+const unavailable = (): AppError =>
+  new AppError('unavailable', 'The event store does not answer; try again, best with an idempotency key.');
+
+/** Whether a command may or may not have reached Redis: its connection went away under it. */
+function isLostConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (
+    /Connection is closed|Command timed out|Stream isn't writeable|ECONNRESET|EPIPE|max retries per request/i.test(
+      error.message,
+    ) ||
+    ('code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE'))
+  );
+}
+
+async function reconnected(redis: Redis, deadlineMs: number): Promise<boolean> {
+  while (redis.status !== 'ready') {
+    if (redis.status === 'end' || Date.now() > deadlineMs) return false;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return true;
+}
