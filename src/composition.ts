@@ -9,6 +9,8 @@ import { BacklogWatch } from './engine/events/backlog-watch.ts';
 import { EventBatcher } from './engine/events/event-batcher.ts';
 import { EventEngine } from './engine/events/event-engine.ts';
 import { persistedReplies } from './engine/events/persisted-replies.ts';
+import { HistoryReads } from './engine/history/history-reads.ts';
+import { WrappedReads } from './engine/history/wrapped-reads.ts';
 import { PointsReads } from './engine/points/points-reads.ts';
 import { UserReads } from './engine/users/user-reads.ts';
 import type { Log } from './http/log.ts';
@@ -91,14 +93,17 @@ export async function openLaurel({
     throw error;
   }
 
+  const users = new UserReads(redis);
   return {
     services: {
       clock,
       catalogs,
       configuration: new ConfigurationStore({ pool, announce: tell }),
       events: new EventEngine({ catalogs, batcher, clock, overloaded: backlog.exceeded }),
-      users: new UserReads(redis),
+      users,
       points: new PointsReads({ redis, pool }),
+      history: new HistoryReads({ pool, users }),
+      wrapped: new WrappedReads({ pool, redis, clock, users, controlShare: () => tenants.organisation().controlShare }),
       tenants,
       applicationKeys: new ApplicationKeys({ pool, announce: tell }),
     },

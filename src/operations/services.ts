@@ -2,7 +2,12 @@ import type { Clock } from '../clock.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
 import type { ConfigurationStore } from '../catalog/configuration-store.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
+import type { HistoryReads } from '../engine/history/history-reads.ts';
+import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
+import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import type { PointsReads } from '../engine/points/points-reads.ts';
+import type { UserPoints } from '../engine/points/user-points.ts';
+import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
 import type { ApplicationKeys } from '../postgres/application-keys.ts';
 import type { Tenants } from '../postgres/tenants.ts';
@@ -15,6 +20,11 @@ export interface Services {
   events: EventEngine;
   users: UserReads;
   points: PointsReads;
+  userPoints: UserPoints;
+  streaks: StreakReads;
+  leaderboards: LeaderboardReads;
+  history: HistoryReads;
+  wrapped: WrappedReads;
   tenants: Tenants;
   applicationKeys: ApplicationKeys;
 }

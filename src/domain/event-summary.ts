@@ -1,0 +1,19 @@
+import { Type, type Static } from 'typebox';
+
+const LocalDate = Type.String({ format: 'date' });
+
+/** What an event-summary is asked for. */
+export const EventSummaryQuery = Type.Object({
+  aggregation: Type.Enum(['daily', 'weekly', 'monthly']),
+  startDate: LocalDate,
+  endDate: LocalDate,
+});
+export type EventSummaryQuery = Static<typeof EventSummaryQuery>;
+
+/** One period: its first day, the total at its end and what it added. */
+export const EventSummaryEntry = Type.Object({
+  date: LocalDate,
+  total: Type.Number(),
+  change: Type.Number(),
+});
+export type EventSummaryEntry = Static<typeof EventSummaryEntry>;

@@ -1,0 +1,83 @@
+import { Type, type Static } from 'typebox';
+import { UserAchievementResponse } from './achievement.ts';
+import { leaderboardFields } from './leaderboard.ts';
+import { User } from './user.ts';
+
+const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const LocalDate = Type.String({ format: 'date' });
+
+const byKey = <T extends Type.TSchema>(schema: T) =>
+  Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: schema });
+
+const change = {
+  currentTotal: Type.Number(),
+  changeThisPeriod: Type.Number(),
+  percentChange: Type.Number(),
+  percentileThisPeriod: Type.Optional(Type.Number()),
+};
+
+const WrappedAttributeValue = Type.Object({
+  name: Type.Optional(Type.String()),
+  units: Type.Optional(Nullable(Type.String())),
+  currentTotal: Type.Optional(Type.Number()),
+  changeThisPeriod: Type.Optional(Type.Number()),
+  percentChange: Type.Optional(Type.Number()),
+  percentileThisPeriod: Type.Optional(Type.Number()),
+});
+
+const WrappedMetric = Type.Object({
+  name: Type.String(),
+  units: Type.Optional(Nullable(Type.String())),
+  ...change,
+  byAttribute: byKey(byKey(WrappedAttributeValue)),
+});
+export type WrappedMetric = Static<typeof WrappedMetric>;
+
+const WrappedPoints = Type.Object({
+  name: Type.String(),
+  description: Type.Optional(Nullable(Type.String())),
+  ...change,
+});
+export type WrappedPoints = Static<typeof WrappedPoints>;
+
+const WrappedLeaderboard = Type.Object({
+  ...leaderboardFields,
+  rank: Nullable(Type.Integer()),
+  // A decimal metric has decimal scores.
+  value: Nullable(Type.Number()),
+});
+export type WrappedLeaderboard = Static<typeof WrappedLeaderboard>;
+
+const activity = {
+  metrics: byKey(WrappedMetric),
+  points: byKey(WrappedPoints),
+  achievements: Type.Array(UserAchievementResponse),
+  leaderboards: byKey(WrappedLeaderboard),
+};
+
+const WrappedActivityPeriod = Type.Object(activity);
+export type WrappedActivityPeriod = Static<typeof WrappedActivityPeriod>;
+
+const WrappedStreak = Type.Object({
+  length: Type.Integer(),
+  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  periodStart: Nullable(LocalDate),
+  periodEnd: Nullable(LocalDate),
+  started: Nullable(LocalDate),
+});
+export type WrappedStreak = Static<typeof WrappedStreak>;
+
+/** A user's year. */
+export const WrappedResponse = Type.Object({
+  user: User,
+  activity: Type.Object({
+    daysActive: Type.Integer(),
+    weeksActive: Type.Integer(),
+    monthsActive: Type.Integer(),
+    mostActiveDay: Type.Object({ ...activity, date: LocalDate }),
+    mostActiveWeek: Type.Object({ ...activity, start: LocalDate, end: LocalDate }),
+    mostActiveMonth: Type.Object({ ...activity, month: Type.Integer({ minimum: 0, maximum: 11 }) }),
+    entireYear: Type.Object({ ...activity, longestStreak: WrappedStreak }),
+  }),
+});
+export type WrappedResponse = Static<typeof WrappedResponse>;

@@ -1,0 +1,88 @@
+import type { Metric, StreakSettings } from '../../domain/catalog.ts';
+import { decimalText, toDecimal } from '../../domain/decimal.ts';
+import { toMicros } from '../../domain/micros.ts';
+import { dateOf, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import type { WrappedStreak } from '../../domain/wrapped.ts';
+import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
+import type { StreakState } from '../../redis/state.ts';
+import type { Days } from '../../postgres/history/user-attribute-sums.ts';
+
+interface StreakHistory {
+  settings: StreakSettings;
+  metricsById: ReadonlyMap<string, Metric>;
+  /** Everything the user did up to the year's end, days in order for each metric. */
+  metricDays: readonly MetricDay[];
+  year: Days;
+  /** The streak as it is now, in the frequency of the settings. */
+  live: StreakState;
+}
+
+/**
+ * The greatest length that a streak reached in a year by being extended in it, by today's settings: `started` is
+ * the first day of its first period (maybe before the year), the period is the one in which it reached the length.
+ * Periods excused by a freeze or pause are known of the streak that lives now only, so an older one ends there.
+ */
+export function longestStreak({ settings, metricsById, metricDays, year, live }: StreakHistory): WrappedStreak {
+  const { frequency, weekStart } = settings;
+  const none: WrappedStreak = { length: 0, frequency, periodStart: null, periodEnd: null, started: null };
+  const active = metricDays.some(({ day }) => day >= year.fromDay && day <= year.toDay);
+  if (!settings.enabled || !active) return none;
+
+  const firstPeriod = periodOf(year.fromDay, frequency, weekStart);
+  const lastPeriod = periodOf(year.toDay, frequency, weekStart);
+  let best = { length: 0, last: 0, startDay: 0 };
+  const offer = (length: number, last: number, startDay: number): void => {
+    if (last >= firstPeriod && last <= lastPeriod && length > best.length) best = { length, last, startDay };
+  };
+  let length = 0;
+  let before = Number.NaN;
+  for (const period of metPeriods(settings, metricsById, metricDays)) {
+    length = period === before + 1 ? length + 1 : 1;
+    before = period;
+    offer(length, period, periodStart(period - length + 1, frequency, weekStart));
+  }
+  if (live.startDay !== null && live.lastPeriod !== null) offer(live.length, live.lastPeriod, live.startDay);
+  if (best.length === 0) return none;
+  return {
+    length: best.length,
+    frequency,
+    periodStart: dateOf(periodStart(best.last, frequency, weekStart)),
+    periodEnd: dateOf(periodEnd(best.last, frequency, weekStart)),
+    started: dateOf(best.startDay),
+  };
+}
+
+/** Indexes of the periods that were met, ascending. A period is met as soon as a day ends with its sums reached. */
+export function metPeriods(
+  { metrics, evaluationMode, frequency, weekStart }: StreakSettings,
+  metricsById: ReadonlyMap<string, Metric>,
+  metricDays: readonly MetricDay[],
+): number[] {
+  const periodsOf = (reached: Iterable<MetricDay>): Set<number> => {
+    const periods = new Set<number>();
+    for (const { day } of reached) periods.add(periodOf(day, frequency, weekStart));
+    return periods;
+  };
+  if (metrics.length === 0) return sorted(periodsOf(metricDays.filter(({ positive }) => positive > 0)));
+
+  const byMetric = metrics.map(({ metricId, threshold }) => {
+    const no = metricsById.get(metricId)?.no;
+    const needed = toMicros(decimalText(toDecimal(threshold)));
+    let current = Number.NaN;
+    let sum = 0n;
+    return periodsOf(
+      metricDays.filter(({ metricNo, day, change }) => {
+        if (metricNo !== no) return false;
+        const period = periodOf(day, frequency, weekStart);
+        if (period !== current) [current, sum] = [period, 0n];
+        sum += toMicros(change);
+        return sum >= needed;
+      }),
+    );
+  });
+  const any = new Set(byMetric.flatMap((periods) => [...periods]));
+  if (evaluationMode === 'OR') return sorted(any);
+  return sorted([...any].filter((period) => byMetric.every((periods) => periods.has(period))));
+}
+
+const sorted = (periods: Iterable<number>): number[] => [...periods].sort((a, b) => a - b);

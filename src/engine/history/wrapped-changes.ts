@@ -1,0 +1,145 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { microsNumber, toMicros, type Micros } from '../../domain/micros.ts';
+import type { WrappedMetric, WrappedPoints } from '../../domain/wrapped.ts';
+import type { AttributeSum, Days } from '../../postgres/history/user-attribute-sums.ts';
+import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
+import type { PointsDay } from '../../postgres/history/user-points-days.ts';
+import type { UserState } from '../../redis/state.ts';
+
+/** Answers a change's percentile, by number of the metric or points system. */
+type Percentile = (no: number, change: number) => number;
+
+/** A period of a wrapped year with the one before it. */
+export interface ComparedDays {
+  days: Days;
+  before: Days;
+}
+
+/**
+ * The change in percent with two decimals. From nothing there is no percentage: up from 0 counts as 100, down as
+ * −100, no change as 0.
+ */
+export function percentChange(change: Micros, before: Micros): number {
+  if (before === 0n) return change > 0n ? 100 : change < 0n ? -100 : 0;
+  const size = before < 0n ? -before : before;
+  return Math.round((microsNumber(change - before) / microsNumber(size)) * 10_000) / 100;
+}
+
+interface Sums {
+  /** Whether anything happened in the period. */
+  any: boolean;
+  change: Micros;
+  before: Micros;
+}
+
+/** Sums by number, of those with anything in the period. */
+function sumsByNo<T extends { day: number; change: string }>(
+  rows: readonly T[],
+  no: (row: T) => number,
+  { days, before }: ComparedDays,
+): [number, Sums][] {
+  const sums = new Map<number, Sums>();
+  for (const row of rows) {
+    const inside = row.day >= days.fromDay && row.day <= days.toDay;
+    if (!inside && (row.day < before.fromDay || row.day > before.toDay)) continue;
+    const sum = sums.get(no(row)) ?? { any: false, change: 0n, before: 0n };
+    sums.set(no(row), sum);
+    if (inside) sum.any = true;
+    sum[inside ? 'change' : 'before'] += toMicros(row.change);
+  }
+  return [...sums].filter(([, { any }]) => any);
+}
+
+const changeFields = (current: string, { change, before }: Sums) => ({
+  currentTotal: Number(current),
+  changeThisPeriod: microsNumber(change),
+  percentChange: percentChange(change, before),
+});
+
+interface MetricChanges extends ComparedDays {
+  rows: readonly MetricDay[];
+  attributes: AttributeChanges;
+  state: UserState;
+  /** Null for a day. */
+  percentile: Percentile | null;
+}
+
+/** The metrics with an event in a period, by key. */
+export function wrappedMetrics(compiled: CompiledCatalog, changes: MetricChanges): Record<string, WrappedMetric> {
+  const { rows, attributes, state, percentile } = changes;
+  const metrics: Record<string, WrappedMetric> = {};
+  for (const [no, sums] of sumsByNo(rows, ({ metricNo }) => metricNo, changes)) {
+    const metric = compiled.metricsByNo.get(no);
+    if (metric === undefined) continue;
+    const fields = changeFields(state.totals[no] ?? '0', sums);
+    const named = { name: metric.name, units: metric.units === '' ? null : metric.units };
+    metrics[metric.key] = {
+      ...named,
+      ...fields,
+      ...(percentile !== null && { percentileThisPeriod: percentile(no, fields.changeThisPeriod) }),
+      byAttribute: byAttribute(compiled, { ...attributes, metricNo: no, named }),
+    };
+  }
+  return metrics;
+}
+
+/** Sums by attribute value, and in which windows the period, the one before and all time are. */
+export interface AttributeChanges {
+  sums: readonly AttributeSum[];
+  ever: number;
+  period: number;
+  before: number;
+}
+
+function byAttribute(
+  compiled: CompiledCatalog,
+  { sums, ever, period, before, metricNo, named }: AttributeChanges & { metricNo: number; named: object },
+): WrappedMetric['byAttribute'] {
+  const found = new Map<string, Map<string, Map<number, string>>>();
+  for (const sum of sums) {
+    const key = compiled.attributesByNo.get(sum.attributeNo)?.key;
+    if (sum.metricNo !== metricNo || key === undefined) continue;
+    const values = found.get(key) ?? new Map<string, Map<number, string>>();
+    const windows = values.get(sum.value) ?? new Map<number, string>();
+    found.set(key, values.set(sum.value, windows.set(sum.window, sum.change)));
+  }
+  const result: WrappedMetric['byAttribute'] = {};
+  for (const [key, values] of found) {
+    const shown = [...values].filter(([, windows]) => windows.has(period));
+    if (shown.length === 0) continue;
+    const entries = shown.map(([value, windows]) => {
+      const micros = (window: number): Micros => toMicros(windows.get(window) ?? '0');
+      const fields = changeFields(windows.get(ever) ?? '0', {
+        any: true,
+        change: micros(period),
+        before: micros(before),
+      });
+      return [value, { ...named, ...fields }] as const;
+    });
+    result[key] = Object.fromEntries(entries);
+  }
+  return result;
+}
+
+interface PointsChanges extends ComparedDays {
+  rows: readonly PointsDay[];
+  state: UserState;
+  percentile: Percentile | null;
+}
+
+/** The points systems with an award in a period, by key. */
+export function wrappedPoints(compiled: CompiledCatalog, changes: PointsChanges): Record<string, WrappedPoints> {
+  const points: Record<string, WrappedPoints> = {};
+  for (const [no, sums] of sumsByNo(changes.rows, ({ systemNo }) => systemNo, changes)) {
+    const system = compiled.pointsSystemsByNo.get(no);
+    if (system === undefined) continue;
+    const fields = changeFields(String(changes.state.points[no] ?? 0), sums);
+    points[system.key] = {
+      name: system.name,
+      description: system.description,
+      ...fields,
+      ...(changes.percentile !== null && { percentileThisPeriod: changes.percentile(no, fields.changeThisPeriod) }),
+    };
+  }
+  return points;
+}

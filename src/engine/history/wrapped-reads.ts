@@ -1,0 +1,145 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { dateOf, DAY_MS } from '../../domain/periods.ts';
+import type { WrappedActivityPeriod, WrappedResponse } from '../../domain/wrapped.ts';
+import { AppError } from '../../errors.ts';
+import { userAttributeSums, type AttributeSum, type Days } from '../../postgres/history/user-attribute-sums.ts';
+import { userMetricDays, type MetricDay } from '../../postgres/history/user-metric-days.ts';
+import { userPointsDays } from '../../postgres/history/user-points-days.ts';
+import type { UserReads } from '../users/user-reads.ts';
+import { userResponse } from '../users/user-response.ts';
+import { Distributions } from './distributions.ts';
+import { longestStreak } from './longest-streak.ts';
+import { userDay, wrappedAchievements } from './wrapped-achievements.ts';
+import { wrappedMetrics, wrappedPoints, type ComparedDays } from './wrapped-changes.ts';
+import { userPlaces, wrappedLeaderboards } from './wrapped-leaderboards.ts';
+import { daysBefore, daysOfYear, yearActivity } from './year-activity.ts';
+
+const MAX_YEAR = 9999;
+/** Every day there is, in epoch days. */
+const EVER: Days = { fromDay: -(2 ** 30), toDay: 2 ** 30 };
+const KINDS = ['day', 'week', 'month', 'year'] as const;
+
+interface WrappedReadsOptions {
+  pool: Pool;
+  redis: Redis;
+  clock: Clock;
+  users: Pick<UserReads, 'state'>;
+  /** Share of the users who are in the control group, as it is now. */
+  controlShare: () => number;
+}
+
+/** A user's year in review. */
+export class WrappedReads {
+  private readonly options: WrappedReadsOptions;
+  private readonly distributions: Distributions;
+
+  constructor(options: WrappedReadsOptions) {
+    this.options = options;
+    this.distributions = new Distributions(options);
+  }
+
+  /**
+   * What a user did in a year (by default the user's current one) and in its most active day, week and month. What
+   * happened comes from Postgres, which follows events after a moment; totals, achievements and ranks are live.
+   * 404 for an unknown user, 422 for a year after 9999.
+   */
+  async read(compiled: CompiledCatalog, userId: string, year?: number): Promise<WrappedResponse> {
+    if (year !== undefined && year > MAX_YEAR) throw new AppError('unprocessable', `year is beyond ${MAX_YEAR}.`);
+    const { pool, redis, clock, users, controlShare } = this.options;
+    const { tenantNo, streaks } = compiled.catalog;
+    const state = await users.state(tenantNo, userId);
+    const shownYear = year ?? new Date(userDay(state, clock.now()) * DAY_MS).getUTCFullYear();
+    const whole = daysOfYear(shownYear);
+
+    // The year's last week may end 6 days after it.
+    const everything = { tenantNo, userId, toDay: whole.toDay + 6 };
+    const [metricDays, pointsDays, places] = await Promise.all([
+      userMetricDays(pool, everything),
+      userPointsDays(pool, everything),
+      userPlaces(redis, compiled, state),
+    ]);
+    const active = yearActivity(eventsByDay(metricDays), shownYear, streaks.weekStart);
+    const compared = KINDS.map((kind): ComparedDays => {
+      const days = kind === 'year' ? whole : active[kind];
+      return { days, before: daysBefore(kind, days) };
+    });
+    const [sums, percentiles] = await Promise.all([
+      this.attributeSums(compiled, { userId, compared, any: active.daysActive > 0 }),
+      Promise.all(
+        compared.map(({ days }, index) => this.percentiles(tenantNo, days, active.daysActive > 0 && index > 0)),
+      ),
+    ]);
+
+    const period = (kind: (typeof KINDS)[number]): WrappedActivityPeriod => {
+      const index = KINDS.indexOf(kind);
+      const days = compared[index] as ComparedDays;
+      if (kind !== 'year' && active.daysActive === 0)
+        return { metrics: {}, points: {}, achievements: [], leaderboards: {} };
+      const attributes = { sums, ever: 0, period: 1 + 2 * index, before: 2 + 2 * index };
+      const percentile = percentiles[index] ?? null;
+      return {
+        metrics: wrappedMetrics(compiled, {
+          ...days,
+          rows: metricDays,
+          attributes,
+          state,
+          percentile: percentile?.metrics ?? null,
+        }),
+        points: wrappedPoints(compiled, { ...days, rows: pointsDays, state, percentile: percentile?.points ?? null }),
+        achievements: wrappedAchievements(compiled, state, days.days),
+        leaderboards: wrappedLeaderboards(places, days.days),
+      };
+    };
+    const streak = longestStreak({
+      settings: streaks,
+      metricsById: compiled.metricsById,
+      metricDays,
+      year: whole,
+      live: state.streaks[streaks.frequency],
+    });
+    return {
+      user: userResponse(compiled, { userId, state, controlShare: controlShare() }),
+      activity: {
+        daysActive: active.daysActive,
+        weeksActive: active.weeksActive,
+        monthsActive: active.monthsActive,
+        mostActiveDay: { ...period('day'), date: dateOf(active.day.fromDay) },
+        mostActiveWeek: { ...period('week'), start: dateOf(active.week.fromDay), end: dateOf(active.week.toDay) },
+        mostActiveMonth: { ...period('month'), month: new Date(active.month.fromDay * DAY_MS).getUTCMonth() },
+        entireYear: { ...period('year'), longestStreak: streak },
+      },
+    };
+  }
+
+  /** Windows: all time, then each period and the one before it. */
+  private async attributeSums(
+    { catalog, eventAttributes }: CompiledCatalog,
+    { userId, compared, any }: { userId: string; compared: readonly ComparedDays[]; any: boolean },
+  ): Promise<AttributeSum[]> {
+    if (!any || eventAttributes.size === 0) return [];
+    const windows = [EVER, ...compared.flatMap(({ days, before }) => [days, before])];
+    return userAttributeSums(this.options.pool, { tenantNo: catalog.tenantNo, userId, windows });
+  }
+
+  private async percentiles(
+    tenantNo: number,
+    days: Days,
+    shown: boolean,
+  ): Promise<Record<'metrics' | 'points', (no: number, change: number) => number> | null> {
+    if (!shown) return null;
+    const [metrics, points] = await Promise.all([
+      this.distributions.percentiles('metrics', { tenantNo, ...days }),
+      this.distributions.percentiles('points', { tenantNo, ...days }),
+    ]);
+    return { metrics, points };
+  }
+}
+
+function eventsByDay(metricDays: readonly MetricDay[]): Map<number, number> {
+  const events = new Map<number, number>();
+  for (const { day, events: count } of metricDays) events.set(day, (events.get(day) ?? 0) + count);
+  return events;
+}

@@ -1,0 +1,34 @@
+import type { Pool } from 'pg';
+
+/** Parameters: tenant number, user ID, last epoch day. */
+export const USER_METRIC_DAYS = `
+  SELECT
+    metric_no AS "metricNo",
+    local_date - DATE '1970-01-01' AS day,
+    count(*) AS events,
+    count(*) FILTER (WHERE value > 0) AS positive,
+    sum(value)::text AS change
+  FROM events
+  WHERE tenant_no = $1 AND user_id = $2 AND local_date <= DATE '1970-01-01' + $3::int
+  GROUP BY metric_no, local_date
+  ORDER BY metric_no, local_date`;
+
+/** A user's events of one metric on one local day. */
+export interface MetricDay {
+  metricNo: number;
+  /** Epoch day. */
+  day: number;
+  events: number;
+  /** How many of the events have a value above 0. */
+  positive: number;
+  /** Sum of the values, as decimal text. */
+  change: string;
+}
+
+/** All that a user did up to a local day, by metric and day, in this order. */
+export async function userMetricDays(
+  pool: Pool,
+  { tenantNo, userId, toDay }: { tenantNo: number; userId: string; toDay: number },
+): Promise<MetricDay[]> {
+  return (await pool.query<MetricDay>(USER_METRIC_DAYS, [tenantNo, userId, toDay])).rows;
+}

@@ -1,0 +1,26 @@
+import type { Pool } from 'pg';
+
+/** Parameters: tenant number, user ID, last epoch day. */
+export const USER_POINTS_DAYS = `
+  SELECT system_no AS "systemNo", local_date - DATE '1970-01-01' AS day, sum(awarded)::text AS change
+  FROM awards
+  WHERE tenant_no = $1 AND user_id = $2 AND local_date <= DATE '1970-01-01' + $3::int
+  GROUP BY system_no, local_date
+  ORDER BY system_no, local_date`;
+
+/** A user's awards in one points system on one local day. */
+export interface PointsDay {
+  systemNo: number;
+  /** Epoch day. */
+  day: number;
+  /** Sum of the awards, as decimal text. */
+  change: string;
+}
+
+/** All awards of a user up to a local day, by points system and day, in this order. */
+export async function userPointsDays(
+  pool: Pool,
+  { tenantNo, userId, toDay }: { tenantNo: number; userId: string; toDay: number },
+): Promise<PointsDay[]> {
+  return (await pool.query<PointsDay>(USER_POINTS_DAYS, [tenantNo, userId, toDay])).rows;
+}
