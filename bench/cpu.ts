@@ -1,0 +1,73 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+
+let ticks: number | null = null;
+/** Clock ticks a second, the unit of /proc's CPU times. */
+const ticksPerSecond = (): number => (ticks ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' })));
+
+interface ProcessTimes {
+  pid: number;
+  parent: number;
+  own: number;
+  /** Of its children that have ended. */
+  ended: number;
+}
+
+function timesOf(pid: number | string): ProcessTimes | null {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return null;
+  }
+  // The name, in brackets, may hold anything.
+  const fields = text
+    .slice(text.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
+  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15);
+  return { pid: Number(pid), parent: fields[1] ?? 0, own: user + system, ended: endedUser + endedSystem };
+}
+
+/** CPU seconds that a process has used. */
+export const processCpu = (pid: number): number => (timesOf(pid)?.own ?? 0) / ticksPerSecond();
+
+/** CPU seconds that a process has used with all its children, those that have ended included. */
+export function treeCpu(root: number): number {
+  const all = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(timesOf);
+  const inside = new Set([root]);
+  for (let before = 0; before !== inside.size;) {
+    before = inside.size;
+    for (const times of all) if (times !== null && inside.has(times.parent)) inside.add(times.pid);
+  }
+  const used = all.map((times) => (times !== null && inside.has(times.pid) ? times.own + times.ended : 0));
+  return used.reduce((sum, one) => sum + one, 0) / ticksPerSecond();
+}
+
+/** CPU seconds of the machine so far: all, idle, and those that the hypervisor gave to others. */
+export function machineCpu(): { all: number; idle: number; stolen: number } {
+  const fields = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.trim().split(/\s+/).slice(1, 9).map(Number);
+  const seconds = fields.map((value) => value / ticksPerSecond());
+  return {
+    all: seconds.reduce((sum, one) => sum + one, 0),
+    idle: (seconds[3] ?? 0) + (seconds[4] ?? 0),
+    stolen: seconds[7] ?? 0,
+  };
+}
+
+/** What Redis tells of itself: CPU seconds (with its background children), calls of scripts, bytes in use. */
+export async function redisUse(redis: Redis): Promise<{ cpu: number; scriptCalls: number; bytes: number }> {
+  const text = await redis.info('everything');
+  const number = (pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
+  const cpu = ['sys', 'user', 'sys_children', 'user_children'].map((part) =>
+    number(new RegExp(`^used_cpu_${part}:([\\d.]+)`, 'm')),
+  );
+  return {
+    cpu: cpu.reduce((sum, one) => sum + one, 0),
+    scriptCalls: number(/^cmdstat_evalsha:calls=(\d+)/m),
+    bytes: number(/^used_memory:(\d+)/m),
+  };
+}

@@ -1,0 +1,105 @@
+import type { AttributeCondition, Catalog } from '../src/domain/catalog.ts';
+import type { MetricEvent } from '../src/domain/event.ts';
+
+/** An event as a client would send it. */
+export interface MadeEvent {
+  metricKey: string;
+  event: MetricEvent;
+  idempotencyKey: string | null;
+}
+
+interface Choice {
+  key: string;
+  values: string[];
+}
+
+/** What events against a catalog may name. Plain data: it is sent to the processes that make load. */
+export interface Shape {
+  metrics: string[];
+  userAttributes: Choice[];
+  eventAttributes: Choice[];
+}
+
+/** Who the events are from: random users of so many, or one. */
+export type Crowd = { users: number } | { hotUser: string };
+
+/** Shares of the events that carry each. */
+const WITH = { key: 0.3, userAttributes: 0.5, eventAttributes: 0.5, decimal: 0.2 };
+const ZONES = ['Europe/London', 'America/New_York', 'Asia/Tokyo', undefined];
+/** Values that no condition of the catalog asks for, so that some events match and some do not. */
+const OTHER_VALUES = ['one', 'two'];
+
+/** Every metric, and every attribute with the values that the catalog's conditions ask for, and others. */
+export function shapeOf(catalog: Catalog): Shape {
+  const conditions: AttributeCondition[] = [
+    ...[...catalog.achievements, ...catalog.triggers].flatMap((item) => [
+      ...item.userAttributes,
+      ...item.eventAttributes,
+    ]),
+    ...catalog.boosts.flatMap((boost) => boost.userAttributes),
+  ];
+  const choices = (type: 'user' | 'event'): Choice[] =>
+    catalog.attributes
+      .filter((attribute) => attribute.type === type)
+      .map(({ id, key }) => {
+        const asked = conditions.filter(({ attributeId }) => attributeId === id).map((one) => one.attributeValue);
+        return { key, values: [...new Set([...asked, ...OTHER_VALUES])] };
+      });
+  return {
+    metrics: catalog.metrics.map(({ key }) => key),
+    userAttributes: choices('user'),
+    eventAttributes: choices('event'),
+  };
+}
+
+/** Pseudo-random numbers from 0 to below 1, the same for the same seed (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** Makes events: a user keeps the same zone and attribute values, so that groups of boards are not hopped between. */
+export class EventMaker {
+  private readonly shape: Shape;
+  private readonly crowd: Crowd;
+  private readonly random: () => number;
+  private readonly seed: number;
+  private made = 0;
+
+  constructor(shape: Shape, crowd: Crowd, seed: number) {
+    this.shape = shape;
+    this.crowd = crowd;
+    this.seed = seed;
+    this.random = randomFrom(seed);
+  }
+
+  /** `userNo`: of that user; without, of a random one of the crowd. Idempotency keys never repeat over seeds. */
+  next(userNo = 'users' in this.crowd ? Math.floor(this.random() * this.crowd.users) : 0): MadeEvent {
+    const { shape, crowd, random } = this;
+    this.made += 1;
+    const user: MetricEvent['user'] = { id: 'users' in crowd ? `user-${userNo}` : crowd.hotUser };
+    const tz = ZONES[userNo % ZONES.length];
+    if (tz !== undefined) user.tz = tz;
+    if (random() < WITH.userAttributes) {
+      user.attributes = Object.fromEntries(
+        shape.userAttributes.map(({ key, values }, at) => [key, values[(userNo + at) % values.length]!]),
+      );
+    }
+    const value = Math.ceil(random() * 20) + (random() < WITH.decimal ? 0.25 : 0);
+    const event: MetricEvent = { user, value };
+    if (random() < WITH.eventAttributes) {
+      event.attributes = Object.fromEntries(shape.eventAttributes.map(({ key, values }) => [key, this.one(values)]));
+    }
+    const idempotencyKey = random() < WITH.key ? `bench-${this.seed}-${this.made}` : null;
+    return { metricKey: this.one(shape.metrics), event, idempotencyKey };
+  }
+
+  private one<T>(items: readonly T[]): T {
+    return items[Math.floor(this.random() * items.length)]!;
+  }
+}

@@ -1,0 +1,186 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { readEnv } from '../src/env.ts';
+import { prepareDatabase } from '../src/first-start.ts';
+import { freePort } from '../src/local/free-port.ts';
+import { startPostgres } from '../src/local/postgres-server.ts';
+import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { createRedis, redisReady } from '../src/redis/client.ts';
+import { SHARDS } from '../src/redis/keys.ts';
+import { backlog } from '../src/redis/outbox.ts';
+
+const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
+const READY_TIMEOUT_MS = 60_000;
+const DRAIN_TIMEOUT_MS = 300_000;
+
+/** All of Laurel with servers of its own, as `npm start` runs it, and the processes that make load. */
+export interface Stack {
+  url: string;
+  bareUrl: string;
+  apiKey: string;
+  redisUrl: string;
+  databaseUrl: string;
+  redis: Redis;
+  pool: Pool;
+  pids: { frontend: number; bare: number; worker: number; postgres: number; direct: number };
+  /** Have a process of its own do a job; its outcome. */
+  load: (job: object) => Promise<unknown>;
+  direct: (job: object) => Promise<unknown>;
+  /** Halts the worker, or lets it go on. */
+  persist(on: boolean): void;
+  /** Settles when Postgres holds everything. */
+  drained(): Promise<void>;
+  /** Ends the frontend, so that it writes its profile. */
+  endFrontend(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts Redis and Postgres as they are shipped (every answer on disk) on a new data directory below `parent`,
+ * the demo catalog, one frontend and one worker. `profileTo`: a folder for the frontend's CPU profile.
+ */
+export async function startStack({
+  parent = tmpdir(),
+  profileTo,
+}: {
+  parent?: string;
+  profileTo?: string;
+}): Promise<Stack> {
+  const program = findRedisProgram();
+  if (program === null) throw new Error('The benchmark needs redis-server or valkey-server on the PATH.');
+  const folder = await mkdtemp(join(parent, 'laurel-bench-'));
+  const children: ChildProcess[] = [];
+  const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const stop = async (): Promise<void> => {
+    for (const child of children) child.kill('SIGCONT');
+    await Promise.all(children.map((child) => end(child)));
+    for (const close of closers.toReversed()) await close();
+  };
+  try {
+    const redisServer = await startRedis({
+      program,
+      directory: join(folder, 'redis'),
+      password: null,
+      durable: true,
+      temporary: false,
+    });
+    closers.push(() => redisServer.stop());
+    const postgres = await startPostgres({ directory: join(folder, 'postgres'), password: 'bench', temporary: false });
+    closers.push(() => postgres.stop());
+
+    const servers = { redisUrl: redisServer.url, databaseUrl: postgres.url };
+    const [appPort, adminPort] = [await freePort(), await freePort()];
+    const variables = {
+      PATH: process.env['PATH'],
+      HOST: '127.0.0.1',
+      APP_PORT: String(appPort),
+      ADMIN_PORT: String(adminPort),
+      REDIS_URL: servers.redisUrl,
+      DATABASE_URL: servers.databaseUrl,
+      ADMIN_API_KEY: API_KEY,
+      LOG_LEVEL: 'warn',
+    };
+    await prepareDatabase({ env: readEnv(variables), servers });
+
+    const start = (file: string, options: { env?: NodeJS.ProcessEnv; execArgv?: string[] } = {}): ChildProcess => {
+      const child = fork(new URL(file, import.meta.url), { execArgv: ['--enable-source-maps'], ...options });
+      children.push(child);
+      return child;
+    };
+    const profiling = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
+    const worker = await ready(start('../workers/main.js', { env: variables }));
+    const frontend = await ready(start('../src/frontend.js', { env: variables, execArgv: profiling }));
+    const bare = start('./bare-server.js');
+    const barePort = await message(bare);
+    const [load, direct] = [start('./load.js'), start('./direct.js')];
+
+    const redis = createRedis(servers.redisUrl);
+    redis.on('error', () => undefined);
+    const pool = createPool(servers.databaseUrl, { max: 1 });
+    closers.push(async () => {
+      redis.disconnect();
+      await pool.end();
+    });
+    await redisReady(redis);
+    return {
+      url: `http://127.0.0.1:${appPort}`,
+      bareUrl: `http://127.0.0.1:${String(barePort)}`,
+      apiKey: API_KEY,
+      ...servers,
+      redis,
+      pool,
+      pids: {
+        frontend: frontend.pid!,
+        bare: bare.pid!,
+        worker: worker.pid!,
+        postgres: postgres.pid,
+        direct: direct.pid!,
+      },
+      load: (job) => ask(load, job),
+      direct: (job) => ask(direct, job),
+      persist: (on) => void worker.kill(on ? 'SIGCONT' : 'SIGSTOP'),
+      drained: () => drained(redis),
+      endFrontend: () => end(frontend),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The next message of a child; rejects if it ends without one. */
+async function message(child: ChildProcess): Promise<unknown> {
+  const over = new AbortController();
+  const { signal } = over;
+  try {
+    return await Promise.race([
+      once(child, 'message', { signal }).then(([said]: unknown[]) => said),
+      once(child, 'exit', { signal }).then(([code, by]: unknown[]) => {
+        throw new Error(`${child.spawnargs.at(-1)} ended: ${String(by ?? code)}`);
+      }),
+    ]);
+  } finally {
+    over.abort();
+  }
+}
+
+async function ready(child: ChildProcess): Promise<ChildProcess> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), READY_TIMEOUT_MS);
+  await message(child);
+  clearTimeout(timer);
+  return child;
+}
+
+async function ask(child: ChildProcess, job: object): Promise<unknown> {
+  const answer = message(child);
+  child.send(job);
+  return answer;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  if (child.connected) child.disconnect();
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  await exited;
+  clearTimeout(timer);
+}
+
+async function drained(redis: Redis): Promise<void> {
+  const deadline = Date.now() + DRAIN_TIMEOUT_MS;
+  for (;;) {
+    const waiting = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => backlog(redis, shard)));
+    if (waiting.every((entries) => entries === 0)) return;
+    if (Date.now() > deadline)
+      throw new Error(`Postgres is still behind: ${waiting.join(', ')} outbox entries by shard.`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
