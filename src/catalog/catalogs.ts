@@ -48,6 +48,12 @@ export class Catalogs implements ChangeListener {
     return loading.promise;
   }
 
+  /** Resolves when what is loaded of the tenant, if anything, stands at this version or a newer one. */
+  async atLeast(tenantNo: number, version: number): Promise<void> {
+    this.catalogChanged(tenantNo, version);
+    await this.loading.get(tenantNo)?.promise;
+  }
+
   catalogChanged(tenantNo: number, version: number): void {
     const current = this.loaded.get(tenantNo);
     const running = this.loading.get(tenantNo);

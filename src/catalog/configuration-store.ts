@@ -1,0 +1,120 @@
+import type { Pool } from 'pg';
+import { systemClock, type Clock } from '../clock.ts';
+import type { Catalog, StreakSettings } from '../domain/catalog.ts';
+import type { Configuration, ConfigurationChange } from '../domain/configuration.ts';
+import { AppError } from '../errors.ts';
+import type { Announce } from '../postgres/announce.ts';
+import type { Catalogs } from './catalogs.ts';
+import { configure } from './configuration/configure.ts';
+import { exportConfiguration } from './configuration/export.ts';
+import type { CatalogDraft } from './draft.ts';
+import { differences, parentOf } from './kinds.ts';
+import { Resources, type Edited } from './resources.ts';
+import { streakProblems } from './rules/streaks.ts';
+
+/** A tenant's configuration as one document, by key. */
+export class ConfigurationStore {
+  private readonly resources: Resources;
+  private readonly clock: Clock;
+
+  /** @param options.catalogs of this process: a change resolves when they have it */
+  constructor(options: { pool: Pool; announce: Announce; clock?: Clock; catalogs?: Catalogs }) {
+    this.clock = options.clock ?? systemClock;
+    this.resources = new Resources({ ...options, clock: this.clock });
+  }
+
+  /** The document that, applied, changes nothing. */
+  async read(tenantNo: number): Promise<Required<Configuration>> {
+    return exportConfiguration(await this.resources.read(tenantNo));
+  }
+
+  /** What applying the document would change. 422 names every field that is wrong (the first ten). */
+  async diff(tenantNo: number, document: Configuration): Promise<ConfigurationChange[]> {
+    const before = await this.resources.read(tenantNo);
+    return changesOf(await this.resources.preview(tenantNo, (draft) => this.configure(draft, document)), before);
+  }
+
+  /**
+   * Makes the configuration what the document says, as a whole or (422) not at all. Applying a document again
+   * changes nothing. Resolves when it is stored and announced.
+   * @param options.who the public part of the key that asks for it, for the record
+   */
+  async apply(
+    tenantNo: number,
+    document: Configuration,
+    { who }: { who: string },
+  ): Promise<{ version: number; changes: ConfigurationChange[] }> {
+    let before: Catalog | undefined;
+    const edited = await this.resources.edit(tenantNo, who, (draft) => {
+      ({ before } = draft);
+      this.configure(draft, document);
+    });
+    return { version: edited.version, changes: changesOf(edited, before!) };
+  }
+
+  /** Applies the document if nothing was ever configured; whether it did. */
+  async applyFirst(tenantNo: number, document: Configuration, { who }: { who: string }): Promise<boolean> {
+    const { changes } = await this.resources.edit(tenantNo, who, (draft) => {
+      if (draft.before.version === 0) this.configure(draft, document);
+    });
+    return changes.length > 0;
+  }
+
+  async streaks(tenantNo: number): Promise<StreakSettings> {
+    return (await this.resources.read(tenantNo)).streaks;
+  }
+
+  /** Sets what is given of the streak settings; all of them as they are then. 422 for what breaks a rule. */
+  async updateStreaks(
+    tenantNo: number,
+    changes: StreakSettingsChanges,
+    { who }: { who: string },
+  ): Promise<StreakSettings> {
+    const { result } = await this.resources.edit(tenantNo, who, (draft) => {
+      const current = draft.catalog.streaks;
+      const settings = { ...current, ...changes, freezes: { ...current.freezes, ...changes.freezes } };
+      refuse([...streakProblems(settings, draft.catalog)].map(({ field, text }) => ({ path: field, text })));
+      draft.setStreaks(settings);
+      return settings;
+    });
+    return result;
+  }
+
+  private configure(draft: CatalogDraft, document: Configuration): void {
+    refuse(configure(draft, document, new Date(this.clock.now()).toISOString().slice(0, 10)));
+  }
+}
+
+/** Streak settings to set; those of the freezes one by one. */
+export type StreakSettingsChanges = Partial<Omit<StreakSettings, 'freezes'>> & {
+  freezes?: Partial<StreakSettings['freezes']>;
+};
+
+const MOST_TOLD = 10;
+
+function refuse(problems: { path: string; text: string }[]): void {
+  if (problems.length === 0) return;
+  const told = problems.slice(0, MOST_TOLD).map(({ path, text }) => `${path}: ${text}`);
+  const more = problems.length > MOST_TOLD ? [`and ${problems.length - MOST_TOLD} more`] : [];
+  throw new AppError('unprocessable', [...told, ...more].join('; '));
+}
+
+function changesOf({ changes, streakChanges }: Edited<unknown>, before: Catalog): ConfigurationChange[] {
+  const systems = new Map(before.pointsSystems.map(({ id, key }) => [id, key]));
+  for (const { kind, after } of changes)
+    if (kind === 'points_system' && after !== null) systems.set(after.id, (after as { key: string }).key);
+  const told = changes.map(({ kind, before: earlier, after }): ConfigurationChange => {
+    const resource = (after ?? earlier)! as { key?: string | null; name?: string; type?: string };
+    const system = systems.get(parentOf(resource) ?? '');
+    return {
+      action: earlier === null ? 'create' : after === null ? 'delete' : 'update',
+      kind,
+      name: resource.key ?? resource.name ?? resource.type ?? '',
+      ...(system !== undefined && { pointsSystemKey: system }),
+      ...(earlier !== null && after !== null && { fields: differences(earlier, after) }),
+    };
+  });
+  if (streakChanges.length > 0)
+    told.push({ action: 'update', kind: 'streaks', name: 'streaks', fields: streakChanges });
+  return told;
+}

@@ -1,0 +1,26 @@
+import type { Configuration } from '../../domain/configuration.ts';
+
+/**
+ * A document with everything that it does not name filled in from the one that describes the present state:
+ * whole lists, the parts of points systems, the metrics of the streak settings.
+ */
+export function completeConfiguration(sent: Configuration, present: Required<Configuration>): Required<Configuration> {
+  const systems = new Map(present.pointsSystems.map((system) => [system.key, system]));
+  return {
+    attributes: sent.attributes ?? present.attributes,
+    metrics: sent.metrics ?? present.metrics,
+    achievements: sent.achievements ?? present.achievements,
+    pointsSystems:
+      sent.pointsSystems?.map((system) => {
+        const known = systems.get(system.key);
+        return {
+          ...system,
+          levels: system.levels ?? known?.levels ?? [],
+          triggers: system.triggers ?? known?.triggers ?? [],
+          boosts: system.boosts ?? known?.boosts ?? [],
+        };
+      }) ?? present.pointsSystems,
+    leaderboards: sent.leaderboards ?? present.leaderboards,
+    streaks: { ...present.streaks, ...sent.streaks },
+  };
+}

@@ -1,0 +1,197 @@
+import { v7 as uuid } from 'uuid';
+import type { Achievement } from '../../domain/catalog.ts';
+import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
+import type { Kind } from '../../postgres/load-catalog.ts';
+import type { CatalogDraft } from '../draft.ts';
+import { contentOf, listOf, type Fields, type ResourceOf } from '../kinds.ts';
+import { problemsOf } from '../rules/rules.ts';
+import { streakProblems } from '../rules/streaks.ts';
+import { completeConfiguration } from './complete.ts';
+import { documentPath } from './document-path.ts';
+import { exportConfiguration } from './export.ts';
+import * as fieldsOf from './fields.ts';
+import { pair, same, type PairingRule } from './pair.ts';
+import { References, type DocumentProblem } from './references.ts';
+
+/** An item of the document with the resource that it describes. */
+interface Placed<K extends Kind, Item> {
+  path: string;
+  item: Item;
+  id: string;
+  current: ResourceOf[K] | undefined;
+}
+
+/**
+ * Makes a draft what a document says: creates, updates and deletes. What is wrong with the document, by the rules
+ * of its resources as well, is answered, and the draft is of no use then.
+ * @param today `YYYY-MM-DD`
+ */
+export function configure(draft: CatalogDraft, sent: Configuration, today: string): DocumentProblem[] {
+  return new Configuring(draft, completeConfiguration(sent, exportConfiguration(draft.catalog)), today).run();
+}
+
+class Configuring {
+  private readonly draft: CatalogDraft;
+  private readonly document: Required<Configuration>;
+  private readonly today: string;
+  private readonly references = new References();
+  private readonly problems: DocumentProblem[] = [];
+  private readonly checks: (() => DocumentProblem[])[] = [];
+
+  constructor(draft: CatalogDraft, document: Required<Configuration>, today: string) {
+    this.draft = draft;
+    this.document = document;
+    this.today = today;
+  }
+
+  run(): DocumentProblem[] {
+    const { references, document, draft } = this;
+    // First every resource that others refer to gets its ID, so that references may point anywhere.
+    const attributes = this.place('attribute', 'attributes', document.attributes, [
+      same(({ type, key }: { type: string; key: string }) => `${type}:${key}`),
+    ]);
+    const metrics = this.place('metric', 'metrics', document.metrics, [BY_KEY]);
+    const achievements = this.place('achievement', 'achievements', document.achievements, ACHIEVEMENT_RULES);
+    const systems = this.place('points_system', 'pointsSystems', document.pointsSystems, [BY_KEY]);
+    for (const { item, id } of attributes) references.add(`${item.type} attribute`, item.key, id);
+    for (const { item, id } of metrics) references.add('metric', item.key, id);
+    for (const { item, id } of systems) references.add('points system', item.key, id);
+    for (const { item, id } of achievements) {
+      if (item.key === undefined) references.add('achievement without a key', item.name, id);
+      else references.add('achievement', item.key, id);
+    }
+
+    this.checkTypes(attributes);
+    this.store('attribute', attributes, ({ item }) => fieldsOf.attributeFields(item));
+    this.store('metric', metrics, ({ item }) => fieldsOf.metricFields(item));
+    this.store('achievement', achievements, ({ item, path, current }) =>
+      fieldsOf.achievementFields(item, { path, references }, current),
+    );
+    this.store('points_system', systems, ({ item }) => fieldsOf.systemFields(item));
+    for (const system of systems) this.storeParts(system);
+    const boards = this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
+    this.store('leaderboard', boards, ({ item, path, current }) =>
+      fieldsOf.leaderboardFields(item, { path, references }, { current, today: this.today }),
+    );
+    const streaks = fieldsOf.streakFields(document.streaks, { path: 'streaks', references }, draft.catalog.streaks);
+    draft.setStreaks(streaks);
+    this.checks.push(() =>
+      [...streakProblems(streaks, draft.catalog)].map(({ field, text }) => ({
+        path: `streaks.${documentPath(field)}`,
+        text,
+      })),
+    );
+    return this.allProblems();
+  }
+
+  /** Pairs the items of a list with the resources, and deletes the resources that are left. */
+  private place<K extends Kind, Item>(
+    kind: K,
+    path: string,
+    items: Item[],
+    rules: PairingRule<Item, ResourceOf[K]>[],
+    among: ResourceOf[K][] = listOf(this.draft.catalog, kind),
+  ): Placed<K, Item>[] {
+    const pairs = pair(items, among, rules);
+    const kept = new Set(pairs);
+    for (const resource of [...among]) if (!kept.has(resource)) this.draft.remove(kind, resource.id);
+    return items.map((item, index) => {
+      const current = pairs[index];
+      return { path: `${path}[${index}]`, item, id: current?.id ?? uuid(), current };
+    });
+  }
+
+  private store<K extends Kind, Item>(
+    kind: K,
+    all: Placed<K, Item>[],
+    fields: (placed: Placed<K, Item>) => Fields<K>,
+  ): void {
+    for (const placed of all) {
+      const { id, path, item } = placed;
+      const resource =
+        placed.current === undefined
+          ? this.draft.create(kind, fields(placed), id)
+          : this.draft.update(kind, id, fields(placed));
+      this.checks.push(() =>
+        problemsOf(kind, resource, this.draft.catalog).map(({ field, text }) => ({
+          path: `${path}.${documentPath(field, (item as ConfiguredAchievement).achievementKeys?.length)}`,
+          text,
+        })),
+      );
+    }
+  }
+
+  /** Stores the levels, triggers and boosts of a points system. */
+  private storeParts({ item, id, path }: Placed<'points_system', ConfiguredPointsSystem>): void {
+    const { references } = this;
+    const own = <K extends 'points_level' | 'points_trigger' | 'points_boost'>(kind: K): ResourceOf[K][] =>
+      listOf(this.draft.catalog, kind).filter(({ systemId }) => systemId === id);
+
+    const levels = this.place('points_level', `${path}.levels`, item.levels ?? [], [BY_KEY], own('points_level'));
+    this.store('points_level', levels, (level) => fieldsOf.levelFields(level.item, id));
+
+    // Triggers and boosts have no key: one that stays what it was is the same, then one for the same thing.
+    const triggers = (item.triggers ?? []).map((trigger, index) =>
+      fieldsOf.triggerFields(trigger, { path: `${path}.triggers[${index}]`, references }, id),
+    );
+    const placedTriggers = this.place(
+      'points_trigger',
+      `${path}.triggers`,
+      triggers,
+      [same(contentOf), same(targetOf)],
+      own('points_trigger'),
+    );
+    this.store('points_trigger', placedTriggers, (placed) => placed.item);
+
+    const boosts = (item.boosts ?? []).map((boost, index) =>
+      fieldsOf.boostFields(boost, { path: `${path}.boosts[${index}]`, references }, id),
+    );
+    const placedBoosts = this.place(
+      'points_boost',
+      `${path}.boosts`,
+      boosts,
+      [same(contentOf), same(nameOf)],
+      own('points_boost'),
+    );
+    this.store('points_boost', placedBoosts, (placed) => placed.item);
+  }
+
+  /** An attribute's type cannot change: the values that users have would lose their meaning. */
+  private checkTypes(attributes: Placed<'attribute', { key: string; type: string }>[]): void {
+    const before = this.draft.before.attributes;
+    for (const { item, current, path } of attributes) {
+      const other = before.find(({ key, type }) => key === item.key && type !== item.type);
+      if (current !== undefined || other === undefined || attributes.some((a) => a.current === other)) continue;
+      const is = other.type === 'user' ? 'a user' : 'an event';
+      this.problems.push({
+        path: `${path}.type`,
+        text: `'${item.key}' is ${is} attribute, and the type of an attribute cannot be changed: delete it first`,
+      });
+    }
+  }
+
+  /** Those of the references first; a rule that one of them broke as a consequence is not told. */
+  private allProblems(): DocumentProblem[] {
+    const first = [...this.problems, ...this.references.problems];
+    const consequence = ({ path }: DocumentProblem): boolean =>
+      first.some((known) => known.path === path || known.path.startsWith(`${path}[`));
+    return [...first, ...this.checks.flatMap((check) => check()).filter((found) => !consequence(found))];
+  }
+}
+
+const BY_KEY = same(({ key }: { key: string }) => key);
+
+const ACHIEVEMENT_RULES: PairingRule<ConfiguredAchievement, Achievement>[] = [
+  { item: ({ key }) => key ?? null, resource: ({ key }) => key },
+  {
+    item: ({ key, name }) => (key === undefined ? name : null),
+    resource: ({ key, name }) => (key === null ? name : null),
+  },
+  // A key may be given to an achievement later, or be taken from it.
+  { item: ({ key, name }) => (key === undefined ? name : null), resource: ({ name }) => name },
+  { item: ({ name }) => name, resource: ({ key, name }) => (key === null ? name : null) },
+];
+
+const targetOf = ({ type, metricId, achievementId }: Fields<'points_trigger'>): string =>
+  JSON.stringify([type, metricId, achievementId]);
+const nameOf = ({ name, userId }: Fields<'points_boost'>): string => JSON.stringify([name, userId]);

@@ -1,0 +1,150 @@
+import type {
+  Achievement,
+  AttributeCondition,
+  Catalog,
+  Leaderboard,
+  PointsBoost,
+  PointsTrigger,
+} from '../../domain/catalog.ts';
+import type {
+  Configuration,
+  ConfiguredAchievement,
+  ConfiguredBoost,
+  ConfiguredCondition,
+  ConfiguredLeaderboard,
+  ConfiguredPointsSystem,
+  ConfiguredTrigger,
+} from '../../domain/configuration.ts';
+
+/** Without the fields that hold nothing. */
+type Sparse<T> = { [K in keyof T]: T[K] | null | undefined };
+const present = <T extends object>(fields: Sparse<T>): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)) as T;
+
+const badge = (url: string | null): { url: string } | undefined => (url === null ? undefined : { url });
+const filled = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);
+
+/** A catalog as a document: applied to that catalog, it changes nothing. */
+export const exportConfiguration = (catalog: Catalog): Required<Configuration> => new Export(catalog).document();
+
+class Export {
+  private readonly catalog: Catalog;
+  private readonly byId: Map<string, { key: string | null }>;
+
+  constructor(catalog: Catalog) {
+    this.catalog = catalog;
+    const { attributes, metrics, achievements, pointsSystems } = catalog;
+    const referred = [...attributes, ...metrics, ...achievements, ...pointsSystems];
+    this.byId = new Map(referred.map((resource) => [resource.id, resource]));
+  }
+
+  document(): Required<Configuration> {
+    const { attributes, metrics, achievements, pointsSystems, leaderboards, streaks } = this.catalog;
+    return {
+      attributes: attributes.map(({ key, name, type }) => ({ key, name, type })),
+      metrics: metrics.map(({ key, name, unitType, units }) => ({ key, name, unitType, units })),
+      achievements: achievements.map((achievement) => this.achievement(achievement)),
+      pointsSystems: pointsSystems.map((system) =>
+        present<ConfiguredPointsSystem>({
+          key: system.key,
+          name: system.name,
+          description: system.description,
+          badge: badge(system.badgeUrl),
+          maxPoints: system.maxPoints,
+          levels: this.catalog.levels
+            .filter(({ systemId }) => systemId === system.id)
+            .map(({ key, name, points, description, badgeUrl }) =>
+              present({ key, name, points, description, badge: badge(badgeUrl) }),
+            ),
+          triggers: this.catalog.triggers.filter((t) => t.systemId === system.id).map((t) => this.trigger(t)),
+          boosts: this.catalog.boosts.filter((b) => b.systemId === system.id).map((b) => this.boost(b)),
+        }),
+      ),
+      leaderboards: leaderboards.map((board) => this.leaderboard(board)),
+      streaks: {
+        ...streaks,
+        metrics: streaks.metrics.map(({ metricId, threshold }) => ({ metricKey: this.keyOf(metricId), threshold })),
+      },
+    };
+  }
+
+  private achievement(achievement: Achievement): ConfiguredAchievement {
+    const parts = this.catalog.achievements.filter(({ id }) => achievement.achievementIds.includes(id));
+    return present<ConfiguredAchievement>({
+      key: achievement.key,
+      name: achievement.name,
+      description: achievement.description,
+      badge: badge(achievement.badgeUrl),
+      status: achievement.status,
+      trigger: achievement.trigger,
+      metricKey: this.optionalKeyOf(achievement.metricId),
+      metricValue: achievement.metricValue,
+      streakLength: achievement.streakLength,
+      achievementKeys: filled(parts.flatMap(({ key }) => (key === null ? [] : [key]))),
+      achievementNames: filled(parts.flatMap(({ key, name }) => (key === null ? [name] : []))),
+      userAttributes: this.conditions(achievement.userAttributes),
+      eventAttributes: this.conditions(achievement.eventAttributes),
+    });
+  }
+
+  private trigger(trigger: PointsTrigger): ConfiguredTrigger {
+    const achievement = this.catalog.achievements.find(({ id }) => id === trigger.achievementId);
+    return present<ConfiguredTrigger>({
+      type: trigger.type,
+      points: trigger.points,
+      status: trigger.status,
+      metricKey: this.optionalKeyOf(trigger.metricId),
+      metricThreshold: trigger.metricThreshold,
+      achievementKey: achievement?.key,
+      achievementName: achievement?.key === null ? achievement.name : undefined,
+      streakLength: trigger.streakLength,
+      timeUnit: trigger.timeUnit,
+      timeInterval: trigger.timeInterval,
+      blockIfOutOfPoints: trigger.blockIfOutOfPoints ? true : undefined,
+      userAttributes: this.conditions(trigger.userAttributes),
+      eventAttributes: this.conditions(trigger.eventAttributes),
+    });
+  }
+
+  private boost({ name, userId, start, end, multiplier, rounding, userAttributes }: PointsBoost): ConfiguredBoost {
+    const conditions = this.conditions(userAttributes);
+    return present<ConfiguredBoost>({ name, userId, start, end, multiplier, rounding, userAttributes: conditions });
+  }
+
+  private leaderboard(board: Leaderboard): ConfiguredLeaderboard {
+    const fields = present<ConfiguredLeaderboard>({
+      key: board.key,
+      name: board.name,
+      description: board.description,
+      status: board.status,
+      rankBy: board.rankBy,
+      metricKey: this.optionalKeyOf(board.metricId),
+      pointsSystemKey: this.optionalKeyOf(board.pointsSystemId),
+      maxParticipants: board.maxParticipants,
+      start: board.start,
+      end: board.end,
+      startTime: board.startTime,
+      endTime: board.endTime,
+      breakdownAttributes: filled(board.breakdownAttributes.map((id) => this.keyOf(id))),
+      runUnit: board.runUnit,
+      runInterval: board.runInterval,
+    });
+    // Left out it would be the default.
+    return board.maxParticipants === null ? { ...fields, maxParticipants: null } : fields;
+  }
+
+  private conditions(conditions: AttributeCondition[]): ConfiguredCondition[] | undefined {
+    return filled(
+      conditions.map(({ attributeId, attributeValue }) => ({ key: this.keyOf(attributeId), value: attributeValue })),
+    );
+  }
+
+  /** An ID that refers to nothing stands for itself: applied, it is named as unknown. */
+  private keyOf(id: string): string {
+    return this.byId.get(id)?.key ?? id;
+  }
+
+  private optionalKeyOf(id: string | null): string | null {
+    return id === null ? null : this.keyOf(id);
+  }
+}

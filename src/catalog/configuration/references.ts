@@ -1,0 +1,55 @@
+import type { AttributeCondition } from '../../domain/catalog.ts';
+import type { ConfiguredCondition } from '../../domain/configuration.ts';
+
+/** What is wrong at a place of the document, e.g. `achievements[2].metricKey`. */
+export interface DocumentProblem {
+  path: string;
+  text: string;
+}
+
+type Noun =
+  | 'metric'
+  | 'points system'
+  | 'achievement'
+  | 'achievement without a key'
+  | 'user attribute'
+  | 'event attribute';
+
+/** The IDs behind the keys of a document. A key that names nothing is a problem, kept in `problems`. */
+export class References {
+  readonly problems: DocumentProblem[] = [];
+  private readonly ids = new Map<string, string>();
+
+  add(noun: Noun, key: string, id: string): void {
+    const named = `${noun}:${key}`;
+    if (!this.ids.has(named)) this.ids.set(named, id);
+  }
+
+  /** The ID behind a key; null where none is given, or (a problem) it names nothing. */
+  find(noun: Noun, key: string | null | undefined, path: string): string | null {
+    if (key === null || key === undefined) return null;
+    const id = this.ids.get(`${noun}:${key}`);
+    if (id !== undefined) return id;
+    this.problems.push({ path, text: `unknown ${noun} '${key}'${this.hint(noun, key)}` });
+    return null;
+  }
+
+  /** The IDs behind a list of keys. */
+  findAll(noun: Noun, keys: string[] | undefined, path: string): string[] {
+    return (keys ?? []).flatMap((key, index) => this.find(noun, key, `${path}[${index}]`) ?? []);
+  }
+
+  conditions(type: 'user' | 'event', given: ConfiguredCondition[] | undefined, path: string): AttributeCondition[] {
+    const field = `${path}.${type}Attributes`;
+    return (given ?? []).flatMap(({ key, value }, index) => {
+      const attributeId = this.find(`${type} attribute`, key, `${field}[${index}].key`);
+      return attributeId === null ? [] : [{ attributeId, attributeValue: value }];
+    });
+  }
+
+  private hint(noun: Noun, key: string): string {
+    if (noun === 'user attribute' && this.ids.has(`event attribute:${key}`)) return ' (it is an event attribute)';
+    if (noun === 'event attribute' && this.ids.has(`user attribute:${key}`)) return ' (it is a user attribute)';
+    return '';
+  }
+}

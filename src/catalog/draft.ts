@@ -1,0 +1,113 @@
+import { v7 as uuid } from 'uuid';
+import type { Catalog, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
+import { LISTS, type Kind } from '../postgres/load-catalog.ts';
+import { differences, KINDS, listOf, parentOf, type Fields, type Resource, type ResourceOf } from './kinds.ts';
+
+/** One resource that differs between a catalog and the draft made from it. */
+export interface Change {
+  kind: Kind;
+  before: Resource | null;
+  after: Resource | null;
+}
+
+/**
+ * A catalog being edited. It holds what the catalog will be; `changes` tells in what that differs from what it
+ * was. A resource that is set to what it is already does not change.
+ */
+export class CatalogDraft {
+  /** As edited so far. */
+  readonly catalog: Catalog;
+  /** As it was. */
+  readonly before: Catalog;
+  private readonly nowMs: number;
+  private no: number;
+
+  constructor(before: Catalog, { nextNo, nowMs }: { nextNo: number; nowMs: number }) {
+    this.before = before;
+    this.nowMs = nowMs;
+    this.no = nextNo;
+    this.catalog = { ...before };
+    for (const kind of KINDS) this.setList(kind, [...listOf(before, kind)]);
+  }
+
+  /** The number that the next resource gets. */
+  get nextNo(): number {
+    return this.no;
+  }
+
+  get<K extends Kind>(kind: K, id: string): ResourceOf[K] | undefined {
+    return listOf(this.catalog, kind).find((resource) => resource.id === id);
+  }
+
+  /** Adds a resource, with a new number, as the youngest of its kind. */
+  create<K extends Kind>(kind: K, fields: Fields<K>, id: string = uuid()): ResourceOf[K] {
+    const stored = { id, no: this.no++, created: this.nowMs, updated: this.nowMs };
+    const resource = { ...fields, ...this.activation(kind, null, fields), ...stored } as unknown as ResourceOf[K];
+    listOf(this.catalog, kind).push(resource);
+    return resource;
+  }
+
+  /** Replaces the configured fields of a resource. It must exist. */
+  update<K extends Kind>(kind: K, id: string, fields: Fields<K>): ResourceOf[K] {
+    const list = listOf(this.catalog, kind);
+    const at = list.findIndex((resource) => resource.id === id);
+    const current = list[at];
+    if (current === undefined) throw new Error(`There is no ${kind} ${id} in the draft.`);
+    if (differences(current, fields).length === 0) return current;
+    const updated = { ...current, ...fields, ...this.activation(kind, current, fields), updated: this.nowMs };
+    list[at] = updated;
+    return updated;
+  }
+
+  /** Deletes a resource; a points system with all its parts. False: there is none. */
+  remove(kind: Kind, id: string): boolean {
+    const list = listOf(this.catalog, kind);
+    const left = list.filter((resource) => resource.id !== id);
+    if (left.length === list.length) return false;
+    this.setList(kind, left);
+    if (kind !== 'points_system') return true;
+    for (const part of ['points_level', 'points_trigger', 'points_boost'] as const) {
+      this.setList(
+        part,
+        listOf(this.catalog, part).filter((resource) => parentOf(resource) !== id),
+      );
+    }
+    return true;
+  }
+
+  setStreaks(settings: StreakSettings): void {
+    this.catalog.streaks = settings;
+  }
+
+  /** What was created (`before` null), updated, and deleted (`after` null). */
+  changes(): Change[] {
+    return KINDS.flatMap((kind) => {
+      const before = new Map(listOf(this.before, kind).map((resource) => [resource.id, resource]));
+      const changes: Change[] = [];
+      for (const after of listOf(this.catalog, kind)) {
+        const earlier = before.get(after.id) ?? null;
+        before.delete(after.id);
+        if (earlier === null || differences(earlier, after).length > 0) changes.push({ kind, before: earlier, after });
+      }
+      for (const earlier of before.values()) changes.push({ kind, before: earlier, after: null });
+      return changes;
+    });
+  }
+
+  /** The names of the streak settings that were changed. */
+  streakChanges(): string[] {
+    return differences(this.before.streaks, this.catalog.streaks);
+  }
+
+  private setList(kind: Kind, list: Resource[]): void {
+    (this.catalog[LISTS[kind]] as Resource[]) = list;
+  }
+
+  /** A trigger remembers when it was last activated: `time` triggers pay nothing for the time before. */
+  private activation(kind: Kind, current: Resource | null, fields: object): object {
+    if (kind !== 'points_trigger') return {};
+    const trigger = current as PointsTrigger | null;
+    const activating = (fields as PointsTrigger).status === 'active' && trigger?.status !== 'active';
+    return { activated: activating ? this.nowMs : (trigger?.activated ?? null) };
+  }
+}

@@ -1,0 +1,70 @@
+import { isDeepStrictEqual } from 'node:util';
+import type {
+  Achievement,
+  Attribute,
+  Catalog,
+  Leaderboard,
+  Metric,
+  PointsBoost,
+  PointsLevel,
+  PointsSystem,
+  PointsTrigger,
+} from '../domain/catalog.ts';
+import { LISTS, type Kind } from '../postgres/load-catalog.ts';
+
+/** A resource of each kind. */
+export interface ResourceOf {
+  attribute: Attribute;
+  metric: Metric;
+  achievement: Achievement;
+  points_system: PointsSystem;
+  points_level: PointsLevel;
+  points_trigger: PointsTrigger;
+  points_boost: PointsBoost;
+  leaderboard: Leaderboard;
+}
+
+export type Resource = ResourceOf[Kind];
+
+/** What is not for whoever configures a resource to say. */
+type Kept = 'id' | 'no' | 'created' | 'updated' | 'activated';
+
+/** The fields of a resource that are configured. */
+export type Fields<K extends Kind> = Omit<ResourceOf[K], Kept>;
+
+export const KINDS = Object.keys(LISTS) as Kind[];
+
+/** A catalog's resources of a kind, oldest first. */
+export const listOf = <K extends Kind>(catalog: Catalog, kind: K): ResourceOf[K][] =>
+  catalog[LISTS[kind]] as unknown as ResourceOf[K][];
+
+const KEPT: ReadonlySet<string> = new Set<Kept>(['id', 'no', 'created', 'updated', 'activated']);
+
+const configured = (resource: object): [string, unknown][] =>
+  Object.entries(resource).filter(([name]) => !KEPT.has(name));
+
+/** The names of the configured fields in which two resources differ. */
+export function differences(before: object, after: object): string[] {
+  const values = new Map(configured(before));
+  return configured(after).flatMap(([name, value]) => (isDeepStrictEqual(value, values.get(name)) ? [] : [name]));
+}
+
+/** A text that resources share which are configured alike, in whatever order their fields stand. */
+export const contentOf = (resource: object): string => canonical(Object.fromEntries(configured(resource)));
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join()}}`;
+}
+
+/** What no other resource of the kind (and the same parent) may have; null: nothing. */
+export function identityOf(kind: Kind, resource: object): string | null {
+  const { key, type } = resource as { key?: string | null; type?: string };
+  if (key === undefined || key === null) return null;
+  return kind === 'attribute' ? `${type}:${key}` : key;
+}
+
+/** The points system that a resource is a part of; null for one that stands by itself. */
+export const parentOf = (resource: object): string | null => (resource as { systemId?: string }).systemId ?? null;

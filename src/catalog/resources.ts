@@ -1,0 +1,113 @@
+import type { Pool } from 'pg';
+import type { Clock } from '../clock.ts';
+import type { Catalog } from '../domain/catalog.ts';
+import { AppError } from '../errors.ts';
+import type { Announce } from '../postgres/announce.ts';
+import { loadCatalog } from '../postgres/load-catalog.ts';
+import { lockCatalog, saveCatalog, type ResourceRow } from '../postgres/save-catalog.ts';
+import { transaction } from '../postgres/transaction.ts';
+import type { Catalogs } from './catalogs.ts';
+import { CatalogDraft, type Change } from './draft.ts';
+import { identityOf, parentOf } from './kinds.ts';
+
+/** What an edit came to. */
+export interface Edited<T> {
+  result: T;
+  /** The version that the catalog stands at. */
+  version: number;
+  changes: Change[];
+  /** The names of the streak settings that changed. */
+  streakChanges: string[];
+}
+
+const noTenant = (): AppError => new AppError('not_found', 'There is no such tenant.');
+
+/** The stored resources of every kind: the one place that reads them for an edit and writes them. */
+export class Resources {
+  private readonly pool: Pool;
+  private readonly announce: Announce;
+  private readonly clock: Clock;
+  private readonly catalogs: Catalogs | null;
+
+  /** @param options.catalogs of this process: an edit resolves when they have it */
+  constructor(options: { pool: Pool; announce: Announce; clock: Clock; catalogs?: Catalogs }) {
+    this.pool = options.pool;
+    this.announce = options.announce;
+    this.clock = options.clock;
+    this.catalogs = options.catalogs ?? null;
+  }
+
+  /** A tenant's resources as they are stored now. 404 for an unknown tenant. */
+  async read(tenantNo: number): Promise<Catalog> {
+    const catalog = await loadCatalog(this.pool, tenantNo);
+    if (catalog === null) throw noTenant();
+    return catalog;
+  }
+
+  /** What an edit would come to; nothing is stored. */
+  async preview<T>(tenantNo: number, work: (draft: CatalogDraft) => T): Promise<Edited<T>> {
+    const before = await this.read(tenantNo);
+    const draft = new CatalogDraft(before, { nextNo: 1, nowMs: this.clock.now() });
+    const result = work(draft);
+    return { result, version: before.version, changes: draft.changes(), streakChanges: draft.streakChanges() };
+  }
+
+  /**
+   * Edits a tenant's catalog. Edits of one tenant follow one another; each is stored as a whole, makes a new
+   * version if it changed anything, and is announced to every process. What `work` throws leaves no trace.
+   * `work` sees to the rules (`rules/`) itself.
+   */
+  async edit<T>(tenantNo: number, who: string, work: (draft: CatalogDraft) => T): Promise<Edited<T>> {
+    const edited = await transaction(this.pool, async (client) => {
+      const nextNo = await lockCatalog(client, tenantNo);
+      const before = nextNo === null ? null : await loadCatalog(client, tenantNo);
+      if (nextNo === null || before === null) throw noTenant();
+      const nowMs = this.clock.now();
+      const draft = new CatalogDraft(before, { nextNo, nowMs });
+      const result = work(draft);
+      const changes = draft.changes();
+      const streakChanges = draft.streakChanges();
+      const changed = changes.length > 0 || streakChanges.length > 0;
+      if (!changed) return { result, version: before.version, changes, streakChanges, changed };
+      const version = await saveCatalog(client, {
+        tenantNo,
+        version: before.version,
+        nextNo: draft.nextNo,
+        nowMs,
+        who,
+        streaks: draft.catalog.streaks,
+        created: changes.filter(({ before: earlier }) => earlier === null).map(rowOf),
+        updated: changes.filter(({ before: earlier, after }) => earlier !== null && after !== null).map(rowOf),
+        deleted: changes.flatMap(({ before: earlier, after }) =>
+          after === null && earlier !== null ? [earlier.id] : [],
+        ),
+        record: recordOf(changes, streakChanges),
+      });
+      return { result, version, changes, streakChanges, changed };
+    });
+    const { changed, ...answer } = edited;
+    if (changed) await this.tell(tenantNo, edited.version);
+    return answer;
+  }
+
+  private async tell(tenantNo: number, version: number): Promise<void> {
+    // The edit stands: should this process be unable to load it now, it hears of it as the others do.
+    await Promise.all([
+      this.announce(`${tenantNo}:${version}`),
+      this.catalogs?.atLeast(tenantNo, version).catch(() => undefined),
+    ]);
+  }
+}
+
+function rowOf({ kind, after }: Change): ResourceRow {
+  const { id, no, created: _created, updated: _updated, ...doc } = after!;
+  return { id, no, kind, parentId: parentOf(doc), identity: identityOf(kind, doc), doc };
+}
+
+function recordOf(changes: Change[], streakChanges: string[]): object[] {
+  const record: object[] = changes.map(({ kind, before, after }) => {
+    const action = before === null ? 'create' : after === null ? 'delete' : 'update';
+    return { action, kind, id: (after ?? before)!.id };
+  });
+  return streakChanges.length === 0 ? record : [...record, { action: 'update', kind: 'streaks' }];
+}

@@ -1,0 +1,61 @@
+import type { Achievement, Catalog } from '../../domain/catalog.ts';
+import { amount, belongs, conditions, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
+
+/** Longest streak that anything may ask for, in periods. */
+export const LONGEST_STREAK = 1_000_000;
+
+/** The rules of an achievement in its catalog. */
+export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
+  const { trigger, key, name, metricId, metricValue, streakLength, achievementIds } = achievement;
+  yield* named(name);
+  yield* ownKey(achievement, { among: catalog.achievements, noun: 'achievement' });
+  if (key === null && catalog.achievements.some((a) => a.id !== achievement.id && a.key === null && a.name === name)) {
+    yield problem('name', `another achievement without a key has the name '${name}'`);
+  }
+  if (trigger === 'api') yield* belongs('key', key, { to: `trigger 'api'`, when: true });
+  const metric = { to: `trigger 'metric'`, when: trigger === 'metric' };
+  yield* belongs('metricId', metricId, metric);
+  yield* refers('metricId', metricId, { among: catalog.metrics, noun: 'metric' });
+  yield* belongs('metricValue', metricValue, metric);
+  if (metricValue !== null) yield* amount('metricValue', metricValue);
+  yield* belongs('streakLength', streakLength, { to: `trigger 'streak'`, when: trigger === 'streak' });
+  if (streakLength !== null) yield* whole('streakLength', streakLength, { min: 1, max: LONGEST_STREAK });
+  const composite = { to: `trigger 'achievement'`, when: trigger === 'achievement' };
+  yield* belongs('achievementIds', achievementIds.length === 0 ? null : achievementIds, composite);
+  yield* partProblems(achievement, catalog);
+  yield* conditions('userAttributes', achievement.userAttributes, catalog);
+  if (achievement.eventAttributes.length > 0) yield* belongs('eventAttributes', achievement.eventAttributes, metric);
+  yield* conditions('eventAttributes', achievement.eventAttributes, catalog);
+}
+
+function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): Generator<Problem> {
+  for (const [index, part] of achievementIds.entries()) {
+    const field = `achievementIds[${index}]`;
+    yield* refers(field, part, { among: catalog.achievements, noun: 'achievement' });
+    if (achievementIds.indexOf(part) < index) yield problem(field, 'named twice');
+  }
+  const circle = circleThrough(id, catalog);
+  if (circle !== null) yield problem('achievementIds', `go in a circle: ${circle.join(' → ')}`);
+}
+
+/** The names on a way from a composite back to itself; null: there is none. */
+function circleThrough(id: string, catalog: Catalog): string[] | null {
+  const byId = new Map(catalog.achievements.map((achievement) => [achievement.id, achievement]));
+  const label = (of: string): string => byId.get(of)?.key ?? byId.get(of)?.name ?? of;
+  const cameFrom = new Map<string, string>();
+  for (const open = [id]; open.length > 0;) {
+    const at = open.shift()!;
+    for (const part of byId.get(at)?.achievementIds ?? []) {
+      if (part === id) {
+        const way = [label(id)];
+        for (let step = at; step !== id; step = cameFrom.get(step)!) way.unshift(label(step));
+        return [label(id), ...way];
+      }
+      if (!cameFrom.has(part)) {
+        cameFrom.set(part, at);
+        open.push(part);
+      }
+    }
+  }
+  return null;
+}

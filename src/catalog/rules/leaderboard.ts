@@ -1,0 +1,46 @@
+import type { Catalog, Leaderboard } from '../../domain/catalog.ts';
+import { isDate } from '../../domain/periods.ts';
+import { belongs, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
+
+const MOST_PARTICIPANTS = 1_000;
+const LONGEST_RUN = 10_000;
+
+/** The rules of a leaderboard in its catalog. */
+export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Generator<Problem> {
+  const only = (rankBy: Leaderboard['rankBy']): { to: string; when: boolean } => ({
+    to: `rankBy '${rankBy}'`,
+    when: board.rankBy === rankBy,
+  });
+  yield* named(board.name);
+  yield* ownKey(board, { among: catalog.leaderboards, noun: 'leaderboard' });
+  yield* belongs('metricId', board.metricId, only('metric'));
+  yield* refers('metricId', board.metricId, { among: catalog.metrics, noun: 'metric' });
+  yield* belongs('pointsSystemId', board.pointsSystemId, only('points'));
+  yield* refers('pointsSystemId', board.pointsSystemId, { among: catalog.pointsSystems, noun: 'points system' });
+  if (board.maxParticipants !== null) {
+    yield* whole('maxParticipants', board.maxParticipants, { min: 1, max: MOST_PARTICIPANTS });
+  }
+  yield* windowProblems(board);
+  yield* runProblems(board);
+  for (const [index, id] of board.breakdownAttributes.entries()) {
+    const field = `breakdownAttributes[${index}]`;
+    const attribute = catalog.attributes.find((known) => known.id === id);
+    if (attribute === undefined) yield problem(field, `unknown user attribute '${id}'`);
+    else if (attribute.type !== 'user') yield problem(field, `'${attribute.key}' is an event attribute`);
+    else if (board.breakdownAttributes.indexOf(id) < index) yield problem(field, `'${attribute.key}' is named twice`);
+  }
+}
+
+function* windowProblems({ start, end, startTime, endTime }: Leaderboard): Generator<Problem> {
+  if (!isDate(start)) yield problem('start', 'must be a date (YYYY-MM-DD)');
+  if (end !== null && !isDate(end)) yield problem('end', 'must be a date (YYYY-MM-DD)');
+  else if (end !== null && end < start) yield problem('end', 'must not be before start');
+  if (startTime !== null && startTime === endTime) yield problem('endTime', 'must differ from startTime');
+}
+
+function* runProblems({ rankBy, runUnit, runInterval }: Leaderboard): Generator<Problem> {
+  if (runUnit !== null && rankBy === 'streak')
+    yield problem('runUnit', `not for rankBy 'streak': such a board is perpetual`);
+  yield* belongs('runInterval', runInterval, { to: 'boards with a runUnit', when: runUnit !== null });
+  if (runInterval !== null) yield* whole('runInterval', runInterval, { min: 1, max: LONGEST_RUN });
+}

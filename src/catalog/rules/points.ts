@@ -1,0 +1,65 @@
+import type { Catalog, PointsBoost, PointsLevel, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import { isDate } from '../../domain/periods.ts';
+import { LONGEST_STREAK } from './achievement.ts';
+import { belongs, conditions, MOST, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
+
+const MOST_INTERVALS = 100_000;
+const NAME_LENGTH = 255;
+
+/** The rules of a points system in its catalog; its parts have rules of their own. */
+export function* systemProblems(system: PointsSystem, catalog: Catalog): Generator<Problem> {
+  yield* named(system.name);
+  yield* ownKey(system, { among: catalog.pointsSystems, noun: 'points system' });
+  if (system.maxPoints !== null) yield* whole('maxPoints', system.maxPoints, { min: 1, max: MOST });
+}
+
+/** The rules of a level in its catalog. */
+export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<Problem> {
+  const siblings = catalog.levels.filter((other) => other.systemId === level.systemId && other.id !== level.id);
+  yield* named(level.name);
+  yield* ownKey(level, { among: siblings, noun: 'level' });
+  yield* whole('points', level.points, { min: 0, max: MOST });
+  if (siblings.some((other) => other.points === level.points)) {
+    yield problem('points', `another level begins at ${level.points} points`);
+  }
+}
+
+/** The rules of a trigger in its catalog. */
+export function* triggerProblems(trigger: PointsTrigger, catalog: Catalog): Generator<Problem> {
+  const only = (type: PointsTrigger['type']): { to: string; when: boolean } => ({
+    to: `type '${type}'`,
+    when: trigger.type === type,
+  });
+  yield* whole('points', trigger.points, { min: -MOST, max: MOST });
+  yield* belongs('metricId', trigger.metricId, only('metric'));
+  yield* refers('metricId', trigger.metricId, { among: catalog.metrics, noun: 'metric' });
+  yield* belongs('metricThreshold', trigger.metricThreshold, only('metric'));
+  if (trigger.metricThreshold !== null) yield* whole('metricThreshold', trigger.metricThreshold, { min: 1, max: MOST });
+  yield* belongs('achievementId', trigger.achievementId, only('achievement'));
+  yield* refers('achievementId', trigger.achievementId, { among: catalog.achievements, noun: 'achievement' });
+  yield* belongs('streakLength', trigger.streakLength, only('streak'));
+  if (trigger.streakLength !== null)
+    yield* whole('streakLength', trigger.streakLength, { min: 1, max: LONGEST_STREAK });
+  yield* belongs('timeUnit', trigger.timeUnit, only('time'));
+  yield* belongs('timeInterval', trigger.timeInterval, only('time'));
+  if (trigger.timeInterval !== null)
+    yield* whole('timeInterval', trigger.timeInterval, { min: 1, max: MOST_INTERVALS });
+  yield* conditions('userAttributes', trigger.userAttributes, catalog);
+  if (trigger.eventAttributes.length > 0) yield* belongs('eventAttributes', trigger.eventAttributes, only('metric'));
+  yield* conditions('eventAttributes', trigger.eventAttributes, catalog);
+}
+
+/** The rules of a boost in its catalog. */
+export function* boostProblems(boost: PointsBoost, catalog: Catalog): Generator<Problem> {
+  const { name, userId, start, end, multiplier } = boost;
+  yield* named(name);
+  if (name.length > NAME_LENGTH) yield problem('name', `must have at most ${NAME_LENGTH} characters`);
+  if (userId !== null && (userId === '' || userId.length > NAME_LENGTH)) {
+    yield problem('userId', `must have 1 to ${NAME_LENGTH} characters`);
+  }
+  if (!isDate(start)) yield problem('start', 'must be a date (YYYY-MM-DD)');
+  if (end !== null && !isDate(end)) yield problem('end', 'must be a date (YYYY-MM-DD)');
+  else if (end !== null && end < start) yield problem('end', 'must not be before start');
+  if (!(multiplier > 0 && multiplier < 100)) yield problem('multiplier', 'must be greater than 0 and less than 100');
+  yield* conditions('userAttributes', boost.userAttributes, catalog);
+}

@@ -1,0 +1,89 @@
+import type { AttributeCondition, Catalog } from '../../domain/catalog.ts';
+import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
+
+/** What is wrong with a resource: the stored field (`userAttributes[0].attributeId`) and a text that follows it. */
+export interface Problem {
+  field: string;
+  text: string;
+}
+
+export const problem = (field: string, text: string): Problem => ({ field, text });
+
+/** Highest number that points and thresholds may have. */
+export const MOST = 1e12;
+
+export interface Bounds {
+  min: number;
+  max: number;
+}
+
+/** A whole number within bounds. */
+export function* whole(field: string, value: number, { min, max }: Bounds): Generator<Problem> {
+  if (!Number.isInteger(value)) yield problem(field, 'must be a whole number');
+  else if (value < min) yield problem(field, `must be at least ${min}`);
+  else if (value > max) yield problem(field, `must be at most ${max}`);
+}
+
+/** A positive decimal, as values of events are: at most 1e12, with at most 6 places. */
+export function* amount(field: string, value: number): Generator<Problem> {
+  if (!(value > 0)) yield problem(field, 'must be greater than 0');
+  else if (value > MOST) yield problem(field, `must be at most ${MOST}`);
+  else if (decimalNumber(toDecimal(value)) !== value) yield problem(field, 'must have at most 6 decimals');
+}
+
+/** A field that goes with some value of another field only: there it is required, elsewhere it may not be. */
+export function* belongs(
+  field: string,
+  value: unknown,
+  { to, when }: { to: string; when: boolean },
+): Generator<Problem> {
+  if (when && (value === null || value === undefined)) yield problem(field, `required for ${to}`);
+  if (!when && value !== null && value !== undefined) yield problem(field, `only for ${to}`);
+}
+
+/** A reference to a resource that must exist. */
+export function* refers(
+  field: string,
+  id: string | null,
+  { among, noun }: { among: { id: string }[]; noun: string },
+): Generator<Problem> {
+  if (id !== null && !among.some((resource) => resource.id === id)) yield problem(field, `unknown ${noun} '${id}'`);
+}
+
+/** A name may be any text but an empty one. */
+export function* named(name: string): Generator<Problem> {
+  if (name.trim() === '') yield problem('name', 'must not be empty');
+}
+
+/** A key that no other of the resources has. */
+export function* ownKey(
+  resource: { id: string; key: string | null },
+  { among, noun }: { among: { id: string; key: string | null }[]; noun: string },
+): Generator<Problem> {
+  const { id, key } = resource;
+  if (key === null) return;
+  if (!/^[a-zA-Z\d\-_]{1,255}$/.test(key)) {
+    yield problem('key', 'must be 1 to 255 letters, digits, hyphens or underscores');
+  }
+  if (among.some((other) => other.id !== id && other.key === key))
+    yield problem('key', `another ${noun} has the key '${key}'`);
+}
+
+/** Conditions name attributes of one type, each once. */
+export function* conditions(
+  field: 'userAttributes' | 'eventAttributes',
+  given: AttributeCondition[],
+  catalog: Catalog,
+): Generator<Problem> {
+  const type = field === 'userAttributes' ? 'user' : 'event';
+  for (const [index, { attributeId }] of given.entries()) {
+    const at = `${field}[${index}].attributeId`;
+    const attribute = catalog.attributes.find(({ id }) => id === attributeId);
+    if (attribute === undefined) yield problem(at, `unknown ${type} attribute '${attributeId}'`);
+    else if (attribute.type !== type) {
+      yield problem(at, `'${attribute.key}' is ${attribute.type === 'user' ? 'a user' : 'an event'} attribute`);
+    } else if (given.findIndex((other) => other.attributeId === attributeId) < index) {
+      yield problem(at, `'${attribute.key}' is named twice`);
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import type { Attribute, Catalog, Metric } from '../../domain/catalog.ts';
+import type { Kind } from '../../postgres/load-catalog.ts';
+import type { ResourceOf } from '../kinds.ts';
+import { achievementProblems } from './achievement.ts';
+import { leaderboardProblems } from './leaderboard.ts';
+import { boostProblems, levelProblems, systemProblems, triggerProblems } from './points.ts';
+import { named, ownKey, type Problem } from './problem.ts';
+
+function* attributeProblems(attribute: Attribute, catalog: Catalog): Generator<Problem> {
+  const among = catalog.attributes.filter(({ type }) => type === attribute.type);
+  yield* named(attribute.name);
+  yield* ownKey(attribute, { among, noun: `${attribute.type} attribute` });
+}
+
+function* metricProblems(metric: Metric, catalog: Catalog): Generator<Problem> {
+  yield* named(metric.name);
+  yield* ownKey(metric, { among: catalog.metrics, noun: 'metric' });
+}
+
+const RULES: { [K in Kind]: (resource: ResourceOf[K], catalog: Catalog) => Iterable<Problem> } = {
+  attribute: attributeProblems,
+  metric: metricProblems,
+  achievement: achievementProblems,
+  points_system: systemProblems,
+  points_level: levelProblems,
+  points_trigger: triggerProblems,
+  points_boost: boostProblems,
+  leaderboard: leaderboardProblems,
+};
+
+/** Everything that is wrong with a resource as a part of the catalog, which holds it already. */
+export const problemsOf = <K extends Kind>(kind: K, resource: ResourceOf[K], catalog: Catalog): Problem[] => [
+  ...RULES[kind](resource, catalog),
+];

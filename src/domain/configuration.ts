@@ -1,0 +1,170 @@
+import { Type, type Static } from 'typebox';
+import { KEY_PATTERN, TIME_OF_DAY_PATTERN } from './catalog.ts';
+
+/**
+ * The whole configuration of a tenant as one document. Resources refer to one another by key, never by ID. A
+ * list says all there is: what it leaves out is deleted. A list or a streak setting that the document does not
+ * name at all stays as it is; a field that a resource leaves out has its default.
+ */
+
+const Key = Type.String({ pattern: KEY_PATTERN, maxLength: 255 });
+const Name = Type.String({ minLength: 1 });
+const Description = Type.Optional(Type.Union([Type.String(), Type.Null()]));
+const Badge = Type.Optional(Type.Union([Type.Object({ url: Type.String({ minLength: 1 }) }), Type.Null()]));
+const LocalDate = Type.String({ format: 'date' });
+const TimeOfDay = Type.String({ pattern: TIME_OF_DAY_PATTERN });
+
+/** An attribute, by key, and the value it must have. */
+export const ConfiguredCondition = Type.Object({ key: Type.String(), value: Type.String() });
+export type ConfiguredCondition = Static<typeof ConfiguredCondition>;
+const Conditions = Type.Optional(Type.Array(ConfiguredCondition));
+
+export const ConfiguredAttribute = Type.Object({ key: Key, name: Name, type: Type.Enum(['user', 'event']) });
+export type ConfiguredAttribute = Static<typeof ConfiguredAttribute>;
+
+export const ConfiguredMetric = Type.Object({
+  key: Key,
+  name: Name,
+  unitType: Type.Optional(Type.Enum(['number', 'currency'], { default: 'number' })),
+  units: Type.Optional(Type.String({ default: '' })),
+});
+export type ConfiguredMetric = Static<typeof ConfiguredMetric>;
+
+/** `achievementNames` names achievements that have no key. */
+export const ConfiguredAchievement = Type.Object({
+  key: Type.Optional(Key),
+  name: Name,
+  description: Description,
+  badge: Badge,
+  status: Type.Optional(Type.Enum(['inactive', 'active', 'locked'], { default: 'inactive' })),
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),
+  metricKey: Type.Optional(Type.String()),
+  metricValue: Type.Optional(Type.Number()),
+  streakLength: Type.Optional(Type.Integer()),
+  achievementKeys: Type.Optional(Type.Array(Type.String())),
+  achievementNames: Type.Optional(Type.Array(Type.String())),
+  userAttributes: Conditions,
+  eventAttributes: Conditions,
+});
+export type ConfiguredAchievement = Static<typeof ConfiguredAchievement>;
+
+export const ConfiguredLevel = Type.Object({
+  key: Key,
+  name: Name,
+  points: Type.Integer({ minimum: 0 }),
+  description: Type.Optional(Type.String({ default: '' })),
+  badge: Badge,
+});
+export type ConfiguredLevel = Static<typeof ConfiguredLevel>;
+
+export const ConfiguredTrigger = Type.Object({
+  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
+  points: Type.Integer(),
+  status: Type.Optional(Type.Enum(['active', 'inactive'], { default: 'inactive' })),
+  metricKey: Type.Optional(Type.String()),
+  metricThreshold: Type.Optional(Type.Integer()),
+  achievementKey: Type.Optional(Type.String()),
+  achievementName: Type.Optional(Type.String()),
+  streakLength: Type.Optional(Type.Integer()),
+  timeUnit: Type.Optional(Type.Enum(['hours', 'days'])),
+  timeInterval: Type.Optional(Type.Integer()),
+  blockIfOutOfPoints: Type.Optional(Type.Boolean({ default: false })),
+  userAttributes: Conditions,
+  eventAttributes: Conditions,
+});
+export type ConfiguredTrigger = Static<typeof ConfiguredTrigger>;
+
+export const ConfiguredBoost = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 255 }),
+  userId: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 255 }), Type.Null()])),
+  start: LocalDate,
+  end: Type.Optional(Type.Union([LocalDate, Type.Null()])),
+  multiplier: Type.Number(),
+  rounding: Type.Optional(Type.Enum(['down', 'up', 'nearest'], { default: 'down' })),
+  userAttributes: Conditions,
+});
+export type ConfiguredBoost = Static<typeof ConfiguredBoost>;
+
+export const ConfiguredPointsSystem = Type.Object({
+  key: Key,
+  name: Name,
+  description: Description,
+  badge: Badge,
+  maxPoints: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
+  levels: Type.Optional(Type.Array(ConfiguredLevel)),
+  triggers: Type.Optional(Type.Array(ConfiguredTrigger)),
+  boosts: Type.Optional(Type.Array(ConfiguredBoost)),
+});
+export type ConfiguredPointsSystem = Static<typeof ConfiguredPointsSystem>;
+
+/** Without `start`: the day on which the board is created. */
+export const ConfiguredLeaderboard = Type.Object({
+  key: Key,
+  name: Name,
+  description: Description,
+  status: Type.Optional(Type.Enum(['inactive', 'scheduled', 'active', 'finished'], { default: 'inactive' })),
+  rankBy: Type.Enum(['metric', 'streak', 'points']),
+  metricKey: Type.Optional(Type.String()),
+  pointsSystemKey: Type.Optional(Type.String()),
+  maxParticipants: Type.Optional(Type.Union([Type.Integer(), Type.Null()], { default: 1000 })),
+  start: Type.Optional(LocalDate),
+  end: Type.Optional(Type.Union([LocalDate, Type.Null()])),
+  startTime: Type.Optional(Type.Union([TimeOfDay, Type.Null()])),
+  endTime: Type.Optional(Type.Union([TimeOfDay, Type.Null()])),
+  breakdownAttributes: Type.Optional(Type.Array(Type.String())),
+  runUnit: Type.Optional(Type.Union([Type.Enum(['day', 'month', 'year']), Type.Null()])),
+  runInterval: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
+});
+export type ConfiguredLeaderboard = Static<typeof ConfiguredLeaderboard>;
+
+export const ConfiguredStreaks = Type.Object({
+  enabled: Type.Optional(Type.Boolean()),
+  frequency: Type.Optional(Type.Enum(['daily', 'weekly', 'monthly'])),
+  weekStart: Type.Optional(Type.Enum(['sunday', 'monday'])),
+  evaluationMode: Type.Optional(Type.Enum(['OR', 'AND'])),
+  metrics: Type.Optional(Type.Array(Type.Object({ metricKey: Type.String(), threshold: Type.Number() }))),
+  freezes: Type.Optional(
+    Type.Object({
+      enabled: Type.Optional(Type.Boolean()),
+      initial: Type.Optional(Type.Integer()),
+      max: Type.Optional(Type.Integer()),
+      autoEarnInterval: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
+      autoEarnAmount: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
+    }),
+  ),
+  personalization: Type.Optional(Type.Boolean()),
+});
+export type ConfiguredStreaks = Static<typeof ConfiguredStreaks>;
+
+export const Configuration = Type.Object({
+  attributes: Type.Optional(Type.Array(ConfiguredAttribute)),
+  metrics: Type.Optional(Type.Array(ConfiguredMetric)),
+  achievements: Type.Optional(Type.Array(ConfiguredAchievement)),
+  pointsSystems: Type.Optional(Type.Array(ConfiguredPointsSystem)),
+  leaderboards: Type.Optional(Type.Array(ConfiguredLeaderboard)),
+  streaks: Type.Optional(ConfiguredStreaks),
+});
+export type Configuration = Static<typeof Configuration>;
+
+/** One resource that an application of a document created, changed or deleted. */
+export const ConfigurationChange = Type.Object({
+  action: Type.Enum(['create', 'update', 'delete']),
+  kind: Type.Enum([
+    'attribute',
+    'metric',
+    'achievement',
+    'points_system',
+    'points_level',
+    'points_trigger',
+    'points_boost',
+    'leaderboard',
+    'streaks',
+  ]),
+  /** The resource's key, or its name where it has none; of a trigger its type. */
+  name: Type.String(),
+  /** Key of the points system of a level, trigger or boost. */
+  pointsSystemKey: Type.Optional(Type.String()),
+  /** The stored fields that an update changed. */
+  fields: Type.Optional(Type.Array(Type.String())),
+});
+export type ConfigurationChange = Static<typeof ConfigurationChange>;

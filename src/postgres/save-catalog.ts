@@ -1,0 +1,108 @@
+import type { PoolClient } from 'pg';
+import type { StreakSettings } from '../domain/catalog.ts';
+import type { Kind } from './load-catalog.ts';
+
+/** A resource as a row. */
+export interface ResourceRow {
+  id: string;
+  no: number;
+  kind: Kind;
+  parentId: string | null;
+  identity: string | null;
+  doc: object;
+}
+
+export interface CatalogChanges {
+  tenantNo: number;
+  /** The version before; the changes make the one after it. */
+  version: number;
+  nextNo: number;
+  nowMs: number;
+  /** Who makes the changes, for the record. */
+  who: string;
+  streaks: StreakSettings;
+  created: ResourceRow[];
+  updated: ResourceRow[];
+  /** IDs. Deleting is soft. */
+  deleted: string[];
+  /** The record of the changes. */
+  record: object[];
+}
+
+/**
+ * Locks a tenant against other edits of its catalog for the rest of the transaction; the number that its next
+ * resource gets. Null: there is no such tenant.
+ */
+export async function lockCatalog(client: PoolClient, tenantNo: number): Promise<number | null> {
+  const { rows } = await client.query<{ nextNo: number }>(
+    'SELECT next_no AS "nextNo" FROM tenants WHERE no = $1 FOR NO KEY UPDATE',
+    [tenantNo],
+  );
+  return rows[0]?.nextNo ?? null;
+}
+
+/** Writes changes of a locked catalog; the new version. */
+export async function saveCatalog(client: PoolClient, changes: CatalogChanges): Promise<number> {
+  const { tenantNo, created, updated, deleted } = changes;
+  const now = new Date(changes.nowMs);
+  const version = changes.version + 1;
+  if (deleted.length > 0) {
+    await client.query('UPDATE catalog_resources SET deleted = $3 WHERE tenant_no = $1 AND id = ANY($2::uuid[])', [
+      tenantNo,
+      deleted,
+      now,
+    ]);
+  }
+  if (updated.length > 0) await update(client, tenantNo, updated, now);
+  if (created.length > 0) await insert(client, tenantNo, created, now);
+  await client.query('UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4 WHERE no = $1', [
+    tenantNo,
+    version,
+    changes.nextNo,
+    JSON.stringify(changes.streaks),
+  ]);
+  await client.query('INSERT INTO catalog_changes (tenant_no, version, who, at, changes) VALUES ($1, $2, $3, $4, $5)', [
+    tenantNo,
+    version,
+    changes.who,
+    now,
+    JSON.stringify(changes.record),
+  ]);
+  // Last, because every tenant's changes meet at this row.
+  await client.query('UPDATE organisation SET catalogs_revision = catalogs_revision + 1');
+  return version;
+}
+
+async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
+  const ids = rows.map((row) => row.id);
+  // Two resources may exchange their keys: no new one is set while an old one is in its way.
+  await client.query('UPDATE catalog_resources SET identity = NULL WHERE tenant_no = $1 AND id = ANY($2::uuid[])', [
+    tenantNo,
+    ids,
+  ]);
+  await client.query(
+    `UPDATE catalog_resources AS resource SET identity = new.identity, doc = new.doc::jsonb, updated = $5
+       FROM unnest($2::uuid[], $3::text[], $4::text[]) AS new (id, identity, doc)
+      WHERE resource.tenant_no = $1 AND resource.id = new.id`,
+    [tenantNo, ids, rows.map((row) => row.identity), rows.map((row) => JSON.stringify(row.doc)), now],
+  );
+}
+
+async function insert(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
+  await client.query(
+    `INSERT INTO catalog_resources (tenant_no, created, updated, id, no, kind, parent_id, identity, doc)
+     SELECT $1, $2, $2, id, no, kind, parent_id, identity, doc::jsonb
+       FROM unnest($3::uuid[], $4::integer[], $5::text[], $6::uuid[], $7::text[], $8::text[])
+         AS new (id, no, kind, parent_id, identity, doc)`,
+    [
+      tenantNo,
+      now,
+      rows.map((row) => row.id),
+      rows.map((row) => row.no),
+      rows.map((row) => row.kind),
+      rows.map((row) => row.parentId),
+      rows.map((row) => row.identity),
+      rows.map((row) => JSON.stringify(row.doc)),
+    ],
+  );
+}

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Catalogs } from '../../src/catalog/catalogs.ts';
+import { ConfigurationStore } from '../../src/catalog/configuration-store.ts';
+import { DEMO, loadDemo } from '../../src/catalog/demo.ts';
+import { FixedClock } from '../../src/clock.ts';
+import { DEFAULT_STREAK_SETTINGS, type Catalog } from '../../src/domain/catalog.ts';
+import type { Configuration } from '../../src/domain/configuration.ts';
+import { loadCatalog } from '../../src/postgres/load-catalog.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+
+const WHO = { who: 'adm_test' };
+let database: TestDatabase;
+let store: ConfigurationStore;
+let announced: string[];
+const clock = new FixedClock(0);
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+
+beforeEach(async () => {
+  await database.pool.query(
+    `DELETE FROM catalog_resources; DELETE FROM catalog_changes;
+     UPDATE tenants SET catalog_version = 0, next_no = 1, streaks = NULL`,
+  );
+  announced = [];
+  clock.set(Date.UTC(2026, 2, 1, 12));
+  store = new ConfigurationStore({
+    pool: database.pool,
+    announce: async (message) => void announced.push(message),
+    clock,
+  });
+});
+
+afterAll(() => database.close());
+
+const catalog = async (): Promise<Catalog> => (await loadCatalog(database.pool, 0))!;
+const apply = (document: Configuration): ReturnType<ConfigurationStore['apply']> => store.apply(0, document, WHO);
+
+test('an empty tenant has an empty document with the default streak settings', async () => {
+  expect(await store.read(0)).toEqual({
+    attributes: [],
+    metrics: [],
+    achievements: [],
+    pointsSystems: [],
+    leaderboards: [],
+    streaks: DEFAULT_STREAK_SETTINGS,
+  });
+  await expect(store.read(404)).rejects.toMatchObject({ code: 'not_found' });
+});
+
+describe('applying', () => {
+  test('the demo is stored whole, once', async () => {
+    expect(await loadDemo(store)).toBe(true);
+    expect(await loadDemo(store)).toBe(false);
+    const { version, achievements, metrics, triggers, boosts, levels, leaderboards } = await catalog();
+    expect(version).toBe(1);
+    expect(announced).toEqual(['0:1']);
+    expect(new Set(achievements.map(({ trigger }) => trigger)).size).toBe(4);
+    const both = achievements.find(({ key }) => key === 'off-to-a-start');
+    expect(both?.achievementIds).toHaveLength(2);
+    expect(triggers.find(({ type }) => type === 'achievement')?.achievementId).toBe(both?.id);
+    expect(leaderboards.map(({ metricId }) => metricId)).toContain(metrics[0]?.id);
+    expect([levels.length, boosts.length, leaderboards.length]).toEqual([3, 1, 3]);
+  });
+
+  test('again it changes nothing, and neither does what was read', async () => {
+    await apply(DEMO);
+    const before = await catalog();
+    clock.set(Date.UTC(2026, 5, 1));
+    expect(await apply(DEMO)).toEqual({ version: 1, changes: [] });
+    expect(await apply(await store.read(0))).toEqual({ version: 1, changes: [] });
+    expect(await catalog()).toEqual(before);
+    expect(announced).toEqual(['0:1']);
+    const { rows } = await database.pool.query('SELECT version, who FROM catalog_changes');
+    expect(rows).toEqual([{ version: 1, who: 'adm_test' }]);
+  });
+
+  test('what is read there makes the same elsewhere', async () => {
+    await apply(DEMO);
+    const document = await store.read(0);
+    await apply({ attributes: [], metrics: [], achievements: [], pointsSystems: [], leaderboards: [] });
+    const { version } = await apply(document);
+    expect(version).toBe(3);
+    expect(await store.read(0)).toEqual(document);
+  });
+
+  test('an update keeps the ID and number and tells what changed', async () => {
+    await apply(DEMO);
+    const before = (await catalog()).metrics;
+    clock.set(Date.UTC(2026, 2, 2));
+    const { changes } = await apply({ metrics: DEMO.metrics!.map((metric) => ({ ...metric, units: 'x' })) });
+    expect(changes).toEqual(
+      ['flashcards-flipped', 'minutes-studied'].map((name) => ({
+        action: 'update',
+        kind: 'metric',
+        name,
+        fields: ['units'],
+      })),
+    );
+    expect((await catalog()).metrics).toEqual(
+      before.map((metric) => ({ ...metric, units: 'x', updated: Date.UTC(2026, 2, 2) })),
+    );
+  });
+
+  test('what a list leaves out is deleted softly, with its parts; its key again is a new resource', async () => {
+    await apply({ pointsSystems: [{ key: 'xp', name: 'XP', levels: [{ key: 'one', name: 'One', points: 1 }] }] });
+    const [old] = (await catalog()).pointsSystems;
+    const { changes } = await apply({ pointsSystems: [] });
+    expect(changes).toEqual(
+      [
+        { action: 'delete', kind: 'points_system', name: 'xp', pointsSystemKey: undefined },
+        { action: 'delete', kind: 'points_level', name: 'one', pointsSystemKey: 'xp' },
+      ].map((change) =>
+        change.pointsSystemKey === undefined ? { action: change.action, kind: change.kind, name: change.name } : change,
+      ),
+    );
+    const { rows } = await database.pool.query(
+      `SELECT doc->>'name' AS name FROM catalog_resources WHERE deleted IS NOT NULL ORDER BY no`,
+    );
+    expect(rows).toEqual([{ name: 'XP' }, { name: 'One' }]);
+    await apply({ pointsSystems: [{ key: 'xp', name: 'XP' }] });
+    const { pointsSystems, levels } = await catalog();
+    expect(pointsSystems).toEqual([expect.objectContaining({ no: 3 })]);
+    expect(pointsSystems[0]?.id).not.toBe(old?.id);
+    expect(levels).toEqual([]);
+  });
+
+  test('lists and settings that are not named stay', async () => {
+    await apply(DEMO);
+    const before = await catalog();
+    await apply({ streaks: { freezes: { enabled: true, max: 2 } } });
+    await apply({
+      pointsSystems: [{ ...DEMO.pointsSystems![0]!, boosts: undefined!, triggers: undefined!, name: 'X' }],
+    });
+    const after = await catalog();
+    expect(after.streaks).toEqual({ ...before.streaks, freezes: { ...before.streaks.freezes, enabled: true, max: 2 } });
+    expect([after.achievements, after.triggers, after.boosts]).toEqual([
+      before.achievements,
+      before.triggers,
+      before.boosts,
+    ]);
+  });
+
+  test('two at once follow one another', async () => {
+    const metrics = (key: string): Configuration => ({ metrics: [{ key, name: key }] });
+    const versions = await Promise.all(['a', 'b', 'c'].map((key) => apply(metrics(key))));
+    expect(versions.map(({ version }) => version).toSorted()).toEqual([1, 2, 3]);
+    expect((await catalog()).metrics).toHaveLength(1);
+  });
+
+  test('tenants have nothing in common', async () => {
+    await database.pool.query(`INSERT INTO tenants (no, id, name) VALUES (7, gen_random_uuid(), 'Seven')`);
+    await apply({ metrics: [{ key: 'same', name: 'Mine' }] });
+    await store.apply(7, { metrics: [{ key: 'same', name: 'Theirs' }] }, WHO);
+    expect((await store.read(0)).metrics).toEqual([expect.objectContaining({ name: 'Mine' })]);
+    expect(announced).toEqual(['0:1', '7:1']);
+  });
+
+  test('resolves when the catalogs of this process have it', async () => {
+    const catalogs = new Catalogs({ pool: database.pool });
+    const near = new ConfigurationStore({ pool: database.pool, announce: async () => undefined, catalogs });
+    await catalogs.load(0);
+    await near.apply(0, { metrics: [{ key: 'now', name: 'Now' }] }, WHO);
+    expect([...catalogs.get(0)!.metrics.keys()]).toEqual(['now']);
+    catalogs.close();
+  });
+});
+
+describe('which resource is meant', () => {
+  const trigger = (points: number, metricThreshold = 1): object => ({
+    type: 'metric',
+    points,
+    metricKey: 'm',
+    metricThreshold,
+  });
+  const withTriggers = (...triggers: object[]): Configuration => ({
+    metrics: [{ key: 'm', name: 'M' }],
+    pointsSystems: [{ key: 'xp', name: 'XP', triggers: triggers as never }],
+  });
+  const nos = async (): Promise<[number, number][]> => (await catalog()).triggers.map(({ no, points }) => [no, points]);
+
+  test('a trigger with equal content, before one with the same target', async () => {
+    await apply(withTriggers(trigger(1), trigger(2), trigger(3)));
+    const [first, , third] = await nos();
+    await apply(withTriggers(trigger(3), trigger(9)));
+    expect(await nos()).toEqual([[first![0], 9], third]);
+  });
+
+  test('equal triggers are several', async () => {
+    await apply(withTriggers(trigger(1), trigger(1)));
+    const before = await nos();
+    expect((await apply(withTriggers(trigger(1), trigger(1)))).changes).toEqual([]);
+    await apply(withTriggers(trigger(1)));
+    expect(await nos()).toEqual([before[0]]);
+  });
+
+  test('a boost by its name and user', async () => {
+    const boost = (name: string, userId: string | null, multiplier: number): object => ({
+      name,
+      userId,
+      multiplier,
+      start: '2026-01-01',
+    });
+    const withBoosts = (...boosts: object[]): Configuration => ({
+      pointsSystems: [{ key: 'xp', name: 'XP', boosts: boosts as never }],
+    });
+    await apply(withBoosts(boost('B', 'ada', 2), boost('B', 'bob', 2), boost('B', null, 2)));
+    const before = (await catalog()).boosts;
+    await apply(withBoosts(boost('B', null, 3), boost('B', 'bob', 4)));
+    expect((await catalog()).boosts.map(({ id, multiplier }) => [id, multiplier])).toEqual([
+      [before[1]!.id, 4],
+      [before[2]!.id, 3],
+    ]);
+  });
+
+  test('an achievement without a key by its name, and it keeps its place when it is given a key', async () => {
+    const named = (more: object): Configuration => ({
+      achievements: [
+        { name: 'Quiet', trigger: 'streak', streakLength: 3, ...more },
+        {
+          name: 'All',
+          trigger: 'achievement',
+          ...('key' in more ? { achievementKeys: ['quiet'] } : { achievementNames: ['Quiet'] }),
+        },
+      ],
+    });
+    await apply(named({}));
+    expect(await apply(await store.read(0))).toMatchObject({ changes: [] });
+    const [before] = (await catalog()).achievements;
+    const { changes } = await apply(named({ key: 'quiet' }));
+    expect(changes).toEqual([{ action: 'update', kind: 'achievement', name: 'quiet', fields: ['key'] }]);
+    expect((await catalog()).achievements[0]?.id).toBe(before?.id);
+  });
+
+  test('a board without a start keeps the day on which it was made', async () => {
+    const board: Configuration = { leaderboards: [{ key: 'b', name: 'B', rankBy: 'streak' }] };
+    await apply(board);
+    clock.set(Date.UTC(2026, 2, 9));
+    expect((await apply(board)).changes).toEqual([]);
+    expect((await catalog()).leaderboards[0]?.start).toBe('2026-03-01');
+  });
+
+  test('a trigger remembers when it was last activated', async () => {
+    const active = (status: 'active' | 'inactive'): Configuration => withTriggers({ ...trigger(1), status });
+    const activated = async (): Promise<number | null | undefined> => (await catalog()).triggers[0]?.activated;
+    await apply(active('inactive'));
+    expect(await activated()).toBeNull();
+    await apply(active('active'));
+    expect(await activated()).toBe(Date.UTC(2026, 2, 1, 12));
+    clock.set(Date.UTC(2026, 2, 2));
+    await apply(withTriggers({ ...trigger(1, 7), status: 'active' }));
+    expect(await activated()).toBe(Date.UTC(2026, 2, 1, 12));
+    await apply(active('inactive'));
+    await apply(active('active'));
+    expect(await activated()).toBe(Date.UTC(2026, 2, 2));
+  });
+});
+
+test('a diff tells the changes and makes none', async () => {
+  await apply(DEMO);
+  const document: Configuration = {
+    attributes: [...DEMO.attributes!, { key: 'school', name: 'School', type: 'user' }],
+    streaks: { weekStart: 'monday' },
+  };
+  expect(await store.diff(0, document)).toEqual([
+    { action: 'create', kind: 'attribute', name: 'school' },
+    { action: 'update', kind: 'streaks', name: 'streaks', fields: ['weekStart'] },
+  ]);
+  expect((await catalog()).version).toBe(1);
+  expect(await store.diff(0, {})).toEqual([]);
+});
+
+test('streak settings are set one by one', async () => {
+  await apply(DEMO);
+  const [metric] = (await catalog()).metrics;
+  const settings = await store.updateStreaks(
+    0,
+    { metrics: [{ metricId: metric!.id, threshold: 5 }], freezes: { max: 3 } },
+    WHO,
+  );
+  expect(settings).toEqual({
+    ...DEFAULT_STREAK_SETTINGS,
+    metrics: [{ metricId: metric!.id, threshold: 5 }],
+    freezes: { ...DEFAULT_STREAK_SETTINGS.freezes, max: 3 },
+  });
+  expect(await store.streaks(0)).toEqual(settings);
+  await expect(store.updateStreaks(0, { freezes: { initial: 4 } }, WHO)).rejects.toThrow(
+    'freezes.initial: must not be above freezes.max',
+  );
+  // What the settings name cannot be left out of the document without them.
+  await expect(
+    apply({ metrics: [DEMO.metrics![1]!], achievements: [], pointsSystems: [], leaderboards: [] }),
+  ).rejects.toThrow("streaks.metrics[0].metricKey: unknown metric 'flashcards-flipped'");
+});
