@@ -1,0 +1,115 @@
+import type { Redis } from 'ioredis';
+import { pack } from 'msgpackr';
+import type { Pool } from 'pg';
+import { DAY_MS, dayOf } from '../../../src/domain/periods.ts';
+import { insertAwards } from '../../../src/postgres/persist/insert-awards.ts';
+import { insertEvents } from '../../../src/postgres/persist/insert-events.ts';
+import { upsertUsers } from '../../../src/postgres/persist/upsert-users.ts';
+import { transaction } from '../../../src/postgres/transaction.ts';
+import { boardKey, userKey } from '../../../src/redis/keys.ts';
+
+const MILLION = 1_000_000;
+
+export interface StoredEvent {
+  metricNo: number;
+  date: string;
+  /** Millionths. */
+  micros: number;
+  /** Attribute number → value. */
+  attributes?: Record<number, string>;
+}
+
+export interface StoredAward {
+  systemNo: number;
+  date: string;
+  awarded: number;
+}
+
+interface StoredUser {
+  tenantNo?: number;
+  id: string;
+  tz?: string;
+  events?: readonly StoredEvent[];
+  awards?: readonly StoredAward[];
+  /** Achievement number → epoch ms. */
+  completions?: Record<number, number>;
+  /** On the only group of boards, in their only run. */
+  scores?: { boardNo: number; runDate: string; score: number }[];
+}
+
+let made = 0;
+const nextId = (): string => (made += 1).toString(16).padStart(28, '0') + '0000';
+
+const split = (micros: number): [number, number] => [Math.trunc(micros / MILLION), micros % MILLION];
+const text = (micros: number): string => (micros / MILLION).toFixed(6);
+
+const sums = <T>(items: readonly T[], no: (item: T) => number, value: (item: T) => number): Record<number, number> => {
+  const totals: Record<number, number> = {};
+  for (const item of items) totals[no(item)] = (totals[no(item)] ?? 0) + value(item);
+  return totals;
+};
+
+const mapped = <T>(record: Record<number, number>, to: (value: number) => T): Map<number, T> =>
+  new Map(Object.entries(record).map(([no, value]) => [Number(no), to(value)]));
+
+/** Puts a user into Redis and Postgres as if the events had been recorded and persisted. */
+export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, user: StoredUser): Promise<void> {
+  const { tenantNo = 0, id, tz, events = [], awards = [], completions = {}, scores = [] } = user;
+  const points = sums(
+    awards,
+    (award) => award.systemNo,
+    (award) => award.awarded,
+  );
+  const packed = pack({
+    c: Date.UTC(2025, 0, 1),
+    up: Date.UTC(2025, 0, 1),
+    ...(tz !== undefined && { z: tz }),
+    m: mapped(
+      sums(
+        events,
+        (event) => event.metricNo,
+        (event) => event.micros,
+      ),
+      split,
+    ),
+    p: mapped(points, (total) => total),
+    t: mapped(completions, (atMs) => atMs),
+    b: new Map(scores.map(({ boardNo, runDate, score }) => [boardNo, [dayOf(runDate), '', score, 0]])),
+  });
+  const own = { tenantNo, userId: id };
+  await transaction(pool, async (client) => {
+    await insertEvents(
+      client,
+      events.map(({ metricNo, date, micros, attributes }) => ({
+        ...own,
+        id: nextId(),
+        metricNo,
+        value: text(micros),
+        total: '0',
+        atMs: dayOf(date) * DAY_MS,
+        localDay: dayOf(date),
+        attributes: attributes === undefined ? null : JSON.stringify(attributes),
+        idempotencyKey: null,
+      })),
+    );
+    await insertAwards(
+      client,
+      awards.map(({ systemNo, date, awarded }) => ({
+        ...own,
+        id: nextId(),
+        systemNo,
+        triggerNo: 99,
+        awarded,
+        total: 1,
+        boostNos: [],
+        atMs: dayOf(date) * DAY_MS,
+        localDay: dayOf(date),
+      })),
+    );
+    await upsertUsers(client, [{ tenantNo, id, createdMs: 0, packed, attributes: {}, points }]);
+  });
+  await redis.set(userKey(tenantNo, id), packed);
+  for (const { boardNo, runDate, score } of scores) {
+    await redis.zadd(boardKey(tenantNo, { boardNo, runDay: dayOf(runDate), group: '' }), score, id);
+  }
+}
