@@ -2,16 +2,16 @@ import type { Pool } from 'pg';
 
 /**
  * Points totals of the users who have all the attributes (by number), with how many users hold each, ascending.
- * Users without points count as 0. The GIN index on `state` serves the filter.
+ * Users without points count as 0. The GIN index on `attributes` serves the filter.
  */
 export async function filteredPointsTotals(
   pool: Pool,
   { tenantNo, systemNo, attributes }: { tenantNo: number; systemNo: number; attributes: Record<number, string> },
 ): Promise<{ total: number; users: number }[]> {
   const { rows } = await pool.query<{ total: string; users: string }>(
-    `SELECT coalesce(state->'points'->>$2::text, '0')::bigint AS total, count(*) AS users
+    `SELECT coalesce(points->>$2::text, '0')::bigint AS total, count(*) AS users
        FROM users
-      WHERE tenant_no = $1 AND state->'attributes' @> $3::jsonb
+      WHERE tenant_no = $1 AND attributes @> $3::jsonb
       GROUP BY 1
       ORDER BY 1`,
     [tenantNo, String(systemNo), JSON.stringify(attributes)],

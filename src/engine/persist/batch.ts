@@ -5,7 +5,7 @@ import type { EventRow } from '../../postgres/persist/insert-events.ts';
 import type { UserRow } from '../../postgres/persist/upsert-users.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import type { HappenedRecord } from '../../redis/record.ts';
-import { decodeState, unpackAll } from '../../redis/state.ts';
+import { numbered, unpack, unpackAll, type Numbered, type PackedState } from '../../redis/state.ts';
 import { UnreadableEntry } from './stuck-shard.ts';
 
 /** The rows of some outbox entries that follow one another. */
@@ -42,7 +42,8 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
     batch.position = entry.id;
   }
   for (const { tenantNo, id, packed } of states.values()) {
-    batch.users.push({ tenantNo, id, state: decodeState(packed) });
+    const { c, a, p } = unpack(packed) as PackedState;
+    batch.users.push({ tenantNo, id, createdMs: c, packed, attributes: byNumber(a), points: byNumber(p) });
   }
   return batch;
 }
@@ -75,6 +76,9 @@ function addRecord(batch: Batch, tenantNo: number, record: HappenedRecord): void
     }
   }
 }
+
+const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
+  Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
 
 /** ID of the nth award (from 1) of what happened: its ID ends with 4 zeros that make room for n. */
 export const awardId = (happenedId: string, ordinal: number): string =>

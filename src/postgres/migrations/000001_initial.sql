@@ -81,15 +81,22 @@ CREATE TABLE catalog_changes (
   PRIMARY KEY (tenant_no, version)
 );
 
--- A user's current state as the outbox last told it; what Redis is rebuilt from. Updates touch no indexed
--- column in the common case (an event), so the free space a page keeps makes them HOT.
+-- A user's current state as the outbox last told it; what Redis is rebuilt from, byte for byte. `state` is packed
+-- (src/redis/state.ts): as jsonb it cost 88 µs of CPU an event in worker and Postgres together, packed it is 32.
+-- Beside it stands what is queried. Updates touch no indexed column in the common case (an event), so the free
+-- space a page keeps makes them HOT.
 CREATE TABLE users (
   tenant_no integer NOT NULL,
   id text NOT NULL,
   created timestamptz NOT NULL,
-  state jsonb NOT NULL,
+  state bytea NOT NULL,
+  -- attribute number → value
+  attributes jsonb NOT NULL,
+  -- points system number → total
+  points jsonb NOT NULL,
   PRIMARY KEY (tenant_no, id)
 ) WITH (fillfactor = 60);
+CREATE INDEX users_attributes ON users USING gin (attributes jsonb_path_ops);
 
 CREATE TABLE events (
   id uuid NOT NULL,
