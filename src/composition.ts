@@ -11,7 +11,10 @@ import { EventEngine } from './engine/events/event-engine.ts';
 import { persistedReplies } from './engine/events/persisted-replies.ts';
 import { HistoryReads } from './engine/history/history-reads.ts';
 import { WrappedReads } from './engine/history/wrapped-reads.ts';
+import { LeaderboardReads } from './engine/leaderboards/leaderboard-reads.ts';
 import { PointsReads } from './engine/points/points-reads.ts';
+import { UserPoints } from './engine/points/user-points.ts';
+import { StreakReads } from './engine/streaks/streak-reads.ts';
 import { UserReads } from './engine/users/user-reads.ts';
 import type { Log } from './http/log.ts';
 import type { Services } from './operations/services.ts';
@@ -101,7 +104,10 @@ export async function openLaurel({
       configuration: new ConfigurationStore({ pool, announce: tell }),
       events: new EventEngine({ catalogs, batcher, clock, overloaded: backlog.exceeded }),
       users,
-      points: new PointsReads({ redis, pool }),
+      points: new PointsReads({ redis, pool, clock }),
+      userPoints: new UserPoints({ pool, users, clock }),
+      streaks: new StreakReads({ redis, pool, users, clock }),
+      leaderboards: new LeaderboardReads({ redis, users, clock }),
       history: new HistoryReads({ pool, users }),
       wrapped: new WrappedReads({ pool, redis, clock, users, controlShare: () => tenants.organisation().controlShare }),
       tenants,

@@ -83,6 +83,12 @@ export const GetUserPointsResponse = Type.Object({
   level: Type.Union([PointsLevelResponse, Type.Null()]),
   awards: Type.Array(PointsAwardResponse),
 });
+export type GetUserPointsResponse = Static<typeof GetUserPointsResponse>;
+
+export const PointsLevelSummaryResponse = Type.Array(
+  Type.Object({ level: PointsLevelResponse, users: Type.Integer() }),
+);
+export type PointsLevelSummaryResponse = Static<typeof PointsLevelSummaryResponse>;
 
 export const PointsSystemResponse = Type.Object({
   ...systemFields,

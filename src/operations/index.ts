@@ -1,11 +1,21 @@
 import { openapiGet as adminOpenapiGet } from './admin/openapi/get.ts';
+import { leaderboardsAll } from './application/leaderboards/all.ts';
+import { leaderboardsGet } from './application/leaderboards/get.ts';
 import { metricsEvent } from './application/metrics/event.ts';
 import { openapiGet } from './application/openapi/get.ts';
+import { pointsBoosts } from './application/points/boosts.ts';
+import { pointsLevelSummary } from './application/points/level-summary.ts';
+import { pointsLevels } from './application/points/levels.ts';
 import { pointsSummary } from './application/points/summary.ts';
 import { pointsSystem } from './application/points/system.ts';
+import { streaksList } from './application/streaks/list.ts';
+import { usersLeaderboard } from './application/users/leaderboard.ts';
 import { usersMetricEventSummary } from './application/users/metric-event-summary.ts';
+import { usersPointsBoosts } from './application/users/points-boosts.ts';
 import { usersPointsEventSummary } from './application/users/points-event-summary.ts';
+import { usersPoints } from './application/users/points.ts';
 import { usersSingleMetric } from './application/users/single-metric.ts';
+import { usersStreak } from './application/users/streak.ts';
 import { usersWrapped } from './application/users/wrapped.ts';
 import type { Operation } from './operation.ts';
 
@@ -15,9 +25,19 @@ export const applicationOperations: readonly Operation[] = [
   usersSingleMetric,
   usersMetricEventSummary,
   usersPointsEventSummary,
+  usersStreak,
+  streaksList,
+  usersPoints,
+  usersPointsBoosts,
+  usersLeaderboard,
   usersWrapped,
   pointsSystem,
   pointsSummary,
+  pointsBoosts,
+  pointsLevels,
+  pointsLevelSummary,
+  leaderboardsAll,
+  leaderboardsGet,
   openapiGet(() => applicationOperations),
 ];
 

@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalText } from '../../domain/decimal.ts';
-import { streakDates } from '../../domain/streak.ts';
 import type { HappenedRecord, RecordedBoard, RecordedPoints, RecordedStreak } from '../../redis/record.ts';
+import { baseStreak } from '../streaks/streak-response.ts';
 import { AnswerFragments } from './answer-fragments.ts';
 import { awardId, uuidText } from './event-id.ts';
 
@@ -18,22 +18,9 @@ function fragmentsOf(compiled: CompiledCatalog, day: number): AnswerFragments {
 
 /** JSON of the streak in the configured frequency, as it stands after the event. */
 export function streakJson(compiled: CompiledCatalog, streak: RecordedStreak, day: number): string {
-  const [length, startDay, lastPeriod, extended, left] = streak;
-  const { frequency, weekStart, freezes } = compiled.catalog.streaks;
-  return JSON.stringify({
-    length,
-    frequency,
-    ...streakDates({ length, startDay, lastPeriod }, { day, frequency, weekStart }),
-    extended: extended === 1,
-    ...(freezes.enabled && {
-      freezes: left,
-      maxFreezes: freezes.max,
-      ...(freezes.autoEarnInterval !== null && {
-        freezeAutoEarnInterval: freezes.autoEarnInterval,
-      }),
-      ...(freezes.autoEarnAmount !== null && { freezeAutoEarnAmount: freezes.autoEarnAmount }),
-    }),
-  });
+  const [length, startDay, lastPeriod, extended, freezesLeft] = streak;
+  const base = baseStreak(compiled, { streak: { length, startDay, lastPeriod }, freezesLeft, day });
+  return JSON.stringify({ ...base, extended: extended === 1 });
 }
 
 /** JSON of the points systems that something changed, by key. Award IDs count through all systems of a record. */

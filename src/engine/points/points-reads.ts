@@ -1,27 +1,38 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PointsSystem } from '../../domain/catalog.ts';
-import { summaryBounds, type PointsRange, type PointsSystemResponse } from '../../domain/points.ts';
+import type { Clock } from '../../clock.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import {
+  summaryBounds,
+  type PointsBoostResponse,
+  type PointsLevelResponse,
+  type PointsLevelSummaryResponse,
+  type PointsRange,
+  type PointsSystemResponse,
+} from '../../domain/points.ts';
 import { AppError } from '../../errors.ts';
 import { filteredPointsTotals } from '../../postgres/filtered-points-totals.ts';
 import { countersKey, pointsKey } from '../../redis/keys.ts';
 import { parseAttributeFilter } from './attribute-filter.ts';
-import { triggerResponse } from './points-response.ts';
+import { findSystem } from './find-system.ts';
+import { boostResponse, levelResponse, triggerResponse } from './points-response.ts';
 
 /** Reads of points systems. */
 export class PointsReads {
   private readonly redis: Redis;
   private readonly pool: Pool;
+  private readonly clock: Clock;
 
-  constructor({ redis, pool }: { redis: Redis; pool: Pool }) {
+  constructor({ redis, pool, clock }: { redis: Redis; pool: Pool; clock: Clock }) {
     this.redis = redis;
     this.pool = pool;
+    this.clock = clock;
   }
 
   /** A points system with its active triggers. 404 for an unknown key. */
   system(compiled: CompiledCatalog, key: string): PointsSystemResponse {
-    const system = this.find(compiled, key);
+    const system = findSystem(compiled, key);
     return {
       id: system.id,
       name: system.name,
@@ -39,7 +50,7 @@ export class PointsReads {
    * (live, O(log N)); with one from Postgres, which follows events after a moment. 404, 422.
    */
   async summary(compiled: CompiledCatalog, key: string, userAttributes: string | undefined): Promise<PointsRange[]> {
-    const system = this.find(compiled, key);
+    const system = findSystem(compiled, key);
     const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
     if (filter.length > 0) {
       const conditions = Object.fromEntries(filter.map(({ attribute, value }) => [attribute.no, value]));
@@ -77,10 +88,52 @@ export class PointsReads {
     }));
   }
 
-  private find(compiled: CompiledCatalog, key: string): PointsSystem {
-    const system = compiled.pointsSystems.get(key);
-    if (system === undefined)
-      throw new AppError('not_found', `Unknown points system: there is none with the key '${key}'.`);
-    return system;
+  /** The levels of a points system, lowest first. 404 for an unknown key. */
+  levels(compiled: CompiledCatalog, key: string): PointsLevelResponse[] {
+    const system = findSystem(compiled, key);
+    return (compiled.levels.get(system.id) ?? []).map(levelResponse);
+  }
+
+  /**
+   * How many users are on each level, lowest first; those below the first level are on none. Live; O(log N) a level.
+   * Of 1,000,000 users: PLACEHOLDER. 404 for an unknown key, 422 without levels.
+   */
+  async levelSummary(compiled: CompiledCatalog, key: string): Promise<PointsLevelSummaryResponse> {
+    const system = findSystem(compiled, key);
+    const levels = compiled.levels.get(system.id) ?? [];
+    if (levels.length === 0) throw new AppError('unprocessable', `The points system '${key}' has no levels.`);
+    const { tenantNo } = compiled.catalog;
+    const set = pointsKey(tenantNo, system.no);
+    const counts = this.redis.pipeline();
+    counts.hget(countersKey(tenantNo), 'users');
+    counts.zcard(set);
+    levels.forEach(({ points }, index) => {
+      const next = levels[index + 1];
+      counts.zcount(set, points, next === undefined ? '+inf' : `(${next.points}`);
+    });
+    const [users, holders, ...onLevel] = ((await counts.exec()) ?? []).map(([error, reply]) => {
+      if (error) throw error;
+      return Number(reply ?? 0);
+    });
+    // The set holds no totals of 0: a level that begins there has those users besides.
+    const withoutPoints = users! - holders!;
+    const ofNone = levels.findLastIndex(({ points }) => points <= 0);
+    return levels.map((level, index) => ({
+      level: levelResponse(level),
+      users: onLevel[index]! + (index === ofNone ? withoutPoints : 0),
+    }));
+  }
+
+  /**
+   * The boosts of a points system but for those of single users, oldest first, with their status on the UTC date;
+   * finished ones if asked for. 404 for an unknown key.
+   */
+  boosts(compiled: CompiledCatalog, key: string, includeFinished: boolean): PointsBoostResponse[] {
+    const system = findSystem(compiled, key);
+    const day = Math.floor(this.clock.now() / DAY_MS);
+    return compiled.catalog.boosts
+      .filter((boost) => boost.systemId === system.id && boost.userId === null)
+      .map((boost) => boostResponse(boost, day))
+      .filter(({ status }) => includeFinished || status !== 'finished');
   }
 }

@@ -1,0 +1,171 @@
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import type {
+  BoardStatus,
+  LeaderboardResponseWithRankings,
+  LeaderboardWithStatus,
+  UserLeaderboardResponseWithHistory,
+} from '../../domain/leaderboard.ts';
+import { DAY_MS, dateOf, dayOf, isDate } from '../../domain/periods.ts';
+import { boardStatus, runFrom, runShownOn, type Run } from '../../domain/runs.ts';
+import { dayIn } from '../../domain/zone.ts';
+import { AppError } from '../../errors.ts';
+import { boardKey } from '../../redis/keys.ts';
+import type { UserReads } from '../users/user-reads.ts';
+import { groupOfFilter } from './board-group.ts';
+import { leaderboardHistory } from './leaderboard-history.ts';
+import { leaderboardResponse } from './leaderboard-response.ts';
+import { NO_PAST, type PastRuns } from './past-runs.ts';
+import { rankOf, rankedPage } from './ranked.ts';
+import { LiveStandings, type Standings } from './standings.ts';
+import { userNames } from './user-names.ts';
+
+/** Rankings that one answer may hold: a board without a maximum may have a million. */
+const MAX_LIMIT = 10_000;
+
+interface PageQuery {
+  offset: number;
+  limit: number;
+  run?: string;
+  userId?: string;
+  userAttributes?: string;
+}
+
+/**
+ * Reads of leaderboards. Ranks are those of the moment. A streak board shows each length as the user's last event
+ * left it.
+ */
+export class LeaderboardReads {
+  private readonly redis: Redis;
+  private readonly users: UserReads;
+  private readonly clock: Clock;
+  private readonly past: PastRuns;
+
+  constructor({
+    redis,
+    users,
+    clock,
+    past = NO_PAST,
+  }: {
+    redis: Redis;
+    users: UserReads;
+    clock: Clock;
+    past?: PastRuns;
+  }) {
+    this.redis = redis;
+    this.users = users;
+    this.clock = clock;
+    this.past = past;
+  }
+
+  /** Active and scheduled boards, and finished ones if asked for, oldest first. */
+  list(compiled: CompiledCatalog, includeFinished: boolean): LeaderboardWithStatus[] {
+    return compiled.catalog.leaderboards.flatMap((board) => {
+      const status = this.status(board);
+      if (status === null || (status === 'finished' && !includeFinished)) return [];
+      return [{ ...leaderboardResponse(compiled, board), status }];
+    });
+  }
+
+  /**
+   * A page of a board: of the run asked for by its first day, else of that of the UTC date or the named user's local
+   * date. 404 for an unknown or inactive board; 422 for a day on which no run begins, a negative offset without a
+   * user, attributes missing on a board with a breakdown or given on one without.
+   * A board of 1,000,000: PLACEHOLDER.
+   */
+  async rankings(
+    compiled: CompiledCatalog,
+    key: string,
+    { offset, limit, run: runDate, userId, userAttributes }: PageQuery,
+  ): Promise<LeaderboardResponseWithRankings> {
+    const { board, status } = this.find(compiled, key);
+    const group = groupOfFilter(compiled, board, userAttributes);
+    if (offset < 0 && userId === undefined)
+      throw new AppError('unprocessable', 'offset must not be negative without a userId to count from.');
+    if (limit > MAX_LIMIT) throw new AppError('unprocessable', `limit must be at most ${MAX_LIMIT}.`);
+    const user = userId === undefined ? null : await this.users.find(compiled.catalog.tenantNo, userId);
+    const run = this.run(board, runDate, user?.tz ?? null);
+    const standings = await this.standings(compiled, { board, run, group });
+    const page = await rankedPage(standings, { offset, limit, userId, max: board.maxParticipants });
+    const names = await userNames(this.redis, compiled.catalog.tenantNo, page);
+    const rankings = page.map(({ userId: id, rank, score }, index) => ({
+      userId: id,
+      userName: names[index] ?? null,
+      rank,
+      value: score,
+    }));
+    return { ...leaderboardResponse(compiled, board), status, rankings };
+  }
+
+  /**
+   * A user's place on a board, and the last `numEvents` daily snapshots, oldest first; the last is of now while the
+   * run goes on. 404 for an unknown user or board, 422 as `rankings`.
+   */
+  async ofUser(
+    compiled: CompiledCatalog,
+    userId: string,
+    { key, run: runDate, numEvents }: { key: string; run?: string; numEvents: number },
+  ): Promise<UserLeaderboardResponseWithHistory> {
+    const { board } = this.find(compiled, key);
+    const { tenantNo } = compiled.catalog;
+    const state = await this.users.state(tenantNo, userId);
+    const run = this.run(board, runDate, state.tz);
+    const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
+    const scored = state.boards[board.no]?.find(({ runDay }) => runDay === run.startDay);
+    const group =
+      board.breakdownAttributes.length === 0 ? '' : (scored?.group ?? (await this.past.groupOf(boardRun, userId)));
+    const standings = group === null ? null : await this.standings(compiled, { board, run, group });
+    const found = standings === null ? null : await rankOf(standings, userId, board.maxParticipants);
+    const place = { rank: found?.rank ?? null, value: found?.score ?? null };
+
+    const atMs = this.clock.now();
+    const day = dayIn(state.tz, atMs);
+    const goesOn = day >= run.startDay && (run.endDay === null || day <= run.endDay);
+    const snapshots = numEvents === 0 ? [] : await this.past.snapshots(boardRun, userId, numEvents + 1);
+    const history = leaderboardHistory(snapshots, goesOn ? { day, atMs, ...place } : null, numEvents);
+    return { ...leaderboardResponse(compiled, board), ...place, history };
+  }
+
+  private utcDay(): number {
+    return Math.floor(this.clock.now() / DAY_MS);
+  }
+
+  private status(board: Leaderboard): BoardStatus | null {
+    return boardStatus(board, this.utcDay());
+  }
+
+  private find(compiled: CompiledCatalog, key: string): { board: Leaderboard; status: BoardStatus } {
+    const board = compiled.leaderboards.get(key);
+    const status = board === undefined ? null : this.status(board);
+    if (board === undefined || status === null)
+      throw new AppError('not_found', `Unknown leaderboard: there is none with the key '${key}'.`);
+    return { board, status };
+  }
+
+  private run(board: Leaderboard, date: string | undefined, tz: string | null): Run {
+    if (date === undefined) return runShownOn(board, dayIn(tz, this.clock.now()));
+    const run = isDate(date) ? runFrom(board, dayOf(date)) : null;
+    if (run === null) {
+      const current = dateOf(runShownOn(board, this.utcDay()).startDay);
+      throw new AppError(
+        'unprocessable',
+        `run must be the first day of a run, as ${current} is; '${date}' is not one.`,
+      );
+    }
+    return run;
+  }
+
+  /** Those kept of a run that is over, else the live ones. */
+  private async standings(
+    compiled: CompiledCatalog,
+    { board, run, group }: { board: Leaderboard; run: Run; group: string },
+  ): Promise<Standings> {
+    const { tenantNo } = compiled.catalog;
+    const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
+    const over = run.endDay !== null && run.endDay < this.utcDay();
+    const kept = over ? await this.past.standings(boardRun, group) : null;
+    return kept ?? new LiveStandings(this.redis, boardKey(tenantNo, { ...boardRun, group }));
+  }
+}

@@ -1,0 +1,65 @@
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { PointsBoost } from '../../domain/catalog.ts';
+import type { GetUserPointsResponse, PointsBoostResponse } from '../../domain/points.ts';
+import { dayIn } from '../../domain/zone.ts';
+import type { UserState } from '../../redis/state.ts';
+import type { UserReads } from '../users/user-reads.ts';
+import { awardHistory } from './award-history.ts';
+import { findSystem } from './find-system.ts';
+import { boostResponse, levelResponse, pointsResponse } from './points-response.ts';
+
+/** Reads of one user's points. */
+export class UserPoints {
+  private readonly pool: Pool;
+  private readonly users: UserReads;
+  private readonly clock: Clock;
+
+  constructor({ pool, users, clock }: { pool: Pool; users: UserReads; clock: Clock }) {
+    this.pool = pool;
+    this.users = users;
+    this.clock = clock;
+  }
+
+  /**
+   * A user's total and level, live, and the last `awards` awards, newest first, from Postgres: those of the last
+   * moment may still be missing there. 404 for an unknown user or points system.
+   */
+  async points(
+    compiled: CompiledCatalog,
+    userId: string,
+    { key, awards: limit }: { key: string; awards: number },
+  ): Promise<GetUserPointsResponse> {
+    const system = findSystem(compiled, key);
+    const state = await this.users.state(compiled.catalog.tenantNo, userId);
+    const day = dayIn(state.tz, this.clock.now());
+    const awards = await awardHistory(this.pool, compiled, { userId, systemNo: system.no, limit, day });
+    const total = state.points[system.no] ?? 0;
+    const level = compiled.levelOf(system.id, total);
+    return { ...pointsResponse(system), total, level: level === null ? null : levelResponse(level), awards };
+  }
+
+  /**
+   * The boosts that apply to a user's awards on the user's local date: everyone's, those whose attributes the user
+   * has, and the user's own, oldest first. 404 for an unknown user or points system.
+   */
+  async boosts(compiled: CompiledCatalog, userId: string, key: string): Promise<PointsBoostResponse[]> {
+    const system = findSystem(compiled, key);
+    const state = await this.users.state(compiled.catalog.tenantNo, userId);
+    const day = dayIn(state.tz, this.clock.now());
+    return compiled.catalog.boosts
+      .filter((boost) => boost.systemId === system.id && isFor(compiled, boost, userId, state))
+      .map((boost) => boostResponse(boost, day))
+      .filter(({ status }) => status === 'active');
+  }
+}
+
+/** Whether a boost is for a user, whenever that is. */
+function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, state: UserState): boolean {
+  if (boost.userId !== null && boost.userId !== userId) return false;
+  return boost.userAttributes.every(({ attributeId, attributeValue }) => {
+    const no = compiled.attributesById.get(attributeId)?.no;
+    return no !== undefined && state.attributes[no] === attributeValue;
+  });
+}

@@ -1,0 +1,95 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { periodOf, periodStart } from '../../domain/periods.ts';
+import { settledStreak, type BulkStreakResponse, type StreakResponse } from '../../domain/streak.ts';
+import { dayIn } from '../../domain/zone.ts';
+import { AppError } from '../../errors.ts';
+import { userMetricDays } from '../../postgres/history/user-metric-days.ts';
+import { userKey } from '../../redis/keys.ts';
+import { decodeState, type UserState } from '../../redis/state.ts';
+import { metPeriods } from '../history/longest-streak.ts';
+import type { UserReads } from '../users/user-reads.ts';
+import { firstPeriodOf, streakHistory } from './streak-history.ts';
+import { baseStreak } from './streak-response.ts';
+
+const MAX_PERIODS = 1000;
+const MAX_USERS = 100;
+
+/** Reads of streaks, as they stand on the user's local day. */
+export class StreakReads {
+  private readonly redis: Redis;
+  private readonly pool: Pool;
+  private readonly users: UserReads;
+  private readonly clock: Clock;
+
+  constructor({ redis, pool, users, clock }: { redis: Redis; pool: Pool; users: UserReads; clock: Clock }) {
+    this.redis = redis;
+    this.pool = pool;
+    this.users = users;
+    this.clock = clock;
+  }
+
+  /**
+   * A user's streak with `historyPeriods` periods, oldest first, the current one last. 404 for an unknown user, 422
+   * for a number out of 0 to 1,000. Periods from before the streak that the state holds are judged by today's
+   * settings on the stored events: those of the last moment may be missing.
+   */
+  async ofUser(compiled: CompiledCatalog, userId: string, historyPeriods: number): Promise<StreakResponse> {
+    if (historyPeriods < 0 || historyPeriods > MAX_PERIODS)
+      throw new AppError('unprocessable', `historyPeriods must be from 0 to ${MAX_PERIODS}.`);
+    const state = await this.users.state(compiled.catalog.tenantNo, userId);
+    const { streaks: settings } = compiled.catalog;
+    const day = dayIn(state.tz, this.clock.now());
+    const live = state.streaks[settings.frequency];
+    const current = periodOf(day, settings.frequency, settings.weekStart);
+    const base = baseStreak(compiled, { streak: live, freezesLeft: state.freezes, day });
+    const first = firstPeriodOf(live, current, settings);
+    const earlier =
+      settings.enabled && current - historyPeriods + 1 < first ? await this.metBefore(compiled, userId, first) : [];
+    return {
+      ...base,
+      extended: extendedAt(base.length, live.extendedMs),
+      streakHistory: streakHistory({ live, earlier, current, count: historyPeriods, calendar: settings }),
+      pauses: [],
+    };
+  }
+
+  /** Lengths of the streaks of 1 to 100 users, longest first, else as asked; 0 for an unknown user. 422. */
+  async list(compiled: CompiledCatalog, userIds: readonly string[]): Promise<BulkStreakResponse> {
+    const asked = [...new Set(userIds)];
+    if (asked.length === 0 || asked.length > MAX_USERS)
+      throw new AppError('unprocessable', `userIds must name 1 to ${MAX_USERS} users.`);
+    const { tenantNo } = compiled.catalog;
+    const states = await this.redis.mgetBuffer(asked.map((userId) => userKey(tenantNo, userId)));
+    return asked
+      .map((userId, index) => {
+        const packed = states[index] ?? null;
+        return { userId, ...this.standing(compiled, packed === null ? null : decodeState(packed)) };
+      })
+      .sort((a, b) => b.streakLength - a.streakLength);
+  }
+
+  private standing(
+    compiled: CompiledCatalog,
+    state: UserState | null,
+  ): { streakLength: number; extended: string | null } {
+    if (state === null) return { streakLength: 0, extended: null };
+    const { frequency, weekStart } = compiled.catalog.streaks;
+    const live = state.streaks[frequency];
+    const { length } = settledStreak(live, periodOf(dayIn(state.tz, this.clock.now()), frequency, weekStart));
+    return { streakLength: length, extended: extendedAt(length, live.extendedMs) };
+  }
+
+  private async metBefore(compiled: CompiledCatalog, userId: string, period: number): Promise<number[]> {
+    const { tenantNo, streaks } = compiled.catalog;
+    const toDay = periodStart(period, streaks.frequency, streaks.weekStart) - 1;
+    const metricDays = await userMetricDays(this.pool, { tenantNo, userId, toDay });
+    return metPeriods(streaks, compiled.metricsById, metricDays);
+  }
+}
+
+/** When a streak last grew; null for none. */
+const extendedAt = (length: number, extendedMs: number | null): string | null =>
+  length === 0 || extendedMs === null ? null : new Date(extendedMs).toISOString();

@@ -1,0 +1,26 @@
+import { Type } from 'typebox';
+import { LeaderboardResponseWithRankings } from '../../../domain/leaderboard.ts';
+import { operation } from '../../operation.ts';
+
+export const leaderboardsGet = operation({
+  id: 'leaderboards_get',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/leaderboards/{key}',
+  summary: "A page of a leaderboard's rankings, from the top or around a user, of the current or a past run",
+  params: Type.Object({ key: Type.String() }),
+  query: Type.Object({
+    // Negative with a userId only, for the neighbours above; the engine says so.
+    offset: Type.Integer({ default: 0 }),
+    limit: Type.Integer({ minimum: 0, default: 10 }),
+    run: Type.Optional(Type.String({ format: 'date' })),
+    userId: Type.Optional(Type.String()),
+    userAttributes: Type.Optional(Type.String()),
+  }),
+  responses: { 200: LeaderboardResponseWithRankings },
+  namedUsers: ({ query }) => (query.userId === undefined ? [] : [query.userId]),
+  handle: async ({ catalogs, leaderboards }, { tenant, params, query }) => ({
+    status: 200,
+    body: await leaderboards.rankings(await catalogs.of(tenant.no), params.key, query),
+  }),
+});

@@ -1,0 +1,28 @@
+import type { Pool } from 'pg';
+
+/** An award of points as it is stored. */
+export interface StoredAward {
+  id: string;
+  triggerNo: number;
+  awarded: number;
+  /** The system's total after it. */
+  total: number;
+  boostNos: number[];
+  at: Date;
+}
+
+/** A user's last `limit` awards in a points system, newest first. One index range. */
+export async function latestAwards(
+  pool: Pool,
+  { tenantNo, userId, systemNo, limit }: { tenantNo: number; userId: string; systemNo: number; limit: number },
+): Promise<StoredAward[]> {
+  const { rows } = await pool.query<StoredAward>(
+    `SELECT id, trigger_no AS "triggerNo", awarded, total, coalesce(boost_nos, '{}') AS "boostNos", at
+       FROM awards
+      WHERE tenant_no = $1 AND user_id = $2 AND system_no = $3
+      ORDER BY id DESC
+      LIMIT $4`,
+    [tenantNo, userId, systemNo, limit],
+  );
+  return rows;
+}
