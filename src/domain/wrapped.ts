@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { UserAchievementResponse } from './achievement.ts';
-import { leaderboardFields } from './leaderboard.ts';
+import { BoardStatus, leaderboardFields } from './leaderboard.ts';
 import { User } from './user.ts';
 
 const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -42,6 +42,7 @@ export type WrappedPoints = Static<typeof WrappedPoints>;
 
 const WrappedLeaderboard = Type.Object({
   ...leaderboardFields,
+  status: BoardStatus,
   rank: Nullable(Type.Integer()),
   // A decimal metric has decimal scores.
   value: Nullable(Type.Number()),

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { runOf } from '../../domain/runs.ts';
+import { boardStatus, runOf } from '../../domain/runs.ts';
 import type { WrappedLeaderboard } from '../../domain/wrapped.ts';
 import type { Days } from '../../postgres/history/user-attribute-sums.ts';
 import { boardKey } from '../../redis/keys.ts';
@@ -20,7 +20,11 @@ interface Place {
  * The boards on which a user has a rank, with the runs that are not final yet: what Redis holds. A perpetual board
  * has one run, so its rank is today's.
  */
-export async function userPlaces(redis: Redis, compiled: CompiledCatalog, state: UserState): Promise<Place[]> {
+export async function userPlaces(
+  redis: Redis,
+  compiled: CompiledCatalog,
+  { state, utcDay }: { state: UserState; utcDay: number },
+): Promise<Place[]> {
   const { tenantNo, leaderboards } = compiled.catalog;
   const scored = leaderboards
     .filter(({ status }) => status !== 'inactive')
@@ -37,8 +41,9 @@ export async function userPlaces(redis: Redis, compiled: CompiledCatalog, state:
     if (error) throw error;
     const rank = 1 + Number(above);
     const run = runOf(board, runDay);
-    if (run === null || (board.maxParticipants !== null && rank > board.maxParticipants)) return [];
-    const shown = { ...leaderboardResponse(compiled, board), rank, value: Number(score) };
+    const status = boardStatus(board, utcDay);
+    if (run === null || status === null || (board.maxParticipants !== null && rank > board.maxParticipants)) return [];
+    const shown = { ...leaderboardResponse(compiled, board), status, rank, value: Number(score) };
     return [{ key: board.key, runDay, endDay: run.endDay, shown }];
   });
 }

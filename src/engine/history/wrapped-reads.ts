@@ -59,7 +59,7 @@ export class WrappedReads {
     const [metricDays, pointsDays, places] = await Promise.all([
       userMetricDays(pool, everything),
       userPointsDays(pool, everything),
-      userPlaces(redis, compiled, state),
+      userPlaces(redis, compiled, { state, utcDay: Math.floor(clock.now() / DAY_MS) }),
     ]);
     const active = yearActivity(eventsByDay(metricDays), shownYear, streaks.weekStart);
     const compared = KINDS.map((kind): ComparedDays => {
