@@ -1,0 +1,203 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../src/package-root.ts';
+
+// What `npm start` runs, as a process of its own on an empty data directory. It is the built code: `npm test`
+// builds it first.
+const run = promisify(execFile);
+const hasCurl = await run('curl', ['--version']).then(
+  () => true,
+  () => false,
+);
+
+class Start {
+  readonly process: ChildProcess;
+  output = '';
+  private readonly exited: Promise<unknown>;
+
+  constructor(variables: NodeJS.ProcessEnv) {
+    const env: NodeJS.ProcessEnv = { ...process.env, HOST: '127.0.0.1', ...variables };
+    for (const name of ['REDIS_URL', 'DATABASE_URL', 'NODE_ENV']) env[name] = variables[name];
+    this.process = spawn('node', ['dist/src/main.js'], { cwd: PACKAGE_ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.process.stdout, this.process.stderr]) {
+      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString('utf8')));
+    }
+    this.exited = once(this.process, 'close');
+  }
+
+  async running(): Promise<void> {
+    await eventually(() => {
+      if (this.process.exitCode !== null) throw new Error(`It ended:\n${this.output}`);
+      return this.output.includes('Ctrl-C ends it.');
+    });
+  }
+
+  /** Its exit code, once it is gone. */
+  async end(signal?: NodeJS.Signals): Promise<number | null> {
+    if (signal !== undefined) this.process.kill(signal);
+    await this.exited;
+    return this.process.exitCode;
+  }
+}
+
+async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (
+    const deadline = Date.now() + 60_000;
+    !(await holds());
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  ) {
+    if (Date.now() > deadline) throw new Error('It did not come true in 60 s.');
+  }
+}
+
+/** Command lines of the processes that have this text in theirs, those that are about to be reaped excluded. */
+function processesWith(text: string): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((pid) => {
+      try {
+        const [command, environment] = ['cmdline', 'environ'].map((file) =>
+          readFileSync(`/proc/${pid}/${file}`, 'utf8'),
+        );
+        return `${command}\0${environment}`.includes(text) ? [command!.replaceAll('\0', ' ')] : [];
+      } catch {
+        return [];
+      }
+    });
+}
+
+let dataDir: string;
+let variables: NodeJS.ProcessEnv;
+const starts: Start[] = [];
+
+function start(more: NodeJS.ProcessEnv = {}): Start {
+  const started = new Start({ ...variables, ...more });
+  starts.push(started);
+  return started;
+}
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'laurel-test-start-'));
+  variables = { DATA_DIR: dataDir, APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
+});
+
+afterEach(async () => {
+  // Whatever a failed test left is ended; killed, its servers end by themselves.
+  for (const { process: child } of starts.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+});
+
+afterAll(() => rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 }));
+
+describe('npm start', () => {
+  let key = '';
+
+  test('on an empty machine: prints a key and a line that submits an event; Ctrl-C leaves nothing running', async () => {
+    const laurel = start();
+    await laurel.running();
+    key = /Admin key +(\S+)/.exec(laurel.output)?.[1] ?? '';
+    expect(key).toMatch(/^[\w-]+\.[\w-]{16,}$/);
+    const line = /^ +curl [^]*?'$/m.exec(laurel.output)?.[0] ?? '';
+    expect(line).toContain(key);
+    expect(line).toContain('/v1/metrics/flashcards-flipped/event');
+
+    const answer = hasCurl ? (await run('sh', ['-c', line])).stdout : await pastedWithoutCurl(line);
+    expect(JSON.parse(answer)).toMatchObject({ total: 12, currentStreak: { length: 1, extended: true } });
+    const shown = JSON.parse(answer) as { achievements: unknown[]; points: object; leaderboards: object };
+    expect(shown.achievements.length).toBeGreaterThan(0);
+    expect(Object.keys(shown.points)).not.toEqual([]);
+    expect(Object.keys(shown.leaderboards)).not.toEqual([]);
+
+    expect(await laurel.end('SIGINT')).toBe(0);
+    await eventually(() => processesWith(dataDir).length === 0);
+  });
+
+  test('the next start finds its data, the key included; a dead process comes back; the event is in Postgres', async () => {
+    const laurel = start();
+    await laurel.running();
+    expect(laurel.output).not.toContain('Admin key  ');
+    expect(await event(key, 1)).toMatchObject({ total: 13 });
+
+    const frontends = Number(/"process":"frontend","pid":(\d+)/.exec(laurel.output)?.[1]);
+    process.kill(frontends, 'SIGKILL');
+    await eventually(async () => (await event(key, 1).catch(() => null)) !== null);
+    expect(laurel.output).toContain('a process ended; starting it again');
+
+    const password = readFileSync(join(dataDir, 'password'), 'utf8');
+    const port = Number(
+      /port=(\d+)/.exec(processesWith(`${dataDir}/postgres`).find((line) => line.includes('port=')) ?? '')?.[1],
+    );
+    const client = new pg.Client({ host: '127.0.0.1', port, user: 'laurel', password, database: 'postgres' });
+    await client.connect();
+    try {
+      await eventually(async () => {
+        const { rows } = await client.query<{ stored: number }>('SELECT count(*)::int AS stored FROM events');
+        return rows[0]?.stored === 3;
+      });
+    } finally {
+      await client.end();
+    }
+    expect(await laurel.end('SIGTERM')).toBe(0);
+    await eventually(() => processesWith(dataDir).length === 0);
+  });
+
+  test('killed outright, its servers and processes end too, and nothing that was answered is lost', async () => {
+    const laurel = start({ HTTP_PROCESSES: '2' });
+    await laurel.running();
+    expect(await event(key, 1)).toMatchObject({ total: 15 });
+    await laurel.end('SIGKILL');
+    await eventually(() => processesWith(dataDir).length === 0);
+
+    const next = start();
+    await next.running();
+    expect(await event(key, 1)).toMatchObject({ total: 16 });
+
+    const port = Number(variables['APP_PORT']);
+    const second = start();
+    expect(await second.end()).toBe(1);
+    expect(second.output).toBe(
+      `Port ${port} is in use by another program. Stop that one, or set APP_PORT to another port.\n`,
+    );
+    const third = start({ APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) });
+    expect(await third.end()).toBe(1);
+    expect(third.output).toMatch(/^Laurel is running already with the data in .*\n$/);
+    expect(await next.end('SIGINT')).toBe(0);
+  });
+
+  test.each([
+    [{ NODE_ENV: 'production' }, 'both REDIS_URL and DATABASE_URL must be set'],
+    [{ APP_PORT: 'x' }, 'APP_PORT must be a whole number'],
+  ])('%o ends with a sentence and no stack', async (more, sentence) => {
+    const laurel = start(more);
+    expect(await laurel.end()).toBe(1);
+    expect(laurel.output).toContain(sentence);
+    expect(laurel.output).not.toMatch(/^ +at /m);
+  });
+});
+
+async function event(key: string, value: number): Promise<unknown> {
+  const response = await fetch(`http://127.0.0.1:${variables['APP_PORT']}/v1/metrics/flashcards-flipped/event`, {
+    method: 'POST',
+    headers: { 'X-API-KEY': key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ user: { id: 'ada' }, value }),
+  });
+  return response.json();
+}
+
+/** The same request for a machine without curl: what stands in the line's quotes. */
+async function pastedWithoutCurl(line: string): Promise<string> {
+  const [url = ''] = /http:\S+/.exec(line) ?? [];
+  const headers = [...line.matchAll(/-H "([^:]+): ([^"]+)"/g)].map(([, name = '', value = '']): [string, string] => [
+    name,
+    value,
+  ]);
+  const body = /-d '(.*)'/.exec(line)?.[1] ?? '';
+  return (await fetch(url, { method: 'POST', headers, body })).text();
+}
