@@ -101,7 +101,7 @@ export async function openLaurel({
     services: {
       clock,
       catalogs,
-      configuration: new ConfigurationStore({ pool, announce: tell }),
+      configuration: new ConfigurationStore({ pool, announce: tell, clock, catalogs }),
       events: new EventEngine({ catalogs, batcher, clock, overloaded: backlog.exceeded }),
       users,
       points: new PointsReads({ redis, pool, clock }),

@@ -71,8 +71,7 @@ export class ConfigurationStore {
     { who }: { who: string },
   ): Promise<StreakSettings> {
     const { result } = await this.resources.edit(tenantNo, who, (draft) => {
-      const current = draft.catalog.streaks;
-      const settings = { ...current, ...changes, freezes: { ...current.freezes, ...changes.freezes } };
+      const settings = changedStreaks(draft.catalog.streaks, changes);
       refuse([...streakProblems(settings, draft.catalog)].map(({ field, text }) => ({ path: field, text })));
       draft.setStreaks(settings);
       return settings;
@@ -89,6 +88,19 @@ export class ConfigurationStore {
 export type StreakSettingsChanges = Partial<Omit<StreakSettings, 'freezes'>> & {
   freezes?: Partial<StreakSettings['freezes']>;
 };
+
+/** `changes` may come from a request, with fields that mean nothing to us: they are left behind. */
+function changedStreaks(current: StreakSettings, changes: StreakSettingsChanges): StreakSettings {
+  const freezes = onlyFieldsOf(current.freezes, { ...current.freezes, ...changes.freezes });
+  const metrics = (changes.metrics ?? current.metrics).map(({ metricId, threshold }) => ({
+    metricId: metricId.toLowerCase(),
+    threshold,
+  }));
+  return { ...onlyFieldsOf(current, { ...current, ...changes }), metrics, freezes };
+}
+
+const onlyFieldsOf = <T extends object>(model: T, value: object): T =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => Object.hasOwn(model, name))) as T;
 
 const MOST_TOLD = 10;
 

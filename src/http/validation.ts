@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { TObject, TSchema } from 'typebox';
 import { AppError } from '../errors.ts';
-import { firstMisfit } from './misfit.ts';
+import { firstMisfit } from '../operations/misfit.ts';
 import { queryReader } from './query.ts';
 
 /** Throws an `AppError` where the value does not fit. */

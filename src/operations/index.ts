@@ -1,3 +1,17 @@
+import { adminApplicationApiKeysCreate } from './admin/application-api-keys/create.ts';
+import { adminApplicationApiKeysDelete } from './admin/application-api-keys/delete.ts';
+import { adminConfigurationDiff } from './admin/configuration/diff.ts';
+import { adminConfigurationGet } from './admin/configuration/get.ts';
+import { adminConfigurationPut } from './admin/configuration/put.ts';
+import { adminOrganisationGet } from './admin/organisation/get.ts';
+import { adminOrganisationUpdate } from './admin/organisation/update.ts';
+import { adminStreaksSettingsGet } from './admin/streaks/settings/get.ts';
+import { adminStreaksSettingsUpdate } from './admin/streaks/settings/update.ts';
+import { adminTenantsCreate } from './admin/tenants/create.ts';
+import { adminTenantsDelete } from './admin/tenants/delete.ts';
+import { adminTenantsGet } from './admin/tenants/get.ts';
+import { adminTenantsList } from './admin/tenants/list.ts';
+import { adminTenantsUpdate } from './admin/tenants/update.ts';
 import { openapiGet as adminOpenapiGet } from './admin/openapi/get.ts';
 import { leaderboardsAll } from './application/leaderboards/all.ts';
 import { leaderboardsGet } from './application/leaderboards/get.ts';
@@ -42,4 +56,20 @@ export const applicationOperations: readonly Operation[] = [
 ];
 
 /** The Admin API's table of contents. */
-export const adminOperations: readonly Operation[] = [adminOpenapiGet(() => adminOperations)];
+export const adminOperations: readonly Operation[] = [
+  adminConfigurationGet,
+  adminConfigurationPut,
+  adminConfigurationDiff,
+  adminStreaksSettingsGet,
+  adminStreaksSettingsUpdate,
+  adminApplicationApiKeysCreate,
+  adminApplicationApiKeysDelete,
+  adminTenantsList,
+  adminTenantsGet,
+  adminTenantsCreate,
+  adminTenantsUpdate,
+  adminTenantsDelete,
+  adminOrganisationGet,
+  adminOrganisationUpdate,
+  adminOpenapiGet(() => adminOperations),
+];

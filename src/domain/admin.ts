@@ -1,0 +1,54 @@
+import { Type, type Static } from 'typebox';
+
+/** What is to be said of one item of a bulk call. `index` names an item without an ID. */
+export const AdminIssue = Type.Object({
+  id: Type.Optional(Type.String()),
+  userId: Type.Optional(Type.String()),
+  boostId: Type.Optional(Type.String()),
+  index: Type.Optional(Type.Integer()),
+  severity: Type.Enum(['error', 'warning']),
+  message: Type.String(),
+});
+export type AdminIssue = Static<typeof AdminIssue>;
+
+export const Uuid = Type.String({ format: 'uuid' });
+
+export const DeletedResources = Type.Object({
+  deleted: Type.Array(Type.Object({ id: Uuid })),
+  issues: Type.Array(AdminIssue),
+});
+export type DeletedResources = Static<typeof DeletedResources>;
+
+/** The query of a list. */
+export const Paging = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
+  skip: Type.Integer({ minimum: 0, default: 0 }),
+});
+
+/** The query of a bulk deletion. */
+export const Ids = Type.Object({ ids: Type.Array(Uuid, { minItems: 1, maxItems: 100 }) });
+
+export const AdminTenant = Type.Object({
+  id: Uuid,
+  customerId: Type.String(),
+  name: Type.String(),
+  status: Type.Enum(['active', 'archived']),
+  created: Type.String({ format: 'date-time' }),
+  updated: Type.String({ format: 'date-time' }),
+});
+export type AdminTenant = Static<typeof AdminTenant>;
+
+export const CreatedApplicationKey = Type.Object({
+  id: Uuid,
+  userId: Type.String(),
+  key: Type.String(),
+  prefix: Type.String(),
+});
+export type CreatedApplicationKey = Static<typeof CreatedApplicationKey>;
+
+export const Organisation = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 255 }),
+  multiTenancy: Type.Boolean(),
+  controlShare: Type.Number({ minimum: 0, maximum: 1 }),
+});
+export type Organisation = Static<typeof Organisation>;

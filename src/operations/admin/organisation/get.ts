@@ -1,0 +1,13 @@
+import { Organisation } from '../../../domain/admin.ts';
+import { operation } from '../../operation.ts';
+
+export const adminOrganisationGet = operation({
+  id: 'admin_organisation_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/organisation',
+  summary: "The organisation's settings",
+  scope: 'organisation',
+  responses: { 200: Organisation },
+  handle: async ({ tenants }) => ({ status: 200, body: tenants.organisation() }),
+});

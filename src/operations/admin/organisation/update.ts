@@ -1,0 +1,15 @@
+import { Type } from 'typebox';
+import { Organisation } from '../../../domain/admin.ts';
+import { operation } from '../../operation.ts';
+
+export const adminOrganisationUpdate = operation({
+  id: 'admin_organisation_update',
+  surface: 'admin',
+  method: 'patch',
+  path: '/v1/organisation',
+  summary: "Set the organisation's settings that are sent",
+  scope: 'organisation',
+  body: Type.Partial(Organisation),
+  responses: { 200: Organisation },
+  handle: async ({ tenants }, { body }) => ({ status: 200, body: await tenants.updateOrganisation(body) }),
+});

@@ -1,0 +1,28 @@
+import { Type } from 'typebox';
+import { AdminIssue, AdminTenant, Uuid } from '../../../domain/admin.ts';
+import { bulkItems } from '../../bulk.ts';
+import { operation } from '../../operation.ts';
+import { tenantOutcome } from './tenant-answer.ts';
+
+const items = bulkItems(
+  Type.Object({
+    id: Uuid,
+    customerId: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  }),
+);
+
+export const adminTenantsUpdate = operation({
+  id: 'admin_tenants_update',
+  surface: 'admin',
+  method: 'patch',
+  path: '/v1/tenants',
+  summary: 'Rename tenants, or change the IDs that the client gave them',
+  scope: 'organisation',
+  body: items.body,
+  responses: { 200: Type.Object({ updated: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) }) },
+  handle: async ({ tenants }, { body }) => {
+    const { done, issues } = await items.each(body, async (good) => (await tenants.update(good)).map(tenantOutcome));
+    return { status: 200, body: { updated: done, issues } };
+  },
+});

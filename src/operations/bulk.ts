@@ -1,0 +1,93 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
+import type { AdminIssue, DeletedResources } from '../domain/admin.ts';
+import { firstMisfit } from './misfit.ts';
+
+const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allowUnionTypes: true });
+formats.default(ajv);
+// Stricter than the library's, which takes `urn:uuid:…` too.
+ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
+
+const MOST_ITEMS = 100;
+
+/** What became of the items of a bulk call. */
+export interface BulkOutcome<Done> {
+  done: Done[];
+  issues: AdminIssue[];
+}
+
+/** The items of a bulk call: each is checked by itself, so that a bad one does not hold up the others. */
+export interface BulkItems<Item extends TObject> {
+  /** Of the request: documented with its items, checked (422) for being an array of 1 to 100 only. */
+  body: TUnsafe<unknown[]>;
+  /**
+   * Hands the items that fit to `work`, which answers for each with what became of it, or with a text that says
+   * why nothing did. Issues stand in the order of the items.
+   */
+  each<Done extends object>(
+    items: unknown[],
+    work: (good: Static<Item>[]) => Promise<(Done | string)[]>,
+  ): Promise<BulkOutcome<Done>>;
+}
+
+/** Declares the items of a bulk operation. The schema is compiled here, once. */
+export function bulkItems<Item extends TObject>(item: Item): BulkItems<Item> {
+  const validate = ajv.compile<Static<Item>>(item);
+  const misfit = (value: unknown): string | null => {
+    if (validate(value)) return null;
+    const { field, text } = firstMisfit(validate.errors ?? []);
+    return `${field || 'The item'} ${text}`;
+  };
+  return {
+    body: arrayOf(item),
+    each: async (items, work) => {
+      const texts = items.map(misfit);
+      const good = items.filter((_, index) => texts[index] === null) as Static<Item>[];
+      const outcomes = good.length === 0 ? [] : await work(good);
+      const done = outcomes.filter((outcome) => typeof outcome !== 'string');
+      let next = 0;
+      const issues = items.flatMap((value, index) => {
+        const text = texts[index] ?? outcomes[next++];
+        return typeof text === 'string' ? [issue(value, index, text)] : [];
+      });
+      return { done, issues };
+    },
+  };
+}
+
+/** Deletes by ID, each ID once; those that there are not are issues. `noun`: what they are IDs of. */
+export async function deleteEach(
+  ids: string[],
+  { noun, work }: { noun: string; work: (ids: string[]) => Promise<string[]> },
+): Promise<DeletedResources> {
+  const asked = [...new Set(ids.map((id) => id.toLowerCase()))];
+  const deleted = new Set(await work(asked));
+  return {
+    deleted: asked.filter((id) => deleted.has(id)).map((id) => ({ id })),
+    issues: asked
+      .filter((id) => !deleted.has(id))
+      .map((id) => ({ id, severity: 'error', message: `There is no ${noun} with this ID` })),
+  };
+}
+
+/**
+ * An array whose items are shown where the schema is written out (the OpenAPI document), but left unchecked
+ * where it is compiled.
+ */
+function arrayOf(item: TObject): TUnsafe<unknown[]> {
+  const shape = { type: 'array', minItems: 1, maxItems: MOST_ITEMS };
+  const toJSON = (): object => ({ ...shape, items: item });
+  return Type.Unsafe<unknown[]>(Object.defineProperty({ ...shape }, 'toJSON', { value: toJSON, enumerable: false }));
+}
+
+function issue(item: unknown, index: number, message: string): AdminIssue {
+  const { id, userId } = (item ?? {}) as { id?: unknown; userId?: unknown };
+  const text = (value: unknown): value is string => typeof value === 'string';
+  return {
+    ...(text(id) ? { id } : { index }),
+    ...(text(userId) && { userId }),
+    severity: 'error',
+    message,
+  };
+}
