@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dayOf } from '../../../src/domain/periods.ts';
+import type { PastRuns } from '../../../src/engine/leaderboards/past-runs.ts';
+import { LiveStandings } from '../../../src/engine/leaderboards/standings.ts';
+import { usersLeaderboard } from '../../../src/operations/application/users/leaderboard.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.close());
+
+async function of(reads: ReadFixture, userId: string, query: { run?: string; numEvents?: number } = {}) {
+  const answer = await reads.leaderboards.ofUser(reads.compiled, userId, { key: 'board', numEvents: 10, ...query });
+  return fitting(usersLeaderboard, answer);
+}
+
+test('rank and value are live, null off the board; today is in the history', () =>
+  withReads(
+    database,
+    (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, maxParticipants: 2 }),
+    async (reads) => {
+      for (const [user, value] of [
+        ['a', 9],
+        ['b', 8],
+        ['c', 7],
+        ['d', -7],
+      ] as const)
+        await reads.laurel.event('m', user, value);
+      const second = await of(reads, 'b');
+      expect(second).toMatchObject({ key: 'board', rank: 2, value: 8 });
+      expect(second.history).toEqual([
+        {
+          date: '2026-11-18',
+          timestamp: '2026-11-18T12:00:00.000Z',
+          previousRank: null,
+          rank: 2,
+          previousValue: null,
+          value: 8,
+        },
+      ]);
+      expect((await of(reads, 'b', { numEvents: 0 })).history).toEqual([]);
+      for (const user of ['c', 'd'])
+        expect(await of(reads, user)).toMatchObject({ rank: null, value: null, history: [] });
+      await reads.laurel.event('m', 'b', -2);
+      expect(await of(reads, 'c')).toMatchObject({ rank: 2, value: 7 });
+      await expect(of(reads, 'nobody')).rejects.toMatchObject({ code: 'not_found' });
+    },
+  ));
+
+test("the user's own group, and the run of the user's local date", () =>
+  withReads(
+    database,
+    (b) => {
+      const breakdownAttributes = [b.attribute('land', 'user').id];
+      const metricId = b.metric('m').id;
+      b.leaderboard('board', 'metric', { metricId, breakdownAttributes, runUnit: 'day', runInterval: 1 });
+    },
+    async (reads) => {
+      reads.at('2026-11-18T23:30:00Z');
+      await reads.laurel.event('m', { id: 'a', attributes: { land: 'de' } }, 9);
+      await reads.laurel.event('m', { id: 'b', attributes: { land: 'jp' }, tz: 'Asia/Tokyo' }, 5);
+      await reads.laurel.event('m', 'none', 5);
+      expect(await of(reads, 'a')).toMatchObject({ rank: 1, value: 9 });
+      expect(await of(reads, 'b')).toMatchObject({ rank: 1, value: 5, history: [{ date: '2026-11-19' }] });
+      expect(await of(reads, 'b', { run: '2026-11-18' })).toMatchObject({ rank: null, value: null, history: [] });
+      expect(await of(reads, 'none')).toMatchObject({ rank: null, value: null });
+      await expect(of(reads, 'a', { run: '2025-11-18' })).rejects.toMatchObject({ code: 'unprocessable' });
+    },
+  ));
+
+test('kept runs and snapshots are read where there are any', async () => {
+  const day = dayOf('2026-11-18');
+  const kept: { redis?: LiveStandings } = {};
+  const past: PastRuns = {
+    standings: async () => kept.redis ?? null,
+    groupOf: async () => null,
+    snapshots: async (_run, _userId, count) =>
+      [
+        { day: day - 2, atMs: (day - 1) * 86_400_000, rank: 3, value: 1 },
+        { day: day - 1, atMs: day * 86_400_000, rank: null, value: null },
+        { day, atMs: day * 86_400_000 + 1, rank: 7, value: 7 },
+      ].slice(-count),
+  };
+  await withReads(
+    database,
+    (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, end: '2026-11-18' }),
+    async (reads) => {
+      await reads.laurel.event('m', 'u', 4);
+      const entries = async (numEvents: number) =>
+        (await of(reads, 'u', { numEvents })).history.map((e) => [
+          e.date,
+          e.previousRank,
+          e.rank,
+          e.previousValue,
+          e.value,
+        ]);
+      // The snapshot of today gives way to now.
+      const all = [
+        ['2026-11-16', null, 3, null, 1],
+        ['2026-11-17', 3, null, 1, null],
+        ['2026-11-18', null, 1, null, 4],
+      ];
+      expect(await entries(10)).toEqual(all);
+      expect(await entries(1)).toEqual(all.slice(2));
+      reads.at('2026-11-19T00:00:00Z');
+      await reads.laurel.redis.zadd('kept', 4, 'u', 5, 'other', 9, 'third');
+      kept.redis = new LiveStandings(reads.laurel.redis, 'kept');
+      expect(await of(reads, 'u')).toMatchObject({ rank: 3, value: 4 });
+      expect((await entries(1))[0]).toEqual(['2026-11-18', null, 7, null, 7]);
+    },
+    past,
+  );
+});

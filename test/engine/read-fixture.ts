@@ -1,0 +1,77 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import type { Pool } from 'pg';
+import { compileCatalog, type CompiledCatalog } from '../../src/catalog/compiled-catalog.ts';
+import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import type { PastRuns } from '../../src/engine/leaderboards/past-runs.ts';
+import { Persister } from '../../src/engine/persist/persister.ts';
+import { PointsReads } from '../../src/engine/points/points-reads.ts';
+import { UserPoints } from '../../src/engine/points/user-points.ts';
+import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
+import type { Operation } from '../../src/operations/operation.ts';
+import type { TestDatabase } from '../postgres/database.ts';
+import { CatalogBuilder } from './catalog-builder.ts';
+import { TestEngine } from './events/engine.ts';
+
+/** An engine with everything that reads what its events did. */
+export class ReadFixture {
+  readonly laurel: TestEngine;
+  readonly pool: Pool;
+  readonly points: PointsReads;
+  readonly userPoints: UserPoints;
+  readonly streaks: StreakReads;
+  readonly leaderboards: LeaderboardReads;
+
+  constructor(laurel: TestEngine, pool: Pool, past?: PastRuns) {
+    const { redis, users, clock } = laurel;
+    this.laurel = laurel;
+    this.pool = pool;
+    this.points = new PointsReads({ redis, pool, clock });
+    this.userPoints = new UserPoints({ pool, users, clock });
+    this.streaks = new StreakReads({ redis, pool, users, clock });
+    this.leaderboards = new LeaderboardReads({ redis, users, clock, ...(past !== undefined && { past }) });
+  }
+
+  get compiled(): CompiledCatalog {
+    return compileCatalog(this.laurel.catalog);
+  }
+
+  /** Sets the clock, and waits for nothing. */
+  at(iso: string): void {
+    this.laurel.clock.set(Date.parse(iso));
+  }
+
+  /** Brings what happened so far into Postgres. */
+  async persist(): Promise<void> {
+    await new Persister({ redis: this.laurel.redis, pool: this.pool }).drain(0);
+  }
+}
+
+/** Runs a test on an empty Redis and empty tables. */
+export async function withReads(
+  { stack, pool }: TestDatabase,
+  build: (builder: CatalogBuilder) => void,
+  run: (reads: ReadFixture) => Promise<void>,
+  past?: PastRuns,
+): Promise<void> {
+  const builder = new CatalogBuilder();
+  build(builder);
+  const laurel = new TestEngine(stack.redisUrl, builder.catalog);
+  try {
+    await pool.query('TRUNCATE users, events, awards, completions, outbox_cursors, catalog_resources CASCADE');
+    await run(new ReadFixture(laurel, pool, past));
+  } finally {
+    await laurel.close();
+  }
+}
+
+const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allowUnionTypes: true });
+formats.default(ajv);
+
+/** The body, checked against what the operation declares for 200. */
+export function fitting<T>(operation: Operation, body: T): T {
+  const schema = operation.responses[200];
+  if (schema === null || schema === undefined) throw new Error(`${operation.id} declares no 200`);
+  if (!ajv.validate(schema, body)) throw new Error(`${operation.id}: ${ajv.errorsText()} in ${JSON.stringify(body)}`);
+  return body;
+}
