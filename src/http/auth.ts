@@ -14,9 +14,9 @@ export interface Authenticator {
    * Who presents the `X-API-KEY` header, at once where the key is cached. Throws (or rejects with) 401 for a
    * missing, malformed, unknown or revoked key.
    */
-  authenticate(header: string | null): Caller | Promise<Caller>;
+  authenticate: (header: string | null) => Caller | Promise<Caller>;
   /** Forgets every cached key: on the news that keys changed, and when news may have been missed. */
-  invalidate(): void;
+  invalidate: () => void;
 }
 
 const refused = (): AppError => new AppError('unauthorized', 'The API key is missing or not valid');
@@ -53,7 +53,7 @@ export function createAuthenticator(options: {
   const limits = { ...LIMITS, ...options.limits };
   const cache = new KeyCache({ lookup: options.lookup, limits, nowMs: options.nowMs ?? Date.now });
   return {
-    authenticate(header) {
+    authenticate: (header) => {
       const parts = header === null ? null : KEY.exec(header);
       if (!parts) throw refused();
       const body = parts[2]!;

@@ -65,7 +65,8 @@ export class Exchange {
     res.onAborted(() => this.abort());
     this.head = readHead(req);
     for (let i = 0; i < route.paramNames.length; i += 1) this.rawParams.push(req.getParameter(i) ?? '');
-    if (route.readQuery) this.rawQuery = req.getQuery();
+    // Undefined without a `?`, whatever the declared type says.
+    if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
     const fault = framingFault(this.head);
     if (fault) return this.respond(failureResponse(fault, context.log, route.operation.id), true);
     if (route.checkBody) {

@@ -2,8 +2,8 @@ import type { HttpRequest } from 'uWebSockets.js';
 import { AppError } from '../errors.ts';
 
 /**
- * The headers that Laurel reads; null: not sent. A value with bytes outside ASCII comes from uWS as an empty
- * text, so "sent but empty" must not be taken for "not sent".
+ * The headers that Laurel reads; null: not sent. "Sent but empty" is kept apart, so that an idempotency key that
+ * is there but cannot be read is not taken for none.
  */
 export interface RequestHead {
   apiKey: string | null;
@@ -78,9 +78,15 @@ export function framingFault({ repeated, contentLength, transferEncoding }: Requ
   return null;
 }
 
-/** The idempotency key as sent; null without one. Throws 400 for one that cannot be told apart from another. */
+const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
+
+/**
+ * The idempotency key as sent; null without one. Throws 400 for one that could not be told apart from another:
+ * two keys taken for one would be an event lost. (uWS strips bytes beyond ASCII off both ends as if they were
+ * spaces before anyone sees them; inside a key they are refused here.)
+ */
 export function readIdempotencyKey(value: string | null): string | null {
-  if (value !== null && (value.length === 0 || value.length > 255))
+  if (value !== null && !PRINTABLE_ASCII.test(value))
     throw new AppError('invalid', 'Idempotency-Key must be 1 to 255 ASCII characters');
   return value;
 }

@@ -11,7 +11,7 @@ const STATUS_LINES: Record<number, string> = Object.fromEntries(
 
 export interface Response {
   status: number;
-  /** JSON text; null: no body. */
+  /** JSON text; null: no body, only with a status that has none (204). */
   json: string | null;
   headers?: Readonly<Record<string, string>>;
 }
@@ -23,9 +23,11 @@ export function write(res: HttpResponse, response: Response, how: { head: boolea
     if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status));
     if (json !== null) res.writeHeader('Content-Type', 'application/json');
     if (headers) for (const name in headers) res.writeHeader(name, headers[name]!);
-    if (json === null) res.endWithoutBody(undefined, how.close);
-    else if (how.head) res.endWithoutBody(Buffer.byteLength(json), how.close);
-    else res.end(json, how.close);
+    if (json !== null && !how.head) return res.end(json, how.close);
+    if (how.close) res.writeHeader('Connection', 'close');
+    if (json !== null) res.writeHeader('Content-Length', String(Buffer.byteLength(json)));
+    // Without arguments: given a length, it would never count as answered.
+    return res.endWithoutBody();
   });
 }
 

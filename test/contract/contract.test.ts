@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { checkAnswer, contractIsHere, contractOperations } from './contract.ts';
+
+const admin = { surface: 'admin', method: 'get', path: '/v1/tenants/{id}', status: 200 } as const;
+const tenant = {
+  id: '0191d6f0-0000-7000-8000-000000000001',
+  customerId: 'c',
+  name: 'n',
+  status: 'active',
+  created: '2026-01-01T00:00:00.000Z',
+  updated: '2026-01-01T00:00:00.000Z',
+};
+
+describe('errors', () => {
+  const path = { surface: 'admin', method: 'get', path: '/v1/ours' } as const;
+
+  test('must be {error: text}, and of a status of ours', () => {
+    checkAnswer({ ...path, status: 404, body: { error: 'Not found' } });
+    expect(() => checkAnswer({ ...path, status: 404, body: {} })).toThrow('without {"error": text}');
+    expect(() => checkAnswer({ ...path, status: 404, body: null })).toThrow('without {"error": text}');
+    expect(() => checkAnswer({ ...path, status: 418, body: { error: 'Tea' } })).toThrow('no status of ours');
+  });
+});
+
+describe.skipIf(!contractIsHere)('the contract', () => {
+  test('is read, both surfaces', () => {
+    expect(contractOperations('application')).toContainEqual({ method: 'post', path: '/v1/metrics/{key}/event' });
+    expect(contractOperations('admin')).toContainEqual({ method: 'delete', path: '/v1/application-api-keys' });
+  });
+
+  test('an answer that fits passes', () => {
+    expect(() => checkAnswer({ ...admin, body: tenant })).not.toThrow();
+  });
+
+  test.each([
+    ['a field is missing', { ...tenant, customerId: undefined }],
+    ['a type is wrong', { ...tenant, name: 7 }],
+    ['a format is wrong', { ...tenant, created: 'yesterday' }],
+  ])('an answer in which %s does not', (_what, body) => {
+    expect(() => checkAnswer({ ...admin, body })).toThrow('does not fit the contract');
+  });
+
+  test('a status of success that is not listed is held to one that is', () => {
+    const event = { surface: 'application', method: 'post', path: '/api/metrics/{key}/event', status: 202 } as const;
+    expect(() => checkAnswer({ ...event, body: {} })).toThrow('does not fit the contract');
+  });
+});

@@ -1,0 +1,119 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import type { Operation } from '../../src/operations/operation.ts';
+
+/**
+ * The wire contract, which lies beside the project and is no part of it. Without it nothing is checked, and who
+ * uses it says so (`contractIsHere`); in CI its absence is a failure.
+ */
+
+type Surface = Operation['surface'];
+
+export interface ContractOperation {
+  operationId: string;
+  parameters?: { name: string; in: string; required?: boolean; schema?: Record<string, unknown>; $ref?: string }[];
+  requestBody?: { content: { 'application/json': { schema: Record<string, unknown> } } };
+  responses: Record<string, { content?: Record<string, unknown> }>;
+}
+
+interface Document {
+  paths: Record<string, Record<string, ContractOperation>>;
+  components: { schemas: Record<string, unknown> };
+}
+
+const directory = new URL('../../../shared/contract/', import.meta.url);
+
+function load(surface: Surface): Document | null {
+  const file = new URL(`${surface}.json`, directory);
+  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as Document;
+  if (process.env['CI'] === 'true')
+    throw new Error(`CI needs the contract beside the project: ../shared/contract/${surface}.json`);
+  return null;
+}
+
+const documents = { application: load('application'), admin: load('admin') };
+
+export const contractIsHere = documents.application !== null && documents.admin !== null;
+
+if (!contractIsHere) console.warn('../shared/contract is absent: answers are not checked against the wire contract.');
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+formats.default(ajv);
+for (const [surface, document] of Object.entries(documents)) if (document) ajv.addSchema(document, surface);
+
+const compiled = new Map<string, ValidateFunction>();
+
+const step = (name: string): string => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));
+
+function validator(pointer: string): ValidateFunction {
+  let validate = compiled.get(pointer);
+  if (!validate) compiled.set(pointer, (validate = ajv.compile({ $ref: pointer })));
+  return validate;
+}
+
+/** The operation as the contract declares it; undefined: it is one of our own, or the contract is absent. */
+export function contractOperation(surface: Surface, method: string, path: string): ContractOperation | undefined {
+  return documents[surface]?.paths[path.replace(/^\/(v1|api)(?=\/)/, '')]?.[method.toLowerCase()];
+}
+
+/** Every operation of the contract: its method and path, with our `/v1` before it. */
+export function contractOperations(surface: Surface): { method: string; path: string }[] {
+  return Object.entries(documents[surface]?.paths ?? {}).flatMap(([path, methods]) =>
+    Object.keys(methods)
+      .filter((method) => method !== 'parameters')
+      .map((method) => ({ method, path: `/v1${path}` })),
+  );
+}
+
+/** Statuses that any operation may answer with an error, whether or not the contract lists them for it. */
+const ERROR_STATUSES = new Set([400, 401, 403, 404, 405, 413, 415, 422, 429, 500, 503]);
+
+export interface SeenAnswer {
+  surface: Surface;
+  method: string;
+  /** The path as it is declared, e.g. `/v1/metrics/{key}/event`. */
+  path: string;
+  status: number;
+  body: unknown;
+}
+
+/**
+ * Throws where an answer is not what the contract says. A status of success that the contract does not list
+ * (202 of a replay) must have the body of one that it lists; an error must be `{error}`. Operations that the
+ * contract does not know are checked for the latter only.
+ */
+export function checkAnswer(answer: SeenAnswer): void {
+  const { surface, method, path, status, body } = answer;
+  const place = `${method.toUpperCase()} ${path} answered ${status}`;
+  if (status >= 400) {
+    if (!ERROR_STATUSES.has(status)) throw new Error(`${place}, which is no status of ours`);
+    if (typeof (body as { error?: unknown } | null)?.error !== 'string')
+      throw new Error(`${place} without {"error": text}: ${JSON.stringify(body)}`);
+  }
+  const operation = contractOperation(surface, method, path);
+  if (!operation) return;
+  const listed = Object.keys(operation.responses);
+  const like = listed.includes(String(status))
+    ? String(status)
+    : status < 300
+      ? listed.find((code) => code.startsWith('2'))
+      : undefined;
+  if (like === undefined) return;
+  const contractPath = path.replace(/^\/(v1|api)(?=\/)/, '');
+  const pointer = [
+    'paths',
+    contractPath,
+    method.toLowerCase(),
+    'responses',
+    like,
+    'content',
+    'application/json',
+    'schema',
+  ];
+  const validate = validator(`${surface}#/${pointer.map(step).join('/')}`);
+  if (!validate(body))
+    throw new Error(
+      `${place}, which does not fit the contract: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`,
+    );
+}

@@ -1,0 +1,201 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { announce } from '../../src/catalog/announce.ts';
+import { Changes } from '../../src/catalog/changes.ts';
+import { createAuthenticator } from '../../src/http/auth.ts';
+import type { Caller } from '../../src/operations/operation.ts';
+import { AdminKeys } from '../../src/postgres/admin-keys.ts';
+import { ApplicationKeys } from '../../src/postgres/application-keys.ts';
+import { findKey, type KeyRecord } from '../../src/postgres/find-key.ts';
+import { keyHash } from '../../src/postgres/new-key.ts';
+import { eventually, testDatabase, type TestDatabase } from '../postgres/database.ts';
+
+const stored = (prefix: string, rest: Partial<KeyRecord> = {}): KeyRecord => ({
+  id: prefix,
+  kind: 'admin',
+  prefix,
+  hash: keyHash('body'),
+  userId: null,
+  tenantNo: null,
+  active: true,
+  ...rest,
+});
+
+/** Keys in memory that count how often they are asked. */
+function countedKeys(records: KeyRecord[]) {
+  const asked: string[] = [];
+  return {
+    asked,
+    lookup: {
+      find: async (prefix: string) => {
+        asked.push(prefix);
+        return records.find((record) => record.prefix === prefix) ?? null;
+      },
+    },
+  };
+}
+
+const outcome = async (attempt: () => Caller | Promise<Caller>): Promise<Caller | number> => {
+  try {
+    return await attempt();
+  } catch (error) {
+    return (error as { status: number }).status;
+  }
+};
+
+describe('authenticate', () => {
+  test('malformed keys are 401 and are not looked up', async () => {
+    const { asked, lookup } = countedKeys([stored('adm_a')]);
+    const { authenticate } = createAuthenticator({ lookup });
+    for (const header of [
+      null,
+      '',
+      'adm_a',
+      'adm_a.',
+      '.body',
+      'adm a.body',
+      'adm_a.bo dy',
+      `${'x'.repeat(65)}.body`,
+      `adm_a.${'x'.repeat(257)}`,
+    ])
+      expect([String(header), await outcome(() => authenticate(header))]).toEqual([String(header), 401]);
+    expect(asked).toEqual([]);
+  });
+
+  test('unknown keys, wrong bodies and revoked keys are 401', async () => {
+    const { lookup } = countedKeys([
+      stored('adm_a'),
+      stored('adm_old', { active: false }),
+      stored('adm_odd', { hash: Buffer.alloc(0) }),
+    ]);
+    const { authenticate } = createAuthenticator({ lookup });
+    for (const header of ['adm_b.body', 'adm_a.Body', 'adm_a.body0', 'ADM_a.body', 'adm_old.body', 'adm_odd.body'])
+      for (const _again of [1, 2]) expect([header, await outcome(() => authenticate(header))]).toEqual([header, 401]);
+    expect(await outcome(() => authenticate('adm_a.body'))).toEqual({
+      kind: 'admin',
+      prefix: 'adm_a',
+      userId: null,
+      tenantNo: null,
+    });
+  });
+
+  test('a known key is looked up once and then found at once; simultaneous look-ups are one', async () => {
+    const { asked, lookup } = countedKeys([stored('adm_a')]);
+    const { authenticate } = createAuthenticator({ lookup });
+    await Promise.all([
+      authenticate('adm_a.body'),
+      authenticate('adm_a.body'),
+      outcome(() => authenticate('adm_a.wrong')),
+    ]);
+    expect(authenticate('adm_a.body')).not.toBeInstanceOf(Promise);
+    expect(asked).toEqual(['adm_a']);
+  });
+
+  test('an entry ends with its time: a known key after a minute, an unknown one sooner', async () => {
+    let nowMs = 0;
+    const records = [stored('adm_a')];
+    const { asked, lookup } = countedKeys(records);
+    const { authenticate } = createAuthenticator({
+      lookup,
+      nowMs: () => nowMs,
+      limits: { knownMs: 1_000, unknownMs: 100 },
+    });
+    await authenticate('adm_a.body');
+    expect(await outcome(() => authenticate('adm_b.body'))).toBe(401);
+    records.push(stored('adm_b'));
+    nowMs = 99;
+    expect(await outcome(() => authenticate('adm_b.body'))).toBe(401);
+    nowMs = 100;
+    expect(await outcome(() => authenticate('adm_b.body'))).toMatchObject({ prefix: 'adm_b' });
+    nowMs = 999;
+    await authenticate('adm_a.body');
+    expect(asked).toEqual(['adm_a', 'adm_b', 'adm_b']);
+    nowMs = 1_000;
+    await authenticate('adm_a.body');
+    expect(asked).toHaveLength(4);
+  });
+
+  test('no more is kept than the limit, and what is used stays', async () => {
+    const { asked, lookup } = countedKeys(['a', 'b', 'c', 'd'].map((prefix) => stored(prefix)));
+    const { authenticate } = createAuthenticator({ lookup, limits: { entries: 2 } });
+    for (const prefix of ['a', 'b', 'a', 'c', 'a']) await authenticate(`${prefix}.body`);
+    expect(asked).toEqual(['a', 'b', 'c']);
+    await authenticate('b.body');
+    expect(asked).toEqual(['a', 'b', 'c', 'b']);
+    // Unknown prefixes do not push out known keys.
+    for (let i = 0; i < 10; i += 1) await outcome(() => authenticate(`x${i}.body`));
+    expect(authenticate('b.body')).not.toBeInstanceOf(Promise);
+  });
+
+  test('an answer that was on its way when keys changed is not kept', async () => {
+    const answers: ((record: KeyRecord | null) => void)[] = [];
+    const keys = createAuthenticator({ lookup: { find: () => new Promise((resolve) => answers.push(resolve)) } });
+    const before = outcome(() => keys.authenticate('adm_a.body'));
+    keys.invalidate();
+    const after = outcome(() => keys.authenticate('adm_a.body'));
+    answers[0]!(stored('adm_a'));
+    expect(await before).toMatchObject({ prefix: 'adm_a' });
+    answers[1]!(null);
+    expect(await after).toBe(401);
+    expect(await outcome(() => keys.authenticate('adm_a.body'))).toBe(401);
+    expect(answers).toHaveLength(2);
+  });
+
+  test('a failed look-up is no verdict: the next request asks again', async () => {
+    let fails = true;
+    const keys = createAuthenticator({
+      lookup: {
+        find: async () => {
+          if (fails) throw new Error('Connection terminated');
+          return stored('adm_a');
+        },
+      },
+    });
+    await expect(keys.authenticate('adm_a.body')).rejects.toThrow('Connection terminated');
+    fails = false;
+    expect(await outcome(() => keys.authenticate('adm_a.body'))).toMatchObject({ prefix: 'adm_a' });
+  });
+});
+
+describe('over the stored keys', () => {
+  let database: TestDatabase;
+  let redis: Redis;
+  beforeAll(async () => {
+    database = await testDatabase();
+    redis = new Redis(database.stack.redisUrl);
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await database.close();
+  });
+
+  test('a deleted key is refused by another process in under a second', async () => {
+    const { pool } = database;
+    const tell = (message: string): Promise<void> => announce(redis, message);
+    const admins = new AdminKeys({ pool, announce: tell });
+    const users = new ApplicationKeys({ pool, announce: tell });
+    const { key: adminKey } = await admins.create('Test');
+    const [created] = await users.create(0, ['ada']);
+    const keys = createAuthenticator({ lookup: { find: (prefix) => findKey(pool, prefix) } });
+    const changes = new Changes({ pool, redis });
+    changes.listen({ organisationChanged: () => keys.invalidate() });
+    await changes.start();
+
+    expect(await outcome(() => keys.authenticate(adminKey))).toMatchObject({
+      kind: 'admin',
+      userId: null,
+      tenantNo: null,
+    });
+    expect(await outcome(() => keys.authenticate(created!.key))).toMatchObject({
+      kind: 'application',
+      userId: 'ada',
+      tenantNo: 0,
+    });
+    const deletedMs = Date.now();
+    await users.delete(0, [created!.id]);
+    await eventually(async () => (await outcome(() => keys.authenticate(created!.key))) === 401);
+    expect(Date.now() - deletedMs).toBeLessThan(1_000);
+    expect(await outcome(() => keys.authenticate(adminKey))).toMatchObject({ kind: 'admin' });
+    changes.close();
+  });
+});

@@ -1,0 +1,118 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import type { TSchema } from 'typebox';
+import type { Operation } from '../../src/operations/operation.ts';
+import { checkAnswer } from '../contract/contract.ts';
+
+export interface SeenResponse {
+  status: number;
+  headers: Headers;
+  /** Parsed JSON; null without a body. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of any shape
+  body: any;
+}
+
+export interface SentRequest {
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is, instead of `body`. */
+  rawBody?: string | Uint8Array;
+  headers?: Record<string, string>;
+  /** Instead of the client's key; null: none. */
+  key?: string | null;
+  tenantId?: string;
+}
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+formats.default(ajv);
+const validators = new WeakMap<TSchema, ValidateFunction>();
+
+function fits(schema: TSchema, body: unknown): void {
+  let validate = validators.get(schema);
+  if (!validate) validators.set(schema, (validate = ajv.compile(schema)));
+  if (!validate(body))
+    throw new Error(
+      `The answer does not fit our own schema: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`,
+    );
+}
+
+const matches = (template: string, path: string): boolean => {
+  const parts = template.split('/');
+  const given = path.split('/');
+  return (
+    parts.length === given.length &&
+    parts.every((part, i) => (part.startsWith('{') ? given[i] !== '' : part === given[i]))
+  );
+};
+
+/** A client of one surface. Whatever it is answered is checked against our schemas, and the contract where it is here. */
+export class TestClient {
+  private readonly baseUrl: string;
+  private readonly surface: Operation['surface'];
+  private readonly operations: readonly Operation[];
+  private readonly key: string | null;
+
+  constructor(options: {
+    baseUrl: string;
+    surface: Operation['surface'];
+    operations: readonly Operation[];
+    key?: string | null;
+  }) {
+    this.baseUrl = options.baseUrl;
+    this.surface = options.surface;
+    this.operations = options.operations;
+    this.key = options.key ?? null;
+  }
+
+  get = (path: string, request: SentRequest = {}): Promise<SeenResponse> => this.send('GET', path, request);
+  post = (path: string, body?: unknown, request: SentRequest = {}): Promise<SeenResponse> =>
+    this.send('POST', path, { body, ...request });
+  put = (path: string, body?: unknown, request: SentRequest = {}): Promise<SeenResponse> =>
+    this.send('PUT', path, { body, ...request });
+  patch = (path: string, body?: unknown, request: SentRequest = {}): Promise<SeenResponse> =>
+    this.send('PATCH', path, { body, ...request });
+  delete = (path: string, request: SentRequest = {}): Promise<SeenResponse> => this.send('DELETE', path, request);
+
+  /** Sends a request. `path` begins with `/v1` or `/api` and may have a query. Throws where the answer breaks a promise. */
+  async send(method: string, path: string, request: SentRequest = {}): Promise<SeenResponse> {
+    const key = request.key === undefined ? this.key : request.key;
+    const body = request.rawBody ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
+    const response = await fetch(this.baseUrl + path, {
+      method,
+      headers: {
+        ...(key !== null && { 'X-API-KEY': key }),
+        ...(request.tenantId !== undefined && { 'Tenant-ID': request.tenantId }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...request.headers,
+      },
+      ...(body !== undefined && { body }),
+    });
+    const text = await response.text();
+    const seen = {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? null : (JSON.parse(text) as unknown),
+    };
+    if (text !== '') this.check(method, path.split('?')[0]!, seen);
+    return seen;
+  }
+
+  private check(method: string, path: string, { status, body }: { status: number; body: unknown }): void {
+    const operation = this.find(method, path);
+    checkAnswer({ surface: this.surface, method, path: operation?.path ?? path, status, body });
+    if (status >= 400 || !operation) return;
+    if (!(status in operation.responses)) throw new Error(`${operation.id} does not declare its answer ${status}`);
+    const schema = operation.responses[status];
+    if (schema) fits(schema, body);
+  }
+
+  /** The operation that a path is meant for: one without a parameter goes before one with. */
+  private find(method: string, path: string): Operation | undefined {
+    const found = this.operations.filter(
+      (operation) =>
+        operation.method === method.toLowerCase() &&
+        [operation.path, ...operation.aliases].some((template) => matches(template, path)),
+    );
+    return found.find((operation) => operation.path === path) ?? found[0];
+  }
+}

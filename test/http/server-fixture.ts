@@ -1,0 +1,216 @@
+import { Type } from 'typebox';
+import { createAuthenticator } from '../../src/http/auth.ts';
+import { createServer, type Server, type ServerOptions } from '../../src/http/server.ts';
+import { createTenantResolver } from '../../src/http/tenancy.ts';
+import { operation, type Operation, type Tenant } from '../../src/operations/operation.ts';
+import type { Services } from '../../src/operations/services.ts';
+import type { KeyRecord } from '../../src/postgres/find-key.ts';
+import { keyHash } from '../../src/postgres/new-key.ts';
+import { TestClient } from './client.ts';
+
+export const ADMIN_KEY = 'adm_one.secret-secret-secret';
+export const USER_KEY = 'app_ada.secret-secret-secret';
+export const BODY_BYTES = 10_000;
+
+const record = (key: string, rest: Partial<KeyRecord>): KeyRecord => {
+  const [prefix, body] = key.split('.') as [string, string];
+  return {
+    id: prefix,
+    kind: 'admin',
+    prefix,
+    hash: keyHash(body),
+    userId: null,
+    tenantNo: null,
+    active: true,
+    ...rest,
+  };
+};
+
+const RECORDS = [
+  record(ADMIN_KEY, {}),
+  record(USER_KEY, { kind: 'application', userId: 'ada', tenantNo: 0 }),
+  record('adm_old.secret-secret-secret', { active: false }),
+];
+
+const OWN: Tenant = { no: 0, id: 'b1b0a5a0-0000-4000-8000-000000000000', customerId: null };
+const NORTH: Tenant = { no: 1, id: 'b1b0a5a0-0000-4000-8000-000000000001', customerId: 'north' };
+
+/** A gate that handlers of a test wait at, and that tells when somebody does. */
+export class Gate {
+  waiting = 0;
+  passed = 0;
+  private open!: () => void;
+  private opened = new Promise<void>((resolve) => (this.open = resolve));
+
+  async pass(): Promise<void> {
+    this.waiting += 1;
+    await this.opened;
+    this.passed += 1;
+  }
+
+  release(): void {
+    this.open();
+  }
+}
+
+/** Operations that answer with what they were handed. */
+export function echoOperations(gate: Gate): Operation[] {
+  const Any = Type.Object({});
+  return [
+    operation({
+      id: 'things_event',
+      surface: 'application',
+      method: 'post',
+      path: '/v1/things/{key}/event',
+      aliases: ['/api/things/{key}/event'],
+      summary: 'Echo',
+      idempotent: true,
+      params: Type.Object({ key: Type.String({ maxLength: 20 }) }),
+      body: Type.Object({
+        user: Type.Object({
+          id: Type.String({ minLength: 1, maxLength: 255 }),
+          tz: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+        }),
+        value: Type.Number({ minimum: -1e12, maximum: 1e12 }),
+        attributes: Type.Optional(Type.Object({}, { additionalProperties: Type.String() })),
+      }),
+      responses: { 201: Any },
+      namedUsers: ({ body }) => [body.user.id],
+      handle: async (_services, call) => ({ status: 201, body: call }),
+    }),
+    operation({
+      id: 'things_get',
+      surface: 'application',
+      method: 'get',
+      path: '/v1/things/{id}',
+      summary: 'Echo',
+      params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
+      responses: { 200: Any },
+      handle: async (_services, { params }) => ({ status: 200, body: { params } }),
+    }),
+    operation({
+      id: 'things_events',
+      surface: 'application',
+      method: 'post',
+      path: '/v1/things/events',
+      summary: 'Echo',
+      body: Type.Array(Type.Object({ id: Type.String() }), { minItems: 1, maxItems: 3 }),
+      responses: { 200: Any },
+      handle: async (_services, { body }) => ({ status: 200, body: { body } }),
+    }),
+    operation({
+      id: 'things_list',
+      surface: 'application',
+      method: 'get',
+      path: '/v1/things',
+      summary: 'Echo',
+      query: Type.Object({
+        limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
+        ids: Type.Optional(Type.Array(Type.String({ format: 'uuid' }), { minItems: 1, maxItems: 100 })),
+        names: Type.Optional(Type.Array(Type.String())),
+        all: Type.Optional(Type.Boolean()),
+        day: Type.Optional(Type.String({ format: 'date' })),
+        q: Type.Optional(Type.String()),
+      }),
+      responses: { 200: Any },
+      handle: async (_services, { query }) => ({ status: 200, body: { query } }),
+    }),
+    operation({
+      id: 'users_get',
+      surface: 'application',
+      method: 'get',
+      path: '/v1/people/{id}',
+      summary: 'Echo',
+      params: Type.Object({ id: Type.String({ maxLength: 255 }) }),
+      responses: { 200: Any },
+      namedUsers: ({ params }) => [params.id],
+      handle: async (_services, { params, tenant }) => ({
+        status: 200,
+        json: JSON.stringify({ params, tenant: tenant.no }),
+      }),
+    }),
+    operation({
+      id: 'organisation_get',
+      surface: 'application',
+      method: 'get',
+      path: '/v1/organisation',
+      summary: 'Echo',
+      scope: 'organisation',
+      responses: { 200: Any },
+      handle: async (_services, { tenant }) => ({ status: 200, body: { tenant: tenant.no } }),
+    }),
+    operation({
+      id: 'slow_post',
+      surface: 'application',
+      method: 'post',
+      path: '/v1/slow',
+      summary: 'Waits at the gate',
+      body: Any,
+      responses: { 200: Any },
+      handle: async () => {
+        await gate.pass();
+        return { status: 200, body: { slow: true } };
+      },
+    }),
+    operation({
+      id: 'slow_get',
+      surface: 'application',
+      method: 'get',
+      path: '/v1/slow',
+      summary: 'Waits at the gate',
+      responses: { 200: Any },
+      handle: async () => {
+        await gate.pass();
+        return { status: 200, body: { slow: true } };
+      },
+    }),
+  ];
+}
+
+export interface Fixture {
+  port: number;
+  server: Server;
+  client: TestClient;
+  gate: Gate;
+  /** What was logged as an error. */
+  errors: { fields: Record<string, unknown>; message: string }[];
+  /** What `/readyz` says is missing. */
+  missing: { sentence: string | null };
+}
+
+/** A listening server with the echo operations and those given, one admin key, one key of user `ada`. */
+export async function startServer(
+  options: Partial<ServerOptions> & { more?: Operation[]; multiTenancy?: boolean } = {},
+): Promise<Fixture> {
+  const { more = [], multiTenancy = false, ...rest } = options;
+  const gate = new Gate();
+  const errors: Fixture['errors'] = [];
+  const missing: Fixture['missing'] = { sentence: null };
+  const surface = rest.surface ?? 'application';
+  const operations = rest.operations ?? [...echoOperations(gate), ...more];
+  const keys = createAuthenticator({
+    lookup: { find: async (prefix) => RECORDS.find((stored) => stored.prefix === prefix) ?? null },
+  });
+  const server = createServer({
+    surface,
+    operations,
+    services: {} as Services,
+    authenticate: (header) => keys.authenticate(header),
+    resolveTenant: createTenantResolver({
+      multiTenancy: () => multiTenancy,
+      default: () => OWN,
+      byCustomerId: (id) => (id === NORTH.customerId ? NORTH : undefined),
+    }),
+    limits: { bodyBytes: BODY_BYTES },
+    readiness: async () => missing.sentence,
+    log: {
+      info: () => undefined,
+      warn: () => undefined,
+      error: (fields, message) => errors.push({ fields: fields as Record<string, unknown>, message }),
+    },
+    ...rest,
+  });
+  const port = await server.listen('127.0.0.1', 0);
+  const client = new TestClient({ baseUrl: `http://127.0.0.1:${port}`, surface, operations, key: ADMIN_KEY });
+  return { port, server, client, gate, errors, missing };
+}

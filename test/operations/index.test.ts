@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { contractIsHere, contractOperation } from '../contract/contract.ts';
+
+const surfaces = { application: applicationOperations, admin: adminOperations };
+const root = join(import.meta.dirname, '../../src/operations');
+
+/** The ID that an operation's file gives it. */
+const idOf = (file: string): string =>
+  file
+    .replace(/\.ts$/, '')
+    .replace(/^application\//, '')
+    .replaceAll(/[/-]/g, '_');
+
+test.each(['application', 'admin'] as const)('%s: every operation file is listed, under its ID', (surface) => {
+  const files = readdirSync(join(root, surface), { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && /\boperation\(\{/.test(readFileSync(join(root, surface, file), 'utf8')),
+  );
+  const ids = files.map((file) => idOf(`${surface}/${file}`)).sort();
+  expect(surfaces[surface].map(({ id }) => id).sort()).toEqual(ids);
+});
+
+test.each(['application', 'admin'] as const)('%s: operations are declared for their surface, once each', (surface) => {
+  const operations = surfaces[surface];
+  expect(operations.filter((operation) => operation.surface !== surface)).toEqual([]);
+  const places = operations.flatMap(({ method, path, aliases }) => [path, ...aliases].map((at) => `${method} ${at}`));
+  expect(new Set(places).size).toBe(places.length);
+});
+
+test('on the admin surface no operation names users: application keys do not get there', () => {
+  expect(adminOperations.filter(({ namedUsers }) => namedUsers !== null)).toEqual([]);
+});
+
+const both = [...applicationOperations, ...adminOperations];
+const inContract = both.filter(({ surface, method, path }) => contractOperation(surface, method, path));
+
+describe.skipIf(!contractIsHere)('as the contract declares them', () => {
+  test.each(inContract.map((operation) => [operation.id, operation] as const))(
+    '%s',
+    (id, { surface, method, path, ...ours }) => {
+      const theirs = contractOperation(surface, method, path)!;
+      expect(id).toBe(theirs.operationId);
+      const declared = (theirs.parameters ?? []).filter((parameter) => parameter.in === 'query');
+      const query = ours.query?.properties ?? {};
+      expect(Object.keys(query)).toEqual(expect.arrayContaining(declared.map(({ name }) => name)));
+      for (const { name, required = false } of declared) {
+        const asked = ((ours.query?.required ?? []) as string[]).includes(name) && !('default' in query[name]!);
+        expect([name, asked]).toEqual([name, required]);
+      }
+      const takesKey = (theirs.parameters ?? []).some(({ name }) => name === 'Idempotency-Key');
+      expect(ours.idempotent).toBe(takesKey);
+      expect(ours.body !== null).toBe(theirs.requestBody !== undefined);
+      const successes = Object.keys(theirs.responses).filter((status) => status.startsWith('2'));
+      expect(Object.keys(ours.responses)).toEqual(expect.arrayContaining(successes));
+    },
+  );
+});

@@ -1,0 +1,96 @@
+import { Type } from 'typebox';
+import { expect, test } from 'vitest';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { openapiDocument } from '../../src/operations/openapi.ts';
+import { operation } from '../../src/operations/operation.ts';
+import { startServer } from '../http/server-fixture.ts';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a document is looked into
+const documentOf = (...operations: Parameters<typeof openapiDocument>[1]): any =>
+  JSON.parse(JSON.stringify(openapiDocument('application', operations)));
+
+const example = operation({
+  id: 'things_event',
+  surface: 'application',
+  method: 'post',
+  path: '/v1/things/{key}/event/{day}',
+  aliases: ['/api/things'],
+  summary: 'Example',
+  idempotent: true,
+  params: Type.Object({ key: Type.String({ maxLength: 20 }) }),
+  query: Type.Object({
+    limit: Type.Integer({ default: 10 }),
+    ids: Type.Array(Type.String({ format: 'uuid' })),
+    q: Type.Optional(Type.String()),
+  }),
+  body: Type.Object({
+    value: Type.Number({ maximum: 5 }),
+    note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  }),
+  responses: { 201: Type.Object({ id: Type.String() }) },
+  handle: async () => ({ status: 201, body: { id: 'x' } }),
+});
+
+test('an operation is described from its schemas', () => {
+  const described = documentOf(example).paths['/v1/things/{key}/event/{day}'].post;
+  expect(described.operationId).toBe('things_event');
+  expect(described.parameters).toEqual([
+    { name: 'key', in: 'path', required: true, schema: { type: 'string', maxLength: 20 } },
+    { name: 'day', in: 'path', required: true, schema: { type: 'string' } },
+    { name: 'limit', in: 'query', required: false, schema: { type: 'integer', default: 10 } },
+    { name: 'ids', in: 'query', required: true, schema: { type: 'array', items: { type: 'string', format: 'uuid' } } },
+    { name: 'q', in: 'query', required: false, schema: { type: 'string' } },
+    { $ref: '#/components/parameters/TenantId' },
+    { $ref: '#/components/parameters/IdempotencyKey' },
+  ]);
+  expect(described.requestBody.content['application/json'].schema).toEqual({
+    type: 'object',
+    required: ['value'],
+    properties: { value: { type: 'number', maximum: 5 }, note: { anyOf: [{ type: 'string' }, { type: 'null' }] } },
+  });
+  expect(Object.keys(described.responses)).toEqual([
+    '201',
+    '400',
+    '401',
+    '403',
+    '404',
+    '413',
+    '415',
+    '422',
+    '500',
+    '503',
+  ]);
+});
+
+test('what an operation does not take is not described', () => {
+  const { body: _body, ...rest } = example;
+  const described = documentOf({ ...rest, body: null, idempotent: false, scope: 'organisation' }).paths[
+    '/v1/things/{key}/event/{day}'
+  ].post;
+  expect(described.requestBody).toBeUndefined();
+  expect(JSON.stringify(described.parameters)).not.toContain('$ref');
+  expect(described.responses).not.toHaveProperty('413');
+  expect(described.security).toBeUndefined();
+});
+
+test.each([
+  ['application', applicationOperations],
+  ['admin', adminOperations],
+] as const)('GET /v1/openapi of the %s surface, without a key', async (surface, operations) => {
+  const { client, server } = await startServer({ surface, operations });
+  const { status, body } = await client.get('/v1/openapi', { key: null });
+  expect([status, body.openapi, body.info.version]).toEqual([200, '3.1.0', '1.19.0']);
+  const ids = Object.values(body.paths).flatMap((methods) =>
+    Object.values(methods as Record<string, { operationId: string }>).map(({ operationId }) => operationId),
+  );
+  expect(ids.sort()).toEqual(operations.map(({ id }) => id).sort());
+  expect(body.components.securitySchemes.ApiKeyAuth).toEqual({ type: 'apiKey', in: 'header', name: 'X-API-KEY' });
+  // Every reference leads somewhere.
+  for (const [, pointer] of JSON.stringify(body).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+    const found = pointer!
+      .split('/')
+      .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], body);
+    expect([pointer, found === undefined]).toEqual([pointer, false]);
+  }
+  server.close();
+});
