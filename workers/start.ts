@@ -1,8 +1,12 @@
 import type { Logger } from 'pino';
+import { systemClock } from '../src/clock.ts';
+import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';
+import { Script } from '../src/redis/script.ts';
+import { backdateWorker } from './jobs/backdate.ts';
 import { persistWorker } from './jobs/persist.ts';
 import { watchOutbox } from './watch.ts';
 
@@ -29,7 +33,7 @@ export async function startWorkers({ redisUrl, databaseUrl, log, onStep }: Worke
   for (const connection of [redis, queueRedis]) {
     connection.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
   }
-  const pool = createPool(databaseUrl, { max: SHARDS });
+  const pool = createPool(databaseUrl, { max: SHARDS + 2 });
   const disconnect = async (): Promise<void> => {
     redis.disconnect();
     queueRedis.disconnect();
@@ -45,10 +49,22 @@ export async function startWorkers({ redisUrl, databaseUrl, log, onStep }: Worke
   const ending = new AbortController();
   const persister = new Persister({ redis, pool, ...(onStep && { onStep }) });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
+  const backdating = await backdateWorker({
+    redis: queueRedis,
+    engine: new BackdatingEngine({
+      redis,
+      pool,
+      script: new Script('backdate_achievements'),
+      clock: systemClock,
+      onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
+    }),
+    log,
+    ending: ending.signal,
+  });
   const stopWatching = watchOutbox({ redis, persister, log, ending: ending.signal });
 
   const finish = async (): Promise<void> => {
-    await Promise.all([worker.close(), stopWatching()]);
+    await Promise.all([worker.close(), backdating.close(), stopWatching()]);
     for (let shard = 0; shard < SHARDS; shard++) await persister.drain(shard, ending.signal);
   };
   return {

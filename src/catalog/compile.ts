@@ -13,6 +13,7 @@ import { runOf } from '../domain/runs.ts';
 import type { CompiledCatalog } from './compiled-catalog.ts';
 import type {
   CompiledPlan,
+  Plan,
   Counter,
   PlanAchievement,
   PlanBoard,
@@ -204,6 +205,18 @@ export const compilePlan = (compiled: CompiledCatalog, metric: Metric, utcDay: n
  */
 export const compileUserPlan = (compiled: CompiledCatalog, utcDay: number): CompiledPlan =>
   compilePlanOf(compiled, null, utcDay);
+
+/**
+ * Compiles the plan for completing some achievements (by their numbers) for users who qualify already, and the
+ * composites that may follow from them.
+ */
+export function compileBackdatingPlan(compiled: CompiledCatalog, nos: ReadonlySet<number>, utcDay: number): Plan {
+  const achievements = compiled.catalog.achievements
+    .filter(({ no, status, trigger }) => status === 'active' && (nos.has(no) || trigger === 'achievement'))
+    .filter(({ trigger }) => trigger !== 'api')
+    .map((achievement) => compileAchievement(compiled, achievement));
+  return { ...compilePlanOf(compiled, null, utcDay).plan, achievements };
+}
 
 function compilePlanOf(compiled: CompiledCatalog, metric: Metric | null, utcDay: number): CompiledPlan {
   const { weekStart } = compiled.catalog.streaks;

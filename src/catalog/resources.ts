@@ -3,12 +3,14 @@ import type { Clock } from '../clock.ts';
 import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import type { Announce } from '../postgres/announce.ts';
+import { requestBackdatings } from '../postgres/backdating/requests.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
 import { lockCatalog, saveCatalog, type ResourceRow } from '../postgres/save-catalog.ts';
 import { transaction } from '../postgres/transaction.ts';
 import type { Catalogs } from './catalogs.ts';
 import { CatalogDraft, type Change } from './draft.ts';
 import { identityOf, parentOf } from './kinds.ts';
+import { toBackdate } from './to-backdate.ts';
 
 /** What an edit came to. */
 export interface Edited<T> {
@@ -83,6 +85,8 @@ export class Resources {
         ),
         record: recordOf(changes, streakChanges),
       });
+      const achievements = toBackdate(changes);
+      if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
       return { result, version, changes, streakChanges, changed };
     });
     const { changed, ...answer } = edited;

@@ -43,6 +43,8 @@ export const MetricResponse = Type.Object({
   id: Type.String(),
   key: Type.String(),
   name: Type.String(),
+  // Not in the contract, but published clients of an earlier version of it insist on it.
+  status: Type.Literal('active'),
   current: Type.Number(),
   achievements: Type.Array(UserAchievementResponse),
 });

@@ -6,6 +6,9 @@ const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type
 const LocalDate = Type.String({ format: 'date' });
 const TimeOfDay = Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN }));
 
+export const BoardStatus = Type.Enum(['active', 'scheduled', 'finished']);
+export type BoardStatus = Static<typeof BoardStatus>;
+
 export const leaderboardFields = {
   id: Type.String(),
   name: Type.String(),
@@ -32,6 +35,7 @@ export type LeaderboardResponse = Static<typeof LeaderboardResponse>;
 
 export const MetricEventLeaderboardResponse = Type.Object({
   ...leaderboardFields,
+  status: BoardStatus,
   rank: Nullable(Type.Integer()),
   previousRank: Nullable(Type.Integer()),
   // A decimal metric has decimal scores, and so thresholds.
@@ -40,9 +44,6 @@ export const MetricEventLeaderboardResponse = Type.Object({
   breakdownAttributeValues: Type.Optional(Type.Array(KeyValue)),
 });
 export type MetricEventLeaderboardResponse = Static<typeof MetricEventLeaderboardResponse>;
-
-export const BoardStatus = Type.Enum(['active', 'scheduled', 'finished']);
-export type BoardStatus = Static<typeof BoardStatus>;
 
 export const LeaderboardWithStatus = Type.Object({ ...leaderboardFields, status: BoardStatus });
 export type LeaderboardWithStatus = Static<typeof LeaderboardWithStatus>;
@@ -76,6 +77,7 @@ export type LeaderboardEvent = Static<typeof LeaderboardEvent>;
 
 export const UserLeaderboardResponseWithHistory = Type.Object({
   ...leaderboardFields,
+  status: BoardStatus,
   rank: Nullable(Type.Integer()),
   value: Nullable(Type.Number()),
   history: Type.Array(LeaderboardEvent),

@@ -33,6 +33,8 @@ export interface HappenedRecord {
   x?: string;
   /** Idempotency key. */
   ik?: string;
+  /** 1: completions that were backdated: nobody is notified of them. */
+  bd?: 1;
 }
 
 /** `[length, startDay, lastPeriod, extended 0|1, freezes]`; −1 stands for null. */

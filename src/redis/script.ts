@@ -37,7 +37,7 @@ export class Script {
   }
 
   /** Runs the script; answers are buffers. Errors are those of Redis and of the connection. */
-  async run(redis: Redis, keys: string[], args: (string | number)[]): Promise<unknown> {
+  async run(redis: Redis, keys: string[], args: (string | number | Buffer)[]): Promise<unknown> {
     try {
       return await redis.callBuffer('EVALSHA', this.sha, keys.length, ...keys, ...args);
     } catch (error) {

@@ -50,7 +50,7 @@ export class AnswerFragments {
       const board = compiled.leaderboardsByNo.get(no)!;
       const { endDay } = runOf(board, runDay)!;
       const dates = { start: dateOf(runDay), end: endDay === null ? null : dateOf(endDay) };
-      return `${JSON.stringify(board.key)}:${open({ ...leaderboardResponse(compiled, board), ...dates })}`;
+      return `${JSON.stringify(board.key)}:${open({ ...leaderboardResponse(compiled, board), status: 'active', ...dates })}`;
     });
   }
 

@@ -108,7 +108,7 @@ export class LeaderboardReads {
     userId: string,
     { key, run: runDate, numEvents }: { key: string; run?: string; numEvents: number },
   ): Promise<UserLeaderboardResponseWithHistory> {
-    const { board } = this.find(compiled, key);
+    const { board, status } = this.find(compiled, key);
     const { tenantNo } = compiled.catalog;
     const state = await this.users.state(tenantNo, userId);
     const run = this.run(board, runDate, state.tz);
@@ -125,7 +125,7 @@ export class LeaderboardReads {
     const goesOn = day >= run.startDay && (run.endDay === null || day <= run.endDay);
     const snapshots = numEvents === 0 ? [] : await this.past.snapshots(boardRun, userId, numEvents + 1);
     const history = leaderboardHistory(snapshots, goesOn ? { day, atMs, ...place } : null, numEvents);
-    return { ...leaderboardResponse(compiled, board), ...place, history };
+    return { ...leaderboardResponse(compiled, board), status, ...place, history };
   }
 
   private utcDay(): number {

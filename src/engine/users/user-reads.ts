@@ -1,10 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { MetricResponse, UserAchievementResponse } from '../../domain/achievement.ts';
+import type { MetricResponse } from '../../domain/achievement.ts';
+import type { Metric } from '../../domain/catalog.ts';
 import { AppError } from '../../errors.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../redis/state.ts';
-import { achievementResponse } from '../achievements/achievement-response.ts';
+import { showsTo, userAchievementResponse } from '../achievements/achievement-response.ts';
 
 /** Reads of a user's live state. */
 export class UserReads {
@@ -33,29 +34,25 @@ export class UserReads {
     const metric = compiled.metrics.get(metricKey);
     if (metric === undefined)
       throw new AppError('not_found', `Unknown metric: there is none with the key '${metricKey}'.`);
+    return metricResponse(compiled, metric, await this.state(compiled.catalog.tenantNo, userId));
+  }
+
+  /** A user's totals of all metrics, oldest metric first, 0 where there was no event. 404 for an unknown user. */
+  async metrics(compiled: CompiledCatalog, userId: string): Promise<MetricResponse[]> {
     const state = await this.state(compiled.catalog.tenantNo, userId);
-    return {
-      id: metric.id,
-      key: metric.key,
-      name: metric.name,
-      current: Number(state.totals[metric.no] ?? 0),
-      achievements: achievementsOfMetric(compiled, metric.id, state),
-    };
+    return compiled.catalog.metrics.map((metric) => metricResponse(compiled, metric, state));
   }
 }
 
-/** A metric's achievements with the user's completions: active ones, and locked ones that the user has. */
-function achievementsOfMetric(
-  compiled: CompiledCatalog,
-  metricId: string,
-  state: UserState,
-): UserAchievementResponse[] {
-  return compiled.catalog.achievements
-    .filter((achievement) => achievement.trigger === 'metric' && achievement.metricId === metricId)
-    .filter(({ status, no }) => status === 'active' || (status === 'locked' && state.completions[no] !== undefined))
-    .map((achievement) => {
-      const at = state.completions[achievement.no];
-      const achievedAt = at === undefined ? null : new Date(at).toISOString();
-      return { ...achievementResponse(compiled, achievement), achievedAt };
-    });
+function metricResponse(compiled: CompiledCatalog, metric: Metric, state: UserState): MetricResponse {
+  return {
+    id: metric.id,
+    key: metric.key,
+    name: metric.name,
+    current: Number(state.totals[metric.no] ?? 0),
+    achievements: compiled.catalog.achievements
+      .filter(({ trigger, metricId }) => trigger === 'metric' && metricId === metric.id)
+      .filter((achievement) => showsTo(achievement, state))
+      .map((achievement) => userAchievementResponse(compiled, achievement, state)),
+  };
 }

@@ -67,12 +67,12 @@ test('the event has left the outbox for Postgres: the retry is answered from the
     const id = /[0-9a-f]{28}0000/.exec(record)![0];
     await pool.query(
       `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)
-       VALUES ($1, 0, 'persisted', 1, 4, 4, now(), now())`,
+       VALUES ($1, 0, 'persisted', 1, 4, 4, '2026-11-18T12:00:00Z', '2026-11-18')`,
       [id],
     );
     await pool.query(
       `INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
-       VALUES ($1, 0, 'persisted', 2, 3, 10, 10, now(), now())`,
+       VALUES ($1, 0, 'persisted', 2, 3, 10, 10, '2026-11-18T12:00:00Z', '2026-11-18')`,
       [`${id.slice(0, 28)}0001`],
     );
     await direct.xtrim('{s0}:outbox', 'MAXLEN', 0);

@@ -1,0 +1,81 @@
+--- @include "lib/read_user"
+--- @include "lib/settle_streak"
+--- @include "lib/complete_achievements"
+--- @include "lib/open_ledgers"
+--- @include "lib/fire_triggers"
+--- @include "lib/close_ledgers"
+--- @include "lib/score_boards"
+--- @include "lib/points_record"
+--- @include "lib/write_record"
+--- @include "lib/write_users"
+
+--[[
+Completes achievements that were activated or edited for those of some users who qualify already: with composites
+to a fixed point, points for the completions, and boards of points. Computed first, written last. Whoever has an
+achievement keeps it as it is, so a call repeated changes nothing.
+
+KEYS: 1 outbox of the shard, 2 counters of the tenant, then the users.
+ARGV: 1 now (epoch ms), 2 tenant no, 3 plan (JSON, see `compileBackdatingPlan`), 4 prefix of boards, 5 prefix of points
+      sets, then 5 a user: id, id of the record (32 hex), the user's own boosts (JSON, ''), the packed state that
+      the counts were taken from ('' without counts), counts of matching events (JSON { "achievement no":
+      [whole, micros] }, '').
+Returns: one number a user: 1 completed something, 0 nothing, -1 the state has changed since the counts were taken
+      (nothing was done for this user: count again); then the position of the outbox ('' if nothing was written).
+Errors: those of Redis only.
+Writes: outbox, users, counters, points sets, boards.
+Cost: O(users × size of a user), and for those who complete something as record_events.
+]]
+local now, plan = tonumber(ARGV[1]), cjson.decode(ARGV[3])
+local FIRST, STRIDE = 6, 5
+local count = (#ARGV - FIRST + 1) / STRIDE
+local replies, applied, touched = {}, {}, {}
+
+for n = 1, count do
+  local at = FIRST + (n - 1) * STRIDE
+  local user_id, record_id, boosts, counted_from, counts = unpack(ARGV, at, at + STRIDE - 1)
+  local user = read_user({}, KEYS[2 + n], user_id)
+  replies[n] = 0
+  if user.packed and counts ~= '' and user.packed ~= counted_from then
+    replies[n] = -1
+  elseif user.packed then
+    local state = state_of(user, now, 0)
+    local local_second = math.floor(now / 1000) + (state.zo or 0)
+    local outcome =
+      { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {}, peaks = {} }
+    for frequency = 1, 3 do
+      settle_streak(state.s[frequency], plan.periods[outcome.day - plan.firstDay + 1][frequency])
+    end
+    if counts ~= '' then
+      for no, total in pairs(cjson.decode(counts)) do
+        state.f[tonumber(no)] = total
+      end
+    end
+    complete_achievements(state, plan.achievements, now, outcome.completed)
+    if #outcome.completed > 0 or counts ~= '' then
+      local ledgers = open_ledgers(plan, state, boosts ~= '' and cjson.decode(boosts))
+      fire_triggers(ledgers, {}, state, outcome)
+      close_ledgers(ledgers, state)
+      local changes = score_boards({ plan = plan, whole = 0, micros = 0 }, state, ledgers, outcome)
+      local record = {
+        k = #outcome.completed > 0 and 'c' or 'u',
+        i = record_id,
+        u = user_id,
+        at = now,
+        d = outcome.day,
+        c = #outcome.completed > 0 and outcome.completed or nil,
+        p = points_record(ledgers),
+        bd = 1,
+      }
+      replies[n] = #outcome.completed > 0 and 1 or 0
+      applied[#applied + 1] = { record, changes }
+      touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(state) }
+    end
+  end
+end
+
+local records = {}
+for i, completion in ipairs(applied) do
+  records[i] = write_record(completion[1], completion[2], KEYS[2], ARGV[5], ARGV[4])
+end
+replies[count + 1] = #records > 0 and write_users(KEYS[1], ARGV[2], records, touched) or ''
+return replies

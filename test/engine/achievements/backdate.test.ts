@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: { ...STUDY_APP, leaderboards: [] }, workers: true });
+});
+afterAll(() => laurel.close());
+
+const send = (id: string, value: number, attributes?: Record<string, string>) =>
+  laurel.app.post('/v1/metrics/minutes/event', {
+    user: { id, attributes: { plan: 'pro' } },
+    value,
+    ...(attributes && { attributes }),
+  });
+
+const done = () =>
+  expect
+    .poll(
+      async () => {
+        const { rows } = await laurel.pool.query(
+          `SELECT count(*)::int AS open FROM backdatings WHERE status <> 'done'`,
+        );
+        return rows[0].open;
+      },
+      { timeout: 20_000, interval: 100 },
+    )
+    .toBe(0);
+
+test('activating an achievement completes it, composites and points included, for those who qualify already', async () => {
+  await done();
+  await Promise.all(Array.from({ length: 450 }, (_, n) => send(`user ${n}`, n % 2 === 0 ? 60 : 59.5)));
+  await send('verbs', 40, { deck: 'verbs' });
+  await send('verbs', 50);
+  await send('nouns', 100, { deck: 'nouns' });
+  const { achievements, pointsSystems } = STUDY_APP;
+  const metric = { trigger: 'metric', metricKey: 'minutes', status: 'active' } as const;
+  const configuration = {
+    achievements: [
+      ...achievements!,
+      { key: 'hour', name: 'An hour', metricValue: 60, ...metric },
+      {
+        key: 'more',
+        name: 'An hour and a day',
+        trigger: 'achievement',
+        achievementKeys: ['hour', 'day'],
+        status: 'active',
+      },
+      { key: 'verbs', name: 'Verbs', metricValue: 40, eventAttributes: [{ key: 'deck', value: 'verbs' }], ...metric },
+    ],
+    pointsSystems: [
+      {
+        ...pointsSystems![0]!,
+        triggers: [
+          ...pointsSystems![0]!.triggers!,
+          { type: 'achievement', achievementKey: 'hour', points: 7, status: 'active' },
+        ],
+      },
+    ],
+  };
+  // Events go on while it is at work: nobody completes anything twice.
+  const applied = await laurel.admin.put('/v1/configuration', configuration);
+  expect(applied.status).toBe(200);
+  const meanwhile = Promise.all(Array.from({ length: 100 }, (_, n) => send(`user ${n}`, 1)));
+  await meanwhile;
+  await done();
+
+  const { rows: achieved } = await laurel.pool.query<{ key: string; no: number }>(
+    `SELECT doc->>'key' AS key, no FROM catalog_resources WHERE kind = 'achievement' AND deleted IS NULL`,
+  );
+  const no = Object.fromEntries(achieved.map(({ key, no: number }) => [key, number]));
+  const counters = await laurel.redis.hgetall('{s0}:0:n');
+  // 225 with 60, 50 more of those with 59.5 who got one more minute, and the two others.
+  expect([counters[`a${no['hour']}`], counters[`a${no['more']}`], counters[`a${no['verbs']}`]]).toEqual([
+    '277',
+    '277',
+    '1',
+  ]);
+  const stored = async () => {
+    const { rows } = await laurel.pool.query<{ n: number }>(
+      'SELECT count(*)::int AS n FROM completions WHERE achievement_no = $1',
+      [no['hour']],
+    );
+    return rows[0]!.n;
+  };
+  await expect.poll(stored, { timeout: 10_000 }).toBe(277);
+  const again = await send('verbs', 1, { deck: 'verbs' });
+  expect(again.body.achievements).toEqual([]);
+  const { rows: paid } = await laurel.pool.query(
+    `SELECT count(*)::int AS n, sum(awarded)::int AS points FROM awards WHERE trigger_no = (SELECT max(no) FROM catalog_resources WHERE kind = 'points_trigger')`,
+  );
+  expect(paid[0]).toEqual({ n: 277, points: 277 * 14 });
+});
