@@ -35,7 +35,7 @@ const ID = `(lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '
 const LOAD = [
   `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes)
    SELECT ${ID}, 0, CASE WHEN n % ($1 / ${BUSY_EVENTS}) = 0 THEN 'busy' ELSE 'user-' || (hashint8(n) & 2147483647) % ${USERS} END,
-     1 + n % 3, 1 + n % 7, n, at, at::date, CASE WHEN n % 3 = 1 THEN jsonb_build_object('20', 'value ' || n % 5) END
+     1 + n % 3, 1 + n % 7, n, at, at::date, CASE WHEN n % 3 = 1 THEN jsonb_build_object('subject', 'value ' || n % 5) END
    FROM (SELECT n, ${TIME} AS at FROM generate_series(1, $1::bigint) AS n) AS made`,
   `INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
    SELECT ${ID}, 0, CASE WHEN n % ($1 / ${BUSY_EVENTS}) = 0 THEN 'busy' ELSE 'user-' || (hashint8(n) & 2147483647) % ${USERS} END,

@@ -67,20 +67,23 @@ interface MetricChanges extends ComparedDays {
 /** The metrics with an event in a period, by key. */
 export function wrappedMetrics(compiled: CompiledCatalog, changes: MetricChanges): Record<string, WrappedMetric> {
   const { rows, attributes, state, percentile } = changes;
-  const metrics: Record<string, WrappedMetric> = {};
-  for (const [no, sums] of sumsByNo(rows, ({ metricNo }) => metricNo, changes)) {
-    const metric = compiled.metricsByNo.get(no);
-    if (metric === undefined) continue;
-    const fields = changeFields(state.totals[no] ?? '0', sums);
-    const named = { name: metric.name, units: metric.units === '' ? null : metric.units };
-    metrics[metric.key] = {
-      ...named,
-      ...fields,
-      ...(percentile !== null && { percentileThisPeriod: percentile(no, fields.changeThisPeriod) }),
-      byAttribute: byAttribute(compiled, { ...attributes, metricNo: no, named }),
-    };
-  }
-  return metrics;
+  const metrics = sumsByNo(rows, ({ metricNo }) => metricNo, changes).flatMap(
+    ([no, sums]): [string, WrappedMetric][] => {
+      const metric = compiled.metricsByNo.get(no);
+      if (metric === undefined) return [];
+      const fields = changeFields(state.totals[no] ?? '0', sums);
+      const named = { name: metric.name, units: metric.units === '' ? null : metric.units };
+      const shown = {
+        ...named,
+        ...fields,
+        ...(percentile !== null && { percentileThisPeriod: percentile(no, fields.changeThisPeriod) }),
+        byAttribute: byAttribute(compiled, { ...attributes, metricNo: no, named }),
+      };
+      return [[metric.key, shown]];
+    },
+  );
+  // Not by assignment: `__proto__` is a key like any other.
+  return Object.fromEntries(metrics);
 }
 
 /** Sums by attribute value, and in which windows the period, the one before and all time are. */
@@ -92,21 +95,19 @@ export interface AttributeChanges {
 }
 
 function byAttribute(
-  compiled: CompiledCatalog,
+  { eventAttributes }: CompiledCatalog,
   { sums, ever, period, before, metricNo, named }: AttributeChanges & { metricNo: number; named: object },
 ): WrappedMetric['byAttribute'] {
   const found = new Map<string, Map<string, Map<number, string>>>();
   for (const sum of sums) {
-    const key = compiled.attributesByNo.get(sum.attributeNo)?.key;
-    if (sum.metricNo !== metricNo || key === undefined) continue;
-    const values = found.get(key) ?? new Map<string, Map<number, string>>();
+    if (sum.metricNo !== metricNo || !eventAttributes.has(sum.key)) continue;
+    const values = found.get(sum.key) ?? new Map<string, Map<number, string>>();
     const windows = values.get(sum.value) ?? new Map<number, string>();
-    found.set(key, values.set(sum.value, windows.set(sum.window, sum.change)));
+    found.set(sum.key, values.set(sum.value, windows.set(sum.window, sum.change)));
   }
-  const result: WrappedMetric['byAttribute'] = {};
-  for (const [key, values] of found) {
+  const attributes = [...found].flatMap(([key, values]) => {
     const shown = [...values].filter(([, windows]) => windows.has(period));
-    if (shown.length === 0) continue;
+    if (shown.length === 0) return [];
     const entries = shown.map(([value, windows]) => {
       const micros = (window: number): Micros => toMicros(windows.get(window) ?? '0');
       const fields = changeFields(windows.get(ever) ?? '0', {
@@ -116,9 +117,9 @@ function byAttribute(
       });
       return [value, { ...named, ...fields }] as const;
     });
-    result[key] = Object.fromEntries(entries);
-  }
-  return result;
+    return [[key, Object.fromEntries(entries)] as const];
+  });
+  return Object.fromEntries(attributes);
 }
 
 interface PointsChanges extends ComparedDays {
@@ -129,17 +130,19 @@ interface PointsChanges extends ComparedDays {
 
 /** The points systems with an award in a period, by key. */
 export function wrappedPoints(compiled: CompiledCatalog, changes: PointsChanges): Record<string, WrappedPoints> {
-  const points: Record<string, WrappedPoints> = {};
-  for (const [no, sums] of sumsByNo(changes.rows, ({ systemNo }) => systemNo, changes)) {
-    const system = compiled.pointsSystemsByNo.get(no);
-    if (system === undefined) continue;
-    const fields = changeFields(String(changes.state.points[no] ?? 0), sums);
-    points[system.key] = {
-      name: system.name,
-      description: system.description,
-      ...fields,
-      ...(changes.percentile !== null && { percentileThisPeriod: changes.percentile(no, fields.changeThisPeriod) }),
-    };
-  }
-  return points;
+  const points = sumsByNo(changes.rows, ({ systemNo }) => systemNo, changes).flatMap(
+    ([no, sums]): [string, WrappedPoints][] => {
+      const system = compiled.pointsSystemsByNo.get(no);
+      if (system === undefined) return [];
+      const fields = changeFields(String(changes.state.points[no] ?? 0), sums);
+      const shown = {
+        name: system.name,
+        description: system.description,
+        ...fields,
+        ...(changes.percentile !== null && { percentileThisPeriod: changes.percentile(no, fields.changeThisPeriod) }),
+      };
+      return [[system.key, shown]];
+    },
+  );
+  return Object.fromEntries(points);
 }

@@ -53,10 +53,10 @@ export function wrappedLeaderboards(
   places: readonly Place[],
   { fromDay, toDay }: Days,
 ): Record<string, WrappedLeaderboard> {
-  const best: Record<string, WrappedLeaderboard> = {};
+  const best = new Map<string, WrappedLeaderboard>();
   for (const { key, runDay, endDay, shown } of places) {
     if (runDay > toDay || (endDay !== null && endDay < fromDay)) continue;
-    if ((shown.rank ?? Infinity) < (best[key]?.rank ?? Infinity)) best[key] = shown;
+    if ((shown.rank ?? Infinity) < (best.get(key)?.rank ?? Infinity)) best.set(key, shown);
   }
-  return best;
+  return Object.fromEntries(best);
 }

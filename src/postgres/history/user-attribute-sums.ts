@@ -3,13 +3,13 @@ import type { Pool } from 'pg';
 /** Parameters: tenant number, user ID, first and last epoch days of the windows. */
 export const USER_ATTRIBUTE_SUMS = `
   WITH days AS MATERIALIZED (
-    SELECT metric_no, attribute.key::int AS attribute_no, attribute.value, local_date - DATE '1970-01-01' AS day,
+    SELECT metric_no, attribute.key, attribute.value, local_date - DATE '1970-01-01' AS day,
       sum(events.value) AS change
     FROM events CROSS JOIN LATERAL jsonb_each_text(attributes) AS attribute
     WHERE tenant_no = $1 AND user_id = $2 AND attributes IS NOT NULL
     GROUP BY 1, 2, 3, 4
   )
-  SELECT metric_no AS "metricNo", attribute_no AS "attributeNo", value, no::int - 1 AS window, sum(change)::text AS change
+  SELECT metric_no AS "metricNo", key, value, no::int - 1 AS window, sum(change)::text AS change
   FROM days JOIN unnest($3::int[], $4::int[]) WITH ORDINALITY AS windows (from_day, to_day, no)
     ON day BETWEEN from_day AND to_day
   GROUP BY 1, 2, 3, 4`;
@@ -23,7 +23,8 @@ export interface Days {
 /** What events of a metric with one value of an event attribute add up to in one window of days. */
 export interface AttributeSum {
   metricNo: number;
-  attributeNo: number;
+  /** The attribute's key. */
+  key: string;
   value: string;
   /** Index of the window. */
   window: number;

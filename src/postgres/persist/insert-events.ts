@@ -16,7 +16,7 @@ export interface EventRow {
   atMs: number;
   /** Epoch day of the user's local date. */
   localDay: number;
-  /** JSON text: attribute number → value. */
+  /** JSON text: attribute key → value. */
   attributes: string | null;
   idempotencyKey: string | null;
 }

@@ -15,8 +15,8 @@ export interface StoredEvent {
   date: string;
   /** Millionths. */
   micros: number;
-  /** Attribute number → value. */
-  attributes?: Record<number, string>;
+  /** By key. */
+  attributes?: Record<string, string>;
 }
 
 export interface StoredAward {

@@ -18,7 +18,9 @@ const catalog = new CatalogBuilder();
 const steps = catalog.metric('steps');
 const pages = catalog.metric('pages');
 const xp = catalog.system('xp');
-const place = catalog.attribute('place', 'event');
+// A key like any other.
+const PLACE = '__proto__';
+catalog.attribute(PLACE, 'event');
 const walker = catalog.achievement('metric', { key: 'walker', metricId: steps.id, metricValue: 1 });
 const hidden = catalog.achievement('api', { key: 'hidden', status: 'inactive' });
 const perpetual = catalog.leaderboard('ever', 'metric', { metricId: steps.id, start: '2026-01-01' });
@@ -54,7 +56,7 @@ const walk = (date: string, value: number, where?: string): StoredEvent => ({
   metricNo: steps.no,
   date,
   micros: value * 1_000_000,
-  ...(where !== undefined && { attributes: { [place.no]: where } }),
+  ...(where !== undefined && { attributes: { [PLACE]: where } }),
 });
 const readPages = (date: string, value: number): StoredEvent => ({
   metricNo: pages.no,
@@ -161,13 +163,11 @@ test('by event attribute: value for value, those of the period only, with the to
     ],
   });
   const { mostActiveDay, entireYear } = await read('placed', 2026);
-  expect(mostActiveDay.metrics['steps']?.byAttribute).toEqual({
-    place: {
-      park: { name: steps.name, units: null, currentTotal: 8, changeThisPeriod: 1, percentChange: 100 },
-      road: { name: steps.name, units: null, currentTotal: 2, changeThisPeriod: 2, percentChange: 100 },
-    },
+  expect(mostActiveDay.metrics['steps']?.byAttribute[PLACE]).toEqual({
+    park: { name: steps.name, units: null, currentTotal: 8, changeThisPeriod: 1, percentChange: 100 },
+    road: { name: steps.name, units: null, currentTotal: 2, changeThisPeriod: 2, percentChange: 100 },
   });
-  expect(entireYear.metrics['steps']?.byAttribute['place']?.['park']).toMatchObject({
+  expect(entireYear.metrics['steps']?.byAttribute[PLACE]?.['park']).toMatchObject({
     changeThisPeriod: 4,
     percentChange: 0,
   });
