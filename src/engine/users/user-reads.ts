@@ -49,6 +49,7 @@ function metricResponse(compiled: CompiledCatalog, metric: Metric, state: UserSt
     id: metric.id,
     key: metric.key,
     name: metric.name,
+    status: 'active',
     current: Number(state.totals[metric.no] ?? 0),
     achievements: compiled.catalog.achievements
       .filter(({ trigger, metricId }) => trigger === 'metric' && metricId === metric.id)
