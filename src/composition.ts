@@ -5,6 +5,8 @@ import { Catalogs } from './catalog/catalogs.ts';
 import { Changes } from './catalog/changes.ts';
 import { ConfigurationStore } from './catalog/configuration-store.ts';
 import type { Clock } from './clock.ts';
+import { AchievementCompletion } from './engine/achievements/achievement-completion.ts';
+import { AchievementReads } from './engine/achievements/achievement-reads.ts';
 import { BacklogWatch } from './engine/events/backlog-watch.ts';
 import { EventBatcher } from './engine/events/event-batcher.ts';
 import { EventEngine } from './engine/events/event-engine.ts';
@@ -15,6 +17,8 @@ import { LeaderboardReads } from './engine/leaderboards/leaderboard-reads.ts';
 import { PointsReads } from './engine/points/points-reads.ts';
 import { UserPoints } from './engine/points/user-points.ts';
 import { StreakReads } from './engine/streaks/streak-reads.ts';
+import { UserCalls } from './engine/users/user-calls.ts';
+import { UserProfiles } from './engine/users/user-profiles.ts';
 import { UserReads } from './engine/users/user-reads.ts';
 import type { Log } from './http/log.ts';
 import type { Services } from './operations/services.ts';
@@ -97,6 +101,8 @@ export async function openLaurel({
   }
 
   const users = new UserReads(redis);
+  const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
+  const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
       clock,
@@ -104,12 +110,15 @@ export async function openLaurel({
       configuration: new ConfigurationStore({ pool, announce: tell, clock, catalogs }),
       events: new EventEngine({ catalogs, batcher, clock, overloaded: backlog.exceeded }),
       users,
+      profiles: new UserProfiles({ reads: users, calls: userCalls, clock, controlShare }),
+      achievements: new AchievementReads({ redis, users }),
+      completion: new AchievementCompletion({ calls: userCalls, clock }),
       points: new PointsReads({ redis, pool, clock }),
       userPoints: new UserPoints({ pool, users, clock }),
       streaks: new StreakReads({ redis, pool, users, clock }),
       leaderboards: new LeaderboardReads({ redis, users, clock }),
       history: new HistoryReads({ pool, users }),
-      wrapped: new WrappedReads({ pool, redis, clock, users, controlShare: () => tenants.organisation().controlShare }),
+      wrapped: new WrappedReads({ pool, redis, clock, users, controlShare }),
       tenants,
       applicationKeys: new ApplicationKeys({ pool, announce: tell }),
     },

@@ -18,6 +18,14 @@ export type MetricEvent = Static<typeof MetricEvent>;
 const byKey = <T extends Type.TSchema>(schema: T) =>
   Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: schema });
 
+/** A completion of an achievement by call, and the points that it brought. */
+export const AchievementCompletionResponse = Type.Object({
+  completionId: Type.String(),
+  achievement: UserAchievementResponse,
+  points: byKey(MetricEventPointsResponse),
+});
+export type AchievementCompletionResponse = Static<typeof AchievementCompletionResponse>;
+
 /** What an event changed for its user. */
 export const EventResponse = Type.Object({
   eventId: Type.String(),

@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
 import type { ConfigurationStore } from '../catalog/configuration-store.ts';
+import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
+import type { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
 import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
@@ -8,6 +10,7 @@ import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.
 import type { PointsReads } from '../engine/points/points-reads.ts';
 import type { UserPoints } from '../engine/points/user-points.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
+import type { UserProfiles } from '../engine/users/user-profiles.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
 import type { ApplicationKeys } from '../postgres/application-keys.ts';
 import type { Tenants } from '../postgres/tenants.ts';
@@ -19,6 +22,9 @@ export interface Services {
   configuration: ConfigurationStore;
   events: EventEngine;
   users: UserReads;
+  profiles: UserProfiles;
+  achievements: AchievementReads;
+  completion: AchievementCompletion;
   points: PointsReads;
   userPoints: UserPoints;
   streaks: StreakReads;

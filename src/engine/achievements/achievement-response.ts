@@ -1,6 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { AchievementResponse } from '../../domain/achievement.ts';
+import type { AchievementResponse, UserAchievementResponse } from '../../domain/achievement.ts';
 import type { Achievement } from '../../domain/catalog.ts';
+import type { UserState } from '../../redis/state.ts';
 import { attributePairs, eventAttributeFields } from '../attribute-pairs.ts';
 
 /** An achievement as the Application API shows it: the fields of its type only. */
@@ -24,3 +25,18 @@ export function achievementResponse(compiled: CompiledCatalog, achievement: Achi
     userAttributes: attributePairs(compiled, achievement.userAttributes),
   };
 }
+
+/** An achievement with when the user completed it; null: not yet. */
+export function userAchievementResponse(
+  compiled: CompiledCatalog,
+  achievement: Achievement,
+  state: Pick<UserState, 'completions'>,
+): UserAchievementResponse {
+  const at = state.completions[achievement.no];
+  const achievedAt = at === undefined ? null : new Date(at).toISOString();
+  return { ...achievementResponse(compiled, achievement), achievedAt };
+}
+
+/** Whether an achievement is there for a user: active ones, and locked ones that the user has. */
+export const showsTo = ({ status, no }: Achievement, state: Pick<UserState, 'completions'>): boolean =>
+  status === 'active' || (status === 'locked' && state.completions[no] !== undefined);

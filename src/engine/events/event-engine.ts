@@ -5,7 +5,8 @@ import { decimalText, toDecimal } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
-import type { Refusal, ScriptReply } from '../../redis/record.ts';
+import type { Refusal } from '../../redis/record.ts';
+import { refusalError } from '../refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
 import type { EventBatcher } from './event-batcher.ts';
 import type { ReadyEvent } from './event-call.ts';
@@ -64,7 +65,7 @@ export class EventEngine {
     const reply = await batcher.submit(tenantNo, ready);
     if (reply.k === 'e') return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
     if (reply.k === 'r') return { status: 202, json: replayAnswer(compiled, ready, reply) };
-    throw refused(compiled, reply);
+    throw refusalError(compiled, reply);
   }
 
   /** Checks an event against the catalog and makes it ready for the script. Throws as `record`. */
@@ -104,23 +105,4 @@ function replayAnswer(compiled: CompiledCatalog, event: ReadyEvent, replay: Refu
     `,"achievements":[],"currentStreak":${streakJson(compiled, replay.s, replay.d)},"points":{},"leaderboards":{}` +
     `,"idempotencyKey":${JSON.stringify(key)},"idempotentReplayed":true}`
   );
-}
-
-/** The error of an event that the script refused. */
-function refused(compiled: CompiledCatalog, reply: ScriptReply): AppError {
-  if (reply.k === 'm') {
-    return new AppError(
-      'unprocessable',
-      'user.subscribeToEmails cannot be true: the user has no e-mail address on record.',
-    );
-  }
-  if (reply.k === 'o') {
-    const trigger = compiled.triggersByNo.get(reply.trigger);
-    const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
-    return new AppError(
-      'unprocessable',
-      `Out of points: the user's balance in '${system?.key}' does not cover this event.`,
-    );
-  }
-  return new AppError('internal', 'Internal error');
 }

@@ -1,0 +1,72 @@
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { AchievementWithStatsResponse, UserAchievementWithStatsResponse } from '../../domain/achievement.ts';
+import type { Achievement } from '../../domain/catalog.ts';
+import { countersKey } from '../../redis/keys.ts';
+import { parseAttributeFilter } from '../points/attribute-filter.ts';
+import type { UserReads } from '../users/user-reads.ts';
+import { achievementResponse, showsTo, userAchievementResponse } from './achievement-response.ts';
+
+interface Stats {
+  completions: number;
+  /** Percent of all users, with two decimals. */
+  rarity: number;
+}
+
+/** Reads of achievements, with how many users have them: live, from the tenant's counters. */
+export class AchievementReads {
+  private readonly redis: Redis;
+  private readonly users: Pick<UserReads, 'state'>;
+
+  constructor({ redis, users }: { redis: Redis; users: Pick<UserReads, 'state'> }) {
+    this.redis = redis;
+    this.users = users;
+  }
+
+  /**
+   * The active achievements, oldest first; with a filter (`key:value,…`) those whose conditions on the user all
+   * hold for these attributes. 422 for a malformed filter or an unknown key.
+   */
+  async list(compiled: CompiledCatalog, userAttributes: string | undefined): Promise<AchievementWithStatsResponse[]> {
+    const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
+    const given = new Map(filter.map(({ attribute, value }) => [attribute.id, value]));
+    const shown = compiled.catalog.achievements.filter(
+      (achievement) => achievement.status === 'active' && (filter.length === 0 || holds(achievement, given)),
+    );
+    const stats = await this.stats(compiled, shown);
+    return shown.map((achievement, index) => ({ ...achievementResponse(compiled, achievement), ...stats[index]! }));
+  }
+
+  /**
+   * The achievements that a user has; with `includeIncomplete` also the active ones that the user does not have.
+   * 404 for a user never seen.
+   */
+  async ofUser(
+    compiled: CompiledCatalog,
+    userId: string,
+    includeIncomplete: boolean,
+  ): Promise<UserAchievementWithStatsResponse[]> {
+    const state = await this.users.state(compiled.catalog.tenantNo, userId);
+    const shown = compiled.catalog.achievements.filter(
+      (achievement) =>
+        showsTo(achievement, state) && (includeIncomplete || state.completions[achievement.no] !== undefined),
+    );
+    const stats = await this.stats(compiled, shown);
+    return shown.map((achievement, index) => ({
+      ...userAchievementResponse(compiled, achievement, state),
+      ...stats[index]!,
+    }));
+  }
+
+  private async stats(compiled: CompiledCatalog, achievements: Achievement[]): Promise<Stats[]> {
+    const fields = ['users', ...achievements.map(({ no }) => `a${no}`)];
+    const [users, ...completions] = await this.redis.hmget(countersKey(compiled.catalog.tenantNo), ...fields);
+    return completions.map((count) => {
+      const share = Number(users ?? 0) === 0 ? 0 : Number(count ?? 0) / Number(users);
+      return { completions: Number(count ?? 0), rarity: Math.round(share * 10_000) / 100 };
+    });
+  }
+}
+
+const holds = ({ userAttributes }: Achievement, given: ReadonlyMap<string, string>): boolean =>
+  userAttributes.every(({ attributeId, attributeValue }) => given.get(attributeId) === attributeValue);

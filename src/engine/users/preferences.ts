@@ -1,0 +1,105 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { MAX_VALUE } from '../../domain/event.ts';
+import { toDecimal } from '../../domain/decimal.ts';
+import type {
+  NotificationPreferences,
+  StreakPreferences,
+  UpdateUserPreferencesRequest,
+  UserPreferencesResponse,
+} from '../../domain/preferences.ts';
+import { AppError } from '../../errors.ts';
+import type { UserState } from '../../redis/state.ts';
+
+/** Kinds of notification, in the order of their digits in the packed text. */
+const KINDS = ['achievement_completed', 'recap', 'reactivation', 'streak_reminder'] as const;
+/** A digit is the sum of its channels. */
+const CHANNELS = { email: 1, push: 2 } as const;
+const NOT_SENT = '-';
+const EVERY_CHANNEL = 3;
+
+/** Preferences as the script takes them beside the user's fields, see `lua/lib/set_preferences.lua`. */
+export interface SentPreferences {
+  np?: string;
+  sp?: [number, number, [number, number, number][] | false];
+}
+
+/**
+ * Checks sent preferences against the catalog. 403 for a streak rule where personalization is off; 422 for an
+ * unknown metric, one named twice, or a threshold that is not above 0.
+ */
+export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPreferencesRequest): SentPreferences {
+  const sent: SentPreferences = {};
+  const { notifications, streak } = request;
+  if (notifications !== undefined && KINDS.some((kind) => notifications[kind] !== undefined)) {
+    sent.np = KINDS.map((kind) => channelsDigit(notifications[kind])).join('');
+  }
+  if (streak !== undefined) {
+    if (!compiled.catalog.streaks.personalization) {
+      throw new AppError('forbidden', 'Streak preferences cannot be set: personalization of streaks is off.');
+    }
+    const { enabled, evaluationMode, metrics } = streak;
+    if (enabled !== undefined || evaluationMode !== undefined || metrics !== undefined) {
+      sent.sp = [
+        enabled === undefined ? -1 : Number(enabled),
+        evaluationMode === undefined ? -1 : Number(evaluationMode === 'AND'),
+        metrics === undefined ? false : sentMetrics(compiled, metrics),
+      ];
+    }
+  }
+  return sent;
+}
+
+const channelsDigit = (channels: ('email' | 'push')[] | undefined): string =>
+  channels === undefined
+    ? NOT_SENT
+    : String([...new Set(channels)].reduce((digit, channel) => digit + CHANNELS[channel], 0));
+
+function sentMetrics(
+  compiled: CompiledCatalog,
+  metrics: NonNullable<StreakPreferences['metrics']>,
+): [number, number, number][] {
+  const seen = new Set<string>();
+  return metrics.map(({ key, threshold }) => {
+    const metric = compiled.metrics.get(key);
+    if (metric === undefined) throw new AppError('unprocessable', `streak.metrics: unknown metric '${key}'.`);
+    if (seen.has(key)) throw new AppError('unprocessable', `streak.metrics: '${key}' is given twice.`);
+    seen.add(key);
+    const { whole, micros } = toDecimal(Math.min(threshold, MAX_VALUE));
+    if (threshold > MAX_VALUE || whole < 0 || (whole === 0 && micros <= 0)) {
+      throw new AppError(
+        'unprocessable',
+        `streak.metrics: the threshold of '${key}' must be above 0 and at most 1e12.`,
+      );
+    }
+    return [metric.no, whole, micros];
+  });
+}
+
+/** By which channels a user wants to hear of what; all, where the user set nothing. */
+export function notificationPreferences(state: UserState): Required<NotificationPreferences> {
+  const entries = KINDS.map((kind, index) => {
+    const digit = state.notifications?.[index] ?? NOT_SENT;
+    const bits = digit === NOT_SENT ? EVERY_CHANNEL : Number(digit);
+    return [kind, (['email', 'push'] as const).filter((channel) => bits & CHANNELS[channel])];
+  });
+  return Object.fromEntries(entries) as Required<NotificationPreferences>;
+}
+
+/** A user's preferences; `streak` only where personalization is on, with the fields that the user set. */
+export function preferencesResponse(compiled: CompiledCatalog, state: UserState): UserPreferencesResponse {
+  const notifications = notificationPreferences(state);
+  if (!compiled.catalog.streaks.personalization) return { notifications };
+  const rule = state.streakRule;
+  const metrics = (rule?.metrics ?? []).flatMap(({ no, threshold }) => {
+    const metric = compiled.metricsByNo.get(no);
+    return metric === undefined ? [] : [{ key: metric.key, threshold: Number(threshold) }];
+  });
+  return {
+    notifications,
+    streak: {
+      enabled: rule?.enabled ?? true,
+      ...(rule !== null && rule.all !== null && { evaluationMode: rule.all ? ('AND' as const) : ('OR' as const) }),
+      ...(metrics.length > 0 && { metrics }),
+    },
+  };
+}

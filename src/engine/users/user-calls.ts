@@ -1,0 +1,90 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
+import type { HappenedRecord, ScriptReply } from '../../redis/record.ts';
+import type { Script } from '../../redis/script.ts';
+import { decodeState, unpack, type UserState } from '../../redis/state.ts';
+import { eventId } from '../events/event-id.ts';
+import { withZone, type SentUser } from '../events/sent-user.ts';
+import { refusalError } from '../refusal.ts';
+import type { ScriptCalls } from '../script-calls.ts';
+import type { SentPreferences } from './preferences.ts';
+
+export interface UserCallsOptions {
+  /** The batcher's, so that both know the same of the outboxes. */
+  calls: ScriptCalls;
+  clock: Clock;
+  /** Whether the outbox holds more than it may, so that nothing is taken. */
+  overloaded: () => boolean;
+}
+
+/** A call about one user that is no event; `sent` null: nothing but the ID. */
+export interface UserCall {
+  script: Script;
+  userId: string;
+  sent: (SentUser & SentPreferences) | null;
+  /** The script's last argument. */
+  last: string;
+}
+
+/** Runs the scripts of calls about one user. */
+export class UserCalls {
+  private readonly options: UserCallsOptions;
+
+  constructor(options: UserCallsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * What happened, and the user's state after it. Errors: the script's refusals (404, 422), 503. Applied once,
+   * even if the connection breaks under it.
+   */
+  async run(compiled: CompiledCatalog, call: UserCall): Promise<{ record: HappenedRecord; state: UserState }> {
+    const { clock, calls, overloaded } = this.options;
+    if (overloaded()) throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
+    const { tenantNo } = compiled.catalog;
+    const id = eventId(clock.now());
+    let { sent } = call;
+    for (;;) {
+      const packed = await calls.run(tenantNo, {
+        script: call.script,
+        keysAndArgs: (at) => keysAndArgs(compiled, { ...call, sent }, { ...at, id }),
+        // A call applied twice changes nothing the second time, so nothing has to be looked up in Postgres.
+        foundElsewhere: async () => false,
+      });
+      const reply = unpack(packed![0]!) as ScriptReply;
+      if (reply.k === 'z') {
+        sent = withZone(sent, reply.tz, clock.now());
+        continue;
+      }
+      if (reply.k !== 'u' && reply.k !== 'c') throw refusalError(compiled, reply);
+      return { record: reply, state: decodeState(packed![1]!) };
+    }
+  }
+}
+
+function keysAndArgs(
+  compiled: CompiledCatalog,
+  { userId, sent, last }: UserCall,
+  { nowMs, retryPosition, id }: { nowMs: number; retryPosition: string; id: string },
+): { keys: string[]; args: (string | number)[] } {
+  const { tenantNo } = compiled.catalog;
+  return {
+    keys: [outboxKey(shardOf(tenantNo)), countersKey(tenantNo), userKey(tenantNo, userId)],
+    args: [
+      nowMs,
+      tenantNo,
+      compiled.userPlan(Math.floor(nowMs / DAY_MS)).json,
+      boardKeyPrefix(tenantNo),
+      pointsKeyPrefix(tenantNo),
+      retryPosition,
+      userId,
+      id,
+      sent === null ? '' : JSON.stringify(sent),
+      compiled.personalBoosts.get(userId) ?? '',
+      last,
+    ],
+  };
+}

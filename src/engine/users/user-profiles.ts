@@ -1,0 +1,76 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/preferences.ts';
+import type { UpdatedUser, User } from '../../domain/user.ts';
+import { Script } from '../../redis/script.ts';
+import { sentUser } from '../events/sent-user.ts';
+import { preferencesResponse, sentPreferences } from './preferences.ts';
+import type { UserCalls } from './user-calls.ts';
+import type { UserReads } from './user-reads.ts';
+import { userResponse } from './user-response.ts';
+
+export interface UserProfilesOptions {
+  reads: Pick<UserReads, 'state'>;
+  calls: UserCalls;
+  clock: Clock;
+  /** Share of the users, 0 to 1, who are in the control group. */
+  controlShare: () => number;
+}
+
+/** Who the users are and what they prefer. Reads see every write that was answered. */
+export class UserProfiles {
+  private readonly options: UserProfilesOptions;
+  private readonly script = new Script('identify_user');
+
+  constructor(options: UserProfilesOptions) {
+    this.options = options;
+  }
+
+  /** The user. 404 for one never seen. */
+  async get(compiled: CompiledCatalog, userId: string): Promise<User> {
+    const state = await this.options.reads.state(compiled.catalog.tenantNo, userId);
+    return userResponse(compiled, { userId, state, controlShare: this.options.controlShare() });
+  }
+
+  /**
+   * Creates the user, or lays the fields over the one who is there. Idempotent. 422 for unknown attributes or time
+   * zones and a subscription without e-mail, 503 while Redis is away or the backlog is full.
+   */
+  async upsert(compiled: CompiledCatalog, userId: string, fields: UpdatedUser): Promise<User> {
+    return this.identify(compiled, { userId, fields, mustExist: false });
+  }
+
+  /** As `upsert`, but 404 for a user never seen. */
+  async update(compiled: CompiledCatalog, userId: string, fields: UpdatedUser): Promise<User> {
+    return this.identify(compiled, { userId, fields, mustExist: true });
+  }
+
+  /** The user's preferences. 404 for a user never seen. */
+  async preferences(compiled: CompiledCatalog, userId: string): Promise<UserPreferencesResponse> {
+    return preferencesResponse(compiled, await this.options.reads.state(compiled.catalog.tenantNo, userId));
+  }
+
+  /** Lays preferences over the user's. 404 for a user never seen, 403 and 422 as `sentPreferences`, 503. */
+  async updatePreferences(
+    compiled: CompiledCatalog,
+    userId: string,
+    request: UpdateUserPreferencesRequest,
+  ): Promise<UserPreferencesResponse> {
+    await this.options.reads.state(compiled.catalog.tenantNo, userId);
+    const preferences = sentPreferences(compiled, request);
+    const sent = Object.keys(preferences).length === 0 ? null : preferences;
+    const { state } = await this.options.calls.run(compiled, { script: this.script, userId, sent, last: '1' });
+    return preferencesResponse(compiled, state);
+  }
+
+  private async identify(
+    compiled: CompiledCatalog,
+    { userId, fields, mustExist }: { userId: string; fields: UpdatedUser; mustExist: boolean },
+  ): Promise<User> {
+    const { calls, clock, controlShare } = this.options;
+    const sent = sentUser(fields, compiled, clock.now());
+    const last = mustExist ? '1' : '';
+    const { state } = await calls.run(compiled, { script: this.script, userId, sent, last });
+    return userResponse(compiled, { userId, state, controlShare: controlShare() });
+  }
+}
