@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { systemClock } from '../src/clock.ts';
 import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
@@ -21,7 +22,7 @@ interface WorkersOptions {
 export interface Workers {
   /**
    * Takes no more jobs, stores what the outbox holds, closes all connections. After `timeoutMs` it gives up
-   * storing: the outbox keeps what is left.
+   * storing: the outbox keeps what is left. Safe to call twice.
    */
   close(timeoutMs?: number): Promise<void>;
 }
@@ -67,20 +68,18 @@ export async function startWorkers({ redisUrl, databaseUrl, log, onStep }: Worke
     await Promise.all([worker.close(), backdating.close(), stopWatching()]);
     for (let shard = 0; shard < SHARDS; shard++) await persister.drain(shard, ending.signal);
   };
-  return {
-    close: async (timeoutMs = 10_000) => {
-      ending.abort();
-      const timer = new AbortController();
-      const gaveUp = new Promise<void>((resolve) => {
-        const handle = setTimeout(() => {
-          log.warn('the outbox was not emptied in time; it keeps what is left');
-          resolve();
-        }, timeoutMs);
-        timer.signal.addEventListener('abort', () => clearTimeout(handle));
-      });
-      await Promise.race([finish().catch((error: unknown) => log.warn({ err: error }, 'the outbox keeps what is left')), gaveUp]);
-      timer.abort();
-      await disconnect();
-    },
+  const close = async (timeoutMs: number): Promise<void> => {
+    ending.abort();
+    const inTime = new AbortController();
+    const tooLate = sleep(timeoutMs, undefined, { signal: inTime.signal }).then(
+      () => log.warn('the outbox was not emptied in time; it keeps what is left'),
+      () => undefined,
+    );
+    const finished = finish().catch((error: unknown) => log.warn({ err: error }, 'the outbox keeps what is left'));
+    await Promise.race([finished, tooLate]);
+    inTime.abort();
+    await disconnect();
   };
+  let closing: Promise<void> | undefined;
+  return { close: (timeoutMs = 10_000) => (closing ??= close(timeoutMs)) };
 }

@@ -45,7 +45,11 @@ export function watchOutbox({ redis, persister, log, ending }: WatchOptions): ()
       await persister.drain(shard, ending);
     } catch (error) {
       if (error instanceof StuckShard) {
-        complain(shard, { streamId: error.streamId, err: error }, 'PERSISTING STANDS STILL: nothing is lost, but an entry cannot be stored');
+        complain(
+          shard,
+          { streamId: error.streamId, err: error },
+          'PERSISTING STANDS STILL: nothing is lost, but an entry cannot be stored',
+        );
       } else {
         complain(shard, { err: error, waitingMs: waiting }, 'persisting fails');
       }
@@ -53,20 +57,27 @@ export function watchOutbox({ redis, persister, log, ending }: WatchOptions): ()
   };
 
   const underWay = new Map<number, Promise<void>>();
+  // The first look takes everything: the wake-ups of a process that died may hang on the job that died with it.
+  let overdueMs = 0;
   const look = async (): Promise<void> => {
-    for (const [shard, waiting] of (await waitingMs(redis, SHARD_NUMBERS)).entries()) {
-      if (waiting === null || waiting < OVERDUE_MS) continue;
+    const waits = await waitingMs(redis, SHARD_NUMBERS);
+    for (const [shard, waiting] of waits.entries()) {
+      if (waiting === null || waiting < overdueMs) continue;
       if (waiting > LATE_MS) complain(shard, { waitingMs: waiting }, 'persisting is behind');
       if (persister.isAtWork(shard)) continue;
-      underWay.set(shard, rescue(shard, waiting).finally(() => underWay.delete(shard)));
+      underWay.set(
+        shard,
+        rescue(shard, waiting).finally(() => underWay.delete(shard)),
+      );
     }
+    overdueMs = OVERDUE_MS;
   };
 
   let ended = false;
   let timer: NodeJS.Timeout | undefined;
   const tick = async (): Promise<void> => {
     await look().catch((error: unknown) => complain(-1, { err: error }, 'the outbox cannot be watched'));
-    if (!ended) timer = setTimeout(() => (ticking = tick()), INTERVAL_MS);
+    if (!ended) timer = setTimeout(() => void (ticking = tick()), INTERVAL_MS);
   };
   let ticking = tick();
   return async () => {

@@ -41,7 +41,7 @@ export class WakeUp {
       this.pending.add(shard);
       return;
     }
-    this.add(shard);
+    void this.add(shard);
     this.timers.set(shard, setTimeout(() => this.elapsed(shard), INTERVAL_MS).unref());
   }
 

@@ -49,8 +49,9 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
 }
 
 function addRecord(batch: Batch, tenantNo: number, record: HappenedRecord): void {
-  const { u: userId, at: atMs, d: localDay } = record;
-  if (record.k === 'e') {
+  const { k: kind, u: userId, at: atMs, d: localDay } = record;
+  if (kind !== 'e' && kind !== 'u' && kind !== 'c') throw new Error('a record of no known kind');
+  if (kind === 'e') {
     const { m, v, t } = record;
     if (m === undefined || v === undefined || t === undefined) throw new Error(`event ${record.i} lacks a field`);
     batch.events.push({

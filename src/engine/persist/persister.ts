@@ -80,7 +80,11 @@ export class Persister {
     const cursor = await readCursor(pool, shard);
     const last = await lastPosition(redis, shard);
     if (comparePositions(last, cursor) >= 0) return cursor;
-    throw new StuckShard(shard, last, `the outbox ends before the cursor ${cursor}: Redis lost data and must be rebuilt`);
+    throw new StuckShard(
+      shard,
+      last,
+      `the outbox ends before the cursor ${cursor}: Redis lost data and must be rebuilt`,
+    );
   }
 
   private async drainFrom(shard: number, start: string, hurry: AbortSignal | undefined): Promise<number> {

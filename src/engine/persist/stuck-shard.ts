@@ -6,9 +6,12 @@ export class StuckShard extends Error {
   readonly streamId: string;
 
   constructor(shard: number, streamId: string, cause: unknown) {
-    super(`Shard ${shard} stands still at outbox entry ${streamId}: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
-    });
+    super(
+      `Shard ${shard} stands still at outbox entry ${streamId}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        cause,
+      },
+    );
     this.name = 'StuckShard';
     this.shard = shard;
     this.streamId = streamId;

@@ -28,10 +28,22 @@ export async function upsertUsers(client: PoolClient, users: readonly UserRow[])
   const of = <T>(value: (user: UserRow) => T): T[] => users.map(value);
   await client.query(UPSERT, [
     of((user) => user.tenantNo),
-    binaryArray(TEXT, of((user) => storableText(user.id))),
+    binaryArray(
+      TEXT,
+      of((user) => storableText(user.id)),
+    ),
     of((user) => user.createdMs),
-    binaryArray(BYTEA, of((user) => user.packed)),
-    binaryArray(JSONB, of((user) => storableJson(JSON.stringify(user.attributes)))),
-    binaryArray(JSONB, of((user) => JSON.stringify(user.points))),
+    binaryArray(
+      BYTEA,
+      of((user) => user.packed),
+    ),
+    binaryArray(
+      JSONB,
+      of((user) => storableJson(JSON.stringify(user.attributes))),
+    ),
+    binaryArray(
+      JSONB,
+      of((user) => JSON.stringify(user.points)),
+    ),
   ]);
 }

@@ -1,0 +1,261 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { StuckShard } from '../../../src/engine/persist/stuck-shard.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { outboxKey } from '../../../src/redis/keys.ts';
+import { backlog } from '../../../src/redis/outbox.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { eventRecord, NOW, pack, packedState, writeEntry } from './outbox-writer.ts';
+
+let database: TestDatabase;
+let redis: Redis;
+const hurry = AbortSignal.abort();
+
+beforeAll(async () => {
+  database = await testDatabase();
+  redis = createRedis(database.stack.redisUrl);
+  await redisReady(redis);
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await database.close();
+});
+
+const persister = (): Persister => new Persister({ redis, pool: database.pool });
+
+async function rows(statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  return (await database.pool.query<Record<string, unknown>>(statement, values)).rows;
+}
+
+const count = async (table: string, tenantNo: number): Promise<number> =>
+  Number((await rows(`SELECT count(*) AS n FROM ${table} WHERE tenant_no = $1`, [tenantNo]))[0]?.['n']);
+
+const cursor = async (shard: number): Promise<unknown> =>
+  (await rows('SELECT stream_id FROM outbox_cursors WHERE shard = $1', [shard]))[0]?.['stream_id'];
+
+// Each test has a shard of its own, and the tenant of the same number.
+describe('the way of an entry', () => {
+  test('an event, its awards and completions, its user', async () => {
+    const record = eventRecord({
+      i: '019a96e1d4007abc8def0123456f0000',
+      u: 'zoë ☃ \t\n\\N',
+      at: NOW + 1,
+      d: -1,
+      n: 1,
+      m: 7,
+      v: [-2, -500000],
+      t: [999999999999, 123456],
+      c: [11, 12],
+      p: [
+        [
+          21,
+          0,
+          15,
+          [
+            [22, 10, 10, []],
+            [23, 5, 15, [31, 32]],
+          ],
+        ],
+        [24, 100, 70, [[25, -30, 70, []]]],
+      ],
+      b: [[41, 20775, '', -1, 1, 0]],
+      x: '{"3":"a\\\\b\\n\\"c\\""}',
+      ik: 'key\t1',
+    });
+    const state = packedState({ c: NOW - 5, a: { 3: 'blue', 9: '"' }, p: [0, 15], n: 'Zoë' });
+    await writeEntry(redis, 0, { records: [record], states: { [record.u]: state } });
+
+    expect(await persister().drain(0, hurry)).toBe(1);
+
+    expect(
+      await rows(`SELECT id::text, user_id, metric_no, value::text, total::text, at, local_date::text, attributes,
+                         idempotency_key FROM events WHERE tenant_no = 0`),
+    ).toEqual([
+      {
+        id: '019a96e1-d400-7abc-8def-0123456f0000',
+        user_id: record.u,
+        metric_no: 7,
+        value: '-2.5',
+        total: '999999999999.123456',
+        at: new Date(NOW + 1),
+        local_date: '1969-12-31',
+        attributes: { 3: 'a\\b\n"c"' },
+        idempotency_key: 'key\t1',
+      },
+    ]);
+    expect(
+      await rows(`SELECT id::text, user_id, system_no, trigger_no, awarded, total, boost_nos, at, local_date::text
+                    FROM awards WHERE tenant_no = 0 ORDER BY id`),
+    ).toEqual(
+      [
+        { id: '0001', system_no: 21, trigger_no: 22, awarded: 10, total: 10, boost_nos: null },
+        { id: '0002', system_no: 21, trigger_no: 23, awarded: 5, total: 15, boost_nos: [31, 32] },
+        { id: '0003', system_no: 24, trigger_no: 25, awarded: -30, total: 70, boost_nos: null },
+      ].map((award) => ({
+        ...award,
+        id: `019a96e1-d400-7abc-8def-0123456f${award.id}`,
+        user_id: record.u,
+        at: new Date(NOW + 1),
+        local_date: '1969-12-31',
+      })),
+    );
+    expect(await rows('SELECT user_id, achievement_no, at FROM completions WHERE tenant_no = 0 ORDER BY 2')).toEqual([
+      { user_id: record.u, achievement_no: 11, at: new Date(NOW + 1) },
+      { user_id: record.u, achievement_no: 12, at: new Date(NOW + 1) },
+    ]);
+    expect(await rows('SELECT id, created, state, attributes, points FROM users WHERE tenant_no = 0')).toEqual([
+      {
+        id: record.u,
+        created: new Date(NOW - 5),
+        state,
+        attributes: { 3: 'blue', 9: '"' },
+        points: { 1: 0, 2: 15 },
+      },
+    ]);
+    expect(await backlog(redis, 0)).toBe(0);
+  });
+
+  test('a user who was changed and a completion by call leave no event', async () => {
+    const changed = eventRecord({ k: 'u', n: 1, p: [[21, 0, 5, [[22, 5, 5, []]]]] });
+    const completed = eventRecord({ k: 'c', c: [11] });
+    await writeEntry(redis, 1, { records: [changed, completed] });
+    await persister().drain(1, hurry);
+    expect([await count('events', 1), await count('awards', 1), await count('completions', 1)]).toEqual([0, 1, 1]);
+  });
+
+  test('thousands of entries, several events in one, the last state of a user wins', async () => {
+    const perEntry = 3;
+    for (let n = 0; n < 5000; n++) {
+      const records = Array.from({ length: perEntry }, () => eventRecord({ u: `user-${n % 70}` }));
+      const states = { [`user-${n % 70}`]: packedState({ a: { 1: String(n) } }) };
+      // One by one would take longer than the rest of the test.
+      const written = writeEntry(redis, 2, { records, states });
+      if (n % 500 === 499) await written;
+    }
+    const youngest = (await redis.xrevrange(outboxKey(2), '+', '-', 'COUNT', 1))[0]?.[0];
+    expect(await persister().drain(2, hurry)).toBe(5000);
+    expect(await count('events', 2)).toBe(15_000);
+    const users = await rows(`SELECT id, (attributes->>'1')::int AS n FROM users WHERE tenant_no = 2`);
+    expect(users).toHaveLength(70);
+    for (const { id, n } of users) {
+      expect(Number(n)).toBeGreaterThanOrEqual(4930);
+      expect(id).toBe(`user-${Number(n) % 70}`);
+    }
+    expect(await cursor(2)).toBe(youngest);
+    expect(await backlog(redis, 2)).toBe(0);
+  });
+
+  test('text that Postgres cannot hold does not stop the rest', async () => {
+    const record = eventRecord({ u: 'nul\0', x: '{"3":"\\u0000 \\ud800 \\\\u0000"}', ik: 'k\0' });
+    const states = { 'nul\0': packedState({ a: { 1: 'a\0' } }) };
+    await writeEntry(redis, 3, { records: [record], states });
+    await persister().drain(3, hurry);
+    expect(await rows('SELECT user_id, attributes, idempotency_key FROM events WHERE tenant_no = 3')).toEqual([
+      { user_id: 'nul\uFFFD', attributes: { 3: '\uFFFD \uFFFD \\u0000' }, idempotency_key: 'k\uFFFD' },
+    ]);
+    expect(await rows('SELECT id, attributes FROM users WHERE tenant_no = 3')).toEqual([
+      { id: 'nul\uFFFD', attributes: { 1: 'a\uFFFD' } },
+    ]);
+  });
+});
+
+describe('exactly once', () => {
+  test('entries that stayed in the stream after their COMMIT are not written again, and leave it', async () => {
+    const broken = new Persister({
+      redis,
+      pool: database.pool,
+      onStep: (step) => {
+        if (step === 'committed') throw new Error('ended here');
+      },
+    });
+    await writeEntry(redis, 4, { records: [eventRecord()] });
+    await expect(broken.drain(4, hurry)).rejects.toThrow('ended here');
+    expect([await count('events', 4), await backlog(redis, 4)]).toEqual([1, 1]);
+    expect(await persister().drain(4, hurry)).toBe(0);
+    expect([await count('events', 4), await backlog(redis, 4)]).toEqual([1, 0]);
+  });
+
+  test('rows and cursor are one: what ends before COMMIT leaves neither', async () => {
+    await writeEntry(redis, 5, { records: [eventRecord({ c: [1] })] });
+    const broken = new Persister({
+      redis,
+      pool: database.pool,
+      onStep: (step) => {
+        if (step === 'written') throw new Error('ended here');
+      },
+    });
+    await expect(broken.drain(5, hurry)).rejects.toThrow('ended here');
+    expect([await count('events', 5), await count('users', 5), await count('completions', 5)]).toEqual([0, 0, 0]);
+    expect(await cursor(5)).toBe('0-0');
+    expect(await backlog(redis, 5)).toBe(1);
+    await persister().drain(5, hurry);
+    expect(await count('events', 5)).toBe(1);
+  });
+
+  test('persisters that work on one shard at once exclude each other', async () => {
+    const entries = 3000;
+    const writing = (async () => {
+      for (let n = 0; n < entries; n++) await writeEntry(redis, 6, { records: [eventRecord({ u: `user-${n % 9}` })] });
+    })();
+    let stored = 0;
+    let done = false;
+    const work = async (): Promise<void> => {
+      const mine = persister();
+      while (!done || (await backlog(redis, 6)) > 0) {
+        const mineNow = await mine.drain(6, hurry);
+        stored += mineNow;
+      }
+    };
+    const working = [work(), work(), work()];
+    await writing;
+    done = true;
+    await Promise.all(working);
+    expect(await count('events', 6)).toBe(entries);
+    expect(stored).toBe(entries);
+  });
+});
+
+describe('a shard that cannot go on', () => {
+  test('stands still at the entry that cannot be stored, names it, loses nothing, and goes on once it is mended', async () => {
+    const good = [eventRecord(), eventRecord(), eventRecord()];
+    await writeEntry(redis, 7, { records: [good[0]!] });
+    const before = await writeEntry(redis, 7, { records: [good[1]!] });
+    // A tenant number that does not fit the column: Postgres refuses the row.
+    const poison = await writeEntry(redis, 7, { tenantNo: 3_000_000_000, records: [eventRecord()] });
+    await writeEntry(redis, 7, { records: [good[2]!] });
+
+    const mine = persister();
+    const error = await mine.drain(7, hurry).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StuckShard);
+    expect(error).toMatchObject({ shard: 7, streamId: poison });
+    expect(await count('events', 7)).toBe(2);
+    expect(await cursor(7)).toBe(before);
+    expect(await backlog(redis, 7)).toBe(2);
+    await expect(persister().drain(7, hurry)).rejects.toThrow(poison);
+    expect(await backlog(redis, 7)).toBe(2);
+
+    await redis.xdel(outboxKey(7), poison);
+    expect(await persister().drain(7, hurry)).toBe(1);
+    expect(await count('events', 7)).toBe(3);
+  });
+
+  test.each([
+    ['fields in another order', ['r', 'x', 't', '7']],
+    ['records that are not msgpack', ['t', '7', 'r', Buffer.from([0xc1])]],
+    ['a record of no kind', ['t', '7', 'r', pack({ i: 'x', u: 'ada', at: NOW, d: 1 })]],
+    ['an event without its value', ['t', '7', 'r', pack({ k: 'e', i: 'x', u: 'ada', at: NOW, d: 1 })]],
+  ])('an entry that makes no sense: %s', async (_, fields) => {
+    const poison = (await redis.xadd(outboxKey(7), '*', ...fields)) as string;
+    await expect(persister().drain(7, hurry)).rejects.toThrow(`Shard 7 stands still at outbox entry ${poison}`);
+    await redis.xdel(outboxKey(7), poison);
+  });
+
+  test('an outbox that is younger than the cursor is one that Redis lost', async () => {
+    await database.pool.query(`UPDATE outbox_cursors SET stream_id = '99999999999999-0' WHERE shard = 7`);
+    await writeEntry(redis, 7, { records: [eventRecord()] });
+    await expect(persister().drain(7, hurry)).rejects.toThrow('Redis lost data');
+    expect(await backlog(redis, 7)).toBe(1);
+  });
+});

@@ -1,0 +1,93 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRedis, redisReady } from '../../src/redis/client.ts';
+import { outboxKey } from '../../src/redis/keys.ts';
+import {
+  backlog,
+  comparePositions,
+  lastPosition,
+  OUTBOX_START,
+  parseEntry,
+  readOutbox,
+  trimOutbox,
+  waitingMs,
+} from '../../src/redis/outbox.ts';
+import { testStack, type TestStack } from '../stack/stack.ts';
+
+let stack: TestStack;
+let redis: Redis;
+
+beforeAll(async () => {
+  stack = await testStack();
+  redis = createRedis(stack.redisUrl);
+  await redisReady(redis);
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await stack.close();
+});
+
+const add = (shard: number, id: string): Promise<string | null> =>
+  redis.xadd(outboxKey(shard), id, 't', String(shard), 'r', 'records', 'u', 'zoë', 's', Buffer.from([0xff, 0]));
+
+describe('the outbox of a shard', () => {
+  test('is read in order after a position, at most so many', async () => {
+    for (const id of ['5-0', '5-1', '9007199254740993-18446744073709551614']) await add(0, id);
+    const entries = await readOutbox(redis, { shard: 0, after: OUTBOX_START, count: 2 });
+    expect(entries.map(parseEntry)).toEqual(
+      ['5-0', '5-1'].map((id) => ({
+        id,
+        tenantNo: 0,
+        records: Buffer.from('records'),
+        states: [Buffer.from('zoë'), Buffer.from([0xff, 0])],
+      })),
+    );
+    const rest = await readOutbox(redis, { shard: 0, after: '5-1', count: 2 });
+    expect(rest.map((entry) => parseEntry(entry).id)).toEqual(['9007199254740993-18446744073709551614']);
+    expect(await readOutbox(redis, { shard: 1, after: OUTBOX_START, count: 2 })).toEqual([]);
+  });
+
+  test('loses exactly what is trimmed, once or twice', async () => {
+    expect(await backlog(redis, 0)).toBe(3);
+    await trimOutbox(redis, 0, '5-0');
+    expect(await backlog(redis, 0)).toBe(2);
+    await trimOutbox(redis, 0, '5-0');
+    expect(await backlog(redis, 0)).toBe(2);
+    await trimOutbox(redis, 0, '9007199254740993-18446744073709551614');
+    expect(await backlog(redis, 0)).toBe(0);
+    expect(await lastPosition(redis, 0)).toBe('9007199254740993-18446744073709551614');
+    await trimOutbox(redis, 1, '5-0');
+    expect([await backlog(redis, 1), await lastPosition(redis, 1)]).toEqual([0, OUTBOX_START]);
+  });
+
+  test('tells how long its oldest entry has been waiting', async () => {
+    const [seconds] = await redis.time();
+    await add(2, `${(Number(seconds) - 100) * 1000}-0`);
+    await add(2, '*');
+    const [empty, waiting] = await waitingMs(redis, [3, 2]);
+    expect(empty).toBeNull();
+    expect(waiting).toBeGreaterThanOrEqual(100_000);
+    expect(waiting).toBeLessThan(130_000);
+  });
+});
+
+test.each([
+  [['t', '0', 'r'], 'does not begin'],
+  [['x', '0', 'r', ''], 'does not begin'],
+  [['t', 'no', 'r', ''], 'tenant'],
+  [['t', '0', 'r', '', 'u', 'ada'], 'pairs'],
+])('an entry of another form is refused with its position: %j', (fields, message) => {
+  const entry: [Buffer, Buffer[]] = [Buffer.from('7-1'), fields.map((field) => Buffer.from(field))];
+  expect(() => parseEntry(entry)).toThrow(message);
+  expect(() => parseEntry(entry)).toThrow('7-1');
+});
+
+test.each([
+  ['5-0', '5-0', 0],
+  ['5-9', '5-10', -1],
+  ['10-0', '9-9', 1],
+  ['5-18446744073709551614', '5-18446744073709551615', -1],
+])('position %s against %s', (a, b, sign) => {
+  expect(Math.sign(comparePositions(a, b))).toBe(sign);
+});

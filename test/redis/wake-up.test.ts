@@ -1,0 +1,61 @@
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRedis, redisReady } from '../../src/redis/client.ts';
+import { QUEUE_PREFIX } from '../../src/redis/keys.ts';
+import { PERSIST_QUEUE, WakeUp, type PersistJob } from '../../src/redis/wake-up.ts';
+import { testStack, type TestStack } from '../stack/stack.ts';
+
+let stack: TestStack;
+let redis: Redis;
+let queue: Queue<PersistJob>;
+
+beforeAll(async () => {
+  stack = await testStack();
+  redis = createRedis(stack.redisUrl);
+  await redisReady(redis);
+  queue = new Queue(PERSIST_QUEUE, { connection: redis, prefix: QUEUE_PREFIX });
+});
+
+afterAll(async () => {
+  await queue.close();
+  redis.disconnect();
+  await stack.close();
+});
+
+const waiting = async (): Promise<number[]> =>
+  (await queue.getWaiting()).map((job) => job.data.shard).sort((a, b) => a - b);
+
+describe('wake-ups', () => {
+  test('a thousand touches of a shard are one waiting job', async () => {
+    const wakeUp = new WakeUp(redis);
+    for (let n = 0; n < 1000; n++) {
+      wakeUp.touched(1);
+      wakeUp.touched(2);
+    }
+    await wakeUp.close();
+    expect(await waiting()).toEqual([1, 2]);
+    await queue.drain();
+  });
+
+  test('a touch right after another is told a moment later', async () => {
+    const wakeUp = new WakeUp(redis);
+    wakeUp.touched(3);
+    await expect.poll(waiting, { timeout: 30_000 }).toEqual([3]);
+    await queue.drain();
+    wakeUp.touched(3);
+    await expect.poll(waiting, { timeout: 30_000 }).toEqual([3]);
+    await wakeUp.close();
+    await queue.drain();
+  });
+
+  test('nothing fails and nothing waits while Redis is away', async () => {
+    const away = createRedis('redis://127.0.0.1:1');
+    away.on('error', () => undefined);
+    const wakeUp = new WakeUp(away);
+    expect(wakeUp.touched(4)).toBeUndefined();
+    wakeUp.touched(4);
+    await expect(wakeUp.close()).resolves.toBeUndefined();
+    away.disconnect();
+  });
+});

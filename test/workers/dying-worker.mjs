@@ -1,0 +1,19 @@
+// The worker as it is built, but with DIE_AT=<step>, DIE_AT_NTH=<n> it is killed at the nth time of that step.
+import { pino } from 'pino';
+import { startWorkers } from '../../dist/workers/start.js';
+
+const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH } = process.env;
+let left = Number(DIE_AT_NTH);
+const workers = await startWorkers({
+  redisUrl: REDIS_URL,
+  databaseUrl: DATABASE_URL,
+  log: pino({ level: 'silent' }),
+  onStep: (step) => {
+    if (step !== DIE_AT || --left > 0) return undefined;
+    process.kill(process.pid, 'SIGKILL');
+    // Nothing may happen between the signal and the end.
+    return new Promise(() => undefined);
+  },
+});
+process.once('SIGTERM', () => void workers.close().then(() => process.exit(0)));
+process.send('ready');

@@ -1,0 +1,138 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { PersistStep } from '../../src/engine/persist/persister.ts';
+import { createRedis, redisReady } from '../../src/redis/client.ts';
+import type { HappenedRecord } from '../../src/redis/record.ts';
+import { backlog } from '../../src/redis/outbox.ts';
+import { WakeUp } from '../../src/redis/wake-up.ts';
+import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-writer.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+
+const WORKER = new URL('dying-worker.mjs', import.meta.url);
+const STEPS: PersistStep[] = ['read', 'written', 'committed', 'trimmed'];
+const KILLS = 8;
+
+let database: TestDatabase;
+let redis: Redis;
+let wakeUp: WakeUp;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  if (!existsSync(new URL('../../dist/workers/start.js', import.meta.url))) {
+    throw new Error('This test runs the built worker: npm run build');
+  }
+  database = await testDatabase();
+  redis = createRedis(database.stack.redisUrl);
+  await redisReady(redis);
+  wakeUp = new WakeUp(redis);
+});
+
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await wakeUp.close();
+  redis.disconnect();
+  await database.close();
+});
+
+function startWorker(env: Record<string, string> = {}): ChildProcess {
+  const child = fork(WORKER, {
+    env: { ...process.env, REDIS_URL: database.stack.redisUrl, DATABASE_URL: database.stack.databaseUrl, ...env },
+  });
+  children.push(child);
+  return child;
+}
+
+interface Expected {
+  events: string[];
+  awards: string[];
+  completions: string[];
+  /** User → the number of the last event, which the test keeps as an attribute. */
+  users: Map<string, string>;
+}
+
+/** Writes `entries` entries of shards 0 and 1, each of 1 to 3 events, and says so to the workers. */
+async function writeSome(expected: Expected, entries: number): Promise<void> {
+  for (let n = 0; n < entries; n++) {
+    const tenantNo = n % 2;
+    const records: HappenedRecord[] = [];
+    const states: Record<string, Buffer> = {};
+    for (let k = 0; k <= n % 3; k++) {
+      const number = expected.events.length;
+      const userId = `user-${number % 40}`;
+      const record = eventRecord({
+        u: userId,
+        c: [number + 1],
+        p: [
+          [
+            1,
+            0,
+            9,
+            [
+              [2, 4, 4, []],
+              [3, 5, 9, []],
+            ],
+          ],
+        ],
+      });
+      records.push(record);
+      expected.events.push(record.i);
+      expected.awards.push(...['0001', '0002'].map((ordinal) => record.i.slice(0, -4) + ordinal));
+      expected.completions.push(`${tenantNo}:${userId}:${number + 1}`);
+      expected.users.set(`${tenantNo}:${userId}`, String(number));
+      states[userId] = packedState({ a: { 1: String(number) } });
+    }
+    await writeEntry(redis, tenantNo, { tenantNo, records, states });
+    wakeUp.touched(tenantNo);
+  }
+}
+
+async function texts(statement: string): Promise<string[]> {
+  return (await database.pool.query<{ text: string }>(`${statement} ORDER BY 1`)).rows.map(({ text }) => text);
+}
+
+test(
+  'a worker that is killed between its steps, again and again, leaves every event exactly once',
+  { timeout: 180_000 },
+  async () => {
+    const seed = Number(process.env['SEED']);
+    const kills = fc.sample(
+      fc.record({ nth: fc.integer({ min: 1, max: 3 }), entries: fc.integer({ min: 1, max: 150 }) }),
+      {
+        numRuns: KILLS,
+        seed,
+      },
+    );
+    const expected: Expected = { events: [], awards: [], completions: [], users: new Map() };
+
+    for (const [index, { nth, entries }] of kills.entries()) {
+      const step = STEPS[index % STEPS.length]!;
+      const worker = startWorker({ DIE_AT: step, DIE_AT_NTH: String(nth) });
+      const ended = once(worker, 'exit');
+      // More and more, until the step has come round often enough.
+      while (worker.exitCode === null && worker.signalCode === null) {
+        await writeSome(expected, entries);
+        await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);
+      }
+      expect(await ended).toEqual([null, 'SIGKILL']);
+    }
+
+    const last = startWorker();
+    await once(last, 'message');
+    await writeSome(expected, 10);
+    last.kill('SIGTERM');
+    expect(await once(last, 'exit')).toEqual([0, null]);
+    expect([await backlog(redis, 0), await backlog(redis, 1)]).toEqual([0, 0]);
+
+    expect(await texts(`SELECT replace(id::text, '-', '') AS text FROM events`)).toEqual(expected.events.toSorted());
+    expect(await texts(`SELECT replace(id::text, '-', '') AS text FROM awards`)).toEqual(expected.awards.toSorted());
+    expect(await texts(`SELECT tenant_no || ':' || user_id || ':' || achievement_no AS text FROM completions`)).toEqual(
+      expected.completions.toSorted(),
+    );
+    const users = await texts(`SELECT tenant_no || ':' || id || '=' || (attributes->>'1') AS text FROM users`);
+    expect(users).toEqual([...expected.users].map(([user, number]) => `${user}=${number}`).toSorted());
+  },
+);

@@ -1,0 +1,99 @@
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createRedis, redisReady } from '../../src/redis/client.ts';
+import { outboxKey } from '../../src/redis/keys.ts';
+import { backlog } from '../../src/redis/outbox.ts';
+import { startWorkers, type Workers } from '../../workers/start.ts';
+import { persistLagMs } from '../../workers/watch.ts';
+import { eventRecord, writeEntry } from '../engine/persist/outbox-writer.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+
+let database: TestDatabase;
+let redis: Redis;
+let workers: Workers | undefined;
+let logged: Record<string, unknown>[] = [];
+const log = pino({ level: 'warn' }, { write: (line) => void logged.push(JSON.parse(line) as Record<string, unknown>) });
+
+beforeAll(async () => {
+  database = await testDatabase();
+  redis = createRedis(database.stack.redisUrl);
+  await redisReady(redis);
+});
+
+afterEach(async () => {
+  await workers?.close();
+  logged = [];
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await database.close();
+});
+
+const start = async (onStep?: () => void): Promise<Workers> =>
+  (workers = await startWorkers({
+    redisUrl: database.stack.redisUrl,
+    databaseUrl: database.stack.databaseUrl,
+    log,
+    ...(onStep && { onStep }),
+  }));
+
+const patience = { timeout: 30_000, interval: 20 };
+
+async function stored(id: string): Promise<boolean> {
+  const { rows } = await database.pool.query('SELECT FROM events WHERE id = $1', [id]);
+  return rows.length === 1;
+}
+
+/** Writes one event; its ID. */
+async function write(shard: number): Promise<string> {
+  const record = eventRecord();
+  await writeEntry(redis, shard, { records: [record] });
+  return record.i;
+}
+
+describe('the workers', () => {
+  test('store an event whose wake-up was lost', async () => {
+    await start();
+    const ids = [await write(1), await write(2)];
+    await expect.poll(() => Promise.all(ids.map(stored)), patience).toEqual([true, true]);
+  });
+
+  test('store what is there before they end', async () => {
+    const running = await start();
+    const ids = await Promise.all(Array.from({ length: 200 }, (_, n) => write(n % 8)));
+    await running.close();
+    for (const id of ids) expect(await stored(id)).toBe(true);
+    expect(await persistLagMs(redis)).toBe(0);
+  });
+
+  test('go on after Postgres cut their connections', async () => {
+    let steps = 0;
+    await start(() => void (steps += 1));
+    const first = await write(3);
+    await expect.poll(() => stored(first), patience).toBe(true);
+    await database.pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    );
+    const second = await write(3);
+    await expect.poll(() => stored(second), patience).toBe(true);
+    expect(steps).toBeGreaterThan(0);
+  });
+
+  test('say which entry cannot be stored, and store those of other shards', async () => {
+    await start();
+    const poison = await redis.xadd(outboxKey(4), '*', 't', '4', 'r', Buffer.from([0xc1]));
+    const behind = await write(4);
+    const other = await write(5);
+    await expect.poll(() => stored(other), patience).toBe(true);
+    await expect
+      .poll(() => logged.some((line) => line['streamId'] === poison && line['level'] === 50), patience)
+      .toBe(true);
+    expect(await stored(behind)).toBe(false);
+    expect(await backlog(redis, 4)).toBe(2);
+    expect(await persistLagMs(redis)).toBeGreaterThan(0);
+    await redis.xdel(outboxKey(4), poison!);
+    await expect.poll(() => stored(behind), patience).toBe(true);
+  });
+});
