@@ -33,8 +33,17 @@ interface StoredUser {
   awards?: readonly StoredAward[];
   /** Achievement number → epoch ms. */
   completions?: Record<number, number>;
-  /** On the only group of boards, in their only run. */
+  /** On boards without a breakdown, newest run first. */
   scores?: { boardNo: number; runDate: string; score: number }[];
+}
+
+/** Packed scores by board, newest run first as they are given. */
+function boards(scores: NonNullable<StoredUser['scores']>): Map<number, (number | string)[]> {
+  const packed = new Map<number, (number | string)[]>();
+  for (const { boardNo, runDate, score } of scores) {
+    packed.set(boardNo, [...(packed.get(boardNo) ?? []), dayOf(runDate), '', score, 0]);
+  }
+  return packed;
 }
 
 let made = 0;
@@ -74,7 +83,7 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
     ),
     p: mapped(points, (total) => total),
     t: mapped(completions, (atMs) => atMs),
-    b: new Map(scores.map(({ boardNo, runDate, score }) => [boardNo, [dayOf(runDate), '', score, 0]])),
+    b: boards(scores),
   });
   const own = { tenantNo, userId: id };
   await transaction(pool, async (client) => {

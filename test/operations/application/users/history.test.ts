@@ -12,17 +12,22 @@ const at = `/v1/users/${encodeURIComponent(user.id)}`;
 
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true, clock });
-  for (const [hours, value] of [
-    [0, 0.1],
-    [6, 0.2],
-    [24, 1],
+  for (const [hours, metric, value] of [
+    [0, 'flips', 5],
+    [0, 'minutes', 0.1],
+    [6, 'minutes', 0.2],
+    [24, 'minutes', 1],
   ] as const) {
     clock.set(Date.UTC(2026, 10, 18, 12 + hours));
-    const { status } = await laurel.app.post('/v1/metrics/flips/event', { user, value, attributes: { deck: 'verbs' } });
+    const { status } = await laurel.app.post(`/v1/metrics/${metric}/event`, {
+      user,
+      value,
+      attributes: { deck: 'verbs' },
+    });
     expect(status).toBe(201);
   }
   const stored = async (): Promise<boolean> =>
-    (await laurel.pool.query<{ n: number }>('SELECT count(*) AS n FROM events')).rows[0]?.n === 3;
+    (await laurel.pool.query<{ n: number }>('SELECT count(*) AS n FROM events')).rows[0]?.n === 4;
   await eventually(stored);
 });
 afterAll(() => laurel.close());
@@ -31,7 +36,7 @@ const range = (aggregation: string, startDate: string, endDate: string): string 
   `event-summary?aggregation=${aggregation}&startDate=${startDate}&endDate=${endDate}`;
 
 test('a metric by the dates of the user’s zone', async () => {
-  const daily = await laurel.app.get(`${at}/metrics/flips/${range('daily', '2026-11-18', '2026-11-21')}`);
+  const daily = await laurel.app.get(`${at}/metrics/minutes/${range('daily', '2026-11-18', '2026-11-21')}`);
   expect(daily.status).toBe(200);
   expect(daily.body).toEqual([
     { date: '2026-11-18', total: 0, change: 0 },
@@ -39,7 +44,7 @@ test('a metric by the dates of the user’s zone', async () => {
     { date: '2026-11-20', total: 1.3, change: 1 },
     { date: '2026-11-21', total: 1.3, change: 0 },
   ]);
-  const monthly = await laurel.app.get(`${at}/metrics/flips/${range('monthly', '2026-10-31', '2026-11-01')}`);
+  const monthly = await laurel.app.get(`${at}/metrics/minutes/${range('monthly', '2026-10-31', '2026-11-01')}`);
   expect(monthly.body).toEqual([
     { date: '2026-10-01', total: 0, change: 0 },
     { date: '2026-11-01', total: 1.3, change: 1.3 },
@@ -69,7 +74,7 @@ test('wrapped: the year as it was, with what is live', async () => {
   expect(body.activity.mostActiveMonth.month).toBe(10);
   expect(body.activity.entireYear).toMatchObject({
     metrics: {
-      flips: {
+      minutes: {
         currentTotal: 1.3,
         changeThisPeriod: 1.3,
         percentChange: 100,
@@ -77,7 +82,7 @@ test('wrapped: the year as it was, with what is live', async () => {
         byAttribute: { deck: { verbs: { currentTotal: 1.3, changeThisPeriod: 1.3 } } },
       },
     },
-    leaderboards: { flips: { rank: 1, value: 1.3, status: 'active' } },
+    leaderboards: { flips: { rank: 1, value: 5, status: 'active' } },
     longestStreak: { length: 2, frequency: 'daily', started: '2026-11-19', periodStart: '2026-11-20' },
   });
 });
