@@ -11,7 +11,8 @@ beforeAll(async () => {
     ['c', 10],
   ] as const) {
     const user = { id, attributes: { plan: 'pro' } };
-    expect((await laurel.app.post('/v1/metrics/flips/event', { user, value })).status).toBe(201);
+    const { status } = await laurel.app.post('/v1/metrics/flips/event', { user, value });
+    if (status !== 201) throw new Error(`The event was answered ${status}`);
   }
 });
 afterAll(() => laurel.close());
