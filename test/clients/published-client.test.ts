@@ -28,10 +28,40 @@ test('metrics.event', async () => {
   expect(answer.leaderboards['flips']).toMatchObject({ rank: 1 });
 });
 
-test('points.system, points.summary, users.singleMetric', async () => {
+test('users', async () => {
+  const { users } = client;
+  expect(await users.create({ id: '19', name: 'Grace', tz: 'America/New_York' })).toMatchObject({ id: '19' });
+  expect(await users.identify('19', { email: 'grace@example.org' })).toMatchObject({ email: 'grace@example.org' });
+  expect(await users.update('19', { attributes: { plan: 'free' } })).toMatchObject({ attributes: { plan: 'free' } });
+  expect((await users.get('19')).created).toBeInstanceOf(Date);
+  await users.updatePreferences('19', { notifications: { recap: ['email'] } });
+  expect((await users.getPreferences('19')).notifications).toMatchObject({ recap: ['email'] });
+  expect(await users.allMetrics('18')).toHaveLength(2);
+  expect(await users.singleMetric('18', 'flips')).toMatchObject({ current: 10 });
+  const range = { aggregation: 'daily', startDate: '2026-11-18', endDate: '2026-11-20' } as const;
+  expect(await users.metricEventSummary('18', 'flips', range)).toHaveLength(3);
+  expect(await users.pointsEventSummary('18', 'xp', range)).toHaveLength(3);
+  expect(await users.achievements('18', { includeIncomplete: 'true' })).toHaveLength(4);
+  expect(await users.streak('18', { historyPeriods: 3 })).toMatchObject({ length: 1 });
+  expect(await users.points('18', 'xp')).toMatchObject({ total: 150 });
+  expect(await users.leaderboard('18', 'flips')).toMatchObject({ rank: 1, value: 10 });
+  expect(await users.wrapped('18')).toMatchObject({ user: { id: '18' } });
+});
+
+test('achievements', async () => {
+  expect(await client.achievements.all()).toHaveLength(4);
+  const completed = await client.achievements.complete('tour', { user: { id: '18' } });
+  const again = await client.achievements.complete('tour', { user: { id: '18' } });
+  expect(again.completionId).toBe(completed.completionId);
+});
+
+test('points, streaks, leaderboards', async () => {
   expect(await client.points.system('xp')).toMatchObject({ name: 'XP' });
-  expect(await client.points.summary('xp')).toHaveLength(11);
-  expect(await client.users.singleMetric('18', 'flips')).toMatchObject({ current: 10 });
+  expect(await client.points.summary('xp', { userAttributes: 'plan:pro' })).toHaveLength(11);
+  expect(await client.streaks.list({ userIds: ['18', 'nobody'] })).toHaveLength(2);
+  expect(await client.leaderboards.all()).toHaveLength(3);
+  const board = await client.leaderboards.get('flips', { limit: 5 });
+  expect(board.rankings).toMatchObject([{ userId: '18', rank: 1, value: 10 }]);
 });
 
 test('an error of ours is an error of its', async () => {

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { APPLICATION_REQUESTS } from './requests.ts';
+
+/** The description of itself is for everybody. */
+const OPEN = new Set(['openapi_get', 'admin_openapi_get']);
+const application = applicationOperations.filter(({ id }) => !OPEN.has(id));
+
+let laurel: TestLaurel;
+let own: string;
+let deleted: string;
+let ofTenantA: string;
+
+const makeKey = async (userId: string, tenantId?: string): Promise<{ key: string; id: string }> => {
+  const made = await laurel.admin.post(
+    '/v1/application-api-keys',
+    [{ userId }],
+    tenantId === undefined ? {} : { tenantId },
+  );
+  return made.body.created[0];
+};
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'own' }, value: 1 });
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'other' }, value: 1 });
+  own = (await makeKey('own')).key;
+  const gone = await makeKey('own');
+  deleted = gone.key;
+  await laurel.admin.delete(`/v1/application-api-keys?ids=${gone.id}`);
+});
+afterAll(() => laurel.close());
+
+test('every operation of the Application API has a row, and every row an operation', () => {
+  expect(application.map(({ id }) => id).toSorted()).toEqual(Object.keys(APPLICATION_REQUESTS).toSorted());
+});
+
+const call = (id: string, { user, ...sent }: { user: string; key?: string | null; tenantId?: string }) => {
+  const { method } = application.find((operation) => operation.id === id)!;
+  const { path, body } = APPLICATION_REQUESTS[id]!;
+  return laurel.app.send(method.toUpperCase(), path(user), { ...sent, ...(body && { body: body(user) }) });
+};
+
+describe.each(Object.keys(APPLICATION_REQUESTS))('%s', (id) => {
+  test.each([
+    ['no key', () => null],
+    ['a malformed key', () => 'nonsense'],
+    ['an unknown key', () => 'app_nobody.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'],
+    ['a right prefix with a wrong body', () => `${own.split('.')[0]}.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`],
+    ['a deleted key', () => deleted],
+  ])('%s: 401', async (_, key) => {
+    expect((await call(id, { user: 'own', key: key() })).status).toBe(401);
+  });
+
+  test('an admin key and the user’s own key may', async () => {
+    for (const key of [laurel.adminKey, own]) {
+      const { status, body } = await call(id, { user: 'own', key });
+      expect({ status, body }).toMatchObject({ status: expect.toSatisfy((code: number) => code < 300) });
+    }
+  });
+
+  test('a key names no other user', async () => {
+    const { status } = await call(id, { user: 'other', key: own });
+    if (APPLICATION_REQUESTS[id]!.namesUser) expect(status).toBe(403);
+    else expect(status).toBeLessThan(300);
+  });
+});
+
+describe.each(adminOperations.filter(({ id }) => !OPEN.has(id)).map((operation) => [operation.id, operation] as const))(
+  '%s',
+  (_, operation) => {
+    const uuid = '00000000-0000-7000-8000-000000000000';
+    const path = operation.path.replaceAll(/\{\w+\}/g, uuid);
+    const send = (key: string | null) => laurel.admin.send(operation.method.toUpperCase(), path, { key });
+
+    test('is for admin keys only', async () => {
+      expect((await send(null)).status).toBe(401);
+      expect((await send('nonsense')).status).toBe(401);
+      expect((await send(deleted)).status).toBe(401);
+      expect((await send(own)).status).toBe(403);
+    });
+  },
+);
+
+describe('in a multi-tenant organisation', () => {
+  beforeAll(async () => {
+    await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+    await laurel.admin.post('/v1/tenants', [
+      { customerId: 'a', name: 'A' },
+      { customerId: 'b', name: 'B' },
+    ]);
+    for (const tenantId of ['a', 'b']) {
+      await laurel.admin.put('/v1/configuration', STUDY_APP, { tenantId });
+      const value = tenantId === 'a' ? 100 : 7;
+      await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'own', name: tenantId }, value }, { tenantId });
+    }
+    ofTenantA = (await makeKey('own', 'a')).key;
+  });
+
+  test.each(Object.keys(APPLICATION_REQUESTS))('%s: the Tenant-ID is required, known, and the key’s', async (id) => {
+    expect((await call(id, { user: 'own' })).status).toBe(422);
+    expect((await call(id, { user: 'own', tenantId: 'nobody' })).status).toBe(422);
+    expect((await call(id, { user: 'own', key: ofTenantA, tenantId: 'b' })).status).toBe(403);
+    expect((await call(id, { user: 'own', key: ofTenantA, tenantId: 'a' })).status).toBeLessThan(300);
+    expect((await call(id, { user: 'own', key: own, tenantId: 'a' })).status).toBe(403);
+  });
+
+  test('two tenants with the same user IDs and keys never see each other', async () => {
+    const total = async (tenantId: string) =>
+      (await laurel.app.get('/v1/users/own/metrics/flips', { tenantId })).body.current;
+    const [a, b] = [await total('a'), await total('b')];
+    await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'own' }, value: 1000 }, { tenantId: 'a' });
+    expect([await total('a'), await total('b')]).toEqual([a + 1000, b]);
+    for (const [tenantId, other] of [
+      ['a', 'b'],
+      ['b', 'a'],
+    ] as const) {
+      const ids = new Set<string>();
+      for (const id of Object.keys(APPLICATION_REQUESTS)) {
+        const { body } = await call(id, { user: 'own', tenantId });
+        for (const [found] of JSON.stringify(body).matchAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g)) ids.add(found);
+      }
+      const { body } = await laurel.admin.get('/v1/configuration', { tenantId });
+      expect(body.metrics.map(({ key }: { key: string }) => key)).toEqual(['flips', 'minutes']);
+      const foreign = await laurel.pool.query(
+        `SELECT catalog_resources.id FROM catalog_resources JOIN tenants ON tenants.no = tenant_no
+          WHERE tenants.customer_id = $1 AND catalog_resources.id = ANY($2::uuid[])`,
+        [other, [...ids]],
+      );
+      expect(foreign.rows).toEqual([]);
+      expect(ids.size).toBeGreaterThan(5);
+    }
+  });
+
+  test('what was there before rests, and is back when multi-tenancy is switched off', async () => {
+    await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
+    const { status, body } = await laurel.app.get('/v1/users/other/metrics/flips', { tenantId: 'ignored' });
+    expect([status, body.current]).toEqual([200, expect.any(Number)]);
+    await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+    expect((await laurel.app.get('/v1/users/other/metrics/flips', { tenantId: 'a' })).status).toBe(404);
+  });
+});

@@ -1,0 +1,65 @@
+/** A request that each operation of the table of contents accepts, about one user; what tests walk over. */
+export interface ValidRequest {
+  /** Path and query, with the user's ID where the operation names one. */
+  path: (user: string) => string;
+  body?: (user: string) => unknown;
+  /** Whether it names a user: an application key may name its own only. */
+  namesUser: boolean;
+}
+
+const to = (path: string): ValidRequest => ({ path: () => path, namesUser: false });
+const of = (path: (user: string) => string, body?: (user: string) => unknown): ValidRequest => ({
+  path,
+  namesUser: true,
+  ...(body && { body }),
+});
+const day = 'aggregation=daily&startDate=2026-11-18&endDate=2026-11-19';
+
+/** By operation ID. An operation without a row fails the tests that walk over them. */
+export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
+  achievements_all: to('/v1/achievements'),
+  achievements_complete: of(
+    () => '/v1/achievements/tour/complete',
+    (id) => ({ user: { id } }),
+  ),
+  leaderboards_all: to('/v1/leaderboards'),
+  leaderboards_get: of((id) => `/v1/leaderboards/flips?userId=${id}`),
+  metrics_event: of(
+    () => '/v1/metrics/flips/event',
+    (id) => ({ user: { id }, value: 1 }),
+  ),
+  points_boosts: to('/v1/points/xp/boosts'),
+  points_level_summary: to('/v1/points/xp/level-summary'),
+  points_levels: to('/v1/points/xp/levels'),
+  points_summary: to('/v1/points/xp/summary'),
+  points_system: to('/v1/points/xp'),
+  streaks_list: of((id) => `/v1/streaks?userIds=${id}`),
+  users_achievements: of((id) => `/v1/users/${id}/achievements`),
+  users_all_metrics: of((id) => `/v1/users/${id}/metrics`),
+  users_create: of(
+    () => '/v1/users',
+    (id) => ({ id }),
+  ),
+  users_get: of((id) => `/v1/users/${id}`),
+  users_get_preferences: of((id) => `/v1/users/${id}/preferences`),
+  users_identify: of(
+    (id) => `/v1/users/${id}`,
+    () => ({ name: 'Ada' }),
+  ),
+  users_leaderboard: of((id) => `/v1/users/${id}/leaderboards/flips`),
+  users_metric_event_summary: of((id) => `/v1/users/${id}/metrics/flips/event-summary?${day}`),
+  users_points: of((id) => `/v1/users/${id}/points/xp`),
+  users_points_boosts: of((id) => `/v1/users/${id}/points/xp/boosts`),
+  users_points_event_summary: of((id) => `/v1/users/${id}/points/xp/event-summary?${day}`),
+  users_single_metric: of((id) => `/v1/users/${id}/metrics/flips`),
+  users_streak: of((id) => `/v1/users/${id}/streak`),
+  users_update: of(
+    (id) => `/v1/users/${id}`,
+    () => ({ name: 'Ada' }),
+  ),
+  users_update_preferences: of(
+    (id) => `/v1/users/${id}/preferences`,
+    () => ({ notifications: { recap: ['email'] } }),
+  ),
+  users_wrapped: of((id) => `/v1/users/${id}/wrapped`),
+};
