@@ -24,7 +24,7 @@ beforeAll(async () => {
       value,
       attributes: { deck: 'verbs' },
     });
-    expect(status).toBe(201);
+    if (status !== 201) throw new Error(`an event was answered ${status}`);
   }
   const stored = async (): Promise<boolean> =>
     (await laurel.pool.query<{ n: number }>('SELECT count(*) AS n FROM events')).rows[0]?.n === 4;
