@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
-import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
+import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Catalog } from '../../../src/domain/catalog.ts';
 import type { EventResponse } from '../../../src/domain/event.ts';
 import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
 import { EventEngine } from '../../../src/engine/events/event-engine.ts';
+import type { ScriptCalls } from '../../../src/engine/script-calls.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { Script } from '../../../src/redis/script.ts';
 
@@ -15,6 +16,8 @@ export class TestEngine {
   readonly redis: Redis;
   readonly users: UserReads;
   readonly engine: EventEngine;
+  readonly calls: ScriptCalls;
+  readonly compiled: () => CompiledCatalog;
   catalog: Catalog;
 
   constructor(redisUrl: string, catalog: Catalog, findPersisted?: EventBatcherOptions['findPersisted']) {
@@ -35,6 +38,8 @@ export class TestEngine {
       onWritten: () => undefined,
       findPersisted: findPersisted ?? (async () => new Map()),
     });
+    this.calls = batcher.calls;
+    this.compiled = get;
     this.engine = new EventEngine({
       catalogs: { get, load: async () => get() },
       batcher,

@@ -1,0 +1,167 @@
+import { Type } from 'typebox';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  AchievementWithStatsResponse,
+  MetricResponse,
+  UserAchievementWithStatsResponse,
+} from '../../../src/domain/achievement.ts';
+import { AchievementCompletionResponse } from '../../../src/domain/event.ts';
+import { unpackAll } from '../../../src/redis/state.ts';
+import { testStack } from '../../stack/stack.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { expectFit, TestUsers } from '../users/test-users.ts';
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+let laurel: TestUsers;
+const builder = new CatalogBuilder();
+const flips = builder.metric('flips');
+const plan = builder.attribute('plan', 'user');
+const pro = [{ attributeId: plan.id, attributeValue: 'pro' }];
+const tour = builder.achievement('api', { key: 'tour', name: 'tour' });
+const ten = builder.achievement('metric', { key: 'ten', name: 'ten', metricId: flips.id, metricValue: 10 });
+const both = builder.achievement('achievement', { name: 'both', achievementIds: [tour.id, ten.id] });
+const outer = builder.achievement('achievement', { name: 'outer', achievementIds: [both.id] });
+const sunk = builder.achievement('api', { key: 'sunk', name: 'sunk', status: 'inactive' });
+const forPros = builder.achievement('api', { key: 'pros', name: 'pros', userAttributes: pro });
+const costly = builder.achievement('api', { key: 'costly', name: 'costly' });
+const xp = builder.system('xp', { maxPoints: 1000 });
+builder.level(xp, 'bronze', 5);
+builder.trigger(xp, 'user_creation', { points: 1 });
+builder.trigger(xp, 'achievement', { points: 5, achievementId: tour.id });
+builder.trigger(xp, 'achievement', { points: 20, achievementId: outer.id });
+builder.trigger(xp, 'achievement', { points: -50, achievementId: costly.id, blockIfOutOfPoints: true });
+builder.leaderboard('points', 'points', { pointsSystemId: xp.id });
+
+const lock = (): void => {
+  const achievements = builder.catalog.achievements.map((a) => (a === tour ? { ...a, status: 'locked' as const } : a));
+  laurel.catalog = { ...builder.catalog, achievements };
+};
+
+beforeAll(async () => {
+  stack = await testStack();
+  laurel = new TestUsers(stack.redisUrl, builder.catalog);
+  await laurel.ready();
+});
+afterAll(async () => {
+  await laurel.close();
+  await stack.close();
+});
+
+const namesOf = async (id: string, incomplete = false): Promise<string[]> => {
+  const answer = await laurel.achievements.ofUser(laurel.compiled(), id, incomplete);
+  expectFit(Type.Array(UserAchievementWithStatsResponse), answer);
+  return answer.map(({ name }) => name);
+};
+
+test('the first call completes and pays; a second one tells the first, without points', async () => {
+  const first = await laurel.complete('tour', { id: 'a', name: 'Ada' });
+  expectFit(AchievementCompletionResponse, first);
+  expect(first.achievement).toMatchObject({ key: 'tour', achievedAt: '2026-11-18T12:00:00.000Z' });
+  expect(first.points['xp']).toMatchObject({ total: 6, added: 6, level: { key: 'bronze' } });
+  expect(first.points['xp']!.awards.map(({ awarded }) => awarded)).toEqual([1, 5]);
+  expect(await laurel.users.state(0, 'a')).toMatchObject({ name: 'Ada', points: { [xp.no]: 6 } });
+
+  laurel.clock.set(laurel.clock.now() + 60_000);
+  const second = await laurel.complete('tour', { id: 'a', name: 'Ada L.' });
+  expect(second).toEqual({ ...first, points: {} });
+  expect((await laurel.profiles.get(laurel.compiled(), 'a')).name).toBe('Ada L.');
+  expect((await laurel.complete('tour', 'b')).completionId).not.toBe(first.completionId);
+});
+
+test('composites follow to a fixed point, with their points', async () => {
+  await laurel.event('flips', 'c', 10);
+  const answer = await laurel.complete('tour', 'c');
+  expect(answer.points['xp']).toMatchObject({ total: 26, added: 25 });
+  expect(await namesOf('c')).toEqual(['tour', 'ten', 'both', 'outer']);
+  const entry = (await laurel.redis.xrevrangeBuffer('{s0}:outbox', '+', '-', 'COUNT', 1))[0]!;
+  expect(unpackAll(entry[1][3]!)[0]).toMatchObject({ k: 'c', u: 'c', c: [tour.no, both.no, outer.no] });
+});
+
+test('a hundred parallel completions: one pays, all tell the same, the record is there once', async () => {
+  const entries = await laurel.redis.xlen('{s0}:outbox');
+  const count = Number(await laurel.redis.hget('{s0}:0:n', `a${tour.no}`));
+  const answers = await Promise.all(Array.from({ length: 100 }, () => laurel.complete('tour', 'many')));
+  expect(new Set(answers.map(({ completionId }) => completionId)).size).toBe(1);
+  expect(new Set(answers.map(({ achievement }) => JSON.stringify(achievement))).size).toBe(1);
+  expect(answers.filter(({ points }) => 'xp' in points)).toHaveLength(1);
+  expect((await laurel.users.state(0, 'many')).points).toEqual({ [xp.no]: 6 });
+  expect(await laurel.redis.xlen('{s0}:outbox')).toBe(entries + 1);
+  expect(await laurel.redis.hget('{s0}:0:n', `a${tour.no}`)).toBe(String(count + 1));
+});
+
+test.each(['Zoë 🦉', '__proto__'])('the user ID %j', async (id) => {
+  const first = await laurel.complete('tour', id);
+  expect((await laurel.complete('tour', id)).completionId).toBe(first.completionId);
+  expect(await namesOf(id)).toEqual(['tour']);
+});
+
+test('out of points: the completion is refused and nothing is changed', async () => {
+  await expect(laurel.complete('costly', { id: 'a', name: 'poor' })).rejects.toMatchObject({
+    status: 422,
+    message: expect.stringContaining("'xp'"),
+  });
+  expect(await namesOf('a')).toEqual(['tour']);
+  expect((await laurel.profiles.get(laurel.compiled(), 'a')).name).toBe('Ada L.');
+});
+
+test('unknown and inactive ones are 404, other types 422; nobody is created', async () => {
+  for (const [key, status] of [
+    ['nope', 404],
+    ['__proto__', 404],
+    [sunk.key!, 404],
+    ['ten', 422],
+    [forPros.key!, 422],
+    [costly.key!, 422],
+  ] as const) {
+    await expect(laurel.complete(key, 'refused')).rejects.toMatchObject({ status });
+  }
+  await expect(laurel.users.state(0, 'refused')).rejects.toMatchObject({ status: 404 });
+});
+
+test('conditions hold against the attributes sent with the call', async () => {
+  expect((await laurel.complete('pros', { id: 'd', attributes: { plan: 'pro' } })).achievement.name).toBe('pros');
+});
+
+test('a locked one stays with those who have it, and is hidden from the rest', async () => {
+  const kept = await laurel.complete('tour', 'e');
+  lock();
+  expect((await laurel.complete('tour', 'e')).completionId).toBe(kept.completionId);
+  await expect(laurel.complete('tour', 'late')).rejects.toMatchObject({ status: 422 });
+  await laurel.profiles.upsert(laurel.compiled(), 'late', {});
+  expect(await namesOf('late', true)).toEqual(['ten', 'both', 'outer', 'pros', 'costly']);
+  expect(await namesOf('e', true)).toEqual(['tour', 'ten', 'both', 'outer', 'pros', 'costly']);
+  expect((await laurel.achievements.list(laurel.compiled(), undefined)).map(({ name }) => name)).not.toContain('tour');
+  laurel.catalog = builder.catalog;
+});
+
+test('completions and rarity are those of this moment', async () => {
+  const users = Number(await laurel.redis.hget('{s0}:0:n', 'users'));
+  const list = await laurel.achievements.list(laurel.compiled(), undefined);
+  expectFit(Type.Array(AchievementWithStatsResponse), list);
+  expect(list.map(({ name }) => name)).toEqual(['tour', 'ten', 'both', 'outer', 'pros', 'costly']);
+  const before = list.find(({ name }) => name === 'ten')!;
+  expect(before).toMatchObject({ completions: 1, rarity: Number((100 / users).toFixed(2)) });
+  await laurel.event('flips', 'a', 10);
+  const [after] = (await laurel.achievements.ofUser(laurel.compiled(), 'a', false)).filter(
+    ({ name }) => name === 'ten',
+  );
+  expect(after).toMatchObject({ completions: 2, rarity: Number((200 / users).toFixed(2)) });
+});
+
+test('the list for some attributes: those whose conditions all hold', async () => {
+  const list = async (filter: string): Promise<string[]> =>
+    (await laurel.achievements.list(laurel.compiled(), filter)).map(({ name }) => name);
+  expect(await list('plan:pro')).toContain('pros');
+  expect(await list('plan:free')).toEqual(['tour', 'ten', 'both', 'outer', 'costly']);
+  for (const bad of ['plan', ':x', 'plan:', 'nope:x', '__proto__:x', 'plan:a,plan:b', ',']) {
+    await expect(list(bad), bad).rejects.toMatchObject({ status: 422 });
+  }
+});
+
+test('all metrics of a user, with their achievements', async () => {
+  const metrics = await laurel.users.metrics(laurel.compiled(), 'b');
+  expectFit(Type.Array(MetricResponse), metrics);
+  expect(metrics).toMatchObject([{ key: 'flips', current: 0, achievements: [{ name: 'ten', achievedAt: null }] }]);
+  await expect(laurel.users.metrics(laurel.compiled(), 'nobody')).rejects.toMatchObject({ status: 404 });
+  await expect(laurel.achievements.ofUser(laurel.compiled(), 'nobody', true)).rejects.toMatchObject({ status: 404 });
+});

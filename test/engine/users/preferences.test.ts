@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { UserPreferencesResponse, type UpdateUserPreferencesRequest } from '../../../src/domain/preferences.ts';
+import { testStack } from '../../stack/stack.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { expectFit, TestUsers } from './test-users.ts';
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+let laurel: TestUsers;
+const builder = new CatalogBuilder();
+const flips = builder.metric('flips');
+builder.metric('minutes');
+builder.streaks({ personalization: true, metrics: [{ metricId: flips.id, threshold: 10 }] });
+const BOTH = ['email', 'push'];
+const ALL = { achievement_completed: BOTH, recap: BOTH, reactivation: BOTH, streak_reminder: BOTH };
+
+beforeAll(async () => {
+  stack = await testStack();
+  laurel = new TestUsers(stack.redisUrl, builder.catalog);
+  await laurel.ready();
+});
+afterAll(async () => {
+  await laurel.close();
+  await stack.close();
+});
+beforeEach(() => {
+  laurel.catalog = builder.catalog;
+});
+
+async function prefer(id: string, request: UpdateUserPreferencesRequest): Promise<UserPreferencesResponse> {
+  const answer = await laurel.profiles.updatePreferences(laurel.compiled(), id, request);
+  expectFit(UserPreferencesResponse, answer);
+  expect(await laurel.profiles.preferences(laurel.compiled(), id)).toEqual(answer);
+  return answer;
+}
+const extended = async (id: string, metric: string, value: number): Promise<boolean> =>
+  (await laurel.event(metric, id, value)).currentStreak.extended;
+
+test('notifications: every channel at first; what is sent replaces, the rest stays', async () => {
+  await laurel.profiles.upsert(laurel.compiled(), 'a', {});
+  expect(await laurel.profiles.preferences(laurel.compiled(), 'a')).toEqual({
+    notifications: ALL,
+    streak: { enabled: true },
+  });
+  expect((await prefer('a', { notifications: { recap: ['push'], reactivation: [] } })).notifications).toEqual({
+    ...ALL,
+    recap: ['push'],
+    reactivation: [],
+  });
+  const request = { notifications: { recap: ['email' as const], streak_reminder: ['push' as const] } };
+  expect((await prefer('a', request)).notifications).toEqual({
+    achievement_completed: BOTH,
+    recap: ['email'],
+    reactivation: [],
+    streak_reminder: ['push'],
+  });
+  expect((await prefer('a', {})).notifications).toMatchObject({ recap: ['email'] });
+});
+
+test('an unknown user is 404 and is not created', async () => {
+  await expect(prefer('nobody', { notifications: {} })).rejects.toMatchObject({ status: 404 });
+  await expect(laurel.profiles.preferences(laurel.compiled(), 'nobody')).rejects.toMatchObject({ status: 404 });
+});
+
+test('a streak rule of its own decides which events count, and is taken back by an empty list', async () => {
+  await laurel.profiles.upsert(laurel.compiled(), 'b', {});
+  expect(await prefer('b', { streak: { metrics: [{ key: 'minutes', threshold: 0.5 }] } })).toMatchObject({
+    streak: { enabled: true, metrics: [{ key: 'minutes', threshold: 0.5 }] },
+  });
+  expect(await extended('b', 'flips', 100)).toBe(false);
+  expect(await extended('b', 'minutes', 0.25)).toBe(false);
+  expect(await extended('b', 'minutes', 0.25)).toBe(true);
+  await laurel.profiles.upsert(laurel.compiled(), 'b2', {});
+  await prefer('b2', { streak: { metrics: [{ key: 'minutes', threshold: 1 }] } });
+  expect((await prefer('b2', { streak: { metrics: [] } })).streak).toEqual({ enabled: true });
+  expect(await extended('b2', 'minutes', 1)).toBe(false);
+  expect(await extended('b2', 'flips', 10)).toBe(true);
+});
+
+test('AND asks for every metric; the mode alone can be set', async () => {
+  await laurel.profiles.upsert(laurel.compiled(), 'c', {});
+  await prefer('c', { streak: { metrics: ['flips', 'minutes'].map((key) => ({ key, threshold: 2 })) } });
+  expect((await prefer('c', { streak: { evaluationMode: 'AND' } })).streak).toEqual({
+    enabled: true,
+    evaluationMode: 'AND',
+    metrics: [
+      { key: 'flips', threshold: 2 },
+      { key: 'minutes', threshold: 2 },
+    ],
+  });
+  expect(await extended('c', 'flips', 5)).toBe(false);
+  expect(await extended('c', 'minutes', 2)).toBe(true);
+});
+
+test('a metric that was deleted since does not count', async () => {
+  await laurel.profiles.upsert(laurel.compiled(), 'd', {});
+  const metrics = ['flips', 'minutes'].map((key) => ({ key, threshold: 1 }));
+  await prefer('d', { streak: { evaluationMode: 'AND', metrics } });
+  laurel.catalog = { ...builder.catalog, metrics: [flips] };
+  expect(await extended('d', 'flips', 1)).toBe(true);
+  expect((await laurel.profiles.preferences(laurel.compiled(), 'd')).streak?.metrics).toEqual([metrics[0]]);
+});
+
+test('a streak that is switched off is not extended', async () => {
+  await laurel.profiles.upsert(laurel.compiled(), 'e', {});
+  await prefer('e', { streak: { enabled: false } });
+  expect(await extended('e', 'flips', 50)).toBe(false);
+  await prefer('e', { streak: { enabled: true } });
+  expect(await extended('e', 'flips', 50)).toBe(true);
+});
+
+test('without personalization a streak rule is 403, and one set before does not count', async () => {
+  await laurel.profiles.upsert(laurel.compiled(), 'f', {});
+  await prefer('f', { streak: { enabled: false } });
+  laurel.catalog = { ...builder.catalog, streaks: { ...builder.catalog.streaks, personalization: false } };
+  await expect(prefer('f', { streak: { enabled: true } })).rejects.toMatchObject({ status: 403 });
+  expect(await prefer('f', { notifications: { recap: [] } })).not.toHaveProperty('streak');
+  expect(await extended('f', 'flips', 10)).toBe(true);
+});
+
+test.each([
+  [{ key: 'nope', threshold: 1 }],
+  [{ key: '__proto__', threshold: 1 }],
+  [{ key: 'flips', threshold: 0 }],
+  [{ key: 'flips', threshold: -1 }],
+  [{ key: 'flips', threshold: 1e300 }],
+  [
+    { key: 'flips', threshold: 1 },
+    { key: 'flips', threshold: 2 },
+  ],
+])('the metrics %j are 422', async (...metrics) => {
+  await laurel.profiles.upsert(laurel.compiled(), 'g', {});
+  await expect(prefer('g', { streak: { metrics } })).rejects.toMatchObject({ status: 422 });
+});

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import type { TSchema } from 'typebox';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { expect } from 'vitest';
+import type { Catalog } from '../../../src/domain/catalog.ts';
+import type { AchievementCompletionResponse } from '../../../src/domain/event.ts';
+import { AchievementCompletion } from '../../../src/engine/achievements/achievement-completion.ts';
+import { AchievementReads } from '../../../src/engine/achievements/achievement-reads.ts';
+import { UserCalls } from '../../../src/engine/users/user-calls.ts';
+import { UserProfiles } from '../../../src/engine/users/user-profiles.ts';
+import type { UpsertedUser } from '../../../src/domain/user.ts';
+import { TestEngine } from '../events/engine.ts';
+
+/** The engine with what concerns users and achievements outside of events. */
+export class TestUsers extends TestEngine {
+  readonly profiles: UserProfiles;
+  readonly achievements: AchievementReads;
+  readonly completion: AchievementCompletion;
+  controlShare = 0;
+  overloaded = false;
+
+  constructor(redisUrl: string, catalog: Catalog) {
+    super(redisUrl, catalog);
+    const { clock } = this;
+    const calls = new UserCalls({ calls: this.calls, clock, overloaded: () => this.overloaded });
+    this.profiles = new UserProfiles({ reads: this.users, calls, clock, controlShare: () => this.controlShare });
+    this.achievements = new AchievementReads({ redis: this.redis, users: this.users });
+    this.completion = new AchievementCompletion({ calls, clock });
+  }
+
+  async ready(): Promise<void> {
+    if (this.redis.status !== 'ready') await once(this.redis, 'ready');
+  }
+
+  /** Completes an achievement by call; the parsed answer. */
+  async complete(key: string, user: string | UpsertedUser): Promise<AchievementCompletionResponse> {
+    const named = typeof user === 'string' ? { id: user } : user;
+    return JSON.parse(await this.completion.complete(this.compiled(), key, named)) as AchievementCompletionResponse;
+  }
+}
+
+const ajv = new Ajv2020({ strict: false });
+formats.default(ajv);
+
+/** Expects an answer, as it goes over the wire, to fit its schema. */
+export function expectFit(schema: TSchema, answer: unknown): void {
+  const validate = ajv.compile(schema);
+  validate(JSON.parse(JSON.stringify(answer)));
+  expect(validate.errors ?? []).toEqual([]);
+}
