@@ -12,7 +12,7 @@ export interface Change {
 
 /**
  * A catalog being edited. It holds what the catalog will be; `changes` tells in what that differs from what it
- * was. A resource that is set to what it is already does not change.
+ * was. A resource that is set to what it is already does not change. Lists are replaced, never changed in place.
  */
 export class CatalogDraft {
   /** As edited so far. */
@@ -43,7 +43,7 @@ export class CatalogDraft {
   create<K extends Kind>(kind: K, fields: Fields<K>, id: string = uuid()): ResourceOf[K] {
     const stored = { id, no: this.no++, created: this.nowMs, updated: this.nowMs };
     const resource = { ...fields, ...this.activation(kind, null, fields), ...stored } as unknown as ResourceOf[K];
-    listOf(this.catalog, kind).push(resource);
+    this.setList(kind, [...listOf(this.catalog, kind), resource]);
     return resource;
   }
 
@@ -55,7 +55,7 @@ export class CatalogDraft {
     if (current === undefined) throw new Error(`There is no ${kind} ${id} in the draft.`);
     if (differences(current, fields).length === 0) return current;
     const updated = { ...current, ...fields, ...this.activation(kind, current, fields), updated: this.nowMs };
-    list[at] = updated;
+    this.setList(kind, list.with(at, updated));
     return updated;
   }
 

@@ -4,7 +4,9 @@ import { announce } from '../../src/catalog/announce.ts';
 import { Catalogs } from '../../src/catalog/catalogs.ts';
 import { Changes } from '../../src/catalog/changes.ts';
 import { createPool } from '../../src/postgres/pool.ts';
-import { eventually, testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+
+const SOON = { timeout: 5_000, interval: 10 };
 
 let database: TestDatabase;
 let redis: Redis;
@@ -18,7 +20,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   close = [];
-  await database.pool.query('DELETE FROM catalog_resources; UPDATE tenants SET catalog_version = 0, next_no = 1');
+  await database.pool.query('TRUNCATE catalog_resources CASCADE; UPDATE tenants SET catalog_version = 0, next_no = 1');
   catalogs = new Catalogs({ pool: database.pool });
   close.push(() => catalogs.close());
 });
@@ -91,7 +93,7 @@ describe('changes', () => {
     const version = await addMetric('new');
     const started = Date.now();
     await announce(redis, `0:${version}`);
-    await eventually(() => keys().includes('new'));
+    await expect.poll(keys, SOON).toContain('new');
     expect(Date.now() - started).toBeLessThan(1_000);
   });
 
@@ -100,14 +102,14 @@ describe('changes', () => {
     catalogs.catalogChanged(0, await addMetric('one'));
     const version = await addMetric('two');
     catalogs.catalogChanged(0, version);
-    await eventually(() => catalogs.get(0)?.catalog.version === version);
+    await expect.poll(() => catalogs.get(0)?.catalog.version, SOON).toBe(version);
   });
 
   test('without announcements the poll finds it', async () => {
     await listening({ pollMs: 20 });
     await catalogs.load(0);
     await addMetric('unannounced');
-    await eventually(() => keys().includes('unannounced'));
+    await expect.poll(keys, SOON).toContain('unannounced');
   });
 
   test('after Redis cut the subscription it is made again, and everything counts as changed', async () => {
@@ -117,7 +119,7 @@ describe('changes', () => {
     changes.listen({ organisationChanged: () => (told += 1) });
     await addMetric('missed');
     await redis.client('KILL', 'TYPE', 'PUBSUB');
-    await eventually(() => keys().includes('missed'));
+    await expect.poll(keys, SOON).toContain('missed');
     expect(told).toBe(1);
   });
 
@@ -126,9 +128,9 @@ describe('changes', () => {
     let told = 0;
     changes.listen({ organisationChanged: () => (told += 1) });
     await announce(redis, '*');
-    await eventually(() => told === 1);
+    await expect.poll(() => told, SOON).toBe(1);
     await database.pool.query('UPDATE organisation SET revision = revision + 1');
-    await eventually(() => told === 2);
+    await expect.poll(() => told, SOON).toBe(2);
   });
 });
 
@@ -143,7 +145,7 @@ test('the loaded catalog stays while Postgres does not answer, and is renewed wh
   gated.catalogChanged(0, version);
   expect(gated.get(0)).toBe(loaded);
   holder.release(new Error('the connection broke'));
-  await eventually(() => gated.get(0)?.catalog.version === version);
+  await expect.poll(() => gated.get(0)?.catalog.version, SOON).toBe(version);
   await pool.end();
 });
 
@@ -161,6 +163,6 @@ test('a load that fails is tried again', async () => {
     await database.pool.query('ALTER TABLE away RENAME TO catalog_resources');
   }
   const version = await addMetric('back');
-  await eventually(() => retrying.get(0)?.catalog.version === version);
+  await expect.poll(() => retrying.get(0)?.catalog.version, SOON).toBe(version);
   await failing.end();
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await database.pool.query(
-    `DELETE FROM catalog_resources; DELETE FROM catalog_changes;
+    `TRUNCATE catalog_resources, catalog_changes CASCADE;
      UPDATE tenants SET catalog_version = 0, next_no = 1, streaks = NULL`,
   );
   announced = [];
@@ -145,7 +145,7 @@ describe('applying', () => {
   test('two at once follow one another', async () => {
     const metrics = (key: string): Configuration => ({ metrics: [{ key, name: key }] });
     const versions = await Promise.all(['a', 'b', 'c'].map((key) => apply(metrics(key))));
-    expect(versions.map(({ version }) => version).toSorted()).toEqual([1, 2, 3]);
+    expect(versions.map(({ version }) => version)).toEqual(expect.arrayContaining([1, 2, 3]));
     expect((await catalog()).metrics).toHaveLength(1);
   });
 

@@ -1,49 +1,71 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isMigrated, migrate, MigrationError } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
 let stack: TestStack;
 let pool: Pool;
-let folder: string;
 
-beforeAll(async () => {
+beforeEach(async () => {
   stack = await testStack();
   pool = createPool(stack.databaseUrl, { max: 6 });
-  folder = await mkdtemp(join(tmpdir(), 'laurel-migrations-'));
 });
 
-afterAll(async () => {
+afterEach(async () => {
   await pool.end();
-  await rm(folder, { recursive: true });
   await stack.close();
 });
 
-test('many at once apply every file once', async () => {
+const applied = async (): Promise<string[]> =>
+  (await pool.query('SELECT file FROM laurel_migrations ORDER BY no')).rows.map(({ file }) => file);
+
+test('many at once apply every file of ours once', async () => {
   await Promise.all(Array.from({ length: 5 }, () => migrate(pool)));
-  const { rows } = await pool.query('SELECT no FROM laurel_migrations');
-  expect(rows).toEqual([{ no: 1 }]);
+  const files = await readdir(new URL('../../src/postgres/migrations/', import.meta.url));
+  expect(await applied()).toEqual(files.toSorted());
   expect(await isMigrated(pool)).toBe(true);
 });
 
-test('a database that a newer version migrated is refused, and still is when asked again', async () => {
-  await writeFile(join(folder, '000000_nothing.sql'), 'SELECT 1');
-  await expect(migrate(pool, folder)).rejects.toThrow(MigrationError);
-  await expect(migrate(pool, folder)).rejects.toThrow(
-    'it has had 000001_initial.sql, and this version ends with number 0',
-  );
-});
+describe('with files of another version', () => {
+  let folder: string;
+  const write = (file: string, sql: string): Promise<void> => writeFile(join(folder, file), sql);
 
-test('a file that fails leaves nothing, names itself, and gives the lock back', async () => {
-  await writeFile(join(folder, '000001_initial.sql'), 'SELECT 1');
-  await writeFile(join(folder, '000002_broken.sql'), 'CREATE TABLE half_done (n int); SELECT * FROM nowhere');
-  await expect(migrate(pool, folder)).rejects.toThrow('000002_broken.sql failed: relation "nowhere" does not exist');
-  expect((await pool.query(`SELECT to_regclass('half_done') AS it`)).rows).toEqual([{ it: null }]);
-  await writeFile(join(folder, '000002_broken.sql'), 'CREATE TABLE half_done (n int)');
-  await migrate(pool, folder);
-  expect((await pool.query('SELECT count(*) AS n FROM laurel_migrations')).rows).toEqual([{ n: 3 }]);
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'laurel-migrations-'));
+    await write('000001_one.sql', 'CREATE TABLE one (n int)');
+    await migrate(pool, folder);
+  });
+
+  afterEach(() => rm(folder, { recursive: true }));
+
+  test('a file is applied once, also one that comes late', async () => {
+    await write('000003_three.sql', 'CREATE TABLE three (n int)');
+    await migrate(pool, folder);
+    await write('000002_two.sql', 'CREATE TABLE two (n int)');
+    await migrate(pool, folder);
+    expect(await applied()).toEqual(['000001_one.sql', '000002_two.sql', '000003_three.sql']);
+  });
+
+  test('a database that a newer version migrated is refused, and still is when asked again', async () => {
+    await write('000002_two.sql', 'CREATE TABLE two (n int)');
+    await migrate(pool, folder);
+    await rm(join(folder, '000002_two.sql'));
+    await expect(migrate(pool, folder)).rejects.toThrow(MigrationError);
+    await expect(migrate(pool, folder)).rejects.toThrow(
+      'it has had 000002_two.sql, and this version ends with number 1',
+    );
+  });
+
+  test('a file that fails leaves nothing, names itself, and gives the lock back', async () => {
+    await write('000002_broken.sql', 'CREATE TABLE half_done (n int); SELECT * FROM nowhere');
+    await expect(migrate(pool, folder)).rejects.toThrow('000002_broken.sql failed: relation "nowhere" does not exist');
+    expect((await pool.query(`SELECT to_regclass('half_done') AS it`)).rows).toEqual([{ it: null }]);
+    await write('000002_broken.sql', 'CREATE TABLE half_done (n int)');
+    await migrate(pool, folder);
+    expect(await applied()).toEqual(['000001_one.sql', '000002_broken.sql']);
+  });
 });

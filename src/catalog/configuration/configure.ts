@@ -94,7 +94,7 @@ class Configuring {
   ): Placed<K, Item>[] {
     const pairs = pair(items, among, rules);
     const kept = new Set(pairs);
-    for (const resource of [...among]) if (!kept.has(resource)) this.draft.remove(kind, resource.id);
+    for (const resource of among) if (!kept.has(resource)) this.draft.remove(kind, resource.id);
     return items.map((item, index) => {
       const current = pairs[index];
       return { path: `${path}[${index}]`, item, id: current?.id ?? uuid(), current };
@@ -173,8 +173,10 @@ class Configuring {
   /** Those of the references first; a rule that one of them broke as a consequence is not told. */
   private allProblems(): DocumentProblem[] {
     const first = [...this.problems, ...this.references.problems];
+    // The rules know no names, only references.
+    const broken = first.map(({ path }) => path.replace('.achievementName', '.achievementKey'));
     const consequence = ({ path }: DocumentProblem): boolean =>
-      first.some((known) => known.path === path || known.path.startsWith(`${path}[`));
+      broken.some((known) => known === path || known.startsWith(`${path}[`));
     return [...first, ...this.checks.flatMap((check) => check()).filter((found) => !consequence(found))];
   }
 }

@@ -1,4 +1,5 @@
 import type { Achievement, Catalog } from '../../domain/catalog.ts';
+import { achievementsIn, endlessIn } from './lookups.ts';
 import { amount, belongs, conditions, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 /** Longest streak that anything may ask for, in periods. */
@@ -40,7 +41,8 @@ function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): G
 
 /** The names on a way from a composite back to itself; null: there is none. */
 function circleThrough(id: string, catalog: Catalog): string[] | null {
-  const byId = new Map(catalog.achievements.map((achievement) => [achievement.id, achievement]));
+  if (!endlessIn(catalog.achievements).has(id)) return null;
+  const byId = achievementsIn(catalog.achievements);
   const label = (of: string): string => byId.get(of)?.key ?? byId.get(of)?.name ?? of;
   const cameFrom = new Map<string, string>();
   for (const open = [id]; open.length > 0;) {

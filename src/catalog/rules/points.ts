@@ -15,11 +15,11 @@ export function* systemProblems(system: PointsSystem, catalog: Catalog): Generat
 
 /** The rules of a level in its catalog. */
 export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<Problem> {
-  const siblings = catalog.levels.filter((other) => other.systemId === level.systemId && other.id !== level.id);
+  const siblings = catalog.levels.filter((other) => other.systemId === level.systemId);
   yield* named(level.name);
   yield* ownKey(level, { among: siblings, noun: 'level' });
   yield* whole('points', level.points, { min: 0, max: MOST });
-  if (siblings.some((other) => other.points === level.points)) {
+  if (siblings.some((other) => other.id !== level.id && other.points === level.points)) {
     yield problem('points', `another level begins at ${level.points} points`);
   }
 }

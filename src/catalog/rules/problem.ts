@@ -1,5 +1,6 @@
 import type { AttributeCondition, Catalog } from '../../domain/catalog.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
+import { idsIn, keysIn } from './lookups.ts';
 
 /** What is wrong with a resource: the stored field (`userAttributes[0].attributeId`) and a text that follows it. */
 export interface Problem {
@@ -47,7 +48,7 @@ export function* refers(
   id: string | null,
   { among, noun }: { among: { id: string }[]; noun: string },
 ): Generator<Problem> {
-  if (id !== null && !among.some((resource) => resource.id === id)) yield problem(field, `unknown ${noun} '${id}'`);
+  if (id !== null && !idsIn(among).has(id)) yield problem(field, `unknown ${noun} '${id}'`);
 }
 
 /** A name may be any text but an empty one. */
@@ -55,18 +56,17 @@ export function* named(name: string): Generator<Problem> {
   if (name.trim() === '') yield problem('name', 'must not be empty');
 }
 
-/** A key that no other of the resources has. */
+/** A key that no other of the resources has; `resource` is among them. */
 export function* ownKey(
-  resource: { id: string; key: string | null },
-  { among, noun }: { among: { id: string; key: string | null }[]; noun: string },
+  resource: { key: string | null },
+  { among, noun }: { among: { key: string | null }[]; noun: string },
 ): Generator<Problem> {
-  const { id, key } = resource;
+  const { key } = resource;
   if (key === null) return;
   if (!/^[a-zA-Z\d\-_]{1,255}$/.test(key)) {
     yield problem('key', 'must be 1 to 255 letters, digits, hyphens or underscores');
   }
-  if (among.some((other) => other.id !== id && other.key === key))
-    yield problem('key', `another ${noun} has the key '${key}'`);
+  if ((keysIn(among).get(key) ?? 0) > 1) yield problem('key', `another ${noun} has the key '${key}'`);
 }
 
 /** Conditions name attributes of one type, each once. */

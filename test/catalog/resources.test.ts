@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Fields } from '../../src/catalog/kinds.ts';
+import { Resources } from '../../src/catalog/resources.ts';
+import { FixedClock } from '../../src/clock.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+
+let database: TestDatabase;
+let resources: Resources;
+let announced: string[];
+const clock = new FixedClock(Date.UTC(2026, 2, 1));
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+
+beforeEach(async () => {
+  await database.pool.query(
+    `TRUNCATE catalog_resources, catalog_changes CASCADE; UPDATE tenants SET catalog_version = 0, next_no = 1`,
+  );
+  announced = [];
+  resources = new Resources({ pool: database.pool, announce: async (message) => void announced.push(message), clock });
+});
+
+afterAll(() => database.close());
+
+const metric = (key: string): Fields<'metric'> => ({ key, name: key, unitType: 'number', units: '' });
+
+test('two resources may exchange their keys', async () => {
+  const { result } = await resources.edit(0, 'test', (draft) => [
+    draft.create('metric', metric('a')),
+    draft.create('metric', metric('b')),
+  ]);
+  const [a, b] = result;
+  await resources.edit(0, 'test', (draft) => {
+    draft.update('metric', a!.id, metric('b'));
+    draft.update('metric', b!.id, metric('a'));
+  });
+  const { metrics } = await resources.read(0);
+  expect(metrics.map(({ id, key }) => [id, key])).toEqual([
+    [a!.id, 'b'],
+    [b!.id, 'a'],
+  ]);
+});
+
+test('an edit that throws leaves no trace and holds up nobody', async () => {
+  const failing = resources.edit(0, 'test', (draft) => {
+    draft.create('metric', metric('a'));
+    throw new Error('no');
+  });
+  await expect(failing).rejects.toThrow('no');
+  expect((await resources.read(0)).metrics).toEqual([]);
+  expect((await resources.edit(0, 'test', (draft) => draft.create('metric', metric('b')))).version).toBe(1);
+  expect(announced).toEqual(['0:1']);
+});
+
+test('a number is never used again, and what comes to nothing makes no version', async () => {
+  const { result } = await resources.edit(0, 'test', (draft) => draft.create('metric', metric('a')));
+  await resources.edit(0, 'test', (draft) => draft.remove('metric', result.id));
+  const again = await resources.edit(0, 'test', (draft) => draft.create('metric', metric('a')));
+  expect([result.no, again.result.no, again.version]).toEqual([1, 2, 3]);
+  const nothing = await resources.edit(0, 'test', (draft) => {
+    draft.update('metric', again.result.id, { ...metric('a'), name: 'Other' });
+    draft.update('metric', again.result.id, metric('a'));
+    draft.remove('metric', draft.create('metric', metric('c')).id);
+  });
+  expect(nothing).toMatchObject({ version: 3, changes: [] });
+  expect(announced).toEqual(['0:1', '0:2', '0:3']);
+});

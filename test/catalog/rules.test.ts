@@ -1,0 +1,334 @@
+import { describe, expect, test } from 'vitest';
+import { configure } from '../../src/catalog/configuration/configure.ts';
+import { DEMO } from '../../src/catalog/demo.ts';
+import { CatalogDraft } from '../../src/catalog/draft.ts';
+import { DEFAULT_STREAK_SETTINGS, type Catalog } from '../../src/domain/catalog.ts';
+import type {
+  Configuration,
+  ConfiguredAchievement,
+  ConfiguredBoost,
+  ConfiguredLeaderboard,
+  ConfiguredTrigger,
+} from '../../src/domain/configuration.ts';
+
+const EMPTY: Catalog = {
+  tenantNo: 0,
+  version: 0,
+  attributes: [],
+  metrics: [],
+  achievements: [],
+  pointsSystems: [],
+  levels: [],
+  triggers: [],
+  boosts: [],
+  leaderboards: [],
+  streaks: DEFAULT_STREAK_SETTINGS,
+};
+
+function draftOf(before: Catalog, document: Configuration): { draft: CatalogDraft; problems: string[] } {
+  const draft = new CatalogDraft(before, { nextNo: 100, nowMs: 0 });
+  const problems = configure(draft, document, '2026-03-01');
+  return { draft, problems: problems.map(({ path, text }) => `${path}: ${text}`) };
+}
+
+const BASE: Configuration = {
+  attributes: [
+    { key: 'plan', name: 'Plan', type: 'user' },
+    { key: 'deck', name: 'Deck', type: 'event' },
+  ],
+  metrics: [{ key: 'flips', name: 'Flips' }],
+  achievements: [{ key: 'day', name: 'Day', trigger: 'streak', streakLength: 1 }],
+  pointsSystems: [{ key: 'xp', name: 'XP' }],
+};
+
+const problemsOf = (document: Configuration): string[] => draftOf(EMPTY, { ...BASE, ...document }).problems;
+const ofAchievement = (more: Partial<ConfiguredAchievement>): string[] =>
+  problemsOf({ achievements: [...BASE.achievements!, { key: 'a', name: 'A', trigger: 'metric', ...more }] });
+const ofTrigger = (more: Partial<ConfiguredTrigger>): string[] =>
+  problemsOf({ pointsSystems: [{ key: 'xp', name: 'XP', triggers: [{ type: 'metric', points: 1, ...more }] }] });
+const ofBoost = (more: Partial<ConfiguredBoost>): string[] =>
+  problemsOf({
+    pointsSystems: [{ key: 'xp', name: 'XP', boosts: [{ name: 'B', start: '2026-01-01', multiplier: 2, ...more }] }],
+  });
+const ofBoard = (more: Partial<ConfiguredLeaderboard>): string[] =>
+  problemsOf({ leaderboards: [{ key: 'b', name: 'B', rankBy: 'streak', ...more }] });
+
+test('the demo keeps the rules', () => {
+  expect(draftOf(EMPTY, DEMO).problems).toEqual([]);
+  expect(problemsOf({})).toEqual([]);
+});
+
+describe('keys and names', () => {
+  test.each<[string, Configuration, string[]]>([
+    [
+      'a key is had once',
+      {
+        metrics: [
+          { key: 'x', name: 'X' },
+          { key: 'x', name: 'Y' },
+        ],
+        pointsSystems: [
+          { key: 'xp', name: 'XP' },
+          { key: 'XP', name: 'XP' },
+        ],
+      },
+      ["metrics[0].key: another metric has the key 'x'", "metrics[1].key: another metric has the key 'x'"],
+    ],
+    ['a name is not empty', { metrics: [{ key: 'x', name: ' ' }] }, ['metrics[0].name: must not be empty']],
+    [
+      'a user and an event attribute may share a key',
+      {
+        attributes: [
+          { key: 'x', name: 'X', type: 'user' },
+          { key: 'x', name: 'X', type: 'event' },
+        ],
+      },
+      [],
+    ],
+    [
+      'two attributes of one type may not',
+      {
+        attributes: [
+          { key: 'x', name: 'X', type: 'user' },
+          { key: 'x', name: 'Y', type: 'user' },
+        ],
+      },
+      [
+        "attributes[0].key: another user attribute has the key 'x'",
+        "attributes[1].key: another user attribute has the key 'x'",
+      ],
+    ],
+    [
+      'levels of one system differ in key and points',
+      {
+        pointsSystems: [
+          {
+            key: 'xp',
+            name: 'XP',
+            levels: [
+              { key: 'l', name: 'L', points: 1 },
+              { key: 'm', name: 'M', points: 1 },
+            ],
+          },
+        ],
+      },
+      [
+        'pointsSystems[0].levels[0].points: another level begins at 1 points',
+        'pointsSystems[0].levels[1].points: another level begins at 1 points',
+      ],
+    ],
+    [
+      'achievements without a key differ in name',
+      {
+        achievements: [
+          { name: 'N', trigger: 'streak', streakLength: 1 },
+          { name: 'N', trigger: 'streak', streakLength: 2 },
+        ],
+      },
+      [
+        "achievements[0].name: another achievement without a key has the name 'N'",
+        "achievements[1].name: another achievement without a key has the name 'N'",
+      ],
+    ],
+  ])('%s', (_name, document, problems) => expect(problemsOf(document)).toEqual(problems));
+
+  test('the type of an attribute cannot be changed', () => {
+    const { catalog } = draftOf(EMPTY, BASE).draft;
+    const attributes = [{ key: 'plan', name: 'Plan', type: 'event' as const }];
+    expect(draftOf(catalog, { attributes }).problems).toEqual([
+      "attributes[0].type: 'plan' is a user attribute, and the type of an attribute cannot be changed: delete it first",
+    ]);
+    expect(draftOf(catalog, { attributes: [...BASE.attributes!, ...attributes] }).problems).toEqual([]);
+  });
+});
+
+describe('achievements', () => {
+  const metric = { metricKey: 'flips', metricValue: 1 };
+  test.each<[Partial<ConfiguredAchievement>, string[]]>([
+    [metric, []],
+    [{ ...metric, metricValue: 0.5 }, []],
+    [{}, ["metricKey: required for trigger 'metric'", "metricValue: required for trigger 'metric'"]],
+    [{ ...metric, metricKey: 'x' }, ["metricKey: unknown metric 'x'"]],
+    [{ ...metric, metricValue: 0 }, ['metricValue: must be greater than 0']],
+    [{ ...metric, metricValue: 0.000_000_1 }, ['metricValue: must have at most 6 decimals']],
+    [{ ...metric, streakLength: 1 }, ["streakLength: only for trigger 'streak'"]],
+    [
+      { ...metric, userAttributes: [{ key: 'plan', value: 'pro' }], eventAttributes: [{ key: 'deck', value: 'x' }] },
+      [],
+    ],
+    [
+      { ...metric, userAttributes: [{ key: 'deck', value: 'x' }] },
+      ["userAttributes[0].key: unknown user attribute 'deck' (it is an event attribute)"],
+    ],
+    [
+      { ...metric, eventAttributes: [{ key: 'plan', value: 'x' }] },
+      ["eventAttributes[0].key: unknown event attribute 'plan' (it is a user attribute)"],
+    ],
+    [
+      {
+        ...metric,
+        userAttributes: [
+          { key: 'plan', value: 'a' },
+          { key: 'plan', value: 'b' },
+        ],
+      },
+      ["userAttributes[1].key: 'plan' is named twice"],
+    ],
+    [{ trigger: 'streak' }, ["streakLength: required for trigger 'streak'"]],
+    [{ trigger: 'streak', streakLength: 0 }, ['streakLength: must be at least 1']],
+    [
+      { trigger: 'streak', streakLength: 1, eventAttributes: [{ key: 'deck', value: 'x' }] },
+      ["eventAttributes: only for trigger 'metric'"],
+    ],
+    [{ trigger: 'api' }, []],
+    [{ trigger: 'achievement' }, ["achievementKeys: required for trigger 'achievement'"]],
+    [{ trigger: 'achievement', achievementKeys: ['day'] }, []],
+    [{ trigger: 'achievement', achievementKeys: ['day', 'x'] }, ["achievementKeys[1]: unknown achievement 'x'"]],
+    [
+      { trigger: 'achievement', achievementNames: ['Day'] },
+      ["achievementNames[0]: unknown achievement without a key 'Day'"],
+    ],
+    [{ trigger: 'achievement', achievementKeys: ['day', 'day'] }, ['achievementKeys[1]: named twice']],
+    [{ trigger: 'achievement', achievementKeys: ['a'] }, ['achievementKeys: go in a circle: a → a']],
+  ])('%j', (more, problems) =>
+    expect(ofAchievement(more)).toEqual(problems.map((problem) => `achievements[1].${problem}`)),
+  );
+
+  test('an achievement that a call completes needs a key', () => {
+    expect(problemsOf({ achievements: [{ name: 'Tour', trigger: 'api' }] })).toEqual([
+      "achievements[0].key: required for trigger 'api'",
+    ]);
+  });
+
+  test('a circle over several names each step, once an achievement in it', () => {
+    const composite = (key: string, ...achievementKeys: string[]): ConfiguredAchievement => ({
+      key,
+      name: key,
+      trigger: 'achievement',
+      achievementKeys,
+    });
+    expect(
+      problemsOf({
+        achievements: [
+          composite('a', 'b'),
+          composite('b', 'c', 'd'),
+          composite('c', 'a'),
+          composite('d', 'e'),
+          { key: 'e', name: 'e', trigger: 'api' },
+        ],
+      }),
+    ).toEqual([
+      'achievements[0].achievementKeys: go in a circle: a → b → c → a',
+      'achievements[1].achievementKeys: go in a circle: b → c → a → b',
+      'achievements[2].achievementKeys: go in a circle: c → a → b → c',
+    ]);
+  });
+});
+
+describe('points', () => {
+  const metric = { metricKey: 'flips', metricThreshold: 1 };
+  test.each<[Partial<ConfiguredTrigger>, string[]]>([
+    [metric, []],
+    [{ ...metric, points: -5, blockIfOutOfPoints: true }, []],
+    [{}, ["metricKey: required for type 'metric'", "metricThreshold: required for type 'metric'"]],
+    [{ ...metric, metricThreshold: 0 }, ['metricThreshold: must be at least 1']],
+    [{ ...metric, points: 1.5 }, ['points: must be a whole number']],
+    [{ ...metric, timeUnit: 'days' }, ["timeUnit: only for type 'time'"]],
+    [{ type: 'achievement' }, ["achievementKey: required for type 'achievement'"]],
+    [{ type: 'achievement', achievementKey: 'x' }, ["achievementKey: unknown achievement 'x'"]],
+    [{ type: 'achievement', achievementName: 'x' }, ["achievementName: unknown achievement without a key 'x'"]],
+    [{ type: 'achievement', achievementKey: 'day' }, []],
+    [{ type: 'streak' }, ["streakLength: required for type 'streak'"]],
+    [
+      { type: 'streak', streakLength: 2, ...metric },
+      ["metricKey: only for type 'metric'", "metricThreshold: only for type 'metric'"],
+    ],
+    [{ type: 'time', timeUnit: 'hours' }, ["timeInterval: required for type 'time'"]],
+    [{ type: 'time', timeUnit: 'hours', timeInterval: 6 }, []],
+    [{ type: 'user_creation' }, []],
+    [
+      { type: 'user_creation', eventAttributes: [{ key: 'deck', value: 'x' }] },
+      ["eventAttributes: only for type 'metric'"],
+    ],
+  ])('a trigger %j', (more, problems) =>
+    expect(ofTrigger(more)).toEqual(problems.map((problem) => `pointsSystems[0].triggers[0].${problem}`)),
+  );
+
+  test.each<[Partial<ConfiguredBoost>, string[]]>([
+    [{ end: '2026-01-01', userId: 'ada' }, []],
+    [{ multiplier: 0 }, ['multiplier: must be greater than 0 and less than 100']],
+    [{ multiplier: 100 }, ['multiplier: must be greater than 0 and less than 100']],
+    [{ multiplier: 0.5 }, []],
+    [{ end: '2025-12-31' }, ['end: must not be before start']],
+    [{ start: '2026-02-30' }, ['start: must be a date (YYYY-MM-DD)']],
+    [{ userAttributes: [{ key: 'x', value: '' }] }, ["userAttributes[0].key: unknown user attribute 'x'"]],
+  ])('a boost %j', (more, problems) =>
+    expect(ofBoost(more)).toEqual(problems.map((problem) => `pointsSystems[0].boosts[0].${problem}`)),
+  );
+
+  test('the most points of a system are at least 1', () => {
+    expect(problemsOf({ pointsSystems: [{ key: 'xp', name: 'XP', maxPoints: 0 }] })).toEqual([
+      'pointsSystems[0].maxPoints: must be at least 1',
+    ]);
+  });
+});
+
+test.each<[Partial<ConfiguredLeaderboard>, string[]]>([
+  [{}, []],
+  [{ maxParticipants: null, start: '2026-01-31', end: '2026-01-31', startTime: '22:00', endTime: '02:00' }, []],
+  [{ rankBy: 'metric' }, ["metricKey: required for rankBy 'metric'"]],
+  [{ rankBy: 'metric', metricKey: 'x' }, ["metricKey: unknown metric 'x'"]],
+  [
+    { rankBy: 'points', metricKey: 'flips' },
+    ["metricKey: only for rankBy 'metric'", "pointsSystemKey: required for rankBy 'points'"],
+  ],
+  [{ rankBy: 'points', pointsSystemKey: 'xp', runUnit: 'month' }, []],
+  [{ runUnit: 'day' }, ["runUnit: not for rankBy 'streak': such a board is perpetual"]],
+  [{ runInterval: 7 }, ['runInterval: only for boards with a runUnit']],
+  [{ rankBy: 'points', pointsSystemKey: 'xp', runUnit: 'day', runInterval: 0 }, ['runInterval: must be at least 1']],
+  [{ maxParticipants: 1_001 }, ['maxParticipants: must be at most 1000']],
+  [{ start: '2026-01-02', end: '2026-01-01' }, ['end: must not be before start']],
+  [{ startTime: '08:00', endTime: '08:00' }, ['endTime: must differ from startTime']],
+  [{ breakdownAttributes: ['plan'] }, []],
+  [{ breakdownAttributes: ['plan', 'plan'] }, ["breakdownAttributes[1]: 'plan' is named twice"]],
+  [
+    { breakdownAttributes: ['deck'] },
+    ["breakdownAttributes[0]: unknown user attribute 'deck' (it is an event attribute)"],
+  ],
+])('a leaderboard %j', (more, problems) =>
+  expect(ofBoard(more)).toEqual(problems.map((problem) => `leaderboards[0].${problem}`)),
+);
+
+test.each<[NonNullable<Configuration['streaks']>, string[]]>([
+  [
+    {
+      metrics: [{ metricKey: 'flips', threshold: 0.5 }],
+      freezes: { initial: 2, max: 100, autoEarnInterval: 7, autoEarnAmount: 1 },
+    },
+    [],
+  ],
+  [{ metrics: [{ metricKey: 'x', threshold: 1 }] }, ["metrics[0].metricKey: unknown metric 'x'"]],
+  [{ metrics: [{ metricKey: 'flips', threshold: 0 }] }, ['metrics[0].threshold: must be greater than 0']],
+  [
+    {
+      metrics: [
+        { metricKey: 'flips', threshold: 1 },
+        { metricKey: 'flips', threshold: 2 },
+      ],
+    },
+    ['metrics[1].metricKey: named twice'],
+  ],
+  [{ freezes: { max: 101 } }, ['freezes.max: must be at most 100']],
+  [{ freezes: { initial: 2, max: 1 } }, ['freezes.initial: must not be above freezes.max']],
+  [{ freezes: { autoEarnInterval: 7 } }, ['freezes.autoEarnAmount: autoEarnInterval and autoEarnAmount go together']],
+])('streak settings %j', (streaks, problems) =>
+  expect(problemsOf({ streaks })).toEqual(problems.map((problem) => `streaks.${problem}`)),
+);
+
+test('everything that is wrong is told, references first', () => {
+  expect(problemsOf({ achievements: [{ key: 'a', name: '', trigger: 'metric', metricKey: 'x' }] })).toEqual([
+    "achievements[0].metricKey: unknown metric 'x'",
+    'achievements[0].name: must not be empty',
+    "achievements[0].metricValue: required for trigger 'metric'",
+  ]);
+});

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEMO } from '../../../../src/catalog/demo.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: DEMO });
+});
+afterAll(() => laurel.close());
+
+const PATH = '/v1/configuration';
+
+test('admin_configuration_get gives a document that admin_configuration_put takes back unchanged', async () => {
+  const { status, body } = await laurel.admin.get(PATH);
+  expect(status).toBe(200);
+  expect(body.achievements).toHaveLength(DEMO.achievements!.length);
+  const again = await laurel.admin.put(PATH, body);
+  expect(again).toMatchObject({ status: 200, body: { version: 1, changes: [] } });
+});
+
+test('admin_configuration_diff tells what admin_configuration_put then does', async () => {
+  const document = { metrics: [...DEMO.metrics!, { key: 'pages-read', name: 'Pages read' }] };
+  const changes = [{ action: 'create', kind: 'metric', name: 'pages-read' }];
+  expect(await laurel.admin.post(`${PATH}/diff`, document)).toMatchObject({ status: 200, body: { changes } });
+  expect((await laurel.admin.get(PATH)).body.metrics).toHaveLength(2);
+  expect(await laurel.admin.put(PATH, document)).toMatchObject({ status: 200, body: { version: 2, changes } });
+  const { rows } = await laurel.pool.query('SELECT who FROM catalog_changes ORDER BY version');
+  expect(rows.at(-1)).toEqual({ who: laurel.adminKey.split('.')[0] });
+});
+
+test('an applied change holds for the next event, and within a second in every other process', async () => {
+  const other = await laurel.another();
+  await other.app.post('/v1/metrics/flashcards-flipped/event', { user: { id: 'warm' }, value: 1 });
+  const metrics = [...DEMO.metrics!, { key: 'brand-new', name: 'Brand new' }];
+  const event = { user: { id: 'ada' }, value: 1 };
+  await laurel.admin.put(PATH, { metrics });
+  const appliedMs = Date.now();
+  expect((await laurel.app.post('/v1/metrics/brand-new/event', event)).status).toBe(201);
+  await expect.poll(async () => (await other.app.post('/v1/metrics/brand-new/event', event)).status).toBe(201);
+  expect(Date.now() - appliedMs).toBeLessThan(1_000);
+});
+
+test.each([
+  ['a wrong type', { metrics: [{ key: 'x', name: 1 }] }, 400, 'metrics[0].name must be a string'],
+  ['a key of other characters', { metrics: [{ key: 'a b', name: 'X' }] }, 400, 'metrics[0].key'],
+  [
+    'an unknown reference',
+    { achievements: [{ key: 'a', name: 'A', trigger: 'metric', metricKey: 'x', metricValue: 1 }] },
+    422,
+    "achievements[0].metricKey: unknown metric 'x'",
+  ],
+  [
+    'a list that leaves out what another one needs',
+    { metrics: [] },
+    422,
+    "achievements[0].metricKey: unknown metric 'flashcards-flipped'",
+  ],
+])('%s is refused as a whole, naming the field', async (_name, document, status, text) => {
+  const before = (await laurel.admin.get(PATH)).body;
+  const refused = await laurel.admin.put(PATH, document);
+  expect(refused.status).toBe(status);
+  expect(refused.body.error).toContain(text);
+  expect((await laurel.admin.get(PATH)).body).toEqual(before);
+});
+
+test('unknown fields are ignored', async () => {
+  const before = (await laurel.admin.get(PATH)).body;
+  const metrics = before.metrics.map((metric: object) => ({ ...metric, colour: 'red' }));
+  expect(
+    (await laurel.admin.put(PATH, { ...before, metrics, streaks: { ...before.streaks, x: 1 }, y: [] })).body.changes,
+  ).toEqual([]);
+  expect((await laurel.admin.get(PATH)).body).toEqual(before);
+});
+
+test('admin_streaks_settings_update sets what is sent', async () => {
+  const path = '/v1/streaks/settings';
+  const { body: before } = await laurel.admin.get(path);
+  const { rows } = await laurel.pool.query(
+    `SELECT id FROM catalog_resources WHERE kind = 'metric' ORDER BY no LIMIT 1`,
+  );
+  const changes = {
+    frequency: 'weekly',
+    metrics: [{ metricId: rows[0].id, threshold: 3 }],
+    freezes: { max: 5 },
+    colour: 'red',
+  };
+  const { status, body } = await laurel.admin.patch(path, changes);
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    ...before,
+    frequency: 'weekly',
+    metrics: changes.metrics,
+    freezes: { ...before.freezes, max: 5 },
+  });
+  expect((await laurel.admin.get(path)).body).toEqual(body);
+  expect((await laurel.admin.get(PATH)).body.streaks.metrics).toEqual([
+    { metricKey: 'flashcards-flipped', threshold: 3 },
+  ]);
+  expect(await laurel.admin.patch(path, { frequency: 'hourly' })).toMatchObject({ status: 400 });
+  const unknown = { metrics: [{ metricId: '00000000-0000-7000-8000-000000000000', threshold: 1 }] };
+  expect(await laurel.admin.patch(path, unknown)).toMatchObject({ status: 422 });
+  expect((await laurel.admin.get(path)).body).toEqual(body);
+});

@@ -1,0 +1,56 @@
+import { Type } from 'typebox';
+import { describe, expect, test } from 'vitest';
+import { bulkItems, deleteEach } from '../../src/operations/bulk.ts';
+
+const Item = Type.Object({ name: Type.String({ maxLength: 3 }), userId: Type.Optional(Type.String()) });
+const items = bulkItems(Item);
+
+describe('bulk items', () => {
+  test('those that fit are worked on together; the others are issues, in order', async () => {
+    const seen: unknown[] = [];
+    const { done, issues } = await items.each(
+      [{ name: 'a' }, null, { name: 'b' }, { name: 'long' }, { name: 'c' }, { id: 'x' }, { name: 1, userId: 'ada' }],
+      async (good) => {
+        seen.push(good);
+        return good.map((item) => (item.name === 'b' ? 'There is one already' : { made: item.name }));
+      },
+    );
+    expect(seen).toEqual([[{ name: 'a' }, { name: 'b' }, { name: 'c' }]]);
+    expect(done).toEqual([{ made: 'a' }, { made: 'c' }]);
+    expect(issues).toEqual([
+      { index: 1, severity: 'error', message: 'The item must be an object' },
+      { index: 2, severity: 'error', message: 'There is one already' },
+      { index: 3, severity: 'error', message: 'name must have at most 3 characters' },
+      { id: 'x', severity: 'error', message: 'name is required' },
+      { index: 6, userId: 'ada', severity: 'error', message: 'name must be a string' },
+    ]);
+  });
+
+  test('without one that fits nothing is worked on', async () => {
+    const never = async (): Promise<object[]> => Promise.reject(new Error('called'));
+    expect(await items.each([1], never)).toMatchObject({ done: [], issues: [{ index: 0 }] });
+  });
+
+  test('are documented, though not checked with the body', () => {
+    expect(Object.keys(items.body)).not.toContain('items');
+    expect(JSON.parse(JSON.stringify(items.body))).toMatchObject({
+      type: 'array',
+      minItems: 1,
+      maxItems: 100,
+      items: { type: 'object', required: ['name'] },
+    });
+  });
+});
+
+test('a deletion names each ID once, whatever its case', async () => {
+  const asked: string[][] = [];
+  const answer = await deleteEach(['AA', 'aa', 'bb'], {
+    noun: 'thing',
+    work: async (ids) => (asked.push(ids), ['aa']),
+  });
+  expect(asked).toEqual([['aa', 'bb']]);
+  expect(answer).toEqual({
+    deleted: [{ id: 'aa' }],
+    issues: [{ id: 'bb', severity: 'error', message: 'There is no thing with this ID' }],
+  });
+});
