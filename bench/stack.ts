@@ -84,7 +84,8 @@ export async function startStack({
       REDIS_URL: servers.redisUrl,
       DATABASE_URL: servers.databaseUrl,
       ADMIN_API_KEY: API_KEY,
-      LOG_LEVEL: 'warn',
+      // A worker that is halted for a while warns that its jobs were taken from it.
+      LOG_LEVEL: 'error',
     };
     await prepareDatabase({ env: readEnv(variables), servers });
 

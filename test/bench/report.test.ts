@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { outcomeOf } from '../../bench/jobs.ts';
+import type { Case, Measurement } from '../../bench/measure.ts';
+import { median, rowsOf, targetsOf } from '../../bench/report.ts';
+
+const measurement = (name: Case, round: number, perSecond: number, more: Partial<Measurement> = {}): Measurement => ({
+  case: name,
+  round,
+  perSecond,
+  seconds: 1,
+  answered: perSecond,
+  statuses: { 201: perSecond },
+  p50: 1,
+  p99: 2,
+  steal: 0,
+  idle: 0,
+  nodeMicros: 50,
+  redisMicros: 50,
+  persistMicros: 30,
+  eventsPerCall: 10,
+  drainSeconds: 0,
+  ...more,
+});
+
+const memory = { users: 10, bytesAUserAtFirst: 100, bytesAUserAtLast: 900, eventsAUserAtLast: 3 };
+
+test('median of odd and even counts, and of none', () => {
+  expect(median([9, 1, 5])).toBe(5);
+  expect(median([9, 1, 5, 7])).toBe(6);
+  expect(median([])).toBeNaN();
+});
+
+test('a round in which other machines took the CPU is dropped, unless there is no other', () => {
+  const stolen = { steal: 0.2 };
+  const rows = rowsOf([
+    measurement('event', 1, 8000),
+    measurement('event', 2, 100, stolen),
+    measurement('event', 3, 9000),
+    measurement('bare', 1, 40, stolen),
+  ]);
+  expect(rows).toMatchObject([
+    { case: 'bare', kept: 0, dropped: 1, perSecond: 40 },
+    { case: 'event', kept: 2, dropped: 1, perSecond: 8500 },
+  ]);
+});
+
+test('a ratio compares within a round: what slows a whole round down does not move it', () => {
+  const measurements = [
+    ...[measurement('event', 1, 8000), measurement('direct', 1, 10_000)],
+    ...[measurement('event', 2, 800), measurement('direct', 2, 1000)],
+    ...[measurement('event', 3, 9000), measurement('direct', 3, 10_000, { steal: 0.5 })],
+  ];
+  const [whole] = targetsOf(measurements, rowsOf(measurements), memory);
+  expect(whole).toMatchObject({ value: 0.8, target: 0.85 });
+});
+
+test('a case that was not measured has no figure', () => {
+  const measurements = [measurement('event', 1, 8000)];
+  const byName = Object.fromEntries(
+    targetsOf(measurements, rowsOf(measurements), memory).map((one) => [one.name, one.value]),
+  );
+  expect(byName['whole event ÷ bare uWS, throughput']).toBeNull();
+  expect(byName['frontend, CPU an event']).toBe(50);
+});
+
+test('percentiles of latencies in any order', () => {
+  const latencies = Float64Array.from({ length: 1000 }, (_, index) => 1000 - index);
+  expect(outcomeOf(2, { 201: 1000 }, latencies)).toMatchObject({ answered: 1000, p50: 501, p99: 991 });
+});
