@@ -47,12 +47,16 @@ export function treeCpu(root: number): number {
   return used.reduce((sum, one) => sum + one, 0) / ticksPerSecond();
 }
 
-/** CPU seconds of the machine so far: all, idle, and those that the hypervisor gave to others. */
-export function machineCpu(): { all: number; idle: number; stolen: number } {
+/**
+ * CPU seconds of the machine so far: all, those in processes (without interrupts, which belong to none), idle, and
+ * those that the hypervisor gave to others.
+ */
+export function machineCpu(): { all: number; inProcesses: number; idle: number; stolen: number } {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.trim().split(/\s+/).slice(1, 9).map(Number);
   const seconds = fields.map((value) => value / ticksPerSecond());
   return {
     all: seconds.reduce((sum, one) => sum + one, 0),
+    inProcesses: seconds.slice(0, 3).reduce((sum, one) => sum + one, 0),
     idle: (seconds[3] ?? 0) + (seconds[4] ?? 0),
     stolen: seconds[7] ?? 0,
   };

@@ -20,8 +20,9 @@ export interface Measurement extends Outcome {
   case: Case;
   round: number;
   perSecond: number;
-  /** Of the machine's CPU time, the share that other machines took, and the share that was left over. */
+  /** Of the machine's CPU time: the shares that other machines and other programs took, and what was left over. */
   steal: number;
+  others: number;
   idle: number;
   /** The process that answers HTTP; for direct calls the one that makes them. */
   nodeMicros: number;
@@ -99,6 +100,7 @@ export async function measure(name: Case, round: number, options: MeasureOptions
     ...outcome,
     perSecond: outcome.answered / outcome.seconds,
     steal: (after.machine.stolen - before.machine.stolen) / machine,
+    others: Math.max(0, after.machine.inProcesses - before.machine.inProcesses - (after.own - before.own)) / machine,
     idle: (after.machine.idle - before.machine.idle) / machine,
     nodeMicros: micros(outcome.cpuSeconds ?? after.node - before.node),
     redisMicros: micros(after.redis.cpu - before.redis.cpu),
@@ -110,5 +112,11 @@ export async function measure(name: Case, round: number, options: MeasureOptions
 
 async function use(stack: Stack, node: number) {
   const persist = treeCpu(stack.pids.postgres) + processCpu(stack.pids.worker);
-  return { redis: await redisUse(stack.redis), node: processCpu(node), persist, machine: machineCpu() };
+  return {
+    redis: await redisUse(stack.redis),
+    node: processCpu(node),
+    persist,
+    machine: machineCpu(),
+    own: treeCpu(process.pid),
+  };
 }

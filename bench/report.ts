@@ -1,7 +1,8 @@
 import { CASES, type Case, type Measurement } from './measure.ts';
 
-/** Rounds in which other machines took more of the CPU than this do not count. */
-export const MAX_STEAL = 0.05;
+/** A measurement does not count if other machines, or other programs on this one, took more of the CPU than this. */
+const MAX_TAKEN = 0.05;
+export const counts = ({ steal, others }: Measurement): boolean => steal <= MAX_TAKEN && others <= MAX_TAKEN;
 
 export interface Row {
   case: Case;
@@ -47,7 +48,7 @@ export function median(values: readonly number[]): number {
 /** The measurements that count; all of a case if none does. */
 function kept(measurements: readonly Measurement[], name: Case): Measurement[] {
   const all = measurements.filter((one) => one.case === name);
-  const calm = all.filter(({ steal }) => steal <= MAX_STEAL);
+  const calm = all.filter(counts);
   return calm.length > 0 ? calm : all;
 }
 
@@ -58,8 +59,8 @@ export function rowsOf(measurements: readonly Measurement[]): Row[] {
     const of = (pick: (one: Measurement) => number): number => median(counted.map(pick));
     return {
       case: name,
-      kept: counted.filter(({ steal }) => steal <= MAX_STEAL).length,
-      dropped: measurements.filter((one) => one.case === name && one.steal > MAX_STEAL).length,
+      kept: counted.filter(counts).length,
+      dropped: measurements.filter((one) => one.case === name && !counts(one)).length,
       perSecond: of((one) => one.perSecond),
       p50: of((one) => one.p50),
       p99: of((one) => one.p99),

@@ -3,7 +3,7 @@ import { redisUse } from './cpu.ts';
 import type { Outcome } from './jobs.ts';
 import { machineOf, type Machine } from './machine.ts';
 import { CASES, measure, type Case, type MeasureOptions, type Measurement, type Size } from './measure.ts';
-import { MAX_STEAL, median, rowsOf, targetsOf, type Memory, type Row, type Target } from './report.ts';
+import { counts, median, rowsOf, targetsOf, type Memory, type Row, type Target } from './report.ts';
 import { shapeOf } from './shape.ts';
 import { startStack, type Stack } from './stack.ts';
 
@@ -124,10 +124,14 @@ async function preload(stack: Stack, users: number): Promise<Outcome> {
 
 const processed = ({ statuses }: Outcome): number => statuses['201'] ?? 0;
 
+const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;
+
 function progress(one: Measurement, rounds: number): string {
   const others = Object.entries(one.statuses).filter(([status]) => status !== '201');
   const notes = [
-    one.steal > MAX_STEAL ? `does not count: ${(one.steal * 100).toFixed(0)} % of the CPU went to other machines` : '',
+    counts(one)
+      ? ''
+      : `does not count: ${percent(one.steal)} of the CPU went to other machines, ${percent(one.others)} to other programs`,
     ...others.map(([status, count]) => `${count} × ${status}`),
   ];
   return `  ${one.round}/${rounds} ${one.case.padEnd(18)}${Math.round(one.perSecond).toLocaleString('en').padStart(8)}/s  ${notes.join('  ')}`.trimEnd();

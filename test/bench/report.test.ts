@@ -13,6 +13,7 @@ const measurement = (name: Case, round: number, perSecond: number, more: Partial
   p50: 1,
   p99: 2,
   steal: 0,
+  others: 0,
   idle: 0,
   nodeMicros: 50,
   redisMicros: 50,
@@ -30,17 +31,18 @@ test('median of odd and even counts, and of none', () => {
   expect(median([])).toBeNaN();
 });
 
-test('a round in which other machines took the CPU is dropped, unless there is no other', () => {
+test('a round in which others took the CPU is dropped, unless there is no other', () => {
   const stolen = { steal: 0.2 };
   const rows = rowsOf([
     measurement('event', 1, 8000),
     measurement('event', 2, 100, stolen),
     measurement('event', 3, 9000),
+    measurement('event', 4, 200, { others: 0.2 }),
     measurement('bare', 1, 40, stolen),
   ]);
   expect(rows).toMatchObject([
     { case: 'bare', kept: 0, dropped: 1, perSecond: 40 },
-    { case: 'event', kept: 2, dropped: 1, perSecond: 8500 },
+    { case: 'event', kept: 2, dropped: 2, perSecond: 8500 },
   ]);
 });
 
