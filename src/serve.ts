@@ -4,6 +4,7 @@ import type { Log } from './http/log.ts';
 import { createReadiness } from './http/readiness.ts';
 import { createServer, type Server } from './http/server.ts';
 import { createTenantResolver } from './http/tenancy.ts';
+import { createMetrics } from './metrics.ts';
 import { adminOperations, applicationOperations } from './operations/index.ts';
 import { findKey } from './postgres/find-key.ts';
 import { isMigrated } from './postgres/migrate.ts';
@@ -42,7 +43,12 @@ export async function serve(
     sharedPort,
   };
   const app = createServer({ ...shared, surface: 'application', operations: applicationOperations });
-  const admin = createServer({ ...shared, surface: 'admin', operations: adminOperations });
+  const admin = createServer({
+    ...shared,
+    surface: 'admin',
+    operations: adminOperations,
+    metrics: createMetrics(redis),
+  });
   const servers: Server[] = [app, admin];
   try {
     const appPort = await app.listen(host, options.appPort);

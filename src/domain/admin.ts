@@ -52,3 +52,9 @@ export const Organisation = Type.Object({
   controlShare: Type.Number({ minimum: 0, maximum: 1 }),
 });
 export type Organisation = Static<typeof Organisation>;
+
+/**
+ * The client's own ID of a tenant. It travels in a header, so it is printable ASCII without space at its ends:
+ * anything else would arrive changed, and might arrive as another tenant's.
+ */
+export const CustomerId = Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$' });

@@ -35,3 +35,27 @@ async function answerReady(
   const response = sentence === null ? ok('ready') : errorResponse(new AppError('unavailable', sentence));
   write(res, response, { head: headOnly, close: context.draining });
 }
+
+/** `/metrics`: what `read` tells, in the Prometheus text format; 503 if it cannot be read now. */
+export const metricsHandler =
+  (context: ExchangeContext, read: () => Promise<string>) =>
+  (headOnly: boolean): Handler =>
+  (res) =>
+    void answerMetrics(res, { context, read, headOnly });
+
+async function answerMetrics(
+  res: HttpResponse,
+  { context, read, headOnly }: { context: ExchangeContext; read: () => Promise<string>; headOnly: boolean },
+): Promise<void> {
+  let aborted = false;
+  res.onAborted(() => {
+    aborted = true;
+  });
+  const text = await read().catch(() => null);
+  if (aborted) return;
+  const response: Response =
+    text === null
+      ? errorResponse(new AppError('unavailable', 'The metrics cannot be read now'))
+      : { status: 200, json: text, contentType: 'text/plain; version=0.0.4; charset=utf-8' };
+  write(res, response, { head: headOnly, close: context.draining });
+}

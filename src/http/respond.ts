@@ -13,15 +13,17 @@ export interface Response {
   status: number;
   /** JSON text; null: no body, only with a status that has none (204). */
   json: string | null;
+  /** Where the text is not JSON. */
+  contentType?: string;
   headers?: Readonly<Record<string, string>>;
 }
 
 /** Writes a response in one go. `head`: headers only, as they would stand before the body. */
 export function write(res: HttpResponse, response: Response, how: { head: boolean; close: boolean }): void {
   res.cork(() => {
-    const { status, json, headers } = response;
+    const { status, json, headers, contentType = 'application/json' } = response;
     if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status));
-    if (json !== null) res.writeHeader('Content-Type', 'application/json');
+    if (json !== null) res.writeHeader('Content-Type', contentType);
     if (headers) for (const name in headers) res.writeHeader(name, headers[name]!);
     if (json !== null && !how.head) return res.end(json, how.close);
     if (how.close) res.writeHeader('Connection', 'close');

@@ -3,7 +3,7 @@ import type { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
-import { healthHandler, readyHandler } from './health.ts';
+import { healthHandler, metricsHandler, readyHandler } from './health.ts';
 import { InFlight } from './in-flight.ts';
 import type { Log } from './log.ts';
 import { Paths, type Handler } from './paths.ts';
@@ -23,6 +23,8 @@ export interface ServerOptions {
   resolveTenant: ResolveTenant;
   limits: { bodyBytes: number };
   readiness: Readiness;
+  /** What `/metrics` tells; without it there is none. */
+  metrics?: () => Promise<string>;
   log: Log;
   /**
    * Several processes may listen on the port, and the kernel spreads connections over them. Off (the default), a
@@ -77,6 +79,7 @@ export function createServer(options: ServerOptions): Server {
   }
   paths.add('/healthz', 'get', healthHandler(context));
   paths.add('/readyz', 'get', readyHandler(context, readiness));
+  if (options.metrics) paths.add('/metrics', 'get', metricsHandler(context, options.metrics));
   const app = uws().App();
   paths.register(app, refusal(context));
   return serverOf(app, { context, inFlight, sharedPort: options.sharedPort ?? false });

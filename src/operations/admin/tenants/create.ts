@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { AdminIssue, AdminTenant } from '../../../domain/admin.ts';
+import { AdminIssue, AdminTenant, CustomerId } from '../../../domain/admin.ts';
 import { bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { tenantOutcome } from './tenant-answer.ts';
 
 const items = bulkItems(
   Type.Object({
-    customerId: Type.String({ minLength: 1, maxLength: 255 }),
+    customerId: CustomerId,
     name: Type.String({ minLength: 1, maxLength: 255 }),
   }),
 );

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AdminIssue, AdminTenant, Uuid } from '../../../domain/admin.ts';
+import { AdminIssue, AdminTenant, CustomerId, Uuid } from '../../../domain/admin.ts';
 import { bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { tenantOutcome } from './tenant-answer.ts';
@@ -7,7 +7,7 @@ import { tenantOutcome } from './tenant-answer.ts';
 const items = bulkItems(
   Type.Object({
     id: Uuid,
-    customerId: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+    customerId: Type.Optional(CustomerId),
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   }),
 );

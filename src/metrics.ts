@@ -1,0 +1,32 @@
+import type { Redis } from 'ioredis';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { SHARDS } from './redis/keys.ts';
+import { backlog, waitingMs } from './redis/outbox.ts';
+
+const SHARD_NUMBERS = Array.from({ length: SHARDS }, (_, shard) => shard);
+
+/**
+ * What an operator watches, in the Prometheus text format: how far Postgres is behind (which is how old history
+ * reads may be), what waits, and how this process fares. Measured when asked for; rejects while Redis is away.
+ */
+export function createMetrics(redis: Redis): () => Promise<string> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const lag = new Gauge({
+    name: 'laurel_persist_lag_seconds',
+    help: 'How long the oldest event that Postgres does not hold yet has been waiting: the age of history reads.',
+    registers: [registry],
+  });
+  const waiting = new Gauge({
+    name: 'laurel_outbox_entries',
+    help: 'Script calls that Postgres does not hold yet. At BACKLOG_LIMIT events are answered 503.',
+    registers: [registry],
+  });
+  return async () => {
+    const ages = await waitingMs(redis, SHARD_NUMBERS);
+    lag.set(Math.max(0, ...ages.map((ms) => ms ?? 0)) / 1000);
+    const lengths = await Promise.all(SHARD_NUMBERS.map((shard) => backlog(redis, shard)));
+    waiting.set(lengths.reduce((sum, length) => sum + length, 0));
+    return registry.metrics();
+  };
+}

@@ -1,0 +1,19 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP });
+});
+afterAll(() => laurel.close());
+
+test('the admin port tells what waits for Postgres; the application port does not', async () => {
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'u' }, value: 1 });
+  const read = await fetch(`${laurel.adminUrl}/metrics`);
+  expect(read.headers.get('Content-Type')).toContain('text/plain');
+  const text = await read.text();
+  expect(text).toMatch(/^laurel_outbox_entries 1$/m);
+  expect(text).toMatch(/^laurel_persist_lag_seconds [\d.e-]+$/m);
+  expect((await fetch(`${laurel.appUrl}/metrics`)).status).toBe(404);
+});
