@@ -105,7 +105,7 @@ export async function measure(name: Case, round: number, options: MeasureOptions
     nodeMicros: micros(outcome.cpuSeconds ?? after.node - before.node),
     redisMicros: micros(after.redis.cpu - before.redis.cpu),
     persistMicros: micros(persistCpu),
-    eventsPerCall: calls === 0 ? 0 : outcome.answered / calls,
+    eventsPerCall: calls === 0 || name === 'bare' ? 0 : outcome.answered / calls,
     drainSeconds: (performance.now() - answeredMs) / 1000,
   };
 }

@@ -48,9 +48,12 @@ test('a round in which others took the CPU is dropped, unless there is no other'
 
 test('a ratio compares within a round: what slows a whole round down does not move it', () => {
   const measurements = [
-    ...[measurement('event', 1, 8000), measurement('direct', 1, 10_000)],
-    ...[measurement('event', 2, 800), measurement('direct', 2, 1000)],
-    ...[measurement('event', 3, 9000), measurement('direct', 3, 10_000, { steal: 0.5 })],
+    measurement('event', 1, 8000),
+    measurement('direct', 1, 10_000),
+    measurement('event', 2, 800),
+    measurement('direct', 2, 1000),
+    measurement('event', 3, 9000),
+    measurement('direct', 3, 10_000, { steal: 0.5 }),
   ];
   const [whole] = targetsOf(measurements, rowsOf(measurements), memory);
   expect(whole).toMatchObject({ value: 0.8, target: 0.85 });
