@@ -113,6 +113,7 @@ for n = 1, count do
         at = now,
         d = outcome.day,
         n = is_new and 1 or nil,
+        a = event.sent and event.sent.changed and 1 or nil,
         m = plan.metric,
         v = { event.whole, event.micros },
         t = { total[1], total[2] },

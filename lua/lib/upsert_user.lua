@@ -4,6 +4,7 @@
 -- `sent`: n name, e e-mail, d device tokens (JSON text), sub subscribe to e-mails, a { attribute no = value },
 -- z time zone with zo its offset in seconds and zu the epoch ms until which that holds; zn instead of z only
 -- renews offset and end for a user who is in that zone.
+-- Writes: sent.changed = true if an attribute has another value now.
 -- Returns: true, or false for a subscription without an e-mail address.
 local function upsert_user(state, sent, now, plan)
   if sent.sub == true and not (sent.e or state.e) then
@@ -27,7 +28,10 @@ local function upsert_user(state, sent, now, plan)
   if sent.a then
     state.a = state.a or {}
     for no, value in pairs(sent.a) do
-      state.a[tonumber(no)] = value
+      if state.a[tonumber(no)] ~= value then
+        state.a[tonumber(no)] = value
+        sent.changed = true
+      end
     end
   end
   if sent.z ~= nil and (sent.z or nil) ~= state.z then

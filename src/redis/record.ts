@@ -17,6 +17,8 @@ export interface HappenedRecord {
   d: number;
   /** 1: this is the first sight of the user. */
   n?: 1;
+  /** 1: the user's attributes changed (events; the others do not say). */
+  a?: 1;
   /** Metric number, value and new total as `[whole, micros]` (events). */
   m?: number;
   v?: [number, number];

@@ -9,7 +9,7 @@ import { PERSIST_QUEUE, type PersistJob } from '../../src/redis/wake-up.ts';
 interface PersistWorkerOptions {
   /** From `createPatientRedis`; it stays the caller's to close. */
   redis: Redis;
-  persister: Persister;
+  persister: Pick<Persister, 'drain'>;
   log: Logger;
   /** Aborted when the process ends: what is left is stored without pauses. */
   ending: AbortSignal;

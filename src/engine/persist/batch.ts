@@ -2,10 +2,11 @@ import { decimalText } from '../../domain/decimal.ts';
 import type { AwardRow } from '../../postgres/persist/insert-awards.ts';
 import type { CompletionRow } from '../../postgres/persist/insert-completions.ts';
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
-import type { UserRow } from '../../postgres/persist/upsert-users.ts';
+import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
+import { storableText } from '../../postgres/persist/storable-json.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import type { HappenedRecord } from '../../redis/record.ts';
-import { numbered, unpack, unpackAll, type Numbered, type PackedState } from '../../redis/state.ts';
+import { unpackAll } from '../../redis/state.ts';
 import { UnreadableEntry } from './stuck-shard.ts';
 
 /** The rows of some outbox entries that follow one another. */
@@ -13,8 +14,10 @@ export interface Batch {
   events: EventRow[];
   awards: AwardRow[];
   completions: CompletionRow[];
-  /** The last state of each user. */
-  users: UserRow[];
+  /** The last state of each user who is new, or whose attributes or points changed. */
+  users: PackedUser[];
+  /** The last state of the others: nothing of it is queried that Postgres does not hold already. */
+  unchangedUsers: PackedUser[];
   /** Position of the last entry. */
   position: string;
 }
@@ -29,24 +32,34 @@ export function toBatch(raw: readonly RawEntry[]): Batch {
 }
 
 function rowsOf(raw: readonly RawEntry[]): Batch {
-  const batch: Batch = { events: [], awards: [], completions: [], users: [], position: '' };
-  // Only the last state of a user is decoded: a user who is busy costs no more than others.
-  const states = new Map<string, { tenantNo: number; id: string; packed: Buffer }>();
+  const batch: Batch = { events: [], awards: [], completions: [], users: [], unchangedUsers: [], position: '' };
+  // Only the last state of a user counts: a user who is busy costs no more than others.
+  const states = new Map<string, { tenantNo: number; id: string; packed: Buffer; known: boolean }>();
   for (const rawEntry of raw) {
     const entry = parseEntry(rawEntry);
-    for (const record of unpackAll(entry.records)) addRecord(batch, entry.tenantNo, record as HappenedRecord);
+    const known = new Map<string, boolean>();
+    for (const each of unpackAll(entry.records)) {
+      const record = each as HappenedRecord;
+      addRecord(batch, entry.tenantNo, record);
+      known.set(record.u, known.get(record.u) !== false && leavesAsKnown(record));
+    }
     for (let i = 0; i < entry.states.length; i += 2) {
       const id = (entry.states[i] as Buffer).toString('utf8');
-      states.set(`${entry.tenantNo}:${id}`, { tenantNo: entry.tenantNo, id, packed: entry.states[i + 1] as Buffer });
+      const key = `${entry.tenantNo}:${storableText(id)}`;
+      const stillKnown = known.get(id) === true && states.get(key)?.known !== false;
+      states.set(key, { tenantNo: entry.tenantNo, id, packed: entry.states[i + 1] as Buffer, known: stillKnown });
     }
     batch.position = entry.id;
   }
-  for (const { tenantNo, id, packed } of states.values()) {
-    const { c, a, p } = unpack(packed) as PackedState;
-    batch.users.push({ tenantNo, id, createdMs: c, packed, attributes: byNumber(a), points: byNumber(p) });
+  for (const { tenantNo, id, packed, known } of states.values()) {
+    (known ? batch.unchangedUsers : batch.users).push({ tenantNo, id, packed });
   }
   return batch;
 }
+
+/** Whether a record leaves its user's attributes and points as they were, and the user is not new. */
+const leavesAsKnown = ({ k, n, a, p }: HappenedRecord): boolean =>
+  k === 'e' && n === undefined && a === undefined && p === undefined;
 
 function addRecord(batch: Batch, tenantNo: number, record: HappenedRecord): void {
   const { k: kind, u: userId, at: atMs, d: localDay } = record;
@@ -77,9 +90,6 @@ function addRecord(batch: Batch, tenantNo: number, record: HappenedRecord): void
     }
   }
 }
-
-const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
-  Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
 
 /** ID of the nth award (from 1) of what happened: its ID ends with 4 zeros that make room for n. */
 export const awardId = (happenedId: string, ordinal: number): string =>

@@ -18,8 +18,8 @@ export class StuckShard extends Error {
   }
 }
 
-/** Classes of SQLSTATE that are about the rows: data exceptions, violated constraints, a limit of the server. */
-const ABOUT_DATA = /^(22|23|54)/;
+/** Classes of SQLSTATE that are about the rows: data exceptions, one row twice, violated constraints, a limit of the server. */
+const ABOUT_DATA = /^(21|22|23|54)/;
 
 /** Marks an entry that could not be decoded. */
 export class UnreadableEntry extends Error {}

@@ -3,6 +3,7 @@ import { lockCursor, moveCursor } from '../../postgres/persist/cursor.ts';
 import { insertAwards } from '../../postgres/persist/insert-awards.ts';
 import { insertCompletions } from '../../postgres/persist/insert-completions.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
+import { updateStates } from '../../postgres/persist/update-states.ts';
 import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import type { Batch } from './batch.ts';
@@ -28,6 +29,7 @@ export function writeBatch(pool: Pool, { shard, after, batch, beforeCommit }: Wr
     await insertAwards(client, batch.awards);
     await insertCompletions(client, batch.completions);
     await upsertUsers(client, batch.users);
+    await updateStates(client, batch.unchangedUsers);
     await moveCursor(client, shard, batch.position);
     await beforeCommit?.();
     return true;

@@ -1,49 +1,53 @@
 import type { PoolClient } from 'pg';
+import { numbered, unpack, type Numbered, type PackedState } from '../../redis/state.ts';
 import { binaryArray, BYTEA, JSONB, TEXT } from './binary-array.ts';
 import { storableJson, storableText } from './storable-json.ts';
 
-export interface UserRow {
+export interface PackedUser {
   tenantNo: number;
   id: string;
-  createdMs: number;
   /** As Redis holds it, see `src/redis/state.ts`. */
   packed: Buffer;
-  /** Attribute number → value. */
-  attributes: Record<number, string>;
-  /** Points system number → total. */
-  points: Record<number, number>;
 }
 
 const UPSERT = `
   INSERT INTO users (tenant_no, id, created, state, attributes, points)
   SELECT tenant_no, id, to_timestamp(created_ms / 1000.0), state, attributes, points
-  FROM unnest($1::int[], $2::text[], $3::bigint[], $4::bytea[], $5::jsonb[], $6::jsonb[])
-    AS touched (tenant_no, id, created_ms, state, attributes, points)
+  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::bigint[], $5::jsonb[], $6::jsonb[])
+    AS touched (tenant_no, id, state, created_ms, attributes, points)
   ON CONFLICT (tenant_no, id) DO UPDATE
     SET state = EXCLUDED.state, attributes = EXCLUDED.attributes, points = EXCLUDED.points`;
 
-/** Writes the current state of users, each of whom may be named only once in a call. Idempotent. */
-export async function upsertUsers(client: PoolClient, users: readonly UserRow[]): Promise<void> {
+/** The parameters $1 to $3 of both statements. */
+export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
+  users.map((user) => user.tenantNo),
+  binaryArray(
+    TEXT,
+    users.map((user) => storableText(user.id)),
+  ),
+  binaryArray(
+    BYTEA,
+    users.map((user) => user.packed),
+  ),
+];
+
+const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
+  Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
+
+/** Writes users whole: state and what is queried of it. Each may be named only once in a call. Idempotent. */
+export async function upsertUsers(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;
-  const of = <T>(value: (user: UserRow) => T): T[] => users.map(value);
+  const states = users.map((user) => unpack(user.packed) as PackedState);
   await client.query(UPSERT, [
-    of((user) => user.tenantNo),
+    ...packedUsers(users),
+    states.map((state) => state.c),
     binaryArray(
-      TEXT,
-      of((user) => storableText(user.id)),
-    ),
-    of((user) => user.createdMs),
-    binaryArray(
-      BYTEA,
-      of((user) => user.packed),
+      JSONB,
+      states.map((state) => storableJson(JSON.stringify(byNumber(state.a)))),
     ),
     binaryArray(
       JSONB,
-      of((user) => storableJson(JSON.stringify(user.attributes))),
-    ),
-    binaryArray(
-      JSONB,
-      of((user) => JSON.stringify(user.points)),
+      states.map((state) => JSON.stringify(byNumber(state.p))),
     ),
   ]);
 }

@@ -115,7 +115,7 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
         localDay: dayOf(date),
       })),
     );
-    await upsertUsers(client, [{ tenantNo, id, createdMs: 0, packed, attributes: {}, points }]);
+    await upsertUsers(client, [{ tenantNo, id, packed }]);
   });
   await redis.set(userKey(tenantNo, id), packed);
   for (const { boardNo, runDate, score } of scores) {

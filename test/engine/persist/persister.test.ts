@@ -4,6 +4,7 @@ import { Persister } from '../../../src/engine/persist/persister.ts';
 import { StuckShard } from '../../../src/engine/persist/stuck-shard.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
+import type { HappenedRecord } from '../../../src/redis/record.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, NOW, pack, packedState, writeEntry } from './outbox-writer.ts';
@@ -128,7 +129,7 @@ describe('the way of an entry', () => {
   test('thousands of entries, several events in one, the last state of a user wins', async () => {
     const perEntry = 3;
     for (let n = 0; n < 5000; n++) {
-      const records = Array.from({ length: perEntry }, () => eventRecord({ u: `user-${n % 70}` }));
+      const records = Array.from({ length: perEntry }, () => eventRecord({ u: `user-${n % 70}`, a: 1 }));
       const states = { [`user-${n % 70}`]: packedState({ a: { 1: String(n) } }) };
       // One by one would take longer than the rest of the test.
       const written = writeEntry(redis, 2, { records, states });
@@ -145,6 +146,26 @@ describe('the way of an entry', () => {
     }
     expect(await cursor(2)).toBe(youngest);
     expect(await backlog(redis, 2)).toBe(0);
+  });
+
+  test('of a user who has no news for queries only the state moves; one who is missing is written whole', async () => {
+    const users = (): Promise<Record<string, unknown>[]> =>
+      rows(`SELECT id, state, attributes, points FROM users WHERE tenant_no = 10 ORDER BY id`);
+    const states = [1, 2, 3].map((n) => packedState({ a: { 1: String(n) }, p: { 2: n }, fz: n }));
+    const write = async (n: number, more: Partial<HappenedRecord>, u = 'ada'): Promise<void> => {
+      await writeEntry(redis, 2, { tenantNo: 10, records: [eventRecord({ u, ...more })], states: { [u]: states[n]! } });
+      await persister().drain(2, hurry);
+    };
+    await write(0, { n: 1 });
+    const ada = { id: 'ada', attributes: { 1: '1' }, points: { 2: 1 } };
+    expect(await users()).toEqual([{ ...ada, state: states[0] }]);
+    await write(1, {});
+    expect(await users()).toEqual([{ ...ada, state: states[1] }]);
+    await write(2, { a: 1 });
+    const changed = { id: 'ada', attributes: { 1: '3' }, points: { 2: 3 }, state: states[2] };
+    expect(await users()).toEqual([changed]);
+    await write(0, {}, 'bob');
+    expect(await users()).toEqual([changed, { ...ada, id: 'bob', state: states[0] }]);
   });
 
   test('text that Postgres cannot hold does not stop the rest', async () => {

@@ -1,0 +1,17 @@
+import type { PoolClient } from 'pg';
+import { packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
+
+const UPDATE_STATE = `
+  UPDATE users SET state = touched.state
+  FROM unnest($1::int[], $2::text[], $3::bytea[]) AS touched (tenant_no, id, state)
+  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id`;
+
+/**
+ * Writes the state of users whose queried columns are as they were. Spares unpacking and two JSON columns, about
+ * 9 µs of CPU a user in both processes. Users who are missing are written whole.
+ */
+export async function updateStates(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
+  if (users.length === 0) return;
+  const { rowCount } = await client.query(UPDATE_STATE, packedUsers(users));
+  if (rowCount !== users.length) await upsertUsers(client, users);
+}

@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { userKey } from '../../../src/redis/keys.ts';
+import { decodeState } from '../../../src/redis/state.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { TestEngine } from '../events/engine.ts';
+
+let database: TestDatabase;
+let laurel: TestEngine;
+let persister: Persister;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  const builder = new CatalogBuilder();
+  const metric = builder.metric('pages');
+  const xp = builder.system('xp');
+  builder.attribute('plan', 'user');
+  builder.attribute('source', 'event');
+  builder.trigger(xp, 'metric', { metricId: metric.id, metricThreshold: 5, points: 3 });
+  builder.achievement('metric', { metricId: metric.id, metricValue: 12 });
+  laurel = new TestEngine(database.stack.redisUrl, builder.catalog);
+  persister = new Persister({ redis: laurel.redis, pool: database.pool });
+});
+
+afterAll(async () => {
+  await laurel.close();
+  await database.close();
+});
+
+interface StoredUser {
+  id: string;
+  state: Buffer;
+  attributes: unknown;
+  points: unknown;
+  events: number;
+  awarded: number;
+  completed: number;
+}
+
+const STORED = `
+  SELECT id, state, attributes, points,
+         (SELECT count(*) FROM events WHERE user_id = users.id) AS events,
+         (SELECT coalesce(sum(awarded), 0)::bigint FROM awards WHERE user_id = users.id) AS awarded,
+         (SELECT count(*) FROM completions WHERE user_id = users.id) AS completed
+    FROM users ORDER BY id`;
+
+const step = fc.record({
+  user: fc.integer({ min: 0, max: 4 }),
+  value: fc.integer({ min: -2, max: 6 }),
+  plan: fc.constantFrom(undefined, undefined, 'free', 'pro', 'nul\0'),
+  source: fc.constantFrom(undefined, 'web', '\ud800'),
+  drain: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+});
+
+test('after any events, whenever they were stored, Postgres holds of each user what Redis holds', async () => {
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+      run += 1;
+      const events = new Map<string, number>();
+      for (const { user, value, plan, source, drain } of steps) {
+        const id = `run-${run}-user-${user}`;
+        const attributes = plan === undefined ? {} : { attributes: { plan } };
+        await laurel.event(
+          'pages',
+          { id, ...attributes },
+          value,
+          source === undefined ? {} : { attributes: { source } },
+        );
+        events.set(id, (events.get(id) ?? 0) + 1);
+        if (drain) await persister.drain(0, AbortSignal.abort());
+      }
+      await persister.drain(0, AbortSignal.abort());
+
+      const { rows } = await database.pool.query<StoredUser>(STORED);
+      const stored = rows.filter(({ id }) => id.startsWith(`run-${run}-`));
+      expect(stored.map(({ id }) => id)).toEqual([...events.keys()].toSorted());
+      for (const row of stored) {
+        const packed = await laurel.redis.getBuffer(userKey(0, row.id));
+        expect(row.state).toEqual(packed);
+        const state = decodeState(packed!);
+        const storable = Object.entries(state.attributes).map(([no, value]) => [no, value.replace('\0', '\uFFFD')]);
+        expect(row.attributes).toEqual(Object.fromEntries(storable));
+        expect(row.points).toEqual(state.points);
+        expect(row.events).toBe(events.get(row.id));
+        expect(row.awarded).toBe(Object.values(state.points)[0] ?? 0);
+        expect(row.completed).toBe(Object.keys(state.completions).length);
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
