@@ -33,8 +33,9 @@ export function chooseServerUser(dataDir: string, paths: readonly string[]): Ser
         'Start Laurel as another user or from another directory, or set DATABASE_URL.',
     );
   }
-  // Another user, with one privilege of root kept: to pass through closed directories such as /root.
-  const capabilities = '+dac_override';
+  // Another user, with one privilege of root kept: to pass through closed directories such as /root. Without the
+  // secure bit, access(2), by which Postgres looks for its own programs, would not count that privilege.
+  const kept = '-all,+dac_override';
   return {
     owner,
     prefix: [
@@ -42,8 +43,10 @@ export function chooseServerUser(dataDir: string, paths: readonly string[]): Ser
       `--reuid=${owner.uid}`,
       `--regid=${owner.gid}`,
       '--clear-groups',
-      `--inh-caps=${capabilities}`,
-      `--ambient-caps=${capabilities}`,
+      '--securebits=+no_setuid_fixup',
+      `--inh-caps=${kept}`,
+      '--ambient-caps=+dac_override',
+      `--bounding-set=${kept}`,
     ],
   };
 }
