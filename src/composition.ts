@@ -22,6 +22,7 @@ import { UserProfiles } from './engine/users/user-profiles.ts';
 import { UserReads } from './engine/users/user-reads.ts';
 import type { Log } from './http/log.ts';
 import type { Services } from './operations/services.ts';
+import { listBackdatings } from './postgres/backdating/requests.ts';
 import { ApplicationKeys } from './postgres/application-keys.ts';
 import { createPool } from './postgres/pool.ts';
 import { Tenants } from './postgres/tenants.ts';
@@ -105,6 +106,7 @@ export async function openLaurel({
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
+      backdatings: { list: (tenantNo) => listBackdatings(pool, tenantNo) },
       clock,
       catalogs,
       configuration: new ConfigurationStore({ pool, announce: tell, clock, catalogs }),

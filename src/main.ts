@@ -43,7 +43,7 @@ async function main(): Promise<void> {
       await requireFreePorts(env.host, { APP_PORT: env.appPort, ADMIN_PORT: env.adminPort });
     }
     const servers = await startServers(env, say);
-    stopServers = servers.stop;
+    stopServers = () => servers.stop();
     await acceptServers(servers);
     // Workers wait for the database that a frontend's machine prepares.
     const prepared = role === 'workers' ? null : await prepareDatabase({ env, servers });

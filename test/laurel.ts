@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
-import { FixedClock, systemClock } from '../src/clock.ts';
+import { systemClock, type FixedClock } from '../src/clock.ts';
 import { openLaurel } from '../src/composition.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
 import { createLog } from '../src/log.ts';
@@ -36,7 +36,8 @@ export interface TestLaurel {
 export async function startLaurel(
   options: { clock?: FixedClock; configuration?: Configuration; workers?: boolean; backlogLimit?: number } = {},
 ): Promise<TestLaurel> {
-  const { redisUrl, databaseUrl, close: closeStack } = await testStack();
+  const stack = await testStack();
+  const { redisUrl, databaseUrl } = stack;
   const log = createLog({ level: 'fatal', name: 'test' });
   const setUp = createPool(databaseUrl, { max: 1 });
   await migrate(setUp);
@@ -95,7 +96,7 @@ export async function startLaurel(
     close: async () => {
       for (const other of others) await other.close();
       await first.close();
-      await closeStack();
+      await stack.close();
     },
   };
 }

@@ -1,5 +1,6 @@
 import { adminApplicationApiKeysCreate } from './admin/application-api-keys/create.ts';
 import { adminApplicationApiKeysDelete } from './admin/application-api-keys/delete.ts';
+import { adminBackdatingsList } from './admin/backdatings/list.ts';
 import { adminConfigurationDiff } from './admin/configuration/diff.ts';
 import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
@@ -77,6 +78,7 @@ export const applicationOperations: readonly Operation[] = [
 
 /** The Admin API's table of contents. */
 export const adminOperations: readonly Operation[] = [
+  adminBackdatingsList,
   adminConfigurationGet,
   adminConfigurationPut,
   adminConfigurationDiff,

@@ -12,11 +12,13 @@ import type { UserPoints } from '../engine/points/user-points.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { UserProfiles } from '../engine/users/user-profiles.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
+import type { Backdating } from '../postgres/backdating/requests.ts';
 import type { ApplicationKeys } from '../postgres/application-keys.ts';
 import type { Tenants } from '../postgres/tenants.ts';
 
 /** What the operations are handed: everything that Laurel does, made once at the composition root. */
 export interface Services {
+  backdatings: { list(tenantNo: number): Promise<Backdating[]> };
   clock: Clock;
   catalogs: Catalogs;
   configuration: ConfigurationStore;

@@ -1,5 +1,3 @@
-import type { Numbered } from './state.ts';
-
 /**
  * What the script tells about one thing that happened: its answer to the caller and, for `e`, `u` and `c`,
  * the record in the outbox. A msgpack map with one-letter keys; this is its decoded form.
@@ -68,5 +66,3 @@ export type Refusal =
   | { k: 'd'; upTo: string };
 
 export type ScriptReply = HappenedRecord | Refusal;
-
-export type { Numbered };

@@ -36,7 +36,7 @@ test.each([
 ])('%s', (_, board, day, start, end) => {
   const run = runOf(board, dayOf(day));
   expect(run === null ? null : dateOf(run.startDay)).toBe(start);
-  expect(run?.endDay == null ? null : dateOf(run.endDay)).toBe(end);
+  expect(run === null || run.endDay === null ? null : dateOf(run.endDay)).toBe(end);
 });
 
 test('every day is in exactly one run, and runs follow one another', () => {
