@@ -38,6 +38,14 @@ test('an unused key is processed, a used one answers 202 with the original event
   expect(again.currentStreak).toMatchObject({ length: 1, extended: false });
 });
 
+test('the replay names the original event, also where the call came later than the event', async () => {
+  const first = laurel.event('flips', 'later', 1, { key: 'k' });
+  // Between the check of the event and the call that applies it.
+  laurel.clock.set(laurel.clock.now() + 5);
+  const { eventId } = await first;
+  expect((await laurel.event('flips', 'later', 1, { key: 'k' })).eventId).toBe(eventId);
+});
+
 test('without a key neither field is present', async () => {
   const answer = await laurel.event('flips', 'ivo', 1);
   expect(answer).not.toHaveProperty('idempotencyKey');
