@@ -51,6 +51,12 @@ local function number_list(text)
   return numbers
 end
 
+-- The time (ms) in an event's ID, from which a replay makes the ID again. It is that of the first check of the
+-- event; the call may come later.
+local function id_time(event_id)
+  return tonumber(string.sub(event_id, 1, 12), 16)
+end
+
 -- 1. Compute.
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
@@ -102,7 +108,7 @@ for n = 1, count do
       end
     else
       if field ~= '' then
-        used[bucket .. field] = now
+        used[bucket .. field] = id_time(event_id)
       end
       user.changed = true
       local total = state.m[plan.metric]
@@ -139,7 +145,7 @@ local records = {}
 for _, event in ipairs(applied) do
   local n, record, changes, bucket, field = unpack(event)
   if field ~= '' then
-    redis.call('HSET', bucket, field, now)
+    redis.call('HSET', bucket, field, id_time(record.i))
   end
   replies[n] = write_record(record, changes, counters, points_prefix, board_prefix)
   records[#records + 1] = replies[n]
