@@ -4,6 +4,7 @@ import { announce } from './catalog/announce.ts';
 import { Catalogs } from './catalog/catalogs.ts';
 import { Changes } from './catalog/changes.ts';
 import { ConfigurationStore } from './catalog/configuration-store.ts';
+import { Resources } from './catalog/resources.ts';
 import type { Clock } from './clock.ts';
 import { AchievementCompletion } from './engine/achievements/achievement-completion.ts';
 import { AchievementReads } from './engine/achievements/achievement-reads.ts';
@@ -110,6 +111,7 @@ export async function openLaurel({
       clock,
       catalogs,
       configuration: new ConfigurationStore({ pool, announce: tell, clock, catalogs }),
+      resources: new Resources({ pool, announce: tell, clock, catalogs }),
       events: new EventEngine({ catalogs, batcher, clock, overloaded: backlog.exceeded }),
       users,
       profiles: new UserProfiles({ reads: users, calls: userCalls, clock, controlShare }),

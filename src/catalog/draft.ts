@@ -19,7 +19,8 @@ export class CatalogDraft {
   readonly catalog: Catalog;
   /** As it was. */
   readonly before: Catalog;
-  private readonly nowMs: number;
+  /** When the edit is made, epoch ms. */
+  readonly nowMs: number;
   private no: number;
 
   constructor(before: Catalog, { nextNo, nowMs }: { nextNo: number; nowMs: number }) {
@@ -73,6 +74,18 @@ export class CatalogDraft {
       );
     }
     return true;
+  }
+
+  /** Does `work`; what it did is undone where it answers with a text, which says why it may not be. */
+  attempt<T extends object>(work: () => T | string): T | string {
+    const before = { ...this.catalog };
+    const { no } = this;
+    const outcome = work();
+    if (typeof outcome === 'string') {
+      Object.assign(this.catalog, before);
+      this.no = no;
+    }
+    return outcome;
   }
 
   setStreaks(settings: StreakSettings): void {

@@ -1,3 +1,43 @@
+import { adminAttributesList } from './admin/attributes/list.ts';
+import { adminAttributesGet } from './admin/attributes/get.ts';
+import { adminAttributesCreate } from './admin/attributes/create.ts';
+import { adminAttributesUpdate } from './admin/attributes/update.ts';
+import { adminAttributesDelete } from './admin/attributes/delete.ts';
+import { adminMetricsList } from './admin/metrics/list.ts';
+import { adminMetricsGet } from './admin/metrics/get.ts';
+import { adminMetricsCreate } from './admin/metrics/create.ts';
+import { adminMetricsUpdate } from './admin/metrics/update.ts';
+import { adminMetricsDelete } from './admin/metrics/delete.ts';
+import { adminAchievementsList } from './admin/achievements/list.ts';
+import { adminAchievementsGet } from './admin/achievements/get.ts';
+import { adminAchievementsCreate } from './admin/achievements/create.ts';
+import { adminAchievementsUpdate } from './admin/achievements/update.ts';
+import { adminAchievementsDelete } from './admin/achievements/delete.ts';
+import { adminPointsSystemsList } from './admin/points/systems/list.ts';
+import { adminPointsSystemsGet } from './admin/points/systems/get.ts';
+import { adminPointsSystemsCreate } from './admin/points/systems/create.ts';
+import { adminPointsSystemsUpdate } from './admin/points/systems/update.ts';
+import { adminPointsSystemsDelete } from './admin/points/systems/delete.ts';
+import { adminPointsLevelsList } from './admin/points/levels/list.ts';
+import { adminPointsLevelsGet } from './admin/points/levels/get.ts';
+import { adminPointsLevelsCreate } from './admin/points/levels/create.ts';
+import { adminPointsLevelsUpdate } from './admin/points/levels/update.ts';
+import { adminPointsLevelsDelete } from './admin/points/levels/delete.ts';
+import { adminPointsBoostsList } from './admin/points/boosts/list.ts';
+import { adminPointsBoostsGet } from './admin/points/boosts/get.ts';
+import { adminPointsBoostsCreate } from './admin/points/boosts/create.ts';
+import { adminPointsBoostsUpdate } from './admin/points/boosts/update.ts';
+import { adminPointsBoostsDelete } from './admin/points/boosts/delete.ts';
+import { adminPointsTriggersList } from './admin/points/triggers/list.ts';
+import { adminPointsTriggersGet } from './admin/points/triggers/get.ts';
+import { adminPointsTriggersCreate } from './admin/points/triggers/create.ts';
+import { adminPointsTriggersUpdate } from './admin/points/triggers/update.ts';
+import { adminPointsTriggersDelete } from './admin/points/triggers/delete.ts';
+import { adminLeaderboardsList } from './admin/leaderboards/list.ts';
+import { adminLeaderboardsGet } from './admin/leaderboards/get.ts';
+import { adminLeaderboardsCreate } from './admin/leaderboards/create.ts';
+import { adminLeaderboardsUpdate } from './admin/leaderboards/update.ts';
+import { adminLeaderboardsDelete } from './admin/leaderboards/delete.ts';
 import { adminApplicationApiKeysCreate } from './admin/application-api-keys/create.ts';
 import { adminApplicationApiKeysDelete } from './admin/application-api-keys/delete.ts';
 import { adminBackdatingsList } from './admin/backdatings/list.ts';
@@ -82,6 +122,46 @@ export const adminOperations: readonly Operation[] = [
   adminConfigurationGet,
   adminConfigurationPut,
   adminConfigurationDiff,
+  adminAttributesList,
+  adminAttributesGet,
+  adminAttributesCreate,
+  adminAttributesUpdate,
+  adminAttributesDelete,
+  adminMetricsList,
+  adminMetricsGet,
+  adminMetricsCreate,
+  adminMetricsUpdate,
+  adminMetricsDelete,
+  adminAchievementsList,
+  adminAchievementsGet,
+  adminAchievementsCreate,
+  adminAchievementsUpdate,
+  adminAchievementsDelete,
+  adminPointsSystemsList,
+  adminPointsSystemsGet,
+  adminPointsSystemsCreate,
+  adminPointsSystemsUpdate,
+  adminPointsSystemsDelete,
+  adminPointsLevelsList,
+  adminPointsLevelsGet,
+  adminPointsLevelsCreate,
+  adminPointsLevelsUpdate,
+  adminPointsLevelsDelete,
+  adminPointsBoostsList,
+  adminPointsBoostsGet,
+  adminPointsBoostsCreate,
+  adminPointsBoostsUpdate,
+  adminPointsBoostsDelete,
+  adminPointsTriggersList,
+  adminPointsTriggersGet,
+  adminPointsTriggersCreate,
+  adminPointsTriggersUpdate,
+  adminPointsTriggersDelete,
+  adminLeaderboardsList,
+  adminLeaderboardsGet,
+  adminLeaderboardsCreate,
+  adminLeaderboardsUpdate,
+  adminLeaderboardsDelete,
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,
   adminApplicationApiKeysCreate,

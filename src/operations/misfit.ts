@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv';
+import { KEY_PATTERN, TIME_OF_DAY_PATTERN } from '../domain/catalog.ts';
 
 /** Why a value does not fit its schema: the field, readable, and what is asked of it. */
 export interface Misfit {
@@ -26,6 +27,11 @@ const FORMATS: Record<string, string> = {
   uri: 'must be a URL',
 };
 
+const PATTERNS: Record<string, string> = {
+  [KEY_PATTERN]: 'must be letters, digits, hyphens and underscores only',
+  [TIME_OF_DAY_PATTERN]: 'must be a time of day (HH:MM or HH:MM:SS)',
+};
+
 const noun = (type: string): string => NOUNS[type] ?? type;
 const plural = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
 const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
@@ -34,6 +40,7 @@ const listed = (values: readonly unknown[]): string => values.map(String).join('
 interface Params {
   type: string | string[];
   format: string;
+  pattern: string;
   limit: number;
   multipleOf: number;
   allowedValue: unknown;
@@ -59,7 +66,7 @@ const TEXTS: Record<string, (params: Params) => string> = {
   maxProperties: ({ limit }) => `must have at most ${plural(limit, 'field')}`,
   additionalProperties: () => 'is not a known field',
   format: ({ format }) => FORMATS[format] ?? `must have the format ${format}`,
-  pattern: () => 'has characters or a form that are not allowed',
+  pattern: ({ pattern }) => PATTERNS[pattern] ?? 'has characters or a form that are not allowed',
 };
 
 /** `/user/id` → `user.id`, `/3/value` → `[3].value`. */

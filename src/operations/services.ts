@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
 import type { ConfigurationStore } from '../catalog/configuration-store.ts';
+import type { Resources } from '../catalog/resources.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import type { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
@@ -22,6 +23,7 @@ export interface Services {
   clock: Clock;
   catalogs: Catalogs;
   configuration: ConfigurationStore;
+  resources: Resources;
   events: EventEngine;
   users: UserReads;
   profiles: UserProfiles;

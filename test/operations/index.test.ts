@@ -7,6 +7,9 @@ import { contractIsHere, contractOperation } from '../contract/contract.ts';
 const surfaces = { application: applicationOperations, admin: adminOperations };
 const root = join(import.meta.dirname, '../../src/operations');
 
+/** Declares an operation: itself, or as one of a resource's five. */
+const DECLARES = /\boperation\(\{|= (list|get|create|update|delete)Operation\(/;
+
 /** The ID that an operation's file gives it. */
 const idOf = (file: string): string =>
   file
@@ -16,7 +19,7 @@ const idOf = (file: string): string =>
 
 test.each(['application', 'admin'] as const)('%s: every operation file is listed, under its ID', (surface) => {
   const files = readdirSync(join(root, surface), { recursive: true, encoding: 'utf8' }).filter(
-    (file) => file.endsWith('.ts') && /\boperation\(\{/.test(readFileSync(join(root, surface, file), 'utf8')),
+    (file) => file.endsWith('.ts') && DECLARES.test(readFileSync(join(root, surface, file), 'utf8')),
   );
   const ids = files.map((file) => idOf(`${surface}/${file}`)).sort();
   expect(surfaces[surface].map(({ id }) => id).sort()).toEqual(ids);

@@ -1,0 +1,57 @@
+import { DAY_MS } from '../domain/periods.ts';
+import type { Kind } from '../postgres/load-catalog.ts';
+import type { CatalogDraft } from './draft.ts';
+import type { Fields, ResourceOf } from './kinds.ts';
+import { changeProblems } from './rules/changes.ts';
+import type { Problem } from './rules/problem.ts';
+import { referrersOf } from './rules/referrers.ts';
+import { problemsOf } from './rules/rules.ts';
+
+/** A resource as an edit left it, with what is wrong with that. */
+export interface Checked<K extends Kind> {
+  resource: ResourceOf[K];
+  problems: Problem[];
+}
+
+/** Creates a resource in the draft. */
+export function createChecked<K extends Kind>(draft: CatalogDraft, kind: K, fields: Fields<K>): Checked<K> {
+  const resource = draft.create(kind, fields);
+  return { resource, problems: problemsOf(kind, resource, draft.catalog) };
+}
+
+/** Replaces the configured fields of a resource of the draft; `sent`: those that were asked for. */
+export function updateChecked<K extends Kind>(
+  draft: CatalogDraft,
+  kind: K,
+  { before, sent, fields }: { before: ResourceOf[K]; sent: Partial<Fields<K>>; fields: Fields<K> },
+): Checked<K> {
+  const resource = draft.update(kind, before.id, fields);
+  const utcDay = Math.floor(draft.nowMs / DAY_MS);
+  const problems = changeProblems(kind, { before, after: resource, sent, utcDay });
+  return { resource, problems: [...problems, ...problemsOf(kind, resource, draft.catalog)] };
+}
+
+const MOST_NAMED = 5;
+
+/**
+ * Deletes those of the resources that nothing refers to any more once the others are deleted; for each of the
+ * others why it stays.
+ */
+export function deleteUnreferred(draft: CatalogDraft, kind: Kind, ids: string[]): Map<string, string> {
+  const left = new Set(ids);
+  for (let progress = true; progress;) {
+    progress = false;
+    for (const id of left) {
+      if (referrersOf(kind, id, draft.catalog).length > 0) continue;
+      draft.remove(kind, id);
+      left.delete(id);
+      progress = true;
+    }
+  }
+  return new Map([...left].map((id) => [id, inUse(referrersOf(kind, id, draft.catalog))]));
+}
+
+function inUse(referrers: string[]): string {
+  const more = referrers.length > MOST_NAMED ? ` and ${referrers.length - MOST_NAMED} more` : '';
+  return `In use by ${referrers.slice(0, MOST_NAMED).join(', ')}${more}: change or delete them first`;
+}

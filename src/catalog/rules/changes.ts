@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { boardStatus } from '../../domain/runs.ts';
+import type { Kind } from '../../postgres/load-catalog.ts';
+import type { Fields, ResourceOf } from '../kinds.ts';
+import { problem, type Problem } from './problem.ts';
+
+/** What decides the scores of a board: they would be worth nothing were one of these changed under them. */
+const SCORING = [
+  'rankBy',
+  'metricId',
+  'pointsSystemId',
+  'start',
+  'startTime',
+  'endTime',
+  'breakdownAttributes',
+  'runUnit',
+  'runInterval',
+] as const satisfies (keyof Leaderboard)[];
+
+interface Edit<K extends Kind> {
+  before: ResourceOf[K];
+  after: ResourceOf[K];
+  /** The fields that were asked for. */
+  sent: Partial<Fields<K>>;
+  /** Today, epoch day. */
+  utcDay: number;
+}
+
+function* achievementChanges({ before, after }: Edit<'achievement'>): Generator<Problem> {
+  if (before.key !== null && after.key !== before.key) yield problem('key', `cannot be changed: it is '${before.key}'`);
+  if (before.trigger !== after.trigger && before.status !== 'inactive' && after.status !== 'inactive') {
+    yield problem('trigger', `can be changed only while the achievement is inactive: set status 'inactive' first`);
+  }
+}
+
+function* triggerChanges({ before, after }: Edit<'points_trigger'>): Generator<Problem> {
+  if (before.type !== after.type && before.status === 'active' && after.status === 'active') {
+    yield problem('type', `can be changed only while the trigger is inactive: set status 'inactive' first`);
+  }
+}
+
+function* boardChanges({ before, after, sent, utcDay }: Edit<'leaderboard'>): Generator<Problem> {
+  const was = boardStatus(before, utcDay);
+  if (was === 'finished') {
+    // The clock may have finished it, whatever status is stored.
+    if (sent.status !== undefined && sent.status !== 'finished')
+      yield problem('status', `cannot become '${sent.status}': the leaderboard is finished; create another one`);
+    if (after.end !== before.end) yield problem('end', 'cannot be changed: the leaderboard is finished');
+  }
+  if (was === null || after.status === 'inactive') return;
+  for (const field of SCORING) {
+    if (isDeepStrictEqual(before[field], after[field])) continue;
+    const how = was === 'finished' ? 'it is finished' : `set status 'inactive' first`;
+    yield problem(field, `can be changed only while the leaderboard is inactive: ${how}`);
+  }
+}
+
+type Rules = { [K in Kind]?: (edit: Edit<K>) => Iterable<Problem> };
+
+const RULES: Rules = { achievement: achievementChanges, points_trigger: triggerChanges, leaderboard: boardChanges };
+
+/** What of a change may not be, whatever the resource would be after it. */
+export const changeProblems = <K extends Kind>(kind: K, edit: Edit<K>): Problem[] => [
+  ...((RULES as { [X in K]?: Rules[X] })[kind]?.(edit) ?? []),
+];

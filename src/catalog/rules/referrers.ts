@@ -1,0 +1,48 @@
+import type { AttributeCondition, Catalog, PointsBoost, PointsTrigger } from '../../domain/catalog.ts';
+import type { Kind } from '../../postgres/load-catalog.ts';
+
+/** What refers to a resource, each named for a person. What goes with the resource itself does not count. */
+export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] {
+  if (kind === 'attribute') return attributeReferrers(id, catalog);
+  if (kind === 'metric') return metricReferrers(id, catalog);
+  if (kind === 'achievement') return achievementReferrers(id, catalog);
+  if (kind !== 'points_system') return [];
+  return catalog.leaderboards.filter(({ pointsSystemId }) => pointsSystemId === id).map(boardName);
+}
+
+function attributeReferrers(id: string, catalog: Catalog): string[] {
+  const named = (conditions: AttributeCondition[]): boolean => conditions.some((one) => one.attributeId === id);
+  return [
+    ...catalog.achievements
+      .filter(({ userAttributes, eventAttributes }) => named(userAttributes) || named(eventAttributes))
+      .map(achievementName),
+    ...catalog.triggers
+      .filter(({ userAttributes, eventAttributes }) => named(userAttributes) || named(eventAttributes))
+      .map((trigger) => triggerName(trigger, catalog)),
+    ...catalog.boosts
+      .filter(({ userAttributes }) => named(userAttributes))
+      .map((boost) => `boost '${boost.name}'${ofSystem(boost, catalog)}`),
+    ...catalog.leaderboards.filter(({ breakdownAttributes }) => breakdownAttributes.includes(id)).map(boardName),
+  ];
+}
+
+const metricReferrers = (id: string, catalog: Catalog): string[] => [
+  ...catalog.achievements.filter(({ metricId }) => metricId === id).map(achievementName),
+  ...catalog.triggers.filter(({ metricId }) => metricId === id).map((trigger) => triggerName(trigger, catalog)),
+  ...catalog.leaderboards.filter(({ metricId }) => metricId === id).map(boardName),
+  ...(catalog.streaks.metrics.some(({ metricId }) => metricId === id) ? ['the streak settings'] : []),
+];
+
+const achievementReferrers = (id: string, catalog: Catalog): string[] => [
+  ...catalog.achievements.filter(({ achievementIds }) => achievementIds.includes(id)).map(achievementName),
+  ...catalog.triggers.filter(({ achievementId }) => achievementId === id).map((t) => triggerName(t, catalog)),
+];
+
+const achievementName = ({ key, name }: { key: string | null; name: string }): string => `achievement '${key ?? name}'`;
+const boardName = ({ key }: { key: string }): string => `leaderboard '${key}'`;
+// A trigger has neither key nor name.
+const triggerName = (trigger: PointsTrigger, catalog: Catalog): string =>
+  `${trigger.type} trigger ${trigger.id}${ofSystem(trigger, catalog)}`;
+
+const ofSystem = ({ systemId }: PointsTrigger | PointsBoost, { pointsSystems }: Catalog): string =>
+  ` of points system '${pointsSystems.find(({ id }) => id === systemId)?.key ?? systemId}'`;

@@ -1,0 +1,99 @@
+import { Type } from 'typebox';
+import { Uuid } from '../../../domain/admin.ts';
+import {
+  adminResource,
+  Badge,
+  badge,
+  badgeUrl,
+  Condition,
+  conditions,
+  idOf,
+  Key,
+  Name,
+  Nullable,
+  present,
+} from '../../resource.ts';
+
+const Fields = {
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),
+  status: Type.Enum(['inactive', 'active', 'locked']),
+  metricValue: Type.Number({ exclusiveMinimum: 0 }),
+  streakLength: Type.Integer({ minimum: 1 }),
+};
+
+/** What only achievements of one trigger have. */
+const OF_NO_TRIGGER = {
+  metricId: null,
+  metricValue: null,
+  streakLength: null,
+  achievementIds: [],
+  eventAttributes: [],
+};
+
+export const achievements = adminResource({
+  kind: 'achievement',
+  noun: 'achievement',
+  id: 'admin_achievements',
+  path: '/v1/achievements',
+  shape: {
+    ...Fields,
+    name: Name,
+    description: Nullable(Type.String()),
+    badge: Nullable(Badge),
+    key: Key,
+    metricId: Uuid,
+    achievementIds: Type.Array(Uuid),
+    userAttributes: Nullable(Type.Array(Condition)),
+    eventAttributes: Nullable(Type.Array(Condition)),
+  },
+  required: ['name', 'trigger'],
+  answer: Type.Object({
+    id: Uuid,
+    name: Type.String(),
+    key: Type.Optional(Type.String()),
+    description: Nullable(Type.String()),
+    badge: Nullable(Badge),
+    status: Fields.status,
+    trigger: Fields.trigger,
+    metricId: Type.Optional(Uuid),
+    metricValue: Type.Optional(Type.Number()),
+    streakLength: Type.Optional(Type.Integer()),
+    achievementIds: Type.Optional(Type.Array(Uuid)),
+    userAttributes: Type.Array(Condition),
+    eventAttributes: Type.Optional(Type.Array(Condition)),
+  }),
+  defaults: () => ({
+    ...OF_NO_TRIGGER,
+    key: null,
+    description: null,
+    badgeUrl: null,
+    status: 'inactive' as const,
+    userAttributes: [],
+  }),
+  changes: ({ badge: sent, metricId, achievementIds, userAttributes, eventAttributes, ...item }) => ({
+    ...item,
+    ...badgeUrl(sent),
+    ...(metricId !== undefined && { metricId: idOf(metricId) }),
+    ...(achievementIds !== undefined && { achievementIds: achievementIds.map((id) => id.toLowerCase()) }),
+    ...(userAttributes !== undefined && { userAttributes: conditions(userAttributes) }),
+    ...(eventAttributes !== undefined && { eventAttributes: conditions(eventAttributes) }),
+  }),
+  cleared: ({ trigger = null }, current) => (trigger === null || trigger === current.trigger ? {} : OF_NO_TRIGGER),
+  show: ({ id, name, key, description, status, trigger, userAttributes, ...achievement }) => ({
+    id,
+    name,
+    ...present<object>({ key }),
+    description,
+    badge: badge(achievement.badgeUrl),
+    status,
+    trigger,
+    ...present<object>({
+      metricId: achievement.metricId,
+      metricValue: achievement.metricValue,
+      streakLength: achievement.streakLength,
+      achievementIds: trigger === 'achievement' ? achievement.achievementIds : null,
+      eventAttributes: trigger === 'metric' ? achievement.eventAttributes : null,
+    }),
+    userAttributes,
+  }),
+});

@@ -1,0 +1,4 @@
+import { createOperation } from '../../resource-operations.ts';
+import { attributes } from './attributes.ts';
+
+export const adminAttributesCreate = createOperation(attributes);

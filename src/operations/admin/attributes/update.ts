@@ -1,0 +1,4 @@
+import { updateOperation } from '../../resource-operations.ts';
+import { attributes } from './attributes.ts';
+
+export const adminAttributesUpdate = updateOperation(attributes);

@@ -1,0 +1,4 @@
+import { deleteOperation } from '../../resource-operations.ts';
+import { leaderboards } from './leaderboards.ts';
+
+export const adminLeaderboardsDelete = deleteOperation(leaderboards);

@@ -1,0 +1,4 @@
+import { updateOperation } from '../../resource-operations.ts';
+import { leaderboards } from './leaderboards.ts';
+
+export const adminLeaderboardsUpdate = updateOperation(leaderboards);

@@ -1,0 +1,4 @@
+import { createOperation } from '../../resource-operations.ts';
+import { metrics } from './metrics.ts';
+
+export const adminMetricsCreate = createOperation(metrics);

@@ -1,0 +1,4 @@
+import { createOperation } from '../../../resource-operations.ts';
+import { boosts } from './boosts.ts';
+
+export const adminPointsBoostsCreate = createOperation(boosts);

@@ -1,0 +1,33 @@
+import { Type } from 'typebox';
+import { Uuid } from '../../../../domain/admin.ts';
+import { adminResource, Badge, badge, badgeUrl, Key, Name, Nullable } from '../../../resource.ts';
+
+const Points = Type.Integer({ minimum: 0 });
+
+export const levels = adminResource({
+  kind: 'points_level',
+  noun: 'level',
+  id: 'admin_points_levels',
+  path: '/v1/points/{systemId}/levels',
+  shape: { name: Name, key: Key, points: Points, description: Type.String(), badge: Nullable(Badge) },
+  required: ['name', 'key', 'points'],
+  fixed: ['key'],
+  answer: Type.Object({
+    id: Uuid,
+    name: Type.String(),
+    key: Type.String(),
+    points: Points,
+    description: Type.String(),
+    badge: Nullable(Badge),
+  }),
+  defaults: () => ({ description: '', badgeUrl: null }),
+  changes: ({ badge: sent, ...item }) => ({ ...item, ...badgeUrl(sent) }),
+  show: ({ id, name, key, points, description, badgeUrl: url }) => ({
+    id,
+    name,
+    key,
+    points,
+    description,
+    badge: badge(url),
+  }),
+});

@@ -1,0 +1,4 @@
+import { listOperation } from '../../../resource-operations.ts';
+import { levels } from './levels.ts';
+
+export const adminPointsLevelsList = listOperation(levels);

@@ -1,0 +1,4 @@
+import { deleteOperation } from '../../../resource-operations.ts';
+import { systems } from './systems.ts';
+
+export const adminPointsSystemsDelete = deleteOperation(systems);

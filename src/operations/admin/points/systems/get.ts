@@ -1,0 +1,4 @@
+import { getOperation } from '../../../resource-operations.ts';
+import { systems } from './systems.ts';
+
+export const adminPointsSystemsGet = getOperation(systems);

@@ -1,0 +1,4 @@
+import { updateOperation } from '../../../resource-operations.ts';
+import { systems } from './systems.ts';
+
+export const adminPointsSystemsUpdate = updateOperation(systems);

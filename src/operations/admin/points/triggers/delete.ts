@@ -1,0 +1,4 @@
+import { deleteOperation } from '../../../resource-operations.ts';
+import { triggers } from './triggers.ts';
+
+export const adminPointsTriggersDelete = deleteOperation(triggers);

@@ -1,0 +1,4 @@
+import { getOperation } from '../../../resource-operations.ts';
+import { triggers } from './triggers.ts';
+
+export const adminPointsTriggersGet = getOperation(triggers);

@@ -1,0 +1,4 @@
+import { listOperation } from '../../../resource-operations.ts';
+import { triggers } from './triggers.ts';
+
+export const adminPointsTriggersList = listOperation(triggers);

@@ -1,0 +1,119 @@
+import { Type } from 'typebox';
+import { AdminIssue, DeletedResources, Paging, Uuid } from '../domain/admin.ts';
+import { DAY_MS } from '../domain/periods.ts';
+import { AppError } from '../errors.ts';
+import type { Kind } from '../postgres/load-catalog.ts';
+import { bulkItems } from './bulk.ts';
+import { operation, type Operation } from './operation.ts';
+import type { AdminResource } from './resource.ts';
+import { among, createEach, deleteEachOf, unknown, updateEach } from './resource-edit.ts';
+
+/** The five operations that every resource of the catalog has. */
+
+const List = Type.Object({ systemId: Type.Optional(Uuid) });
+const One = Type.Object({ systemId: Type.Optional(Uuid), id: Uuid });
+
+const SURFACE = { surface: 'admin' } as const;
+
+/** The oldest first. */
+export const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
+  operation({
+    ...SURFACE,
+    id: `${resource.id}_list`,
+    method: 'get',
+    path: resource.path,
+    summary: `List: every ${resource.noun}, oldest first`,
+    params: List,
+    query: Paging,
+    responses: { 200: Type.Array(resource.answer) },
+    handle: async ({ resources, clock }, { tenant, params, query: { skip, limit } }) => {
+      const utcDay = Math.floor(clock.now() / DAY_MS);
+      const all = among(await resources.read(tenant.no), resource, params.systemId);
+      return { status: 200, body: all.slice(skip, skip + limit).map((one) => resource.show(one, utcDay)) };
+    },
+  });
+
+export const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
+  operation({
+    ...SURFACE,
+    id: `${resource.id}_get`,
+    method: 'get',
+    path: `${resource.path}/{id}`,
+    summary: `Get: one ${resource.noun}`,
+    params: One,
+    responses: { 200: resource.answer },
+    handle: async ({ resources, clock }, { tenant, params }) => {
+      const all = among(await resources.read(tenant.no), resource, params.systemId);
+      const found = all.find(({ id }) => id === params.id.toLowerCase());
+      if (found === undefined) throw new AppError('not_found', unknown(resource));
+      return { status: 200, body: resource.show(found, Math.floor(clock.now() / DAY_MS)) };
+    },
+  });
+
+/** 201 where at least one was created, else 200. */
+export function createOperation<K extends Kind>(resource: AdminResource<K>): Operation {
+  const items = bulkItems(resource.create);
+  const Created = Type.Object({ created: Type.Array(resource.created), issues: Type.Array(AdminIssue) });
+  return operation({
+    ...SURFACE,
+    id: `${resource.id}_create`,
+    method: 'post',
+    path: resource.path,
+    summary: `Create: each item is a new ${resource.noun}`,
+    params: List,
+    body: items.body,
+    responses: { 200: Created, 201: Created },
+    handle: async ({ resources }, { tenant, caller, params: { systemId }, body }) => {
+      if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);
+      const { done, issues } = await items.each(body, async (good) => {
+        const work = { items: good, systemId };
+        return (await resources.edit(tenant.no, caller.prefix, (draft) => createEach(draft, resource, work))).result;
+      });
+      return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
+    },
+  });
+}
+
+export function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation {
+  const items = bulkItems(resource.update);
+  return operation({
+    ...SURFACE,
+    id: `${resource.id}_update`,
+    method: 'patch',
+    path: resource.path,
+    summary: `Update: each item changes what it names of one ${resource.noun}`,
+    params: List,
+    body: items.body,
+    responses: { 200: Type.Object({ updated: Type.Array(resource.answer), issues: Type.Array(AdminIssue) }) },
+    handle: async ({ resources }, { tenant, caller, params: { systemId }, body }) => {
+      if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);
+      const { done, issues } = await items.each(body, async (good) => {
+        const work = { items: good as { id: string }[], systemId };
+        return (await resources.edit(tenant.no, caller.prefix, (draft) => updateEach(draft, resource, work))).result;
+      });
+      return { status: 200, body: { updated: done, issues: named(resource, issues) } };
+    },
+  });
+}
+
+export const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
+  operation({
+    ...SURFACE,
+    id: `${resource.id}_delete`,
+    method: 'delete',
+    path: resource.path,
+    summary: `Delete: each ${resource.noun} that nothing refers to; history keeps its name`,
+    params: List,
+    query: resource.ids,
+    responses: { 200: DeletedResources },
+    handle: async ({ resources }, { tenant, caller, params: { systemId }, query: { ids } }) => {
+      const { result } = await resources.edit(tenant.no, caller.prefix, (draft) =>
+        deleteEachOf(draft, resource, { ids, systemId }),
+      );
+      return { status: 200, body: { ...result, issues: named(resource, result.issues) } };
+    },
+  });
+
+/** Some resources' issues carry the ID under a name of its own besides. */
+const named = ({ issueId }: { issueId: string | null }, issues: AdminIssue[]): AdminIssue[] =>
+  issueId === null ? issues : issues.map((one) => (one.id === undefined ? one : { ...one, [issueId]: one.id }));

@@ -1,0 +1,129 @@
+import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import type { Fields, ResourceOf } from '../catalog/kinds.ts';
+import { Ids, Uuid } from '../domain/admin.ts';
+import type { AttributeCondition } from '../domain/catalog.ts';
+import { KEY_PATTERN } from '../domain/catalog.ts';
+import type { Kind } from '../postgres/load-catalog.ts';
+
+/** A kind of resource as the admin operations show it: its wire schema, and its mapping to what is stored. */
+export interface AdminResource<K extends Kind> {
+  kind: K;
+  /** For a person: 'metric'. */
+  noun: string;
+  /** Of its operations' IDs: 'admin_metrics'. */
+  id: string;
+  path: string;
+  /** Whether it is a part of a points system, which `path` names as `{systemId}`. */
+  ofSystem: boolean;
+  answer: TObject;
+  /** Of an item just created: the answer, with its parts. */
+  created: TObject;
+  create: TObject;
+  update: TObject;
+  ids: TObject<{ ids: typeof Ids.properties.ids }>;
+  /** What issues call the ID besides `id`. */
+  issueId: 'boostId' | null;
+  /** Lists of a create item whose items are created with it. */
+  parts: Parts;
+  /** All stored fields of a new resource, from an item that fits `create`. `today`: `YYYY-MM-DD`. */
+  fields(item: object, today: string): Fields<K>;
+  /** What an item that fits `update` says, and all stored fields after it. */
+  updated(item: object, current: ResourceOf[K]): { sent: Partial<Fields<K>>; fields: Fields<K> };
+  show(resource: ResourceOf[K], utcDay: number): object;
+}
+
+export type PartKind = 'points_level' | 'points_boost' | 'points_trigger';
+type Parts = Record<string, AdminResource<PartKind>>;
+
+type Item<S extends TProperties> = { [N in keyof S]?: Static<S[N]> };
+
+interface Definition<K extends Kind, S extends TProperties, A extends TObject> {
+  kind: K;
+  noun: string;
+  id: string;
+  path: string;
+  /** The fields of an item. */
+  shape: S;
+  /** Those that a new item must have. */
+  required: (keyof S & string)[];
+  /** Those that cannot be changed: an update does not know them. */
+  fixed?: (keyof S & string)[];
+  answer: A;
+  ids?: AdminResource<K>['ids'];
+  issueId?: 'boostId';
+  parts?: Parts;
+  /** What an item says of the stored fields. */
+  changes: (item: Item<S>) => Partial<Fields<K>>;
+  /** The stored fields that a new item says nothing of. `today`: `YYYY-MM-DD`. */
+  defaults: (sent: Partial<Fields<K>>, today: string) => Partial<Fields<K>>;
+  /** What becomes of fields that an update does not name, but makes meaningless. */
+  cleared?: (sent: Partial<Fields<K>>, current: ResourceOf[K]) => Partial<Fields<K>>;
+  show: (resource: ResourceOf[K], utcDay: number) => Static<A>;
+}
+
+/** Declares a resource: one shape for what creates it and what updates it. */
+export function adminResource<K extends Kind, S extends TProperties, A extends TObject>(
+  definition: Definition<K, S, A>,
+): AdminResource<K> {
+  const { shape, required, fixed = [], parts = {}, answer, changes, defaults, cleared } = definition;
+  const nested = Object.entries(parts).map(([name, part]) => [name, Type.Optional(Type.Array(part.create))] as const);
+  const own = Object.entries(shape);
+  const optional = ([name, schema]: [string, TSchema]): [string, TSchema] => [name, Type.Optional(schema)];
+  const updatable = own.filter(([name]) => !fixed.includes(name));
+  const known = (item: object, fields: [string, TSchema][]): Item<S> =>
+    Object.fromEntries(
+      fields.flatMap(([name]) => (Object.hasOwn(item, name) ? [[name, valueOf(item, name)]] : [])),
+    ) as Item<S>;
+  return {
+    ...definition,
+    ofSystem: definition.path.includes('{systemId}'),
+    created: Type.Object({
+      ...answer.properties,
+      ...Object.fromEntries(
+        Object.entries(parts).map(([name, part]) => [name, Type.Optional(Type.Array(part.answer))] as const),
+      ),
+    }),
+    create: Type.Object({
+      ...Object.fromEntries(own.map((field) => (required.includes(field[0]) ? field : optional(field)))),
+      ...Object.fromEntries(nested),
+    }),
+    update: Type.Object({ id: Uuid, ...Object.fromEntries(updatable.map(optional)) }),
+    ids: definition.ids ?? Ids,
+    issueId: definition.issueId ?? null,
+    parts,
+    fields: (item, today) => {
+      const sent = changes(known(item, own));
+      return { ...defaults(sent, today), ...sent } as Fields<K>;
+    },
+    updated: (item, current) => {
+      const sent = changes(known(item, updatable));
+      return { sent, fields: { ...current, ...cleared?.(sent, current), ...sent } };
+    },
+  };
+}
+
+const valueOf = (item: object, name: string): unknown => (item as Record<string, unknown>)[name];
+
+export const Key = Type.String({ pattern: KEY_PATTERN, minLength: 1, maxLength: 255 });
+export const Name = Type.String({ minLength: 1 });
+export const LocalDate = Type.String({ format: 'date' });
+export const Badge = Type.Object({ url: Type.String() });
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+export const Condition = Type.Object({ attributeId: Uuid, attributeValue: Type.String() });
+
+/** `badge` as it is stored. */
+export const badgeUrl = (badge: { url: string } | null | undefined): { badgeUrl?: string | null } =>
+  badge === undefined ? {} : { badgeUrl: badge?.url ?? null };
+
+export const badge = (url: string | null): { url: string } | null => (url === null ? null : { url });
+
+/** Conditions as they are stored: null is none. */
+export const conditions = (sent: AttributeCondition[] | null): AttributeCondition[] =>
+  (sent ?? []).map(({ attributeId, attributeValue }) => ({ attributeId: attributeId.toLowerCase(), attributeValue }));
+
+/** An ID as it is stored. */
+export const idOf = (sent: string | null): string | null => sent?.toLowerCase() ?? null;
+
+/** Without the fields that hold nothing. */
+export const present = <T extends object>(fields: { [N in keyof T]: T[N] | null | undefined }): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as T;

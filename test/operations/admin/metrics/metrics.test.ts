@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+const NOBODY = '00000000-0000-7000-8000-000000000000';
+const PATH = '/v1/metrics';
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP });
+});
+afterAll(() => laurel.close());
+
+const create = async (...keys: string[]) =>
+  (
+    await laurel.admin.post(
+      PATH,
+      keys.map((key) => ({ key, name: key.toUpperCase() })),
+    )
+  ).body.created as { id: string; key: string }[];
+
+test('admin_metrics_create: good items go through with the defaults, bad ones are issues', async () => {
+  const { status, body } = await laurel.admin.post(PATH, [
+    { key: 'words', name: 'Words', no: 1, id: NOBODY },
+    { key: 'words', name: 'Words again' },
+    { key: 'sp ace', name: 'Space' },
+    { key: 'cash', name: 'Cash', unitType: 'currency', units: 'EUR' },
+    { key: 'x', name: '' },
+    { name: 'No key' },
+    7,
+    { key: 'y', name: 'Y', unitType: 'kilo' },
+    { key: 'flips', name: 'Flips again' },
+    { key: 'blank', name: '  ' },
+  ]);
+  expect(status).toBe(201);
+  expect(body.created).toEqual([
+    { id: expect.any(String), key: 'words', name: 'Words', unitType: 'number', units: '' },
+    { id: expect.any(String), key: 'cash', name: 'Cash', unitType: 'currency', units: 'EUR' },
+  ]);
+  expect(body.created[0].id).not.toBe(NOBODY);
+  expect(body.issues.map(({ index, message }: { index: number; message: string }) => [index, message])).toEqual([
+    [1, `key: another metric has the key 'words'`],
+    [2, 'key must be letters, digits, hyphens and underscores only'],
+    [4, 'name must not be empty'],
+    [5, 'key is required'],
+    [6, 'The item must be an object'],
+    [7, 'unitType must be one of: number, currency'],
+    [8, `key: another metric has the key 'flips'`],
+    [9, 'name: must not be empty'],
+  ]);
+  expect(body.issues.every(({ severity }: { severity: string }) => severity === 'error')).toBe(true);
+  expect((await laurel.admin.post(PATH, [{ key: 'words', name: 'x' }])).status).toBe(200);
+  const event = await laurel.app.post('/v1/metrics/words/event', { user: { id: 'ada' }, value: 3 });
+  expect([event.status, event.body.total]).toEqual([201, 3]);
+});
+
+test.each(['post', 'patch'] as const)('%s: a body that is not an array of 1 to 100 is refused', async (method) => {
+  const item = { id: NOBODY, key: 'a', name: 'a' };
+  for (const body of [[], Array.from({ length: 101 }, () => item), item]) {
+    expect((await laurel.admin[method](PATH, body)).status).toBe(422);
+  }
+});
+
+test('a hundred at once', async () => {
+  const keys = Array.from({ length: 100 }, (_, index) => `hundred-${index}`);
+  const created = await create(...keys);
+  expect(created.map(({ key }) => key)).toEqual(keys);
+  const ids = created.map(({ id }) => `ids=${id}`).join('&');
+  expect((await laurel.admin.delete(`${PATH}?${ids}`)).body.deleted).toHaveLength(100);
+});
+
+test('admin_metrics_list pages, oldest first, and admin_metrics_get', async () => {
+  const created = await create('list-1', 'list-2');
+  const all = (await laurel.admin.get(`${PATH}?limit=100`)).body;
+  expect(all.slice(-2)).toEqual(created);
+  expect((await laurel.admin.get(`${PATH}?limit=1&skip=1`)).body).toEqual([all[1]]);
+  expect((await laurel.admin.get(`${PATH}?skip=${all.length}`)).body).toEqual([]);
+  expect((await laurel.admin.get(`${PATH}/${created[0]!.id.toUpperCase()}`)).body).toEqual(created[0]);
+  for (const id of [NOBODY, 'no-uuid']) expect((await laurel.admin.get(`${PATH}/${id}`)).status).toBe(404);
+  for (const query of ['limit=0', 'limit=101', 'limit=x', 'skip=-1']) {
+    expect((await laurel.admin.get(`${PATH}?${query}`)).status).toBe(422);
+  }
+});
+
+test('admin_metrics_update: what is sent changes, the key never', async () => {
+  const [one, two] = await create('update-1', 'update-2');
+  const { status, body } = await laurel.admin.patch(PATH, [
+    { id: one!.id.toUpperCase(), name: 'Renamed', key: 'other' },
+    { id: two!.id, units: 'km' },
+    { id: two!.id, name: ' ' },
+    { id: NOBODY, name: 'x' },
+    { id: 'no-uuid', name: 'x' },
+    { name: 'x' },
+  ]);
+  expect(status).toBe(200);
+  expect(body.updated).toEqual([
+    { ...one, name: 'Renamed' },
+    { ...two, units: 'km' },
+  ]);
+  expect(body.issues).toEqual([
+    { id: two!.id, severity: 'error', message: 'name: must not be empty' },
+    { id: NOBODY, severity: 'error', message: 'There is no metric with this ID' },
+    { id: 'no-uuid', severity: 'error', message: 'id must be a UUID' },
+    { index: 5, severity: 'error', message: 'id is required' },
+  ]);
+  expect((await laurel.admin.get(`${PATH}/${two!.id}`)).body).toEqual({ ...two, units: 'km' });
+});
+
+test('admin_metrics_delete: a metric in use stays, and who uses it is named', async () => {
+  const [one, two] = await create('delete-1', 'delete-2');
+  const flips = (await laurel.admin.get(PATH)).body.find(({ key }: { key: string }) => key === 'flips');
+  const { status, body } = await laurel.admin.delete(`${PATH}?ids=${one!.id},${two!.id}&ids=${flips.id}&ids=${NOBODY}`);
+  expect(status).toBe(200);
+  expect(body.deleted).toEqual([{ id: one!.id }, { id: two!.id }]);
+  expect(body.issues).toEqual([
+    {
+      id: flips.id,
+      severity: 'error',
+      message: expect.stringMatching(
+        /^In use by achievement 'ten', metric trigger \S+ of points system 'xp', leaderboard 'flips', leaderboard 'plans': change or delete them first$/,
+      ),
+    },
+    { id: NOBODY, severity: 'error', message: 'There is no metric with this ID' },
+  ]);
+  expect((await laurel.admin.get(`${PATH}/${one!.id}`)).status).toBe(404);
+  const gone = await laurel.app.post('/v1/metrics/delete-1/event', { user: { id: 'ada' }, value: 1 });
+  expect(gone.status).toBe(422);
+  const [again] = await create('delete-1');
+  expect(again!.id).not.toBe(one!.id);
+  for (const query of ['', '?ids=', '?ids=no-uuid']) expect((await laurel.admin.delete(PATH + query)).status).toBe(422);
+});
+
+test('the streak settings hold a metric, too', async () => {
+  const [one] = await create('streaky');
+  await laurel.admin.patch('/v1/streaks/settings', { metrics: [{ metricId: one!.id, threshold: 1 }] });
+  const { body } = await laurel.admin.delete(`${PATH}?ids=${one!.id}`);
+  expect(body.issues[0].message).toContain('In use by the streak settings');
+  await laurel.admin.patch('/v1/streaks/settings', { metrics: [] });
+  expect((await laurel.admin.delete(`${PATH}?ids=${one!.id}`)).body.deleted).toEqual([{ id: one!.id }]);
+});
+
+test('another frontend knows the metric in under a second', async () => {
+  const other = await laurel.another();
+  await create('elsewhere');
+  const began = performance.now();
+  for (;;) {
+    const { status } = await other.app.post('/v1/metrics/elsewhere/event', { user: { id: 'bo' }, value: 1 });
+    if (status === 201) break;
+    expect(performance.now() - began).toBeLessThan(1_000);
+  }
+});
