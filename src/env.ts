@@ -57,7 +57,7 @@ export function readEnv(variables: Variables): Env {
     testClock: read.flag('TEST_CLOCK'),
     httpProcesses: read.whole('HTTP_PROCESSES', { fallback: 1, min: 1, max: 64 }),
     backlogLimit: read.whole('BACKLOG_LIMIT', { fallback: 100_000, min: 1, max: 100_000_000 }),
-    bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 1_048_576, min: 1_024, max: 67_108_864 }),
+    bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 4_194_304, min: 1_024, max: 67_108_864 }),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
   };
 

@@ -19,7 +19,7 @@ describe('readEnv', () => {
       testClock: false,
       httpProcesses: 1,
       backlogLimit: 100_000,
-      bodyLimitBytes: 1_048_576,
+      bodyLimitBytes: 4_194_304,
       logLevel: 'info',
     });
   });
