@@ -26,10 +26,11 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const FIRST_ENTRIES = 64;
 
 /**
- * Pause between batches while less than a full one waits: a transaction costs about 2 ms of CPU whatever is in
- * it, so events that come in a tenth of a second share one. The first event after a quiet time does not wait.
+ * Pause between batches while less than a full one waits, so that events of a quarter of a second share one
+ * transaction: at 4,000 events/s 44 µs of CPU an event (worker 20, Postgres 24), with 100 ms 50. The first event
+ * after a quiet time does not wait.
  */
-const PAUSE_MS = 100;
+const PAUSE_MS = 250;
 
 /** A shard that stands still is woken all the time, and tried again this often only. */
 const RETRY_STUCK_MS = 2000;
@@ -38,6 +39,10 @@ const RETRY_STUCK_MS = 2000;
  * Moves what the outbox holds into Postgres. Each entry goes in exactly once: rows and cursor are one
  * transaction, and an entry leaves the stream only when Postgres holds it. Any number of persisters may work on a
  * shard; they exclude each other by the cursor's row.
+ *
+ * CPU an event when there is much to do (batches of 2,000 entries of one event, 100,000 users in random order, one
+ * award in four events): worker 12 µs, Postgres 20 µs. Of these the rows of events and awards cost 9 in Postgres
+ * (COPY) and hardly any here, the users 11; reading and unpacking the stream 7. Users as JSON cost 88 in all.
  */
 export class Persister {
   private readonly options: PersisterOptions;
