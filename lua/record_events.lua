@@ -5,6 +5,7 @@
 --- @include "lib/write_record"
 --- @include "lib/write_users"
 --- @include "lib/retried"
+--- @include "lib/batch_step"
 
 --[[
 Applies 1..n events of one tenant, in their order, in one atomic step: idempotency, user, total, streak,
@@ -14,15 +15,19 @@ an error while computing leaves nothing behind.
 KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), then two an event: its user (string), and
       the bucket of its idempotency key (hash; the user's key again if it has none). The boards and points sets
       that an event moves depend on the user's state, so they come as prefixes below; same hash tag.
+      Then, for a step of a queued batch, its keys (lib/batch_step).
 ARGV: 1 now (epoch ms), 2 tenant no, 3 plans (JSON array, see src/catalog/plan.ts), 4 prefix of boards,
       5 prefix of points sets, 6 retry position: '' for a first try, else an outbox position from before it,
       then 11 an event: plan (index from 1), user id, event id (32 hex), whole, micros of the value,
       idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
       separated), the user's own boosts (JSON, ''), attributes (JSON, '').
+      Then, for a step of a queued batch, its arguments (lib/batch_step).
 Returns: one packed map an event (src/redis/record.ts: a record, or a refusal r, o, z, m, d), then the position
-      of the outbox after the call.
+      of the outbox after the call. A step of a batch: 'passed' (the progress is elsewhere), or 'zones' and one
+      packed map an event (some are `z`), and nothing was written; else 'done', the position of the outbox, and
+      the number of events refused.
 Errors: those of Redis only.
-Writes: outbox, users, idempotency buckets, counters, boards, points sets.
+Writes: outbox, users, idempotency buckets, counters, boards, points sets; progress, queue, results of batches.
 Cost: O(n × (size of a user + size of the plan + boards × log N)).
 ]]
 local outbox, counters = KEYS[1], KEYS[2]
@@ -30,10 +35,14 @@ local now, tenant_no = tonumber(ARGV[1]), ARGV[2]
 local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
 local plans = cjson.decode(ARGV[3])
 local FIRST, STRIDE = 7, 11
-local count = (#ARGV - FIRST + 1) / STRIDE
+local count = math.floor((#ARGV - FIRST + 1) / STRIDE)
+local step = #KEYS > 2 + count * 2 and open_batch_step(3 + count * 2, FIRST + count * STRIDE)
+if step and step.passed then
+  return { 'passed' }
+end
 
 local users, used, replies, applied = {}, {}, {}, {}
-local held_back = {}
+local held_back, refused = {}, 0
 local find_retried = retry_position ~= '' and open_retry(outbox, retry_position)
 if find_retried and find_retried.left then
   for n = 1, count do
@@ -103,6 +112,7 @@ for n = 1, count do
         user.state, user.packed = nil, snapshot
       end
       replies[n] = cmsgpack.pack(refusal)
+      refused = refused + 1
       if refusal.k == 'z' then
         held_back[user] = replies[n]
       end
@@ -134,6 +144,11 @@ for n = 1, count do
   end
 end
 
+if step and next(held_back) then
+  -- A step is applied as a whole or not at all, so that the progress tells all.
+  return { 'zones', unpack(replies) }
+end
+
 -- 2. Write. All that could fail is computed by now.
 local touched = {}
 for _, user in ipairs(users) do
@@ -154,5 +169,9 @@ if #records > 0 then
   replies[count + 1] = write_users(outbox, tenant_no, records, touched)
 else
   replies[count + 1] = ''
+end
+if step then
+  close_batch_step(step, replies)
+  return { 'done', replies[count + 1], refused }
 end
 return replies

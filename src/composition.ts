@@ -8,6 +8,7 @@ import { Resources } from './catalog/resources.ts';
 import type { Clock } from './clock.ts';
 import { AchievementCompletion } from './engine/achievements/achievement-completion.ts';
 import { AchievementReads } from './engine/achievements/achievement-reads.ts';
+import { BatchIntake } from './engine/batches/batch-intake.ts';
 import { BacklogWatch } from './engine/events/backlog-watch.ts';
 import { EventBatcher } from './engine/events/event-batcher.ts';
 import { EventEngine } from './engine/events/event-engine.ts';
@@ -29,7 +30,7 @@ import { createPool } from './postgres/pool.ts';
 import { Tenants } from './postgres/tenants.ts';
 import { createRedis, redisReady } from './redis/client.ts';
 import { Script } from './redis/script.ts';
-import { WakeUp } from './redis/wake-up.ts';
+import { BATCH_QUEUE, WakeUp } from './redis/wake-up.ts';
 
 export interface Laurel {
   services: Services;
@@ -71,6 +72,7 @@ export async function openLaurel({
   const changes = new Changes({ pool, redis });
   const backlog = new BacklogWatch({ redis, limit: backlogLimit });
   const wakeUp = new WakeUp(redis);
+  const batchWakeUp = new WakeUp(redis, BATCH_QUEUE);
   const batcher = new EventBatcher({
     redis,
     script: new Script('record_events'),
@@ -83,7 +85,7 @@ export async function openLaurel({
     changes.close();
     catalogs.close();
     backlog.stop();
-    await wakeUp.close();
+    await Promise.all([wakeUp.close(), batchWakeUp.close()]);
     redis.disconnect();
     await pool.end();
   };
@@ -113,6 +115,13 @@ export async function openLaurel({
       configuration: new ConfigurationStore({ pool, announce: tell, clock, catalogs }),
       resources: new Resources({ pool, announce: tell, clock, catalogs }),
       events: new EventEngine({ catalogs, batcher, clock, overloaded: backlog.exceeded }),
+      batches: new BatchIntake({
+        redis,
+        catalogs,
+        clock,
+        onAccepted: (shard) => batchWakeUp.touched(shard),
+        overloaded: backlog.exceeded,
+      }),
       users,
       profiles: new UserProfiles({ reads: users, calls: userCalls, clock, controlShare }),
       achievements: new AchievementReads({ redis, users }),

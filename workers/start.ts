@@ -1,13 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { Catalogs } from '../src/catalog/catalogs.ts';
+import { Changes } from '../src/catalog/changes.ts';
 import { systemClock } from '../src/clock.ts';
 import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
+import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';
 import { Script } from '../src/redis/script.ts';
+import { WakeUp } from '../src/redis/wake-up.ts';
 import { backdateWorker } from './jobs/backdate.ts';
+import { batchWorker } from './jobs/batch.ts';
 import { persistWorker } from './jobs/persist.ts';
 import { watchOutbox } from './watch.ts';
 
@@ -17,6 +22,7 @@ interface WorkersOptions {
   databaseUrl: string;
   log: Logger;
   onStep?: PersisterOptions['onStep'];
+  onBatchMoment?: BatchProcessorOptions['onMoment'];
 }
 
 export interface Workers {
@@ -28,20 +34,29 @@ export interface Workers {
 }
 
 /** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer. */
-export async function startWorkers({ redisUrl, databaseUrl, log, onStep }: WorkersOptions): Promise<Workers> {
+export async function startWorkers(options: WorkersOptions): Promise<Workers> {
+  const { redisUrl, databaseUrl, log, onStep, onBatchMoment } = options;
   const redis = createRedis(redisUrl);
   const queueRedis = createPatientRedis(redisUrl);
   for (const connection of [redis, queueRedis]) {
     connection.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
   }
   const pool = createPool(databaseUrl, { max: SHARDS + 2 });
+  const catalogs = new Catalogs({ pool });
+  const changes = new Changes({ pool, redis });
+  const wakeUp = new WakeUp(redis);
   const disconnect = async (): Promise<void> => {
+    changes.close();
+    catalogs.close();
+    await wakeUp.close();
     redis.disconnect();
     queueRedis.disconnect();
     await pool.end();
   };
   try {
     await redisReady(redis);
+    changes.listen(catalogs);
+    await changes.start();
   } catch (error) {
     await disconnect();
     throw error;
@@ -62,10 +77,27 @@ export async function startWorkers({ redisUrl, databaseUrl, log, onStep }: Worke
     log,
     ending: ending.signal,
   });
+  const batches = batchWorker({
+    redis,
+    queueRedis,
+    processor: new BatchProcessor({
+      redis,
+      script: new Script('record_events'),
+      catalogs,
+      onWritten: (shard) => wakeUp.touched(shard),
+      onRefused: ({ id, tenantNo }, events) =>
+        log.info({ batch: id, tenantNo, events }, 'some events of a batch were refused'),
+      ...(onBatchMoment && { onMoment: onBatchMoment }),
+    }),
+    log,
+    ending: ending.signal,
+  });
   const stopWatching = watchOutbox({ redis, persister, log, ending: ending.signal });
 
   const finish = async (): Promise<void> => {
-    await Promise.all([worker.close(), backdating.close(), stopWatching()]);
+    // What the last steps of batches write is stored as well.
+    await Promise.all([batches.close(), backdating.close()]);
+    await Promise.all([worker.close(), stopWatching()]);
     for (let shard = 0; shard < SHARDS; shard++) await persister.drain(shard, ending.signal);
   };
   const close = async (timeoutMs: number): Promise<void> => {

@@ -15,6 +15,33 @@ export const MetricEvent = Type.Object({
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 
+/** Most events of one batch. */
+const MAX_BATCH = 1000;
+
+/** An event of a batch: the metric by key, and an idempotency key of the same scope as a single event's. */
+export const BatchMetricEvent = Type.Object({
+  key: Type.String(),
+  ...MetricEvent.properties,
+  idempotencyKey: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+});
+export type BatchMetricEvent = Static<typeof BatchMetricEvent>;
+
+export const BatchMetricEvents = Type.Array(BatchMetricEvent, { minItems: 1, maxItems: MAX_BATCH });
+
+export const BatchEventsResponse = Type.Object({ accepted: Type.Integer() });
+
+/** What became of an event of a batch: `error` stands for those refused, the other fields for the others. */
+export const BatchEventResult = Type.Object({
+  status: Type.Integer(),
+  eventId: Type.Optional(Type.String()),
+  total: Type.Optional(Type.Number()),
+  replayed: Type.Optional(Type.Boolean()),
+  error: Type.Optional(Type.String()),
+});
+export type BatchEventResult = Static<typeof BatchEventResult>;
+
+export const BatchEventResults = Type.Object({ accepted: Type.Integer(), results: Type.Array(BatchEventResult) });
+
 const byKey = <T extends Type.TSchema>(schema: T) =>
   Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: schema });
 

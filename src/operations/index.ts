@@ -44,6 +44,7 @@ import { adminBackdatingsList } from './admin/backdatings/list.ts';
 import { adminConfigurationDiff } from './admin/configuration/diff.ts';
 import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
+import { adminMetricsBatchEvents } from './admin/metrics/batch-events.ts';
 import { adminOrganisationGet } from './admin/organisation/get.ts';
 import { adminOrganisationUpdate } from './admin/organisation/update.ts';
 import { adminStreaksSettingsGet } from './admin/streaks/settings/get.ts';
@@ -166,6 +167,7 @@ export const adminOperations: readonly Operation[] = [
   adminStreaksSettingsUpdate,
   adminApplicationApiKeysCreate,
   adminApplicationApiKeysDelete,
+  adminMetricsBatchEvents,
   adminTenantsList,
   adminTenantsGet,
   adminTenantsCreate,

@@ -4,6 +4,7 @@ import type { ConfigurationStore } from '../catalog/configuration-store.ts';
 import type { Resources } from '../catalog/resources.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import type { AchievementReads } from '../engine/achievements/achievement-reads.ts';
+import type { BatchIntake } from '../engine/batches/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
 import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
@@ -25,6 +26,7 @@ export interface Services {
   configuration: ConfigurationStore;
   resources: Resources;
   events: EventEngine;
+  batches: BatchIntake;
   users: UserReads;
   profiles: UserProfiles;
   achievements: AchievementReads;

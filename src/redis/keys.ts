@@ -14,6 +14,15 @@ const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenant
 /** stream: what happened and the resulting state of the users, until it stands in Postgres. One a shard. */
 export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
 
+/** stream: batches of events that were accepted and are not yet processed, oldest first. One a shard. */
+export const batchesKey = (shard: number): string => `${tag(shard)}:batches`;
+
+/** string: how far the shard's batches are processed: `<batch>:<events of it>`. */
+export const batchProgressKey = (shard: number): string => `${tag(shard)}:batch-progress`;
+
+/** hash: what became of the events of a batch somebody waits for, index → packed answer; kept for a minute. */
+export const batchResultsKey = (shard: number, batchId: string): string => `${tag(shard)}:batch-results:${batchId}`;
+
 /** string: a user's packed state, see `state.ts`. */
 export const userKey = (tenantNo: number, userId: string): string => `${userKeyPrefix(tenantNo)}${userId}`;
 export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:u:`;

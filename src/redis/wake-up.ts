@@ -5,7 +5,11 @@ import { QUEUE_PREFIX } from './keys.ts';
 /** The queue whose jobs say: this shard's outbox has something for Postgres. */
 export const PERSIST_QUEUE = 'persist';
 
-export interface PersistJob {
+/** The queue whose jobs say: this shard has batches of events to be processed. */
+export const BATCH_QUEUE = 'batch';
+
+/** What a wake-up says. */
+export interface ShardJob {
   shard: number;
 }
 
@@ -16,17 +20,17 @@ export interface PersistJob {
 const INTERVAL_MS = 50;
 
 /**
- * Wakes the persister. A wake-up is a hint, never the truth: if one is lost the watch in every worker finds the
- * entry (see `workers/watch.ts`), so nothing here waits, is retried or fails an event.
+ * Wakes the workers of a queue, for one shard. A wake-up is a hint, never the truth: if one is lost the watch in
+ * every worker finds the work (see `workers/watch.ts`), so nothing here waits, is retried or fails an event.
  */
 export class WakeUp {
-  private readonly queue: Queue<PersistJob>;
+  private readonly queue: Queue<ShardJob>;
   private readonly timers = new Map<number, NodeJS.Timeout>();
   private readonly pending = new Set<number>();
 
   /** `redis`: from `createRedis`; it stays the caller's to close. */
-  constructor(redis: Redis) {
-    this.queue = new Queue(PERSIST_QUEUE, {
+  constructor(redis: Redis, name: typeof PERSIST_QUEUE | typeof BATCH_QUEUE = PERSIST_QUEUE) {
+    this.queue = new Queue(name, {
       connection: redis,
       prefix: QUEUE_PREFIX,
       skipWaitingForReady: true,
@@ -35,7 +39,7 @@ export class WakeUp {
     this.queue.on('error', () => undefined);
   }
 
-  /** Says that the shard's outbox has new entries. To be called after the script's answer; returns at once. */
+  /** Says that the shard has new work. To be called after the script's answer; returns at once. */
   touched(shard: number): void {
     if (this.timers.has(shard)) {
       this.pending.add(shard);
@@ -65,7 +69,7 @@ export class WakeUp {
    */
   private add(shard: number): Promise<unknown> {
     return this.queue
-      .add(PERSIST_QUEUE, { shard }, { deduplication: { id: String(shard), keepLastIfActive: true } })
+      .add(this.queue.name, { shard }, { deduplication: { id: String(shard), keepLastIfActive: true } })
       .catch(() => undefined);
   }
 }

@@ -3,12 +3,12 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { QUEUE_PREFIX } from '../../src/redis/keys.ts';
-import { PERSIST_QUEUE, WakeUp, type PersistJob } from '../../src/redis/wake-up.ts';
+import { PERSIST_QUEUE, WakeUp, type ShardJob } from '../../src/redis/wake-up.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
 let stack: TestStack;
 let redis: Redis;
-let queue: Queue<PersistJob>;
+let queue: Queue<ShardJob>;
 
 beforeAll(async () => {
   stack = await testStack();

@@ -4,16 +4,18 @@ import { startWorkers } from '../../dist/workers/start.js';
 
 const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH } = process.env;
 let left = Number(DIE_AT_NTH);
+function die(step) {
+  if (step !== DIE_AT || --left > 0) return undefined;
+  process.kill(process.pid, 'SIGKILL');
+  // Nothing may happen between the signal and the end.
+  return new Promise(() => undefined);
+}
 const workers = await startWorkers({
   redisUrl: REDIS_URL,
   databaseUrl: DATABASE_URL,
   log: pino({ level: 'silent' }),
-  onStep: (step) => {
-    if (step !== DIE_AT || --left > 0) return undefined;
-    process.kill(process.pid, 'SIGKILL');
-    // Nothing may happen between the signal and the end.
-    return new Promise(() => undefined);
-  },
+  onStep: die,
+  onBatchMoment: die,
 });
 process.once('SIGTERM', () => void workers.close().then(() => process.exit(0)));
 process.send('ready');

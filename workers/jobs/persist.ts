@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Persister } from '../../src/engine/persist/persister.ts';
 import { StuckShard } from '../../src/engine/persist/stuck-shard.ts';
 import { QUEUE_PREFIX, SHARDS } from '../../src/redis/keys.ts';
-import { PERSIST_QUEUE, type PersistJob } from '../../src/redis/wake-up.ts';
+import { PERSIST_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 
 interface PersistWorkerOptions {
   /** From `createPatientRedis`; it stays the caller's to close. */
@@ -20,8 +20,8 @@ interface PersistWorkerOptions {
  * events come, so that under load there is no job an event, nor one a batch. Nothing depends on a job: a failed,
  * lost or stalled one is only a wake-up less (see `watch.ts`).
  */
-export function persistWorker({ redis, persister, log, ending }: PersistWorkerOptions): Worker<PersistJob> {
-  const worker = new Worker<PersistJob>(
+export function persistWorker({ redis, persister, log, ending }: PersistWorkerOptions): Worker<ShardJob> {
+  const worker = new Worker<ShardJob>(
     PERSIST_QUEUE,
     async (job) => {
       try {

@@ -1,17 +1,15 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Counter } from '../../catalog/plan.ts';
 import type { Clock } from '../../clock.ts';
-import { decimalText, toDecimal } from '../../domain/decimal.ts';
+import { decimalText } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
-import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import type { Refusal } from '../../redis/record.ts';
 import { refusalError } from '../refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
 import type { EventBatcher } from './event-batcher.ts';
 import type { ReadyEvent } from './event-call.ts';
-import { eventId, idempotencyDigest, uuidText } from './event-id.ts';
-import { rejectUnknownAttributes, sentUser } from './sent-user.ts';
+import { eventId, uuidText } from './event-id.ts';
+import { prepareEvent } from './prepare-event.ts';
 
 /** The catalogs by tenant; at once where loaded, which is always but for the first call. */
 interface CatalogSource {
@@ -25,17 +23,6 @@ export interface EventEngineOptions {
   clock: Clock;
   /** Whether the outbox holds more than it may, so that no event is taken. */
   overloaded: () => boolean;
-}
-
-/** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
-function matching(counters: Counter[], attributes: Record<string, string> | undefined): string {
-  if (counters.length === 0 || attributes === undefined) return '';
-  return counters
-    .filter(({ conditions }) =>
-      conditions.every(([key, value]) => Object.hasOwn(attributes, key) && attributes[key] === value),
-    )
-    .map(({ no }) => no)
-    .join(',');
 }
 
 /** Takes events: checks them, has them applied, and tells what changed. */
@@ -74,24 +61,7 @@ export class EventEngine {
     metricKey: string,
     { event, idempotencyKey }: { event: MetricEvent; idempotencyKey: string | null },
   ): ReadyEvent {
-    const nowMs = this.options.clock.now();
-    const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
-    if (plan === null)
-      throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`);
-    const { user, attributes } = event;
-    if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
-    const digest = idempotencyKey === null ? null : idempotencyDigest(user.id, plan.plan.metric, idempotencyKey);
-    return {
-      compiled,
-      plan,
-      id: eventId(nowMs, digest?.random),
-      userId: user.id,
-      value: toDecimal(event.value),
-      sent: sentUser(user, compiled, nowMs),
-      attributes: attributes === undefined ? '' : JSON.stringify(attributes),
-      counted: matching(plan.counters, attributes),
-      idempotency: digest === null ? null : { ...digest, key: idempotencyKey! },
-    };
+    return prepareEvent(compiled, metricKey, { event, idempotencyKey, nowMs: this.options.clock.now() });
   }
 }
 

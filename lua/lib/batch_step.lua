@@ -1,0 +1,35 @@
+-- A call may be one step of a queued batch: it applies the next events of the batch and moves the shard's progress,
+-- all or nothing, and only from where the caller saw it. So whoever sends a step twice, or late, changes nothing.
+-- KEYS from `key`: progress of the shard's batches (string), the queued batches (stream), results (hash).
+-- ARGV from `arg`: progress expected ('' if there never was any), progress afterwards, ID of the batch if the step
+-- is its last ('' if not), what is wanted of results: '' nothing, else JSON { at = indexes in the batch of the
+-- call's events, refused = a list of { index, status, text } for events that were not sent here }.
+-- Returns: the step; `passed`: the progress is elsewhere.
+local function open_batch_step(key, arg)
+  local step = { key = key, after = ARGV[arg + 1], finished = ARGV[arg + 2] }
+  step.results = ARGV[arg + 3] ~= '' and cjson.decode(ARGV[arg + 3])
+  step.passed = (redis.call('GET', KEYS[key]) or '') ~= ARGV[arg]
+  return step
+end
+
+-- Results are kept for a minute: whoever waits for them looks many times a second.
+local RESULTS_SECONDS = 60
+
+-- Writes the step's part: progress, results, and the end of the batch.
+local function close_batch_step(step, replies)
+  redis.call('SET', KEYS[step.key], step.after)
+  if step.finished ~= '' then
+    redis.call('XDEL', KEYS[step.key + 1], step.finished)
+  end
+  local wanted, results = step.results, KEYS[step.key + 2]
+  if not wanted then
+    return
+  end
+  for n, index in ipairs(wanted.at) do
+    redis.call('HSET', results, index, replies[n])
+  end
+  for _, refused in ipairs(wanted.refused) do
+    redis.call('HSET', results, refused[1], cmsgpack.pack({ k = 'x', s = refused[2], e = refused[3] }))
+  end
+  redis.call('EXPIRE', results, RESULTS_SECONDS)
+end

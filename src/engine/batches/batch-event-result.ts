@@ -1,0 +1,30 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { decimalNumber } from '../../domain/decimal.ts';
+import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
+import type { BatchReply } from '../../redis/batches.ts';
+import { eventId, idempotencyDigest, uuidText } from '../events/event-id.ts';
+import { refusalError } from '../refusal.ts';
+
+/** What became of an event of a batch, for who sent it: the statuses are those of the single operation. */
+export function batchEventResult(
+  compiled: CompiledCatalog,
+  { key, user, idempotencyKey }: BatchMetricEvent,
+  reply: BatchReply,
+): BatchEventResult {
+  if (reply.k === 'x') return { status: reply.s, error: reply.e };
+  if (reply.k === 'e') {
+    return { status: 201, eventId: uuidText(reply.i), total: totalOf(reply.t!), replayed: false };
+  }
+  const metric = compiled.metrics.get(key);
+  if (reply.k === 'r') {
+    const total = totalOf(reply.t);
+    // A metric that was deleted since has no number any more to make the ID from.
+    if (metric === undefined) return { status: 202, total, replayed: true };
+    const { random } = idempotencyDigest(user.id, metric.no, idempotencyKey!);
+    return { status: 202, eventId: uuidText(eventId(reply.at, random)), total, replayed: true };
+  }
+  const { status, message } = refusalError(compiled, reply);
+  return { status, error: message };
+}
+
+const totalOf = ([whole, micros]: [number, number]): number => decimalNumber({ whole, micros });

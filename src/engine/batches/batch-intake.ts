@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
+import { AppError } from '../../errors.ts';
+import { addBatch, batchReplies } from '../../redis/batches.ts';
+import { shardOf } from '../../redis/keys.ts';
+import { rejectUnknownAttributes, sentUser } from '../events/sent-user.ts';
+import { batchEventResult } from './batch-event-result.ts';
+
+export interface BatchIntakeOptions {
+  redis: Redis;
+  catalogs: { of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> };
+  clock: Clock;
+  /** Tells that a shard has a new batch. */
+  onAccepted: (shard: number) => void;
+  /** Whether the outbox holds more than it may, so that no event is taken. */
+  overloaded: () => boolean;
+}
+
+/** Batches of one shard that may wait: 64,000 events, some seconds of work; at most 64 MiB. */
+const MAX_WAITING = 64;
+/** Below the time after which clients and proxies commonly give up. */
+const WAIT_MS = 25_000;
+const LOOK_MS = 20;
+
+/** Takes batches of events: checks them, queues them durably, and tells what became of them to who waits. */
+export class BatchIntake {
+  private readonly options: BatchIntakeOptions;
+
+  constructor(options: BatchIntakeOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Queues a tenant's events as a whole or not at all: when this resolves they are in Redis, and each will be
+   * processed once, in order, at the time of now. Errors name the index: 404 for an unknown metric, 422 for an
+   * unknown attribute or time zone; 503 while too much waits. With `wait`, resolves with what became of each event;
+   * with null if that takes longer than 25 s: they are queued, and will be processed all the same.
+   */
+  async accept(tenantNo: number, events: BatchMetricEvent[], wait: boolean): Promise<BatchEventResult[] | null> {
+    const { redis, catalogs, clock, onAccepted, overloaded } = this.options;
+    if (overloaded()) throw tooMuch();
+    const compiled = await catalogs.of(tenantNo);
+    const acceptedMs = clock.now();
+    checkEvents(compiled, events, acceptedMs);
+    const batchId = await addBatch(
+      redis,
+      { tenantNo, acceptedMs, catalogVersion: compiled.catalog.version, awaited: wait, events },
+      MAX_WAITING,
+    );
+    if (batchId === null) throw tooMuch();
+    onAccepted(shardOf(tenantNo));
+    if (!wait) return null;
+
+    const deadlineMs = performance.now() + WAIT_MS;
+    while (performance.now() < deadlineMs) {
+      const replies = await batchReplies(redis, { tenantNo, batchId, events: events.length });
+      if (replies !== null) {
+        const current = await catalogs.of(tenantNo);
+        return replies.map((reply, index) => batchEventResult(current, events[index]!, reply));
+      }
+      await sleep(LOOK_MS);
+    }
+    return null;
+  }
+}
+
+const tooMuch = (): AppError =>
+  new AppError('unavailable', 'Too many events wait to be processed; try again in a moment.');
+
+/** Throws for the first event that the catalog does not allow, and names its index. */
+function checkEvents(compiled: CompiledCatalog, events: BatchMetricEvent[], nowMs: number): void {
+  for (const [index, { key, user, attributes }] of events.entries()) {
+    if (!compiled.metrics.has(key)) {
+      throw new AppError('not_found', `[${index}].key: there is no metric with the key '${key}'.`);
+    }
+    try {
+      if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
+      sentUser(user, compiled, nowMs);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      throw new AppError(error.code, `[${index}]: ${error.message}`);
+    }
+  }
+}

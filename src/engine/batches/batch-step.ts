@@ -1,0 +1,75 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { BatchMetricEvent } from '../../domain/event.ts';
+import { AppError } from '../../errors.ts';
+import { progressText, type QueuedBatch } from '../../redis/batches.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from '../../redis/keys.ts';
+import { eventCall, type ReadyEvent } from '../events/event-call.ts';
+import { prepareEvent } from '../events/prepare-event.ts';
+
+/** Some events of a batch, one after another, that are applied by one call of the script. */
+export interface BatchStep {
+  batch: QueuedBatch;
+  /** Index of the first event after it. */
+  to: number;
+  /** The events for the script and their indexes in the batch. */
+  ready: ReadyEvent[];
+  at: number[];
+  /** Those that the catalog of now does not allow: index, status, text. */
+  refused: [number, number, string][];
+}
+
+/** Prepares up to `count` events of a batch from an index on. `catalog`: or why there is none. Never throws for an event. */
+export function batchStep(
+  batch: QueuedBatch,
+  { from, count, catalog }: { from: number; count: number; catalog: CompiledCatalog | AppError },
+): BatchStep {
+  const to = Math.min(from + count, batch.events.length);
+  const step: BatchStep = { batch, to, ready: [], at: [], refused: [] };
+  for (let index = from; index < to; index += 1) {
+    try {
+      if (catalog instanceof AppError) throw catalog;
+      const event = batch.events[index]!;
+      const { key, ...sent } = withKnownAttributes(event, catalog);
+      const idempotencyKey = event.idempotencyKey ?? null;
+      step.ready.push(prepareEvent(catalog, key, { event: sent, idempotencyKey, nowMs: batch.acceptedMs }));
+      step.at.push(index);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      step.refused.push([index, error.status, error.message]);
+    }
+  }
+  return step;
+}
+
+/** An event without the attributes that were deleted after it was accepted. */
+function withKnownAttributes(event: BatchMetricEvent, catalog: CompiledCatalog): BatchMetricEvent {
+  const { user, attributes } = event;
+  const kept = { ...event };
+  if (attributes !== undefined) kept.attributes = known(attributes, catalog.eventAttributes);
+  if (user.attributes !== undefined)
+    kept.user = { ...user, attributes: known(user.attributes, catalog.userAttributes) };
+  return kept;
+}
+
+function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unknown>): Record<string, string> {
+  const entries = Object.entries(attributes);
+  if (entries.every(([key]) => keys.has(key))) return attributes;
+  return Object.fromEntries(entries.filter(([key]) => keys.has(key)));
+}
+
+/** KEYS and ARGV of `lua/record_events.lua` for a step, to be applied only if the shard's progress is `progress`. */
+export function batchStepCall(
+  { batch, to, ready, at, refused }: BatchStep,
+  progress: string,
+): { keys: string[]; args: (string | number)[] } {
+  const { keys, args } = eventCall(batch.tenantNo, ready, { nowMs: batch.acceptedMs, retryPosition: '' });
+  const shard = shardOf(batch.tenantNo);
+  keys.push(batchProgressKey(shard), batchesKey(shard), batchResultsKey(shard, batch.id));
+  args.push(
+    progress,
+    progressText(batch.id, to),
+    to === batch.events.length ? batch.id : '',
+    batch.awaited ? JSON.stringify({ at, refused }) : '',
+  );
+  return { keys, args };
+}

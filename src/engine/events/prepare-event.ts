@@ -1,0 +1,47 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Counter } from '../../catalog/plan.ts';
+import { toDecimal } from '../../domain/decimal.ts';
+import type { MetricEvent } from '../../domain/event.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import type { ReadyEvent } from './event-call.ts';
+import { eventId, idempotencyDigest } from './event-id.ts';
+import { rejectUnknownAttributes, sentUser } from './sent-user.ts';
+
+/** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
+function matching(counters: Counter[], attributes: Record<string, string> | undefined): string {
+  if (counters.length === 0 || attributes === undefined) return '';
+  return counters
+    .filter(({ conditions }) =>
+      conditions.every(([key, value]) => Object.hasOwn(attributes, key) && attributes[key] === value),
+    )
+    .map(({ no }) => no)
+    .join(',');
+}
+
+/**
+ * Checks an event of a time against the catalog and makes it ready for the script. 422 for an unknown metric,
+ * attribute or time zone.
+ */
+export function prepareEvent(
+  compiled: CompiledCatalog,
+  metricKey: string,
+  { event, idempotencyKey, nowMs }: { event: MetricEvent; idempotencyKey: string | null; nowMs: number },
+): ReadyEvent {
+  const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
+  if (plan === null) throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`);
+  const { user, attributes } = event;
+  if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
+  const digest = idempotencyKey === null ? null : idempotencyDigest(user.id, plan.plan.metric, idempotencyKey);
+  return {
+    compiled,
+    plan,
+    id: eventId(nowMs, digest?.random),
+    userId: user.id,
+    value: toDecimal(event.value),
+    sent: sentUser(user, compiled, nowMs),
+    attributes: attributes === undefined ? '' : JSON.stringify(attributes),
+    counted: matching(plan.counters, attributes),
+    idempotency: digest === null ? null : { ...digest, key: idempotencyKey! },
+  };
+}

@@ -1,0 +1,19 @@
+import { Type } from 'typebox';
+import { BatchEventResults, BatchEventsResponse, BatchMetricEvents } from '../../../domain/event.ts';
+import { operation } from '../../operation.ts';
+
+export const adminMetricsBatchEvents = operation({
+  id: 'admin_metrics_batch_events',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/metrics/events',
+  summary: 'Queue up to 1,000 events; with `wait=true`, tell what became of each',
+  query: Type.Object({ wait: Type.Boolean({ default: false }) }),
+  body: BatchMetricEvents,
+  responses: { 200: BatchEventResults, 202: BatchEventsResponse },
+  handle: async ({ batches }, { tenant, query, body }) => {
+    const results = await batches.accept(tenant.no, body, query.wait);
+    const accepted = body.length;
+    return results === null ? { status: 202, body: { accepted } } : { status: 200, body: { accepted, results } };
+  },
+});

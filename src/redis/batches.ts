@@ -1,0 +1,101 @@
+import type { Redis } from 'ioredis';
+import type { BatchMetricEvent } from '../domain/event.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
+import type { ScriptReply } from './record.ts';
+import { unpack } from './state.ts';
+
+/** A batch as it was accepted. */
+export interface AcceptedBatch {
+  tenantNo: number;
+  /** The time of its events, epoch ms. */
+  acceptedMs: number;
+  /** Version of the catalog that its events were checked with. */
+  catalogVersion: number;
+  /** Whether somebody waits for what becomes of each event. */
+  awaited: boolean;
+  events: BatchMetricEvent[];
+}
+
+export interface QueuedBatch extends AcceptedBatch {
+  /** Its position in the shard's stream. */
+  id: string;
+}
+
+/** What became of one event: the script's answer, or why it was not sent to the script. */
+export type BatchReply = ScriptReply | { k: 'x'; s: number; e: string };
+
+/** Puts a batch at the end of its shard's queue, in one write. Its ID; null and nothing done if `limit` are there. */
+export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number): Promise<string | null> {
+  const key = batchesKey(shardOf(batch.tenantNo));
+  if ((await redis.xlen(key)) >= limit) return null;
+  return redis.xadd(
+    key,
+    '*',
+    't',
+    batch.tenantNo,
+    'a',
+    batch.acceptedMs,
+    'c',
+    batch.catalogVersion,
+    'w',
+    batch.awaited ? 1 : 0,
+    'e',
+    JSON.stringify(batch.events),
+  );
+}
+
+/** The oldest batch of a shard, null without one, and the shard's progress, both of one moment. */
+export async function firstBatch(
+  redis: Redis,
+  shard: number,
+): Promise<{ progress: string; batch: QueuedBatch | null }> {
+  const replies = await redis
+    .multi()
+    .get(batchProgressKey(shard))
+    .xrange(batchesKey(shard), '-', '+', 'COUNT', 1)
+    .exec();
+  const [progress, entries] = (replies ?? []).map(([error, reply]) => {
+    if (error) throw error;
+    return reply;
+  }) as [string | null, [string, string[]][]];
+  const entry = entries[0];
+  return { progress: progress ?? '', batch: entry === undefined ? null : parseBatch(entry) };
+}
+
+function parseBatch([id, fields]: [string, string[]]): QueuedBatch {
+  const [, tenantNo, , acceptedMs, , catalogVersion, , awaited, , events] = fields;
+  return {
+    id,
+    tenantNo: Number(tenantNo),
+    acceptedMs: Number(acceptedMs),
+    catalogVersion: Number(catalogVersion),
+    awaited: awaited === '1',
+    events: JSON.parse(events ?? '') as BatchMetricEvent[],
+  };
+}
+
+/** The text of a progress: so many events of a batch are processed, and all batches before it. */
+export const progressText = (batchId: string, events: number): string => `${batchId}:${events}`;
+
+/** How many events of a batch, the oldest there is, are processed. */
+export function eventsProcessed(progress: string, batchId: string): number {
+  const [id, events] = progress.split(':');
+  return id === batchId ? Number(events) : 0;
+}
+
+/** The shards that have batches waiting. */
+export async function shardsWithBatches(redis: Redis, shards: readonly number[]): Promise<number[]> {
+  const lengths = await Promise.all(shards.map((shard) => redis.xlen(batchesKey(shard))));
+  return shards.filter((_, index) => lengths[index]! > 0);
+}
+
+/** What became of the events of a batch, in their order; null while some are not processed. */
+export async function batchReplies(
+  redis: Redis,
+  { tenantNo, batchId, events }: { tenantNo: number; batchId: string; events: number },
+): Promise<BatchReply[] | null> {
+  const key = batchResultsKey(shardOf(tenantNo), batchId);
+  if ((await redis.hlen(key)) < events) return null;
+  const packed = await redis.hmgetBuffer(key, ...Array.from({ length: events }, (_, index) => String(index)));
+  return packed.map((reply) => unpack(reply!) as BatchReply);
+}

@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+const PATH = '/v1/metrics/events';
+const patience = { timeout: 30_000, interval: 20 };
+let laurel: TestLaurel;
+
+beforeAll(async () => {
+  laurel = await startLaurel({
+    configuration: {
+      ...STUDY_APP,
+      pointsSystems: [
+        ...STUDY_APP.pointsSystems!,
+        {
+          key: 'gems',
+          name: 'Gems',
+          triggers: [
+            {
+              type: 'metric',
+              metricKey: 'minutes',
+              metricThreshold: 1000,
+              points: -1,
+              blockIfOutOfPoints: true,
+              status: 'active',
+            },
+          ],
+        },
+      ],
+    },
+    workers: true,
+  });
+});
+afterAll(() => laurel.close());
+
+const event = (id: string, value = 1, more: object = {}) => ({ key: 'flips', user: { id }, value, ...more });
+const wait = async (events: object[]) => {
+  const { status, body } = await laurel.admin.post(`${PATH}?wait=true`, events);
+  expect(status).toBe(200);
+  return body as {
+    accepted: number;
+    results: { status: number; eventId?: string; total?: number; replayed?: boolean; error?: string }[];
+  };
+};
+const stored = async (user: string) =>
+  (
+    await laurel.pool.query<{ id: string; value: number; total: number }>(
+      'SELECT id, value::float8, total::float8 FROM events WHERE user_id = $1 ORDER BY at, total',
+      [user],
+    )
+  ).rows;
+
+describe('refusals', () => {
+  test.each([
+    ['unknown metric', event('nobody', 1, { key: 'nope' }), 404, "[2].key: there is no metric with the key 'nope'."],
+    ['unknown event attribute', event('nobody', 1, { attributes: { nope: 'x' } }), 422, '[2]: Invalid attribute keys'],
+    ['unknown user attribute', { key: 'flips', user: { id: 'a', attributes: { deck: 'x' } }, value: 1 }, 422, '[2]: '],
+    [
+      'unknown time zone',
+      { key: 'flips', user: { id: 'a', tz: 'Mars/Base' }, value: 1 },
+      422,
+      '[2]: Unknown time zone',
+    ],
+    ['no value', { key: 'flips', user: { id: 'a' } }, 400, '[2].value is required'],
+    ['no user ID', { key: 'flips', user: {}, value: 1 }, 400, '[2].user.id is required'],
+    ['an empty idempotency key', event('a', 1, { idempotencyKey: '' }), 400, '[2].idempotencyKey must not be empty'],
+    ['no object', 'x', 400, '[2] must be an object'],
+  ])('%s: the batch is refused, the index is named, nothing is accepted', async (_, bad, status, text) => {
+    const { rows: before } = await laurel.pool.query('SELECT count(*) FROM events');
+    const answer = await laurel.admin.post(PATH, [event('nobody'), event('nobody'), bad, event('nobody')]);
+    expect(answer.status).toBe(status);
+    expect(answer.body.error).toContain(text);
+    expect(await laurel.redis.xlen('{s0}:batches')).toBe(0);
+    // A batch that is processed after it shows that nothing of it came through.
+    await wait([event('after')]);
+    expect((await laurel.app.get('/v1/users/nobody')).status).toBe(404);
+    expect(before).toHaveLength(1);
+  });
+
+  test.each([[[]], [Array.from({ length: 1001 }, () => event('many'))], [event('one')]])(
+    'what is no array of 1 to 1,000 is refused: %#',
+    async (body) => expect((await laurel.admin.post(PATH, body)).status).toBe(422),
+  );
+});
+
+test('1,000 events of one user: accepted, each processed once and in order', async () => {
+  const events = Array.from({ length: 1000 }, (_, n) => event('hot', n + 1));
+  expect(await laurel.admin.post(PATH, events)).toMatchObject({ status: 202, body: { accepted: 1000 } });
+  await expect.poll(async () => (await stored('hot')).length, patience).toBe(1000);
+  const rows = await stored('hot');
+  expect(rows.map(({ value }) => value)).toEqual(events.map(({ value }) => value));
+  expect(rows.at(-1)!.total).toBe(500_500);
+  expect(rows.map(({ total }) => total)).toEqual(events.map((_, n) => ((n + 1) * (n + 2)) / 2));
+});
+
+test('wait=true tells what became of each event; a refused one does not hold up the others', async () => {
+  const { accepted, results } = await wait([
+    event('told', 3),
+    event('told', 0.5, { key: 'minutes' }),
+    event('told', 1000, { key: 'minutes' }),
+    { key: 'flips', user: { id: 'no mail', subscribeToEmails: true }, value: 1 },
+    event('told', 4, { idempotencyKey: 'k' }),
+    event('told', 4, { idempotencyKey: 'k' }),
+  ]);
+  expect(accepted).toBe(6);
+  expect(results.map(({ status }) => status)).toEqual([201, 201, 422, 422, 201, 202]);
+  expect(results.map(({ total }) => total)).toEqual([3, 0.5, undefined, undefined, 7, 7]);
+  expect(results[2]!.error).toContain("'gems'");
+  expect(results[3]!.error).toContain('subscribeToEmails');
+  expect(results[5]).toEqual({ ...results[4], status: 202, replayed: true });
+  await expect
+    .poll(async () => (await stored('told')).map(({ id }) => id).toSorted(), patience)
+    .toEqual([results[0]!, results[1]!, results[4]!].map(({ eventId }) => eventId!).toSorted());
+});
+
+test('idempotency keys are those of the single operation, both ways', async () => {
+  const headers = { 'Idempotency-Key': 'single first' };
+  const single = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'both' }, value: 2 }, { headers });
+  const { results } = await wait([
+    event('both', 2, { idempotencyKey: 'single first' }),
+    event('both', 5, { idempotencyKey: 'batch first' }),
+  ]);
+  expect(results[0]).toEqual({ status: 202, eventId: single.body.eventId, total: 2, replayed: true });
+  expect(results[1]).toMatchObject({ status: 201, total: 7, replayed: false });
+  const again = await laurel.app.post(
+    '/v1/metrics/flips/event',
+    { user: { id: 'both' }, value: 5 },
+    { headers: { 'Idempotency-Key': 'batch first' } },
+  );
+  expect(again).toMatchObject({ status: 202, body: { eventId: results[1]!.eventId, total: 7 } });
+});
+
+test('batches one after another keep the order of a user, whoever takes them', async () => {
+  const other = await laurel.another();
+  for (let n = 0; n < 20; n += 1) {
+    const events = Array.from({ length: 60 }, (_, k) => event(`in order ${k % 3}`, n * 60 + k + 1));
+    const { status } = await (n % 2 === 0 ? laurel : other).admin.post(PATH, events);
+    expect(status).toBe(202);
+  }
+  for (const user of [0, 1, 2]) {
+    const values = Array.from({ length: 400 }, (_, n) => n * 3 + user + 1);
+    let total = 0;
+    const expected = values.map((value) => ({ value, total: (total += value) }));
+    await expect.poll(() => stored(`in order ${user}`), patience).toMatchObject(expected);
+  }
+});
+
+test('a zone whose offset ran out is renewed for all of its events at once', async () => {
+  const zoned = (value: number) => ({ key: 'flips', user: { id: 'zoned', tz: 'Europe/Berlin' }, value });
+  await wait([zoned(1)]);
+  // As it is after a change of the clocks: the stored offset holds no longer.
+  const key = '{s0}:0:u:zoned';
+  await laurel.redis.eval(
+    "local state = cmsgpack.unpack(redis.call('GET', KEYS[1])) state.zu = 1 redis.call('SET', KEYS[1], cmsgpack.pack(state))",
+    1,
+    key,
+  );
+  const { results } = await wait([event('zoned', 1), event('other', 1), event('zoned', 1), zoned(1)]);
+  expect(results.map(({ total }) => total)).toEqual([2, 1, 3, 4]);
+});
+
+test('a tenant’s batch does not meet users of another', async () => {
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  try {
+    await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
+    const answer = await laurel.admin.post(PATH, [event('hot')], { tenantId: 'acme' });
+    expect(answer.status).toBe(404);
+  } finally {
+    await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
+  }
+});
+
+test('no worker: batches are accepted until too many wait, then 503', async () => {
+  const alone = await startLaurel({ configuration: STUDY_APP });
+  try {
+    const statuses: number[] = [];
+    for (let n = 0; n < 66; n += 1) statuses.push((await alone.admin.post(PATH, [event('waiting')])).status);
+    expect(statuses).toEqual([...Array.from({ length: 64 }, () => 202), 503, 503]);
+    expect((await alone.app.get('/v1/users/waiting')).status).toBe(404);
+  } finally {
+    await alone.close();
+  }
+});

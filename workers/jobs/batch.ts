@@ -1,0 +1,83 @@
+import { Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
+import { shardsWithBatches } from '../../src/redis/batches.ts';
+import { QUEUE_PREFIX, SHARDS } from '../../src/redis/keys.ts';
+import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
+
+interface BatchWorkerOptions {
+  /** From `createRedis`: for looking at what waits. */
+  redis: Redis;
+  /** From `createPatientRedis`; both stay the caller's to close. */
+  queueRedis: Redis;
+  processor: Pick<BatchProcessor, 'drain'>;
+  log: Logger;
+  /** Aborted when the process ends: the step under way is the last. */
+  ending: AbortSignal;
+}
+
+const SHARD_NUMBERS = Array.from({ length: SHARDS }, (_, shard) => shard);
+const LOOK_MS = 1000;
+/** The same complaint about a shard is not repeated sooner. */
+const REPEAT_MS = 10_000;
+
+/**
+ * Has batches processed: at once when a wake-up comes, and by a look once a second at what waits, whatever became
+ * of its wake-up or of the worker that was at it. A failure leaves the batch where it is, in part applied or not;
+ * the next look goes on with it. Events of a batch stay in their order, so one that cannot be applied for a fault of
+ * ours holds up its shard's batches: nothing is dropped.
+ */
+export function batchWorker({ redis, queueRedis, processor, log, ending }: BatchWorkerOptions): {
+  close(): Promise<void>;
+} {
+  const complained = new Map<number, number>();
+  const complain = (shard: number, error: unknown): void => {
+    const now = performance.now();
+    if (now - (complained.get(shard) ?? -Infinity) < REPEAT_MS) return;
+    complained.set(shard, now);
+    log.error({ shard, err: error }, 'a batch of events cannot be processed further; it is tried again');
+  };
+  const underWay = new Set<Promise<void>>();
+  const drain = (shard: number): Promise<void> => {
+    const draining = processor
+      .drain(shard, ending)
+      .catch((error: unknown) => complain(shard, error))
+      .finally(() => underWay.delete(draining));
+    underWay.add(draining);
+    return draining;
+  };
+
+  const worker = new Worker<ShardJob>(BATCH_QUEUE, (job) => drain(job.data.shard), {
+    connection: queueRedis,
+    prefix: QUEUE_PREFIX,
+    concurrency: SHARDS,
+    // A killed worker holds the wake-ups of its shards back until its job is taken from it.
+    lockDuration: 10_000,
+    stalledInterval: 5_000,
+    maxStalledCount: 10,
+    removeOnComplete: { count: 0 },
+    removeOnFail: { count: 100 },
+  });
+  worker.on('error', (error) => log.warn({ err: error }, 'the batch queue does not answer'));
+
+  let timer: NodeJS.Timeout | undefined;
+  const look = async (): Promise<void> => {
+    try {
+      for (const shard of await shardsWithBatches(redis, SHARD_NUMBERS)) void drain(shard);
+    } catch (error) {
+      complain(-1, error);
+    }
+    if (!ending.aborted) timer = setTimeout(() => void (looking = look()), LOOK_MS);
+  };
+  let looking = look();
+  return {
+    close: async () => {
+      clearTimeout(timer);
+      await looking;
+      clearTimeout(timer);
+      await worker.close();
+      await Promise.all(underWay);
+    },
+  };
+}
