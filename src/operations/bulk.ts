@@ -56,18 +56,29 @@ export function bulkItems<Item extends TObject>(item: Item): BulkItems<Item> {
   };
 }
 
-/** Deletes by ID, each ID once; those that there are not are issues. `noun`: what they are IDs of. */
+/** What became of IDs to delete; an ID that is in neither names nothing. */
+export interface Deletion {
+  deleted: string[];
+  /** Why those that stay do. */
+  refused: ReadonlyMap<string, string>;
+}
+
+/** Deletes by ID, each ID once; those that there are not, or that stay, are issues. `noun`: what they are IDs of. */
 export async function deleteEach(
   ids: string[],
-  { noun, work }: { noun: string; work: (ids: string[]) => Promise<string[]> },
+  { noun, work }: { noun: string; work: (ids: string[]) => Promise<string[] | Deletion> },
 ): Promise<DeletedResources> {
   const asked = [...new Set(ids.map((id) => id.toLowerCase()))];
-  const deleted = new Set(await work(asked));
+  const outcome = await work(asked);
+  const { deleted, refused } = Array.isArray(outcome)
+    ? { deleted: outcome, refused: new Map<string, string>() }
+    : outcome;
+  const gone = new Set(deleted);
   return {
-    deleted: asked.filter((id) => deleted.has(id)).map((id) => ({ id })),
+    deleted: asked.filter((id) => gone.has(id)).map((id) => ({ id })),
     issues: asked
-      .filter((id) => !deleted.has(id))
-      .map((id) => ({ id, severity: 'error', message: `There is no ${noun} with this ID` })),
+      .filter((id) => !gone.has(id))
+      .map((id) => ({ id, severity: 'error', message: refused.get(id) ?? `There is no ${noun} with this ID` })),
   };
 }
 

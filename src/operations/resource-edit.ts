@@ -2,11 +2,11 @@ import type { CatalogDraft } from '../catalog/draft.ts';
 import { listOf, parentOf, type Fields, type ResourceOf } from '../catalog/kinds.ts';
 import { createChecked, deleteUnreferred, updateChecked } from '../catalog/resource-edits.ts';
 import type { Problem } from '../catalog/rules/problem.ts';
-import type { DeletedResources } from '../domain/admin.ts';
 import type { Catalog } from '../domain/catalog.ts';
 import { DAY_MS, dateOf } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
 import type { Kind } from '../postgres/load-catalog.ts';
+import type { Deletion } from './bulk.ts';
 import type { AdminResource } from './resource.ts';
 
 /** The resources that a path is about: all of the kind, or those of the points system it names (404: unknown). */
@@ -88,23 +88,16 @@ export function updateEach<K extends Kind>(
   );
 }
 
-/** Deletes by ID, each ID once; what there is not, or is referred to, is an issue. */
-export function deleteEachOf<K extends Kind>(
+/** Deletes those of the IDs that nothing refers to. */
+export function deleteThose<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
   { ids, systemId }: { ids: string[]; systemId: string | undefined },
-): DeletedResources {
+): Deletion {
   const known = new Set(among(draft.catalog, resource, systemId).map(({ id }) => id));
-  const asked = [...new Set(ids.map((id) => id.toLowerCase()))];
-  const there = asked.filter((id) => known.has(id));
-  const staying = deleteUnreferred(draft, resource.kind, there);
-  return {
-    deleted: there.filter((id) => !staying.has(id)).map((id) => ({ id })),
-    issues: asked.flatMap((id) => {
-      const message = known.has(id) ? staying.get(id) : unknown(resource);
-      return message === undefined ? [] : [{ id, severity: 'error' as const, message }];
-    }),
-  };
+  const there = ids.filter((id) => known.has(id));
+  const refused = deleteUnreferred(draft, resource.kind, there);
+  return { deleted: there.filter((id) => !refused.has(id)), refused };
 }
 
 export const unknown = ({ noun }: { noun: string }): string => `There is no ${noun} with this ID`;

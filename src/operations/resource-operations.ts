@@ -3,10 +3,10 @@ import { AdminIssue, DeletedResources, Paging, Uuid } from '../domain/admin.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
 import type { Kind } from '../postgres/load-catalog.ts';
-import { bulkItems } from './bulk.ts';
+import { bulkItems, deleteEach, type Deletion } from './bulk.ts';
 import { operation, type Operation } from './operation.ts';
 import type { AdminResource } from './resource.ts';
-import { among, createEach, deleteEachOf, unknown, updateEach } from './resource-edit.ts';
+import { among, createEach, deleteThose, unknown, updateEach } from './resource-edit.ts';
 
 /** The five operations that every resource of the catalog has. */
 
@@ -106,11 +106,15 @@ export const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Ope
     params: List,
     query: resource.ids,
     responses: { 200: DeletedResources },
-    handle: async ({ resources }, { tenant, caller, params: { systemId }, query: { ids } }) => {
-      const { result } = await resources.edit(tenant.no, caller.prefix, (draft) =>
-        deleteEachOf(draft, resource, { ids, systemId }),
-      );
-      return { status: 200, body: { ...result, issues: named(resource, result.issues) } };
+    handle: async ({ resources }, { tenant, caller, params: { systemId }, query }) => {
+      const work = async (ids: string[]): Promise<Deletion> => {
+        const { result } = await resources.edit(tenant.no, caller.prefix, (draft) =>
+          deleteThose(draft, resource, { ids, systemId }),
+        );
+        return result;
+      };
+      const { deleted, issues } = await deleteEach(query.ids, { noun: resource.noun, work });
+      return { status: 200, body: { deleted, issues: named(resource, issues) } };
     },
   });
 

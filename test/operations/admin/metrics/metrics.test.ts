@@ -138,6 +138,25 @@ test('the streak settings hold a metric, too', async () => {
   expect((await laurel.admin.delete(`${PATH}?ids=${one!.id}`)).body.deleted).toEqual([{ id: one!.id }]);
 });
 
+test('of requests for the same key at the same time one gets it', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => laurel.admin.post(PATH, [{ key: 'contested', name: 'Contested' }])),
+  );
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array.from({ length: 7 }, () => 200), 201]);
+});
+
+test('what changed, and by whom, is recorded', async () => {
+  const [one] = await create('recorded');
+  await laurel.admin.patch(PATH, [{ id: one!.id, name: 'recorded' }]);
+  await laurel.admin.patch(PATH, [{ id: one!.id, name: 'recorded' }]);
+  await laurel.admin.delete(`${PATH}?ids=${one!.id}`);
+  const { rows } = await laurel.pool.query('SELECT who, changes FROM catalog_changes ORDER BY version DESC LIMIT 3');
+  const who = laurel.adminKey.split('.')[0];
+  expect(rows.toReversed()).toEqual(
+    ['create', 'update', 'delete'].map((action) => ({ who, changes: [{ action, kind: 'metric', id: one!.id }] })),
+  );
+});
+
 test('another frontend knows the metric in under a second', async () => {
   const other = await laurel.another();
   await create('elsewhere');
@@ -147,4 +166,26 @@ test('another frontend knows the metric in under a second', async () => {
     if (status === 201) break;
     expect(performance.now() - began).toBeLessThan(1_000);
   }
+});
+
+// Last: what is configured without tenants rests after it.
+test('two tenants’ metrics never meet', async () => {
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post('/v1/tenants', [
+    { customerId: 'a', name: 'A' },
+    { customerId: 'b', name: 'B' },
+  ]);
+  const ids: string[] = [];
+  for (const tenantId of ['a', 'b']) {
+    const { body } = await laurel.admin.post(PATH, [{ key: 'flips', name: tenantId }], { tenantId });
+    expect((await laurel.admin.get(PATH, { tenantId })).body).toEqual(body.created);
+    ids.push(body.created[0].id);
+  }
+  const ofB = { tenantId: 'b' };
+  expect((await laurel.admin.get(`${PATH}/${ids[0]}`, ofB)).status).toBe(404);
+  expect((await laurel.admin.patch(PATH, [{ id: ids[0], name: 'x' }], ofB)).body.updated).toEqual([]);
+  expect((await laurel.admin.delete(`${PATH}?ids=${ids[0]}`, ofB)).body.deleted).toEqual([]);
+  const foreign = { key: 'x', name: 'X', rankBy: 'metric', metricId: ids[0] };
+  expect((await laurel.admin.post('/v1/leaderboards', [foreign], ofB)).body.created).toEqual([]);
+  expect((await laurel.admin.get(PATH)).status).toBe(422);
 });

@@ -87,6 +87,17 @@ describe('levels', () => {
   });
 });
 
+test.each([
+  ['levels', 200],
+  ['triggers', 200],
+  ['boosts', 422],
+])('as many IDs as the contract allows: %s', async (part, status) => {
+  const ids = Array.from({ length: 101 }, (_, index) => NOBODY.slice(0, -3) + String(index).padStart(3, '0'));
+  const { body, ...answer } = await laurel.admin.delete(`/v1/points/${xp}/${part}?ids=${ids.join()}`);
+  expect(answer.status).toBe(status);
+  expect(body.issues?.length).toBe(status === 200 ? 101 : undefined);
+});
+
 describe('boosts', () => {
   const path = () => `/v1/points/${xp}/boosts`;
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../../domain/admin.ts';
+import { AnyIds, Uuid } from '../../../../domain/admin.ts';
 import { adminResource, Badge, badge, badgeUrl, Key, Name, Nullable } from '../../../resource.ts';
 
 const Points = Type.Integer({ minimum: 0 });
@@ -20,6 +20,7 @@ export const levels = adminResource({
     description: Type.String(),
     badge: Nullable(Badge),
   }),
+  ids: AnyIds,
   defaults: () => ({ description: '', badgeUrl: null }),
   changes: ({ badge: sent, ...item }) => ({ ...item, ...badgeUrl(sent) }),
   show: ({ id, name, key, points, description, badgeUrl: url }) => ({

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../../domain/admin.ts';
+import { AnyIds, Uuid } from '../../../../domain/admin.ts';
 import { adminResource, Badge, badge, badgeUrl, Key, Name, Nullable } from '../../../resource.ts';
 import { boosts } from '../boosts/boosts.ts';
 import { levels } from '../levels/levels.ts';
@@ -26,6 +26,7 @@ export const systems = adminResource({
     maxPoints: MaxPoints,
   }),
   parts: { levels, boosts, triggers },
+  ids: AnyIds,
   defaults: () => ({ description: null, badgeUrl: null, maxPoints: null }),
   changes: ({ badge: sent, ...item }) => ({ ...item, ...badgeUrl(sent) }),
   show: ({ id, name, key, description, badgeUrl: url, maxPoints }) => ({

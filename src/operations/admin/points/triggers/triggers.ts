@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../../domain/admin.ts';
+import { AnyIds, Uuid } from '../../../../domain/admin.ts';
 import { adminResource, Condition, conditions, idOf, Nullable, present } from '../../../resource.ts';
 
 const Fields = {
@@ -52,6 +52,7 @@ export const triggers = adminResource({
     timeInterval: Type.Optional(Type.Integer()),
     blockIfOutOfPoints: Type.Boolean(),
   }),
+  ids: AnyIds,
   defaults: () => ({ ...OF_NO_TYPE, status: 'inactive' as const, blockIfOutOfPoints: false, userAttributes: [] }),
   changes: ({ metricId, achievementId, userAttributes, eventAttributes, ...item }) => ({
     ...item,
