@@ -9,7 +9,8 @@ import type {
   PointsSystem,
   PointsTrigger,
 } from '../domain/catalog.ts';
-import { compilePersonalBoosts, compilePlan, compileUserPlan } from './compile.ts';
+import { compilePersonalBoosts } from './compile/points.ts';
+import { compilePlan, compileUserPlan } from './compile.ts';
 import type { CompiledPlan } from './plan.ts';
 
 const byNo = <T extends { no: number }>(items: T[]): Map<number, T> => new Map(items.map((item) => [item.no, item]));

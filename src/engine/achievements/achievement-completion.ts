@@ -1,4 +1,4 @@
-import { compileAchievement } from '../../catalog/compile.ts';
+import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Achievement } from '../../domain/catalog.ts';

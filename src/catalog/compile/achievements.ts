@@ -1,0 +1,52 @@
+import type { Achievement, Metric } from '../../domain/catalog.ts';
+import { toDecimal } from '../../domain/decimal.ts';
+import type { CompiledCatalog } from '../compiled-catalog.ts';
+import type { PlanAchievement } from '../plan.ts';
+import { present, userConditions } from './conditions.ts';
+import { FREQUENCY } from './streak.ts';
+
+/** An achievement as the script takes it. */
+export function compileAchievement(compiled: CompiledCatalog, achievement: Achievement): PlanAchievement {
+  const users = userConditions(compiled, achievement.userAttributes);
+  if (achievement.trigger === 'achievement') {
+    const of = achievement.achievementIds.map((id) => compiled.achievementsById.get(id)?.no ?? 0);
+    return present<PlanAchievement>({ no: achievement.no, users, of });
+  }
+  if (achievement.trigger === 'api') {
+    return present<PlanAchievement>({
+      no: achievement.no,
+      users,
+      locked: achievement.status === 'locked' ? true : undefined,
+    });
+  }
+  if (achievement.trigger === 'streak') {
+    const frequency = FREQUENCY[compiled.catalog.streaks.frequency];
+    return present<PlanAchievement>({
+      no: achievement.no,
+      users,
+      length: achievement.streakLength ?? 1,
+      frequency,
+    });
+  }
+  return present<PlanAchievement>({
+    no: achievement.no,
+    users,
+    ...toDecimal(achievement.metricValue ?? 0),
+    metric: compiled.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
+    counted: achievement.eventAttributes.length > 0 ? true : undefined,
+  });
+}
+
+/**
+ * Achievements that an event of the metric can complete: those of the metric, streaks and composites, and those
+ * of other metrics with conditions on the user, whose attributes may have changed since their last event. Without
+ * a metric: composites, which follow the completion of an API achievement.
+ */
+export function achievementsFor(compiled: CompiledCatalog, metric: Metric | null): Achievement[] {
+  return compiled.catalog.achievements.filter((achievement) => {
+    if (achievement.status !== 'active' || achievement.trigger === 'api') return false;
+    if (metric === null) return achievement.trigger === 'achievement';
+    if (achievement.trigger !== 'metric' || achievement.metricId === metric.id) return true;
+    return achievement.userAttributes.length > 0;
+  });
+}

@@ -1,0 +1,23 @@
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { runOf } from '../../domain/runs.ts';
+import type { CompiledCatalog } from '../compiled-catalog.ts';
+import type { PlanBoard } from '../plan.ts';
+import { present } from './conditions.ts';
+
+const secondOfDay = (time: string): number =>
+  time.split(':').reduce((seconds, part, index) => seconds + Number(part) * [3600, 60, 1][index]!, 0);
+
+/** A board as the script takes it, with its runs on some days. */
+export function compileBoard(compiled: CompiledCatalog, board: Leaderboard, days: number[]): PlanBoard {
+  const groups = board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.no ?? 0);
+  return present<PlanBoard>({
+    no: board.no,
+    by: board.rankBy,
+    system: compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no,
+    max: board.maxParticipants ?? undefined,
+    from: board.startTime === null ? undefined : secondOfDay(board.startTime),
+    to: board.endTime === null ? undefined : secondOfDay(board.endTime),
+    groups: groups.length === 0 ? undefined : groups,
+    runs: days.map((day) => runOf(board, day)?.startDay ?? -1),
+  });
+}
