@@ -123,3 +123,9 @@ test('an achievement is completed as soon as it is active', async () => {
   await update(made.id, { status: 'active' });
   expect(await event('two')).toContain('minute');
 });
+
+test('what was created so is whole: the configuration exported and applied changes nothing', async () => {
+  const { body } = await laurel.admin.get('/v1/configuration');
+  const applied = await laurel.admin.put('/v1/configuration', body);
+  expect([applied.status, applied.body.changes]).toEqual([200, []]);
+});

@@ -189,3 +189,9 @@ test('a board takes events once it is activated', async () => {
   await update(id, { status: 'active' });
   expect((await event()).fresh).toMatchObject({ rank: 1 });
 });
+
+test('what was created so is whole: the configuration exported and applied changes nothing', async () => {
+  const { body } = await laurel.admin.get('/v1/configuration');
+  const applied = await laurel.admin.put('/v1/configuration', body);
+  expect([applied.status, applied.body.changes]).toEqual([200, []]);
+});

@@ -142,7 +142,8 @@ test('of requests for the same key at the same time one gets it', async () => {
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => laurel.admin.post(PATH, [{ key: 'contested', name: 'Contested' }])),
   );
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array.from({ length: 7 }, () => 200), 201]);
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(7);
 });
 
 test('what changed, and by whom, is recorded', async () => {

@@ -242,3 +242,9 @@ describe('triggers', () => {
     expect(await first('three')).toBeUndefined();
   });
 });
+
+test('what was created so is whole: the configuration exported and applied changes nothing', async () => {
+  const { body } = await laurel.admin.get('/v1/configuration');
+  const applied = await laurel.admin.put('/v1/configuration', body);
+  expect([applied.status, applied.body.changes]).toEqual([200, []]);
+});
