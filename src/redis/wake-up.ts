@@ -24,19 +24,16 @@ const INTERVAL_MS = 50;
  * every worker finds the work (see `workers/watch.ts`), so nothing here waits, is retried or fails an event.
  */
 export class WakeUp {
-  private readonly queue: Queue<ShardJob>;
+  private readonly redis: Redis;
+  private readonly name: string;
+  private queue: Queue<ShardJob> | null = null;
   private readonly timers = new Map<number, NodeJS.Timeout>();
   private readonly pending = new Set<number>();
 
   /** `redis`: from `createRedis`; it stays the caller's to close. */
   constructor(redis: Redis, name: typeof PERSIST_QUEUE | typeof BATCH_QUEUE = PERSIST_QUEUE) {
-    this.queue = new Queue(name, {
-      connection: redis,
-      prefix: QUEUE_PREFIX,
-      skipWaitingForReady: true,
-      defaultJobOptions: { removeOnComplete: true, removeOnFail: 100 },
-    });
-    this.queue.on('error', () => undefined);
+    this.redis = redis;
+    this.name = name;
   }
 
   /** Says that the shard has new work. To be called after the script's answer; returns at once. */
@@ -55,7 +52,7 @@ export class WakeUp {
     this.timers.clear();
     await Promise.all([...this.pending].map((shard) => this.add(shard)));
     this.pending.clear();
-    await this.queue.close().catch(() => undefined);
+    await this.letGo();
   }
 
   private elapsed(shard: number): void {
@@ -67,9 +64,31 @@ export class WakeUp {
    * One job a shard waits at most. A wake-up during a job makes one more job after it: the running one may have
    * read the stream just before the entry came.
    */
-  private add(shard: number): Promise<unknown> {
-    return this.queue
-      .add(this.queue.name, { shard }, { deduplication: { id: String(shard), keepLastIfActive: true } })
-      .catch(() => undefined);
+  private async add(shard: number): Promise<void> {
+    if (this.redis.status !== 'ready') return;
+    try {
+      this.queue ??= this.open();
+      await this.queue.add(this.name, { shard }, { deduplication: { id: String(shard), keepLastIfActive: true } });
+    } catch {
+      await this.letGo();
+    }
+  }
+
+  /** A queue that meets a connection which does not stand fails for ever, so it is opened late, and anew. */
+  private open(): Queue<ShardJob> {
+    const queue = new Queue<ShardJob>(this.name, {
+      connection: this.redis,
+      prefix: QUEUE_PREFIX,
+      skipWaitingForReady: true,
+      defaultJobOptions: { removeOnComplete: true, removeOnFail: 100 },
+    });
+    queue.on('error', () => undefined);
+    return queue;
+  }
+
+  private async letGo(): Promise<void> {
+    const queue = this.queue;
+    this.queue = null;
+    await queue?.close().catch(() => undefined);
   }
 }

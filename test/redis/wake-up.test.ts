@@ -49,6 +49,19 @@ describe('wake-ups', () => {
     await queue.drain();
   });
 
+  test('one that was made before its connection stood wakes all the same', async () => {
+    const fresh = createRedis(stack.redisUrl);
+    const wakeUp = new WakeUp(fresh);
+    await redisReady(fresh);
+    // Time for a connection that is asked too early to say so.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    wakeUp.touched(5);
+    await expect.poll(waiting, { timeout: 5_000 }).toEqual([5]);
+    await wakeUp.close();
+    fresh.disconnect();
+    await queue.drain();
+  });
+
   test('nothing fails and nothing waits while Redis is away', async () => {
     const away = createRedis('redis://127.0.0.1:1');
     away.on('error', () => undefined);

@@ -159,7 +159,7 @@ test('a zone whose offset ran out is renewed for all of its events at once', asy
   expect(results.map(({ total }) => total)).toEqual([2, 1, 3, 4]);
 });
 
-test('a tenant’s batch does not meet users of another', async () => {
+test('a batch is checked with its own tenant’s catalog', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   try {
     await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
