@@ -80,7 +80,7 @@ export class BatchProcessor {
       // The next step is prepared while Redis works on this one.
       const [outcome, following] = await Promise.all([
         this.send(step, before),
-        step.to < batch.events.length ? stepFrom(step.to) : null,
+        Promise.resolve(step.to < batch.events.length ? stepFrom(step.to) : null),
         this.options.onMoment?.('sent'),
       ]);
       if (outcome.k === 'passed') return false;
