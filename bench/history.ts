@@ -2,7 +2,7 @@
  * History reads with many events stored: loads N events (default 10,000,000) of 100,000 users over two years, and
  * half as many awards, then prints the milliseconds of every read and the plan of its statement.
  *
- *   node bench/history.ts [events]     with Node ≥ 22, or built: node dist/bench/history.js
+ *   npm run bench:history -- [events]
  *
  * Uses the database at BENCH_DATABASE_URL, which must be empty or loaded by this script, else a temporary one.
  */
