@@ -185,3 +185,13 @@ test('new users start with the initial freezes', () =>
       });
     },
   ));
+
+test('an event of the day before that is applied late loses nothing of what counts for today', () =>
+  withStreaks({ metrics: [{ metricId: flips.id, threshold: 3 }] }, async (laurel) => {
+    at(laurel, '2026-11-19T00:00:01Z');
+    expect(await streak(laurel, 'u', 2)).toEqual([0, false]);
+    at(laurel, '2026-11-18T23:59:59Z');
+    expect(await streak(laurel, 'u', 0.5)).toEqual([0, false]);
+    at(laurel, '2026-11-19T00:00:02Z');
+    expect(await streak(laurel, 'u', 1)).toEqual([1, true]);
+  }));
