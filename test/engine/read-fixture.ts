@@ -59,6 +59,7 @@ export async function withReads(
   const laurel = new TestEngine(stack.redisUrl, builder.catalog);
   try {
     await pool.query('TRUNCATE users, events, awards, completions, outbox_cursors, catalog_resources CASCADE');
+    await laurel.ready();
     await run(new ReadFixture(laurel, pool, past));
   } finally {
     await laurel.close();

@@ -63,7 +63,7 @@ export class TestEngine {
     value: number,
     more: { attributes?: Record<string, string>; key?: string } = {},
   ): Promise<EventResponse & { status: number }> {
-    if (this.redis.status !== 'ready') await once(this.redis, 'ready');
+    await this.ready();
     const { status, json } = await this.engine.record(this.catalog.tenantNo, metricKey, {
       event: {
         user: typeof user === 'string' ? { id: user } : user,
@@ -73,6 +73,11 @@ export class TestEngine {
       idempotencyKey: more.key ?? null,
     });
     return { status, ...(JSON.parse(json) as EventResponse) };
+  }
+
+  /** Settles when Redis is there. An engine answers 503 before that. */
+  async ready(): Promise<void> {
+    if (this.redis.status !== 'ready') await once(this.redis, 'ready');
   }
 
   async close(): Promise<void> {

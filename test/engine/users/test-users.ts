@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { TSchema } from 'typebox';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
@@ -27,10 +26,6 @@ export class TestUsers extends TestEngine {
     this.profiles = new UserProfiles({ reads: this.users, calls, clock, controlShare: () => this.controlShare });
     this.achievements = new AchievementReads({ redis: this.redis, users: this.users });
     this.completion = new AchievementCompletion({ calls, clock });
-  }
-
-  async ready(): Promise<void> {
-    if (this.redis.status !== 'ready') await once(this.redis, 'ready');
   }
 
   /** Completes an achievement by call; the parsed answer. */
