@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { SHARDS } from './redis/keys.ts';
-import { backlog, waitingMs } from './redis/outbox.ts';
+import { backlog, persistLagMs } from './redis/outbox.ts';
 
 const SHARD_NUMBERS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
@@ -23,8 +23,7 @@ export function createMetrics(redis: Redis): () => Promise<string> {
     registers: [registry],
   });
   return async () => {
-    const ages = await waitingMs(redis, SHARD_NUMBERS);
-    lag.set(Math.max(0, ...ages.map((ms) => ms ?? 0)) / 1000);
+    lag.set((await persistLagMs(redis)) / 1000);
     const lengths = await Promise.all(SHARD_NUMBERS.map((shard) => backlog(redis, shard)));
     waiting.set(lengths.reduce((sum, length) => sum + length, 0));
     return registry.metrics();

@@ -20,11 +20,6 @@ interface WatchOptions {
   ending: AbortSignal;
 }
 
-/** How far Postgres is behind, in ms: the time that the oldest entry of any shard has been waiting; 0 when none is. */
-export async function persistLagMs(redis: Redis): Promise<number> {
-  return Math.max(0, ...(await waitingMs(redis, SHARD_NUMBERS)).map((ms) => ms ?? 0));
-}
-
 /**
  * The backstop behind the wake-ups: once a second it looks at the oldest entry of every shard and stores what is
  * overdue, whatever became of its wake-up. Eight small reads in one round trip; a job scheduler would cost more

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { outboxKey } from './keys.ts';
+import { outboxKey, SHARDS } from './keys.ts';
 
 /** One entry of a shard's outbox: what one script call did, still packed. */
 export interface OutboxEntry {
@@ -90,6 +90,12 @@ export async function waitingMs(redis: Redis, shards: readonly number[]): Promis
     const head = (replies[index] as [string, string[]][])[0];
     return head === undefined ? null : Math.max(0, nowMs - Number(head[0].split('-')[0]));
   });
+}
+
+/** How far Postgres is behind, ms: the time that the oldest entry of any shard has been waiting; 0 where none is. */
+export async function persistLagMs(redis: Redis): Promise<number> {
+  const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
+  return Math.max(0, ...(await waitingMs(redis, shards)).map((ms) => ms ?? 0));
 }
 
 /** Negative, 0 or positive as position `a` is before, at or after `b`. */

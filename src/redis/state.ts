@@ -4,7 +4,7 @@ import { decimalText } from '../domain/decimal.ts';
 
 /**
  * The state of a user: one msgpack map under one key, written by `lua/record_events.lua` (see
- * `lua/lib/user_state.lua` for the packed fields). `users.state` in Postgres holds the same bytes. Here are its
+ * `lua/lib/new_user.lua` for a new user's fields). `users.state` in Postgres holds the same bytes. Here are its
  * readable form and the decoding.
  */
 export interface UserState {

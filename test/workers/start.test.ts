@@ -5,7 +5,7 @@ import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { outboxKey } from '../../src/redis/keys.ts';
 import { backlog } from '../../src/redis/outbox.ts';
 import { startWorkers, type Workers } from '../../workers/start.ts';
-import { persistLagMs } from '../../workers/watch.ts';
+import { persistLagMs } from '../../src/redis/outbox.ts';
 import { eventRecord, writeEntry } from '../engine/persist/outbox-writer.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 

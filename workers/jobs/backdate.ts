@@ -13,7 +13,7 @@ const PAUSE_MS = 20;
 
 /**
  * Works off the backdatings that stand in Postgres, one step after another. The job carries nothing: a lost one is
- * followed by the next. Returns the worker, and what ends its schedule's connection.
+ * followed by the next. Returns what ends it.
  */
 export async function backdateWorker(options: {
   redis: Redis;
