@@ -9,6 +9,7 @@ import { EventEngine } from '../../../src/engine/events/event-engine.ts';
 import type { ScriptCalls } from '../../../src/engine/script-calls.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { Script } from '../../../src/redis/script.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
 
 /** An engine over a real Redis, with a catalog made by the test and a clock that the test moves. */
 export class TestEngine {
@@ -85,3 +86,17 @@ export class TestEngine {
     await this.redis.quit();
   }
 }
+
+/** Makes what runs a test against an engine with a catalog of its own, on a Redis that is emptied afterwards. */
+export const withEngineOn =
+  (redisUrl: () => string) =>
+  async (build: (builder: CatalogBuilder) => void, run: (laurel: TestEngine) => Promise<void>): Promise<void> => {
+    const builder = new CatalogBuilder();
+    build(builder);
+    const laurel = new TestEngine(redisUrl(), builder.catalog);
+    try {
+      await run(laurel);
+    } finally {
+      await laurel.close();
+    }
+  };

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
-import { CatalogBuilder } from '../catalog-builder.ts';
-import { TestEngine } from './engine.ts';
+import { withEngineOn, type TestEngine } from './engine.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
@@ -9,19 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-async function withEngine(
-  build: (builder: CatalogBuilder) => void,
-  run: (laurel: TestEngine) => Promise<void>,
-): Promise<void> {
-  const builder = new CatalogBuilder();
-  build(builder);
-  const laurel = new TestEngine(stack.redisUrl, builder.catalog);
-  try {
-    await run(laurel);
-  } finally {
-    await laurel.close();
-  }
-}
+const withEngine = withEngineOn(() => stack.redisUrl);
 
 /** `[previousRank, rank, threshold]` of the user's event on a board; undefined if the board is not in the answer. */
 async function ranks(laurel: TestEngine, user: Parameters<TestEngine['event']>[1], value: number, board = 'board') {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { EventResponse } from '../../../src/domain/event.ts';
 import { testStack } from '../../stack/stack.ts';
-import { CatalogBuilder } from '../catalog-builder.ts';
-import { TestEngine } from './engine.ts';
+import { withEngineOn } from './engine.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
@@ -10,20 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-/** Runs a test against an engine with its own catalog. */
-async function withEngine(
-  build: (builder: CatalogBuilder) => void,
-  run: (laurel: TestEngine) => Promise<void>,
-): Promise<void> {
-  const builder = new CatalogBuilder();
-  build(builder);
-  const laurel = new TestEngine(stack.redisUrl, builder.catalog);
-  try {
-    await run(laurel);
-  } finally {
-    await laurel.close();
-  }
-}
+const withEngine = withEngineOn(() => stack.redisUrl);
 
 const awarded = (answer: EventResponse): number[] => (answer.points['xp']?.awards ?? []).map((award) => award.awarded!);
 
