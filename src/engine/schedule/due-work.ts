@@ -1,0 +1,15 @@
+/**
+ * One kind of work that falls due by the clock: the streaks of a zone whose day ended, a run that is final, points
+ * for time. The schedule asks every kind what is due first, has that done, and asks again: so work is done in the
+ * order of its times, however long nobody did any. Every time is of Laurel's clock, in epoch ms.
+ */
+export interface DueWork {
+  readonly name: string;
+  /** The earliest time, not after `upToMs`, at which something fell due that is not done; null: nothing is. */
+  due(upToMs: number): Promise<number | null>;
+  /**
+   * Does what fell due at `dueMs`, or a bounded part of it (`due` then names the same time again). Doing it twice,
+   * also from two processes at once, changes nothing; a crash at any point leaves it due.
+   */
+  perform(dueMs: number, ending: AbortSignal): Promise<void>;
+}
