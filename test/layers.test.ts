@@ -24,6 +24,10 @@ const broken: Record<string, string> = {
   'src/http/a.ts': "import '../redis/client.ts';",
   'src/local/a.ts': "import '../postgres/pool.ts';",
   'src/cli.ts': "import 'uWebSockets.js';",
+  'src/cli/a.ts': "import '../operations/operation.ts';",
+  'src/cli/config/a.ts': "import '../../http/server.ts';",
+  'src/domain/d.ts': "import '../cli/config.ts';",
+  'src/engine/d.ts': "import '../cli/config.ts';",
   'workers/jobs/a.ts': "import '../../src/http/server.ts';",
   'workers/b.ts': "import '../src/operations/operation.ts';",
 };
@@ -33,6 +37,7 @@ const sound: Record<string, string> = {
   'src/catalog/z.ts': "import '../postgres/pool.ts';",
   'src/engine/events/z.ts': "import '../../catalog/plan.ts';",
   'src/operations/application/a/z.ts': "import '../../operation.ts';",
+  'src/cli/z.ts': "import '../postgres/pool.ts';",
   'src/http/z.ts': "import 'uWebSockets.js';",
   'workers/jobs/z.ts': "import '../../src/engine/persist/persister.ts';",
 };

@@ -5,11 +5,11 @@ import type { Configuration, ConfigurationChange } from '../domain/configuration
 import { AppError } from '../errors.ts';
 import type { Announce } from '../postgres/announce.ts';
 import type { Catalogs } from './catalogs.ts';
+import { changesOf } from './configuration/changes-of.ts';
 import { configure } from './configuration/configure.ts';
 import { exportConfiguration } from './configuration/export.ts';
 import type { CatalogDraft } from './draft.ts';
-import { differences, parentOf } from './kinds.ts';
-import { Resources, type Edited } from './resources.ts';
+import { Resources } from './resources.ts';
 import { streakProblems } from './rules/streaks.ts';
 
 /** A tenant's configuration as one document, by key. */
@@ -30,8 +30,8 @@ export class ConfigurationStore {
 
   /** What applying the document would change. 422 names every field that is wrong (the first ten). */
   async diff(tenantNo: number, document: Configuration): Promise<ConfigurationChange[]> {
-    const before = await this.resources.read(tenantNo);
-    return changesOf(await this.resources.preview(tenantNo, (draft) => this.configure(draft, document)), before);
+    const { result, ...edited } = await this.resources.preview(tenantNo, (draft) => this.configure(draft, document));
+    return changesOf({ ...result, ...edited });
   }
 
   /**
@@ -44,12 +44,10 @@ export class ConfigurationStore {
     document: Configuration,
     { who }: { who: string },
   ): Promise<{ version: number; changes: ConfigurationChange[] }> {
-    let before: Catalog | undefined;
-    const edited = await this.resources.edit(tenantNo, who, (draft) => {
-      ({ before } = draft);
-      this.configure(draft, document);
-    });
-    return { version: edited.version, changes: changesOf(edited, before!) };
+    const { result, version, ...edited } = await this.resources.edit(tenantNo, who, (draft) =>
+      this.configure(draft, document),
+    );
+    return { version, changes: changesOf({ ...result, ...edited }) };
   }
 
   /** Applies the document if nothing was ever configured; whether it did. */
@@ -79,8 +77,10 @@ export class ConfigurationStore {
     return result;
   }
 
-  private configure(draft: CatalogDraft, document: Configuration): void {
+  /** The catalog before and after. */
+  private configure(draft: CatalogDraft, document: Configuration): { before: Catalog; after: Catalog } {
     refuse(configure(draft, document, new Date(this.clock.now()).toISOString().slice(0, 10)));
+    return { before: draft.before, after: draft.catalog };
   }
 }
 
@@ -109,24 +109,4 @@ function refuse(problems: { path: string; text: string }[]): void {
   const told = problems.slice(0, MOST_TOLD).map(({ path, text }) => `${path}: ${text}`);
   const more = problems.length > MOST_TOLD ? [`and ${problems.length - MOST_TOLD} more`] : [];
   throw new AppError('unprocessable', [...told, ...more].join('; '));
-}
-
-function changesOf({ changes, streakChanges }: Edited<unknown>, before: Catalog): ConfigurationChange[] {
-  const systems = new Map(before.pointsSystems.map(({ id, key }) => [id, key]));
-  for (const { kind, after } of changes)
-    if (kind === 'points_system' && after !== null) systems.set(after.id, (after as { key: string }).key);
-  const told = changes.map(({ kind, before: earlier, after }): ConfigurationChange => {
-    const resource = (after ?? earlier)! as { key?: string | null; name?: string; type?: string };
-    const system = systems.get(parentOf(resource) ?? '');
-    return {
-      action: earlier === null ? 'create' : after === null ? 'delete' : 'update',
-      kind,
-      name: resource.key ?? resource.name ?? resource.type ?? '',
-      ...(system !== undefined && { pointsSystemKey: system }),
-      ...(earlier !== null && after !== null && { fields: differences(earlier, after) }),
-    };
-  });
-  if (streakChanges.length > 0)
-    told.push({ action: 'update', kind: 'streaks', name: 'streaks', fields: streakChanges });
-  return told;
 }

@@ -164,7 +164,10 @@ export const ConfigurationChange = Type.Object({
   name: Type.String(),
   /** Key of the points system of a level, trigger or boost. */
   pointsSystemKey: Type.Optional(Type.String()),
-  /** The stored fields that an update changed. */
+  /** Of an update: the fields that it changed, as the document calls them. */
   fields: Type.Optional(Type.Array(Type.String())),
+  /** Of an update: what those fields were and are; one that is missing held or holds nothing. */
+  before: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  after: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
 export type ConfigurationChange = Static<typeof ConfigurationChange>;

@@ -1,20 +1,31 @@
 import type {
   Achievement,
+  Attribute,
   AttributeCondition,
   Catalog,
   Leaderboard,
+  Metric,
   PointsBoost,
+  PointsLevel,
+  PointsSystem,
   PointsTrigger,
+  StreakSettings,
 } from '../../domain/catalog.ts';
 import type {
   Configuration,
   ConfiguredAchievement,
+  ConfiguredAttribute,
   ConfiguredBoost,
   ConfiguredCondition,
   ConfiguredLeaderboard,
+  ConfiguredLevel,
+  ConfiguredMetric,
   ConfiguredPointsSystem,
+  ConfiguredStreaks,
   ConfiguredTrigger,
 } from '../../domain/configuration.ts';
+import type { Kind } from '../../postgres/load-catalog.ts';
+import type { ResourceOf } from '../kinds.ts';
 
 /** Without the fields that hold nothing. */
 type Sparse<T> = { [K in keyof T]: T[K] | null | undefined };
@@ -27,7 +38,8 @@ const filled = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined
 /** A catalog as a document: applied to that catalog, it changes nothing. */
 export const exportConfiguration = (catalog: Catalog): Required<Configuration> => new Export(catalog).document();
 
-class Export {
+/** The document of a catalog, and its parts. */
+export class Export {
   private readonly catalog: Catalog;
   private readonly byId: Map<string, { key: string | null }>;
 
@@ -41,31 +53,49 @@ class Export {
   document(): Required<Configuration> {
     const { attributes, metrics, achievements, pointsSystems, leaderboards, streaks } = this.catalog;
     return {
-      attributes: attributes.map(({ key, name, type }) => ({ key, name, type })),
-      metrics: metrics.map(({ key, name, unitType, units }) => ({ key, name, unitType, units })),
+      attributes: attributes.map((attribute) => this.attribute(attribute)),
+      metrics: metrics.map((metric) => this.metric(metric)),
       achievements: achievements.map((achievement) => this.achievement(achievement)),
-      pointsSystems: pointsSystems.map((system) =>
-        present<ConfiguredPointsSystem>({
-          key: system.key,
-          name: system.name,
-          description: system.description,
-          badge: badge(system.badgeUrl),
-          maxPoints: system.maxPoints,
-          levels: this.catalog.levels
-            .filter(({ systemId }) => systemId === system.id)
-            .map(({ key, name, points, description, badgeUrl }) =>
-              present({ key, name, points, description, badge: badge(badgeUrl) }),
-            ),
-          triggers: this.catalog.triggers.filter((t) => t.systemId === system.id).map((t) => this.trigger(t)),
-          boosts: this.catalog.boosts.filter((b) => b.systemId === system.id).map((b) => this.boost(b)),
-        }),
-      ),
+      pointsSystems: pointsSystems.map((system) => ({
+        ...this.system(system),
+        levels: this.catalog.levels.filter((level) => level.systemId === system.id).map((level) => this.level(level)),
+        triggers: this.catalog.triggers.filter((t) => t.systemId === system.id).map((t) => this.trigger(t)),
+        boosts: this.catalog.boosts.filter((b) => b.systemId === system.id).map((b) => this.boost(b)),
+      })),
       leaderboards: leaderboards.map((board) => this.leaderboard(board)),
-      streaks: {
-        ...streaks,
-        metrics: streaks.metrics.map(({ metricId, threshold }) => ({ metricKey: this.keyOf(metricId), threshold })),
-      },
+      streaks: this.streaks(streaks),
     };
+  }
+
+  /** A resource as the document describes it; a points system without its parts. */
+  describe<K extends Kind>(kind: K, resource: ResourceOf[K]): object {
+    const describers: { [X in Kind]: (resource: ResourceOf[X]) => object } = {
+      attribute: (one) => this.attribute(one),
+      metric: (one) => this.metric(one),
+      achievement: (one) => this.achievement(one),
+      points_system: (one) => this.system(one),
+      points_level: (one) => this.level(one),
+      points_trigger: (one) => this.trigger(one),
+      points_boost: (one) => this.boost(one),
+      leaderboard: (one) => this.leaderboard(one),
+    };
+    return describers[kind](resource);
+  }
+
+  streaks(settings: StreakSettings): ConfiguredStreaks {
+    const metrics = settings.metrics.map(({ metricId, threshold }) => ({ metricKey: this.keyOf(metricId), threshold }));
+    return { ...settings, metrics };
+  }
+
+  private attribute = ({ key, name, type }: Attribute): ConfiguredAttribute => ({ key, name, type });
+
+  private metric = ({ key, name, unitType, units }: Metric): ConfiguredMetric => ({ key, name, unitType, units });
+
+  private level = ({ key, name, points, description, badgeUrl }: PointsLevel): ConfiguredLevel =>
+    present({ key, name, points, description, badge: badge(badgeUrl) });
+
+  private system({ key, name, description, badgeUrl, maxPoints }: PointsSystem): ConfiguredPointsSystem {
+    return present({ key, name, description, badge: badge(badgeUrl), maxPoints });
   }
 
   private achievement(achievement: Achievement): ConfiguredAchievement {

@@ -1,0 +1,43 @@
+import type { Catalog } from '../../domain/catalog.ts';
+import type { ConfigurationChange } from '../../domain/configuration.ts';
+import type { Change } from '../draft.ts';
+import { differences, parentOf } from '../kinds.ts';
+import { Export } from './export.ts';
+
+/** Two catalogs, the second made from the first by the changes. */
+interface Edit {
+  before: Catalog;
+  after: Catalog;
+  changes: Change[];
+  /** The names of the streak settings that changed. */
+  streakChanges: string[];
+}
+
+/** The changes as they are told: by key, in the words of the document. */
+export function changesOf({ before, after, changes, streakChanges }: Edit): ConfigurationChange[] {
+  const [was, is] = [new Export(before), new Export(after)];
+  const systems = new Map([...before.pointsSystems, ...after.pointsSystems].map(({ id, key }) => [id, key]));
+  const told = changes.map(({ kind, before: earlier, after: later }): ConfigurationChange => {
+    const resource = (later ?? earlier)! as { key?: string | null; name?: string; type?: string };
+    const system = systems.get(parentOf(resource) ?? '');
+    return {
+      action: earlier === null ? 'create' : later === null ? 'delete' : 'update',
+      kind,
+      name: resource.key ?? resource.name ?? resource.type ?? '',
+      ...(system !== undefined && { pointsSystemKey: system }),
+      ...(earlier !== null && later !== null && fieldsOf(was.describe(kind, earlier), is.describe(kind, later))),
+    };
+  });
+  if (streakChanges.length === 0) return told;
+  const fields = fieldsOf(was.streaks(before.streaks), is.streaks(after.streaks));
+  return [...told, { action: 'update', kind: 'streaks', name: 'streaks', ...fields }];
+}
+
+/** The fields in which two items differ, and what they held. */
+function fieldsOf(before: object, after: object): Pick<ConfigurationChange, 'fields' | 'before' | 'after'> {
+  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
+  const fields = [...differences(before, after), ...gone];
+  const those = (item: object): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(item).filter(([name]) => fields.includes(name)));
+  return { fields, before: those(before), after: those(after) };
+}

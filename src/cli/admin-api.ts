@@ -1,0 +1,92 @@
+import { Option, type Command } from 'commander';
+import { CommandError } from './command-error.ts';
+
+/** Where a command finds the Admin API. */
+export interface AdminOptions {
+  url: string;
+  key?: string;
+  tenant?: string;
+}
+
+const TIMEOUT_MS = 60_000;
+
+/** Adds the options that say which Laurel a command is about; what is not given is read from the environment. */
+export const withAdminOptions = (command: Command): Command =>
+  command
+    .addOption(new Option('--url <url>', 'the Admin API').env('ADMIN_URL').default('http://localhost:8081'))
+    .addOption(new Option('--key <key>', 'an admin key').env('ADMIN_API_KEY'))
+    .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation').env('TENANT_ID'));
+
+/** Asks the Admin API; the answer's body. Whatever it refuses, or if it does not answer, ends the command with a sentence. */
+export async function askAdmin(
+  { url, key, tenant }: AdminOptions,
+  { method, path, body }: { method: 'GET' | 'POST' | 'PUT'; path: string; body?: unknown },
+): Promise<unknown> {
+  if (key === undefined || key === '') throw new CommandError('An admin key is needed: set ADMIN_API_KEY, or --key.');
+  const headers = {
+    'X-API-KEY': key,
+    ...(tenant !== undefined && { 'Tenant-ID': tenant }),
+    ...(body !== undefined && { 'Content-Type': 'application/json' }),
+  };
+  const response = await send(addressOf(url, path), {
+    method,
+    headers,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const answer = parsed(response.text);
+  if (response.status < 300 && answer !== undefined) return answer;
+  throw new CommandError(refusal({ url, path, status: response.status, answer }));
+}
+
+function addressOf(url: string, path: string): URL {
+  const base = URL.canParse(url) ? new URL(url) : null;
+  if (base === null || !['http:', 'https:'].includes(base.protocol))
+    throw new CommandError(`--url must be an address like http://localhost:8081; it is "${url}".`);
+  return new URL(base.pathname.replace(/\/+$/, '') + path, base);
+}
+
+async function send(address: URL, request: RequestInit): Promise<{ status: number; text: string }> {
+  try {
+    const response = await fetch(address, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return { status: response.status, text: await response.text() };
+  } catch (error) {
+    const { name, message, cause } = error as Error;
+    const why =
+      name === 'TimeoutError'
+        ? `no answer in ${TIMEOUT_MS / 1000} s`
+        : cause instanceof Error
+          ? ((cause as NodeJS.ErrnoException).code ?? cause.message)
+          : message;
+    throw new CommandError(`Laurel does not answer at ${address.origin} (${why}). Is it running? --url says where.`);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function refusal({
+  url,
+  path,
+  status,
+  answer,
+}: {
+  url: string;
+  path: string;
+  status: number;
+  answer: unknown;
+}): string {
+  const error = (answer as { error?: unknown } | undefined)?.error;
+  if (typeof error !== 'string') return `${url} does not answer as Laurel's Admin API does (${path}: ${status}).`;
+  if (status === 401) return `${error}. --key or ADMIN_API_KEY must be an active admin key.`;
+  if (status === 403) return `${error}. It takes an admin key.`;
+  // One line for each thing that is wrong.
+  return `Refused (${status}):\n${error
+    .split(/; (?=[A-Za-z][\w.[\]]*: |and \d+ more$)/)
+    .map((line) => `  ${line}`)
+    .join('\n')}`;
+}

@@ -1,0 +1,24 @@
+import { Command, CommanderError } from 'commander';
+import { CommandError, EXIT } from './command-error.ts';
+import { addConfig } from './config.ts';
+
+/** What `laurel <command>` does: a command a file, which adds itself here. */
+async function main(): Promise<void> {
+  const laurel = new Command('laurel')
+    .description('Work with a running Laurel, or with its databases.')
+    .showHelpAfterError('(--help shows what there is)')
+    .exitOverride();
+  addConfig(laurel);
+  await laurel.parseAsync(process.argv);
+}
+
+main().catch((error: unknown) => {
+  if (error instanceof CommanderError) {
+    // Commander has said already what it is about; help that was asked for is no failure.
+    process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.failed;
+  } else {
+    const expected = error instanceof CommandError || (error instanceof Error && error.name === 'StartError');
+    console.error(expected ? error.message : error);
+    process.exitCode = error instanceof CommandError ? error.exitCode : EXIT.failed;
+  }
+});
