@@ -96,6 +96,8 @@ describe('applying', () => {
         kind: 'metric',
         name,
         fields: ['units'],
+        before: { units: name === 'minutes-studied' ? 'minutes' : 'cards' },
+        after: { units: 'x' },
       })),
     );
     expect((await catalog()).metrics).toEqual(
@@ -229,7 +231,8 @@ describe('which resource is meant', () => {
     expect(await apply(await store.read(0))).toMatchObject({ changes: [] });
     const [before] = (await catalog()).achievements;
     const { changes } = await apply(named({ key: 'quiet' }));
-    expect(changes).toEqual([{ action: 'update', kind: 'achievement', name: 'quiet', fields: ['key'] }]);
+    const fields = { fields: ['key'], before: {}, after: { key: 'quiet' } };
+    expect(changes).toEqual([{ action: 'update', kind: 'achievement', name: 'quiet', ...fields }]);
     expect((await catalog()).achievements[0]?.id).toBe(before?.id);
   });
 
@@ -265,7 +268,14 @@ test('a diff tells the changes and makes none', async () => {
   };
   expect(await store.diff(0, document)).toEqual([
     { action: 'create', kind: 'attribute', name: 'school' },
-    { action: 'update', kind: 'streaks', name: 'streaks', fields: ['weekStart'] },
+    {
+      action: 'update',
+      kind: 'streaks',
+      name: 'streaks',
+      fields: ['weekStart'],
+      before: { weekStart: 'sunday' },
+      after: { weekStart: 'monday' },
+    },
   ]);
   expect((await catalog()).version).toBe(1);
   expect(await store.diff(0, {})).toEqual([]);
