@@ -37,7 +37,9 @@ function compilePlanOf(compiled: CompiledCatalog, metric: Metric | null, utcDay:
   const boards = compiled.catalog.leaderboards.filter(
     (board) =>
       (board.status === 'active' || board.status === 'scheduled') &&
-      (metric === null ? board.rankBy === 'points' : board.rankBy !== 'metric' || board.metricId === metric.id),
+      (metric === null
+        ? board.rankBy === 'points'
+        : board.rankBy !== 'metric' || board.metricId === metric.id || board.breakdownAttributes.length > 0),
   );
   const systems = compiled.catalog.pointsSystems
     .map((system) => compileSystem(compiled, system, { metric, firstDay: utcDay - 1 }))
@@ -57,7 +59,7 @@ function compilePlanOf(compiled: CompiledCatalog, metric: Metric | null, utcDay:
     streak: compileStreak(compiled),
     achievements: achievementsFor(compiled, metric).map((achievement) => compileAchievement(compiled, achievement)),
     systems,
-    boards: boards.map((board) => compileBoard(compiled, board, days)),
+    boards: boards.map((board) => compileBoard(compiled, board, { metric, days })),
     ...(systems.some((s) => [...s.metric, ...s.streak, ...s.achievement].some((t) => t.blocks)) && {
       blocks: true as const,
     }),

@@ -87,7 +87,8 @@ export interface PlanSystem {
 
 export interface PlanBoard {
   no: number;
-  by: 'metric' | 'points' | 'streak';
+  /** `none`: an event of this plan earns nothing on it. */
+  by: 'metric' | 'points' | 'streak' | 'none';
   system?: number;
   max?: number;
   /** Seconds of the local day: only events from `from` to before `to` count. */

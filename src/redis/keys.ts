@@ -42,6 +42,10 @@ export const boardKey = (tenantNo: number, board: { boardNo: number; runDay: num
   `${boardKeyPrefix(tenantNo)}${board.boardNo}:${board.runDay}:${board.group}`;
 export const boardKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:b:`;
 
+/** set: the groups in which somebody has or had a score > 0, of one run of a board with a breakdown. */
+export const boardGroupsKey = (tenantNo: number, { boardNo, runDay }: { boardNo: number; runDay: number }): string =>
+  `${tenant(tenantNo)}:g:${boardNo}:${runDay}`;
+
 /** pub/sub channel: `<tenant no>:<version>` when a tenant's catalog changed; `*` when keys, tenants or the organisation did. */
 export const CHANGES_CHANNEL = 'laurel:changes';
 

@@ -7,12 +7,19 @@ import { present } from './conditions.ts';
 const secondOfDay = (time: string): number =>
   time.split(':').reduce((seconds, part, index) => seconds + Number(part) * [3600, 60, 1][index]!, 0);
 
-/** A board as the script takes it, with its runs on some days. */
-export function compileBoard(compiled: CompiledCatalog, board: Leaderboard, days: number[]): PlanBoard {
+/**
+ * A board as the script takes it, with its runs on some days. Events of another metric than the board's earn nothing
+ * on it, but move a user whose group has changed.
+ */
+export function compileBoard(
+  compiled: CompiledCatalog,
+  board: Leaderboard,
+  { metric, days }: { metric: { id: string } | null; days: number[] },
+): PlanBoard {
   const groups = board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.no ?? 0);
   return present<PlanBoard>({
     no: board.no,
-    by: board.rankBy,
+    by: board.rankBy === 'metric' && board.metricId !== metric?.id ? 'none' : board.rankBy,
     system: compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no,
     max: board.maxParticipants ?? undefined,
     from: board.startTime === null ? undefined : secondOfDay(board.startTime),

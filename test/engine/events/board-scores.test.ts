@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dateOf, dayOf } from '../../../src/domain/periods.ts';
+import { boardGroupsKey, boardKey } from '../../../src/redis/keys.ts';
+import { testStack } from '../../stack/stack.ts';
+import { withEngineOn, type TestEngine } from './engine.ts';
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+beforeAll(async () => {
+  stack = await testStack();
+});
+afterAll(() => stack.close());
+
+const withEngine = withEngineOn(() => stack.redisUrl);
+
+/** The scores that a user's state holds on a board: first day of the run, group, score; newest run first. */
+const scoresOf = async (laurel: TestEngine, user: string) => {
+  const no = laurel.compiled().leaderboards.get('board')!.no;
+  const { boards } = await laurel.users.state(0, user);
+  return (boards[no] ?? []).map(({ runDay, group, score }) => [dateOf(runDay), group, score]);
+};
+const members = (laurel: TestEngine, runDay: string, group = '') => {
+  const boardNo = laurel.compiled().leaderboards.get('board')!.no;
+  return laurel.redis.zrange(boardKey(0, { boardNo, runDay: dayOf(runDay), group }), 0, -1, 'WITHSCORES');
+};
+
+test('whoever crosses the date line goes on in the runs of the days before', () =>
+  withEngine(
+    (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, runUnit: 'day', runInterval: 1 }),
+    async (laurel) => {
+      laurel.clock.set(Date.parse('2026-11-17T12:00:00Z'));
+      await laurel.event('m', 'u', 1);
+      laurel.clock.set(Date.parse('2026-11-18T11:00:00Z'));
+      await laurel.event('m', { id: 'u', tz: null }, 2);
+      await laurel.event('m', { id: 'u', tz: 'Pacific/Kiritimati' }, 4);
+      await laurel.event('m', { id: 'u', tz: 'Etc/GMT+12' }, 8);
+      await laurel.event('m', { id: 'u', tz: null }, 16);
+      expect(await scoresOf(laurel, 'u')).toEqual([
+        ['2026-11-19', '', '4'],
+        ['2026-11-18', '', '18'],
+        ['2026-11-17', '', '9'],
+      ]);
+      expect(await members(laurel, '2026-11-18')).toEqual(['u', '18']);
+    },
+  ));
+
+test('scores of runs that no zone is in any more leave the state with the next one', () =>
+  withEngine(
+    (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, runUnit: 'day', runInterval: 1 }),
+    async (laurel) => {
+      for (const day of ['14', '15', '16', '17', '18']) {
+        laurel.clock.set(Date.parse(`2026-11-${day}T12:00:00Z`));
+        await laurel.event('m', 'u', 1);
+      }
+      expect(await scoresOf(laurel, 'u')).toEqual([
+        ['2026-11-18', '', '1'],
+        ['2026-11-17', '', '1'],
+      ]);
+    },
+  ));
+
+test('a changed breakdown value moves the score at the next event of any metric, without naming the board', () =>
+  withEngine(
+    (b) => {
+      b.metric('other');
+      const breakdownAttributes = [b.attribute('land', 'user').id];
+      b.leaderboard('board', 'metric', { metricId: b.metric('m').id, breakdownAttributes });
+    },
+    async (laurel) => {
+      await laurel.event('m', { id: 'u', attributes: { land: 'de' } }, 5);
+      const moved = await laurel.event('other', { id: 'u', attributes: { land: 'fr' } }, 3);
+      expect(moved.leaderboards).toEqual({});
+      expect(await members(laurel, '2026-01-01', '2:de')).toEqual([]);
+      expect(await members(laurel, '2026-01-01', '2:fr')).toEqual(['u', '5']);
+      const boardNo = laurel.compiled().leaderboards.get('board')!.no;
+      const groups = await laurel.redis.smembers(boardGroupsKey(0, { boardNo, runDay: dayOf('2026-01-01') }));
+      expect(groups.sort()).toEqual(['2:de', '2:fr']);
+    },
+  ));
+
+test('one who lacks a breakdown value is not ranked, and keeps the score for when there is one', () =>
+  withEngine(
+    (b) => {
+      const breakdownAttributes = [b.attribute('land', 'user').id];
+      b.leaderboard('board', 'metric', { metricId: b.metric('m').id, breakdownAttributes });
+    },
+    async (laurel) => {
+      expect((await laurel.event('m', 'u', 5)).leaderboards).toEqual({});
+      expect(await laurel.redis.keys('{s0}:0:b:*')).toEqual([]);
+      const ranked = await laurel.event('m', { id: 'u', attributes: { land: 'de' } }, 2);
+      expect(ranked.leaderboards['board']).toMatchObject({ previousRank: null, rank: 1 });
+      expect(await members(laurel, '2026-01-01', '2:de')).toEqual(['u', '7']);
+    },
+  ));
+
+test('a total that goes down takes the score along, and off the board at 0', () =>
+  withEngine(
+    (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, maxParticipants: 1 }),
+    async (laurel) => {
+      await laurel.event('m', 'a', 5);
+      await laurel.event('m', 'b', 4);
+      const fallen = await laurel.event('m', 'a', -2);
+      expect(fallen.leaderboards['board']).toMatchObject({ previousRank: 1, rank: null, threshold: 4 });
+      const gone = await laurel.event('m', 'b', -4);
+      expect(gone.leaderboards['board']).toMatchObject({ previousRank: 1, rank: null, threshold: 3 });
+      expect(await members(laurel, '2026-01-01')).toEqual(['a', '3']);
+      const back = await laurel.event('m', 'a', 2);
+      expect(back.leaderboards['board']).toMatchObject({ previousRank: 1, rank: 1, threshold: 5 });
+    },
+  ));
