@@ -20,7 +20,7 @@ const scoresOf = async (laurel: TestEngine, user: string) => {
 };
 const members = (laurel: TestEngine, runDay: string, group = '') => {
   const boardNo = laurel.compiled().leaderboards.get('board')!.no;
-  return laurel.redis.zrange(boardKey(0, { boardNo, runDay: dayOf(runDay), group }), 0, -1, 'WITHSCORES');
+  return laurel.redis.zrange(boardKey(0, { boardNo, runDay: dayOf(runDay), group }), '0', '-1', 'WITHSCORES');
 };
 
 test('whoever crosses the date line goes on in the runs of the days before', () =>
