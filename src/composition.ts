@@ -9,6 +9,8 @@ import type { Clock } from './clock.ts';
 import { AchievementCompletion } from './engine/achievements/achievement-completion.ts';
 import { AchievementReads } from './engine/achievements/achievement-reads.ts';
 import { BatchIntake } from './engine/batches/batch-intake.ts';
+import { ClockControl } from './engine/clock/clock-control.ts';
+import { TestClock } from './engine/clock/test-clock.ts';
 import { BacklogWatch } from './engine/events/backlog-watch.ts';
 import { EventBatcher } from './engine/events/event-batcher.ts';
 import { EventEngine } from './engine/events/event-engine.ts';
@@ -53,19 +55,22 @@ export async function openLaurel({
   redisUrl,
   databaseUrl,
   backlogLimit,
-  clock,
+  clock: given,
   log,
 }: {
   redisUrl: string;
   databaseUrl: string;
   backlogLimit: number;
-  clock: Clock;
+  /** 'test': the one that the admin API sets. */
+  clock: Clock | 'test';
   log: Log;
 }): Promise<Laurel> {
   const redis = createRedis(redisUrl);
   redis.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
   const pool = createPool(databaseUrl, { max: POOL_SIZE });
 
+  const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
+  const clock = testClock ?? (given as Clock);
   const tell = (message: string): Promise<void> => announce(redis, message);
   const catalogs = new Catalogs({ pool });
   const tenants = new Tenants({ pool, announce: tell });
@@ -82,6 +87,7 @@ export async function openLaurel({
   });
 
   const close = async (): Promise<void> => {
+    await testClock?.close();
     changes.close();
     catalogs.close();
     backlog.stop();
@@ -91,6 +97,7 @@ export async function openLaurel({
   };
   try {
     await redisReady(redis);
+    await testClock?.start();
     changes.listen(catalogs);
     changes.listen({
       organisationChanged: () => {
@@ -111,6 +118,7 @@ export async function openLaurel({
     services: {
       backdatings: { list: (tenantNo) => listBackdatings(pool, tenantNo) },
       clock,
+      testClock: testClock && new ClockControl({ pool, redis, clock: testClock }),
       catalogs,
       configuration: new ConfigurationStore({ pool, announce: tell, clock, catalogs }),
       resources: new Resources({ pool, announce: tell, clock, catalogs }),

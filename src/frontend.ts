@@ -22,7 +22,8 @@ async function main(): Promise<void> {
   });
   endWithParent();
 
-  const laurel = await openLaurel({ redisUrl, databaseUrl, backlogLimit, clock: systemClock, log });
+  const clock = env.testClock ? 'test' : systemClock;
+  const laurel = await openLaurel({ redisUrl, databaseUrl, backlogLimit, clock, log });
   const served = await serve(laurel, {
     host: env.host,
     appPort: env.appPort,

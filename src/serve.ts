@@ -6,6 +6,7 @@ import { createServer, type Server } from './http/server.ts';
 import { createTenantResolver } from './http/tenancy.ts';
 import { createMetrics } from './metrics.ts';
 import { adminOperations, applicationOperations } from './operations/index.ts';
+import { existing } from './operations/operation.ts';
 import { findKey } from './postgres/find-key.ts';
 import { isMigrated } from './postgres/migrate.ts';
 
@@ -46,7 +47,7 @@ export async function serve(
   const admin = createServer({
     ...shared,
     surface: 'admin',
-    operations: adminOperations,
+    operations: existing(adminOperations, services),
     metrics: createMetrics(redis),
   });
   const servers: Server[] = [app, admin];

@@ -31,10 +31,17 @@ export interface TestLaurel {
 
 /**
  * Starts one. `clock`: stands still where given. `configuration`: applied to the organisation's own tenant.
- * `workers`: whether events are moved to Postgres.
+ * `workers`: whether events are moved to Postgres and what falls due is done. `testClock`: the time is set through
+ * the admin API instead.
  */
 export async function startLaurel(
-  options: { clock?: FixedClock; configuration?: Configuration; workers?: boolean; backlogLimit?: number } = {},
+  options: {
+    clock?: FixedClock;
+    testClock?: boolean;
+    configuration?: Configuration;
+    workers?: boolean;
+    backlogLimit?: number;
+  } = {},
 ): Promise<TestLaurel> {
   const stack = await testStack();
   const { redisUrl, databaseUrl } = stack;
@@ -44,12 +51,13 @@ export async function startLaurel(
   const adminKey = await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null);
   await setUp.end();
 
+  const clock = options.testClock === true ? 'test' : (options.clock ?? systemClock);
   const frontend = async () => {
     const laurel = await openLaurel({
       redisUrl,
       databaseUrl,
       backlogLimit: options.backlogLimit ?? 100_000,
-      clock: options.clock ?? systemClock,
+      clock,
       log,
     });
     const listening = { host: '127.0.0.1', appPort: 0, adminPort: 0, bodyBytes: 1_048_576, sharedPort: false, log };
@@ -76,7 +84,7 @@ export async function startLaurel(
 
   const first = await frontend();
   const others: { close(): Promise<void> }[] = [];
-  if (options.workers === true) others.push(await startWorkers({ redisUrl, databaseUrl, log }));
+  if (options.workers === true) others.push(await startWorkers({ redisUrl, databaseUrl, clock, log }));
   if (options.configuration !== undefined) {
     const applied = await first.admin.put('/v1/configuration', options.configuration);
     if (applied.status !== 200) throw new Error(`The configuration was refused: ${JSON.stringify(applied.body)}`);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { endWithParent, tellReady } from '../src/child-process.ts';
+import { systemClock } from '../src/clock.ts';
 import { readEnv } from '../src/env.ts';
 import { createLog } from '../src/log.ts';
 import { isMigrated } from '../src/postgres/migrate.ts';
@@ -21,7 +22,7 @@ async function main(): Promise<void> {
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
-  const workers = await startWorkers({ redisUrl, databaseUrl, log });
+  const workers = await startWorkers({ redisUrl, databaseUrl, clock: env.testClock ? 'test' : systemClock, log });
   log.info('worker started');
   tellReady();
   if (!ended.signal.aborted) await new Promise((resolve) => ended.signal.addEventListener('abort', resolve));

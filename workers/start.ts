@@ -2,10 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Catalogs } from '../src/catalog/catalogs.ts';
 import { Changes } from '../src/catalog/changes.ts';
-import { systemClock } from '../src/clock.ts';
+import { systemClock, type Clock } from '../src/clock.ts';
 import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
+import { clockPass } from '../src/engine/clock/clock-pass.ts';
+import { TestClock } from '../src/engine/clock/test-clock.ts';
 import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
+import type { DueWork } from '../src/engine/schedule/due-work.ts';
+import { Schedule } from '../src/engine/schedule/schedule.ts';
+import { settled } from '../src/engine/schedule/settled.ts';
+import { exclusively } from '../src/postgres/exclusively.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';
@@ -14,6 +20,7 @@ import { WakeUp } from '../src/redis/wake-up.ts';
 import { backdateWorker } from './jobs/backdate.ts';
 import { batchWorker } from './jobs/batch.ts';
 import { persistWorker } from './jobs/persist.ts';
+import { scheduleWorker } from './jobs/schedule.ts';
 import { watchOutbox } from './watch.ts';
 
 interface WorkersOptions {
@@ -21,6 +28,8 @@ interface WorkersOptions {
   /** A database that is migrated. */
   databaseUrl: string;
   log: Logger;
+  /** 'test': the one that the admin API sets. The machine's own by default. */
+  clock?: Clock | 'test';
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
 }
@@ -33,19 +42,26 @@ export interface Workers {
   close(timeoutMs?: number): Promise<void>;
 }
 
+/** Held by the worker process that does what falls due. */
+const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
+
 /** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const { redisUrl, databaseUrl, log, onStep, onBatchMoment } = options;
+  const given = options.clock ?? systemClock;
   const redis = createRedis(redisUrl);
   const queueRedis = createPatientRedis(redisUrl);
   for (const connection of [redis, queueRedis]) {
     connection.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
   }
-  const pool = createPool(databaseUrl, { max: SHARDS + 2 });
+  const pool = createPool(databaseUrl, { max: SHARDS + 4 });
   const catalogs = new Catalogs({ pool });
+  const testClock = given === 'test' ? new TestClock({ pool, redis, worker: true }) : null;
+  const clock = testClock ?? (given as Clock);
   const changes = new Changes({ pool, redis });
   const wakeUp = new WakeUp(redis);
   const disconnect = async (): Promise<void> => {
+    await testClock?.close();
     changes.close();
     catalogs.close();
     await wakeUp.close();
@@ -57,6 +73,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     await redisReady(redis);
     changes.listen(catalogs);
     await changes.start();
+    await testClock?.start();
   } catch (error) {
     await disconnect();
     throw error;
@@ -71,7 +88,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       redis,
       pool,
       script: new Script('backdate_achievements'),
-      clock: systemClock,
+      clock,
       onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
     }),
     log,
@@ -94,7 +111,28 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   });
   const stopWatching = watchOutbox({ redis, persister, log, ending: ending.signal });
 
+  // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
+  const kinds: DueWork[] = [];
+  const schedule = new Schedule({
+    kinds,
+    clock,
+    settled: (signal) => settled({ redis, pool, persister }, signal),
+    onTrouble: (kind, error) => log.error({ kind, err: error }, 'work that fell due failed; it is tried again'),
+  });
+  const due = await scheduleWorker({
+    redis: queueRedis,
+    pass: () =>
+      exclusively(pool, SCHEDULE_LOCK, (lost) => {
+        const signal = AbortSignal.any([ending.signal, lost]);
+        return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
+      }),
+    log,
+    ending: ending.signal,
+  });
+  testClock?.onChange(() => due.wake());
+
   const finish = async (): Promise<void> => {
+    await due.close();
     // What the last steps of batches write is stored as well.
     await Promise.all([batches.close(), backdating.close()]);
     await Promise.all([worker.close(), stopWatching()]);

@@ -41,6 +41,9 @@ import { adminLeaderboardsDelete } from './admin/leaderboards/delete.ts';
 import { adminApplicationApiKeysCreate } from './admin/application-api-keys/create.ts';
 import { adminApplicationApiKeysDelete } from './admin/application-api-keys/delete.ts';
 import { adminBackdatingsList } from './admin/backdatings/list.ts';
+import { adminClockDelete } from './admin/clock/delete.ts';
+import { adminClockGet } from './admin/clock/get.ts';
+import { adminClockPut } from './admin/clock/put.ts';
 import { adminConfigurationDiff } from './admin/configuration/diff.ts';
 import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
@@ -175,5 +178,8 @@ export const adminOperations: readonly Operation[] = [
   adminTenantsDelete,
   adminOrganisationGet,
   adminOrganisationUpdate,
+  adminClockGet,
+  adminClockPut,
+  adminClockDelete,
   adminOpenapiGet(() => adminOperations),
 ];

@@ -51,6 +51,8 @@ export interface Operation {
    * 'public': answers without a key, so that `call.caller` is nobody.
    */
   scope: 'tenant' | 'organisation' | 'public';
+  /** The operation exists only where this service does; null: always. */
+  onlyWith: 'testClock' | null;
   /** True where the `Idempotency-Key` header is read. */
   idempotent: boolean;
   params: TObject | null;
@@ -76,6 +78,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   aliases?: string[];
   summary: string;
   scope?: Operation['scope'];
+  onlyWith?: Operation['onlyWith'];
   idempotent?: boolean;
   params?: P;
   query?: Q;
@@ -94,6 +97,7 @@ export function operation<
   return {
     aliases: [],
     scope: 'tenant',
+    onlyWith: null,
     idempotent: false,
     namedUsers: null,
     ...definition,
@@ -102,3 +106,7 @@ export function operation<
     body: definition.body ?? null,
   } as unknown as Operation;
 }
+
+/** Those of some operations that exist where the services are these. */
+export const existing = (operations: readonly Operation[], services: Services): Operation[] =>
+  operations.filter(({ onlyWith }) => onlyWith === null || services[onlyWith] !== null);

@@ -4,6 +4,7 @@ import type { ConfigurationStore } from '../catalog/configuration-store.ts';
 import type { Resources } from '../catalog/resources.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import type { AchievementReads } from '../engine/achievements/achievement-reads.ts';
+import type { ClockControl } from '../engine/clock/clock-control.ts';
 import type { BatchIntake } from '../engine/batches/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
@@ -22,6 +23,8 @@ import type { Tenants } from '../postgres/tenants.ts';
 export interface Services {
   backdatings: { list(tenantNo: number): Promise<Backdating[]> };
   clock: Clock;
+  /** Null: there is no test clock. */
+  testClock: ClockControl | null;
   catalogs: Catalogs;
   configuration: ConfigurationStore;
   resources: Resources;

@@ -99,3 +99,14 @@ export async function batchReplies(
   const packed = await redis.hmgetBuffer(key, ...Array.from({ length: events }, (_, index) => String(index)));
   return packed.map((reply) => unpack(reply!) as BatchReply);
 }
+
+/** Position of the youngest batch of a shard that waits; null where none does. */
+export async function newestBatch(redis: Redis, shard: number): Promise<string | null> {
+  const [newest] = await redis.xrevrange(batchesKey(shard), '+', '-', 'COUNT', 1);
+  return newest?.[0] ?? null;
+}
+
+/** Whether a batch of the shard up to this position still waits. */
+export async function batchWaits(redis: Redis, shard: number, upTo: string): Promise<boolean> {
+  return (await redis.xrange(batchesKey(shard), '-', upTo, 'COUNT', 1)).length > 0;
+}

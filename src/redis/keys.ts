@@ -49,5 +49,8 @@ export const boardGroupsKey = (tenantNo: number, { boardNo, runDay }: { boardNo:
 /** pub/sub channel: `<tenant no>:<version>` when a tenant's catalog changed; `*` when keys, tenants or the organisation did. */
 export const CHANGES_CHANNEL = 'laurel:changes';
 
+/** pub/sub channel: the test clock was set; where it stands is stored in Postgres. */
+export const CLOCK_CHANNEL = 'laurel:clock';
+
 /** Prefix of BullMQ's own keys; the hash tag keeps a queue on one node. */
 export const QUEUE_PREFIX = '{laurel}';

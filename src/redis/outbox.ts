@@ -63,6 +63,12 @@ export async function trimOutbox(redis: Redis, shard: number, upTo: string): Pro
 /** Script calls that Postgres does not hold yet. */
 export const backlog = (redis: Redis, shard: number): Promise<number> => redis.xlen(outboxKey(shard));
 
+/** The shards that have entries waiting for Postgres. */
+export async function shardsWithEntries(redis: Redis, shards: readonly number[]): Promise<number[]> {
+  const lengths = await Promise.all(shards.map((shard) => backlog(redis, shard)));
+  return shards.filter((_, index) => lengths[index]! > 0);
+}
+
 /** The position of the youngest entry that ever was, though it may have left; `0-0` before the first. */
 export async function lastPosition(redis: Redis, shard: number): Promise<string> {
   let info: unknown[];

@@ -23,7 +23,7 @@ const makeKey = async (userId: string, tenantId?: string): Promise<{ key: string
 };
 
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, testClock: true });
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'own' }, value: 1 });
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'other' }, value: 1 });
   own = (await makeKey('own')).key;

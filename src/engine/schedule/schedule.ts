@@ -1,0 +1,78 @@
+import type { Clock } from '../../clock.ts';
+import { DueKind, type DueKindOptions } from './due-kind.ts';
+import type { DueWork } from './due-work.ts';
+
+export interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs'>> {
+  /** At the same time the first of the list goes first. */
+  kinds: readonly DueWork[];
+  clock: Clock;
+  /** Waits until what was accepted so far can be seen where work looks for it; false: it took too long. */
+  settled: (ending: AbortSignal) => Promise<boolean>;
+  onTrouble: DueKindOptions['onTrouble'];
+}
+
+/** `done`: nothing is due any more. `more`: it was enough for one pass, or it was called off. */
+export type PassOutcome = { state: 'done' | 'more' } | { state: 'held up'; by: string };
+
+/** A pass is not much longer than this, so that whoever waits for its end gets there. */
+const PASS_MS = 10_000;
+const PATIENCE_MS = 60_000;
+
+/**
+ * Does the work of all kinds in the order of its times. The order holds within a kind always, and between kinds
+ * unless one fails: then it is set aside, and the others go on.
+ */
+export class Schedule {
+  private readonly options: ScheduleOptions;
+  private readonly kinds: readonly DueKind[];
+
+  constructor(options: ScheduleOptions) {
+    this.options = options;
+    const { onTrouble, patienceMs = PATIENCE_MS } = options;
+    this.kinds = options.kinds.map((work) => new DueKind(work, { onTrouble, patienceMs }));
+  }
+
+  /**
+   * Does what is due, up to the clock's time, for some seconds at most. One pass at a time: the caller sees to that,
+   * between processes as well (two at once do no harm, but the order is lost).
+   */
+  async pass(ending: AbortSignal): Promise<PassOutcome> {
+    const endMs = performance.now() + PASS_MS;
+    let last = '';
+    let settle = true;
+    while (!ending.aborted && performance.now() < endMs) {
+      // What one kind did, the next must see; parts of the same work follow one another without that.
+      if (settle && !(await this.options.settled(ending))) {
+        return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'what was accepted is not stored yet' };
+      }
+      const upToMs = this.options.clock.now();
+      const first = await this.first(upToMs, ending);
+      if (first === null) {
+        const aside = this.kinds.filter((kind) => kind.aside).map(({ work }) => work.name);
+        if (ending.aborted) return { state: 'more' };
+        return aside.length === 0 ? { state: 'done' } : { state: 'held up', by: `${aside.join(', ')} cannot be done` };
+      }
+      const { kind, dueMs, beforeMs } = first;
+      await kind.perform(dueMs, ending, beforeMs);
+      const now = `${kind.work.name} ${dueMs}`;
+      settle = now !== last;
+      last = now;
+    }
+    return { state: 'more' };
+  }
+
+  private async first(
+    upToMs: number,
+    ending: AbortSignal,
+  ): Promise<{ kind: DueKind; dueMs: number; beforeMs: number } | null> {
+    const due: { kind: DueKind; dueMs: number }[] = [];
+    const asked = this.kinds.filter((kind) => !kind.aside);
+    const answers = await Promise.all(asked.map((kind) => kind.due(upToMs, ending)));
+    for (const [index, dueMs] of answers.entries())
+      if (typeof dueMs === 'number') due.push({ kind: asked[index]!, dueMs });
+    const [first, second] = due.toSorted((a, b) => a.dueMs - b.dueMs);
+    if (first === undefined) return null;
+    const beforeMs = Math.max(first.dueMs + 1, Math.min(second?.dueMs ?? Infinity, upToMs + 1));
+    return { ...first, beforeMs };
+  }
+}

@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { readCursor } from '../../postgres/persist/cursor.ts';
+import { batchWaits, newestBatch, shardsWithBatches } from '../../redis/batches.ts';
+import { SHARDS } from '../../redis/keys.ts';
+import { comparePositions, lastPosition, shardsWithEntries } from '../../redis/outbox.ts';
+import type { Persister } from '../persist/persister.ts';
+
+const SHARD_NUMBERS = Array.from({ length: SHARDS }, (_, shard) => shard);
+const PATIENCE_MS = 30_000;
+const LOOK_MS = 10;
+/** No pauses: somebody waits. */
+const HURRY = AbortSignal.abort();
+
+/**
+ * Waits until the events accepted so far, those of batches included, are applied and stand in Postgres; what comes
+ * meanwhile is not waited for. Costs a round trip where nothing is under way. False after half a minute, or when it
+ * is called off. Rejects when Redis or Postgres is away.
+ */
+export async function settled(
+  { redis, pool, persister }: { redis: Redis; pool: Pool; persister: Pick<Persister, 'drain'> },
+  ending: AbortSignal,
+): Promise<boolean> {
+  const endMs = performance.now() + PATIENCE_MS;
+  const until = async (holds: () => Promise<boolean>): Promise<boolean> => {
+    while (!ending.aborted && performance.now() < endMs) {
+      if (await holds()) return true;
+      await sleep(LOOK_MS);
+    }
+    return false;
+  };
+  for (const shard of await shardsWithBatches(redis, SHARD_NUMBERS)) {
+    const newest = await newestBatch(redis, shard);
+    const processed = async (): Promise<boolean> => newest === null || !(await batchWaits(redis, shard, newest));
+    if (!(await until(processed))) return false;
+  }
+  for (const shard of await shardsWithEntries(redis, SHARD_NUMBERS)) {
+    const last = await lastPosition(redis, shard);
+    const stored = async (): Promise<boolean> => {
+      await persister.drain(shard, HURRY);
+      return comparePositions(await readCursor(pool, shard), last) >= 0;
+    };
+    if (!(await until(stored))) return false;
+  }
+  return true;
+}

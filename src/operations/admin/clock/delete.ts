@@ -1,0 +1,17 @@
+import { ClockTime } from '../../../domain/clock.ts';
+import { operation } from '../../operation.ts';
+
+export const adminClockDelete = operation({
+  id: 'admin_clock_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/clock',
+  summary: 'Back to real time',
+  scope: 'organisation',
+  onlyWith: 'testClock',
+  responses: { 200: ClockTime },
+  handle: async ({ clock, testClock }) => {
+    await testClock!.release();
+    return { status: 200, body: { now: new Date(clock.now()).toISOString() } };
+  },
+});

@@ -1,0 +1,54 @@
+import type { Pool } from 'pg';
+
+/** The test clock as it is stored. */
+export interface StoredClock {
+  /** Counts the times it was set or let go. */
+  version: number;
+  /** Where it stands, epoch ms; null: real time. */
+  nowMs: number | null;
+  /** The version up to whose time all work is done. */
+  doneVersion: number;
+  /** What keeps the rest from being done, for a person; null: nothing does. */
+  problem: string | null;
+}
+
+const COLUMNS = 'version, now_ms AS "nowMs", done_version AS "doneVersion", problem';
+
+export async function readClock(pool: Pool): Promise<StoredClock> {
+  const { rows } = await pool.query<StoredClock>(`SELECT ${COLUMNS} FROM test_clock`);
+  return rows[0]!;
+}
+
+/** Sets the clock, unless that moves it back (from `realMs` while it shows real time): null, and nothing is done. */
+export async function setClock(
+  pool: Pool,
+  { nowMs, realMs }: { nowMs: number; realMs: number },
+): Promise<StoredClock | null> {
+  const { rows } = await pool.query<StoredClock>(
+    `UPDATE test_clock SET version = version + 1, now_ms = $1, problem = NULL
+      WHERE coalesce(now_ms, $2) <= $1 RETURNING ${COLUMNS}`,
+    [nowMs, realMs],
+  );
+  return rows[0] ?? null;
+}
+
+/** Back to real time. */
+export async function releaseClock(pool: Pool): Promise<StoredClock> {
+  const { rows } = await pool.query<StoredClock>(
+    `UPDATE test_clock SET version = version + 1, now_ms = NULL, problem = NULL RETURNING ${COLUMNS}`,
+  );
+  return rows[0]!;
+}
+
+/** Notes that the work due by a version of the clock is done, or what keeps it from being so. */
+export async function noteWork(
+  pool: Pool,
+  { version, problem }: { version: number; problem: string | null },
+): Promise<void> {
+  await pool.query(
+    problem === null
+      ? 'UPDATE test_clock SET done_version = greatest(done_version, $1), problem = NULL WHERE version >= $1'
+      : 'UPDATE test_clock SET problem = $2 WHERE version = $1 AND done_version < $1',
+    problem === null ? [version] : [version, problem],
+  );
+}

@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import { FixedClock } from '../../../src/clock.ts';
+import type { DueWork } from '../../../src/engine/schedule/due-work.ts';
+import { Schedule } from '../../../src/engine/schedule/schedule.ts';
+
+const never = new AbortController().signal;
+const troubles: string[] = [];
+
+/** Work at some times, which notes what is done. */
+class Listed implements DueWork {
+  readonly name: string;
+  times: number[];
+  private readonly done: string[];
+
+  constructor(name: string, times: number[], done: string[]) {
+    this.name = name;
+    this.times = times;
+    this.done = done;
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const first = this.times[0];
+    return first === undefined || first > upToMs ? null : first;
+  }
+
+  async perform(dueMs: number, _ending: AbortSignal, _beforeMs: number): Promise<void> {
+    this.times = this.times.filter((time) => time !== dueMs);
+    this.done.push(`${this.name} ${dueMs}`);
+  }
+}
+
+const schedule = (kinds: DueWork[], nowMs: number, patienceMs = 60_000) =>
+  new Schedule({
+    kinds,
+    clock: new FixedClock(nowMs),
+    settled: async () => true,
+    onTrouble: (kind) => void troubles.push(kind),
+    patienceMs,
+  });
+
+test('the work of all kinds is done in the order of its times, the first kind first at the same time', async () => {
+  const done: string[] = [];
+  const kinds = [new Listed('a', [10, 30, 50], done), new Listed('b', [5, 30, 40, 99], done)];
+  expect(await schedule(kinds, 60).pass(never)).toEqual({ state: 'done' });
+  expect(done).toEqual(['b 5', 'a 10', 'a 30', 'b 30', 'b 40', 'a 50']);
+});
+
+test('a kind is told until when no other has anything to do', async () => {
+  const told: [number, number][] = [];
+  class Many extends Listed {
+    override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+      told.push([dueMs, beforeMs]);
+      for (const time of this.times.filter((each) => each < beforeMs)) await super.perform(time, ending, beforeMs);
+    }
+  }
+  const done: string[] = [];
+  const kinds = [new Many('many', [1, 2, 20, 20, 21, 30], done), new Listed('other', [20, 25], done)];
+  await schedule(kinds, 60).pass(never);
+  expect(done).toEqual(['many 1', 'many 2', 'many 20', 'many 20', 'other 20', 'many 21', 'other 25', 'many 30']);
+  expect(told).toEqual([
+    [1, 20],
+    [20, 21],
+    [21, 25],
+    [30, 61],
+  ]);
+});
+
+test('before work is judged due, and between two pieces of it, what was accepted is waited for', async () => {
+  const done: string[] = [];
+  const waited = new Schedule({
+    kinds: [new Listed('a', [1, 2], done)],
+    clock: new FixedClock(9),
+    settled: async () => done.push('settled') > 0,
+    onTrouble: () => undefined,
+  });
+  await waited.pass(never);
+  expect(done).toEqual(['settled', 'a 1', 'settled', 'a 2', 'settled']);
+  const behind = new Schedule({
+    kinds: [new Listed('a', [1], done)],
+    clock: new FixedClock(9),
+    settled: async () => false,
+    onTrouble: () => undefined,
+  });
+  expect(await behind.pass(never)).toMatchObject({ state: 'held up' });
+  expect(done).toHaveLength(5);
+});
+
+test('a kind that fails is named and does not silence the others; its own work keeps its order', async () => {
+  const done: string[] = [];
+  let broken = true;
+  class Failing extends Listed {
+    override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+      if (broken && dueMs === 10) throw new Error('no');
+      await super.perform(dueMs, ending, beforeMs);
+    }
+  }
+  troubles.length = 0;
+  const all = schedule([new Failing('bad', [10, 20], done), new Listed('good', [15, 25], done)], 60);
+  expect(await all.pass(never)).toEqual({ state: 'held up', by: 'bad cannot be done' });
+  expect(done).toEqual(['good 15', 'good 25']);
+  expect(troubles).toEqual(['bad']);
+  broken = false;
+  await expect.poll(() => all.pass(never), { timeout: 5_000 }).toEqual({ state: 'done' });
+  expect(done).toEqual(['good 15', 'good 25', 'bad 10', 'bad 20']);
+});
+
+test('a kind that hangs is named and set aside until its call ends', async () => {
+  const done: string[] = [];
+  let release = (): void => undefined;
+  class Hanging extends Listed {
+    override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+      if (dueMs === 10) await new Promise<void>((resolve) => (release = resolve));
+      await super.perform(dueMs, ending, beforeMs);
+    }
+  }
+  troubles.length = 0;
+  const all = schedule([new Hanging('slow', [10, 20], done), new Listed('good', [15], done)], 60, 50);
+  expect(await all.pass(never)).toMatchObject({ state: 'held up' });
+  expect(await all.pass(never)).toMatchObject({ state: 'held up' });
+  expect([done, troubles]).toEqual([['good 15'], ['slow']]);
+  release();
+  await expect.poll(() => all.pass(never), { timeout: 5_000 }).toEqual({ state: 'done' });
+  expect(done).toEqual(['good 15', 'slow 10', 'slow 20']);
+});
+
+test('a pass that is called off does no more', async () => {
+  const done: string[] = [];
+  const ending = new AbortController();
+  class Ending extends Listed {
+    override async perform(dueMs: number, signal: AbortSignal, beforeMs: number): Promise<void> {
+      await super.perform(dueMs, signal, beforeMs);
+      ending.abort();
+    }
+  }
+  expect(await schedule([new Ending('a', [1, 2, 3], done)], 9).pass(ending.signal)).toEqual({ state: 'more' });
+  expect(done).toEqual(['a 1']);
+});

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ testClock: true, workers: true, configuration: STUDY_APP });
+});
+afterAll(() => laurel.close());
+
+const put = (now: unknown) => laurel.admin.put('/v1/clock', { now });
+const shown = async (): Promise<string> => (await laurel.admin.get('/v1/clock')).body.now;
+
+test('real time until it is set; then it stands still, everywhere, until it is let go', async () => {
+  expect(Math.abs(Date.parse(await shown()) - Date.now())).toBeLessThan(2_000);
+  const second = await laurel.another();
+  expect(await put('2030-03-01T10:00:00Z')).toMatchObject({ status: 200, body: { now: '2030-03-01T10:00:00.000Z' } });
+  expect(await shown()).toBe('2030-03-01T10:00:00.000Z');
+  expect((await second.admin.get('/v1/clock')).body.now).toBe('2030-03-01T10:00:00.000Z');
+
+  for (const { app } of [laurel, second]) {
+    await app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
+  }
+  const { body: user } = await second.app.get('/v1/users/ada');
+  expect(user.created).toBe('2030-03-01T10:00:00.000Z');
+  expect((await second.admin.put('/v1/clock', { now: '2030-03-02T10:00:00+02:00' })).body.now).toBe(
+    '2030-03-02T08:00:00.000Z',
+  );
+  expect(await shown()).toBe('2030-03-02T08:00:00.000Z');
+  expect((await put('2030-03-02T08:00:00.000Z')).status).toBe(200);
+
+  // One that starts later, a restart too, finds it where it stands.
+  const third = await laurel.another();
+  expect((await third.admin.get('/v1/clock')).body.now).toBe('2030-03-02T08:00:00.000Z');
+
+  const released = await laurel.admin.delete('/v1/clock');
+  expect(released.status).toBe(200);
+  for (const { admin } of [laurel, second, third]) {
+    expect(Date.parse((await admin.get('/v1/clock')).body.now)).toBeLessThan(Date.parse('2030-01-01T00:00:00Z'));
+  }
+});
+
+test('it does not go back', async () => {
+  expect(await put('2020-01-01T00:00:00Z')).toMatchObject({
+    status: 422,
+    body: { error: expect.stringMatching(/^now/) },
+  });
+  expect((await put('2031-01-01T00:00:00Z')).status).toBe(200);
+  expect((await put('2030-12-31T23:59:59.999Z')).status).toBe(422);
+  expect(await shown()).toBe('2031-01-01T00:00:00.000Z');
+  await laurel.admin.delete('/v1/clock');
+});
+
+test.each([['2031-02-30T00:00:00Z'], ['tomorrow'], ['2031-01-01'], [''], [5], [null], [undefined]])(
+  '%j is no time: the field is named',
+  async (now) => {
+    const { status, body } = await put(now);
+    expect([400, 422]).toContain(status);
+    expect(body.error).toMatch(/^now/);
+  },
+);
+
+test('many calls at once: one order, and the last time stands', async () => {
+  const days = Array.from({ length: 20 }, (_, n) => `2032-01-${String(n + 1).padStart(2, '0')}T00:00:00.000Z`);
+  const answers = await Promise.all(days.map((day) => put(day)));
+  expect(answers.every(({ status }) => status === 200 || status === 422)).toBe(true);
+  expect(answers.at(-1)!.status).toBe(200);
+  expect(await shown()).toBe(days.at(-1));
+  await laurel.admin.delete('/v1/clock');
+});
+
+test('it takes an admin key, and no Tenant-ID', async () => {
+  expect((await laurel.admin.get('/v1/clock', { key: null })).status).toBe(401);
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  expect((await laurel.admin.get('/v1/clock')).status).toBe(200);
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
+});
+
+test('it is described', async () => {
+  expect(Object.keys((await laurel.admin.get('/v1/openapi')).body.paths['/v1/clock'])).toEqual([
+    'get',
+    'put',
+    'delete',
+  ]);
+});
+
+test('without TEST_CLOCK there is no such path; without a worker nothing is set', async () => {
+  const real = await startLaurel();
+  expect((await real.admin.send('GET', '/v1/clock')).status).toBe(404);
+  expect((await real.admin.send('PUT', '/v1/clock', { body: { now: '2030-01-01T00:00:00Z' } })).status).toBe(404);
+  expect((await real.admin.get('/v1/openapi')).body.paths['/v1/clock']).toBeUndefined();
+  await real.close();
+
+  const alone = await startLaurel({ testClock: true });
+  const refused = await alone.admin.put('/v1/clock', { now: '2030-01-01T00:00:00Z' });
+  expect(refused).toMatchObject({ status: 503, body: { error: expect.stringContaining('worker') } });
+  expect(Date.parse((await alone.admin.get('/v1/clock')).body.now)).toBeLessThan(Date.parse('2030-01-01T00:00:00Z'));
+  await alone.close();
+}, 60_000);
