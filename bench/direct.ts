@@ -12,7 +12,7 @@ import { Script } from '../src/redis/script.ts';
 import { unpack } from '../src/redis/state.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import { outcomeOf, type DirectJob, type Outcome } from './jobs.ts';
-import { EventMaker, shapeOf } from './shape.ts';
+import { EventMaker, KEYED, shapeOf } from './shape.ts';
 
 const TENANT = 0;
 
@@ -64,14 +64,14 @@ async function callScript(job: DirectJob): Promise<Outcome> {
     statuses[status] = (statuses[status] ?? 0) + 1;
   }
   return {
-    ...outcomeOf(seconds, statuses, latencies),
+    ...outcomeOf({ seconds, statuses, processed: statuses['201'] ?? 0, latencies }),
     answered: replies.length,
     cpuSeconds: (cpu.user + cpu.system) / 1e6,
   };
 }
 
 function readyCalls({ amount, batch, crowd, seed, everyUser }: DirectJob, compiled: CompiledCatalog): ReadyEvent[][] {
-  const maker = new EventMaker(shapeOf(compiled.catalog), crowd, seed);
+  const maker = new EventMaker({ shape: shapeOf(compiled.catalog), crowd, seed, keyed: KEYED });
   // Only its checks are used.
   const engine = new EventEngine({
     catalogs: { get: () => compiled, load: async () => compiled },

@@ -1,15 +1,25 @@
 import type { Crowd, Shape } from './shape.ts';
 
-/** Requests over HTTP: as fast as answers come (`rate` null), or on a schedule of `rate` a second. */
+/** What a request is: an event, 1,000 events in one (answered when all are processed), a read, or a mix of these. */
+export type RequestKind = 'event' | 'batch' | 'metric' | 'board' | 'summary' | 'mix';
+
+/** When requests are sent: as fast as answers come, evenly at a rate a second, or in bursts of that mean rate. */
+export type Pace = 'flat out' | { rate: number } | { burstRate: number };
+
+/** Requests over HTTP. */
 export interface LoadJob {
   kind: 'load';
   url: string;
   apiKey: string;
+  requests: RequestKind;
   connections: number;
+  /** Requests in all. */
   amount: number;
-  rate: number | null;
+  pace: Pace;
   shape: Shape;
   crowd: Crowd;
+  /** Share of the events that carry an idempotency key. */
+  keyed: number;
   seed: number;
 }
 
@@ -35,6 +45,8 @@ export interface Outcome {
   answered: number;
   /** How many of each status (direct calls: `201` for a record, else the kind of refusal). */
   statuses: Record<string, number>;
+  /** Events among them that were processed. */
+  processed: number;
   /** Milliseconds. On a schedule: from when the request was due. */
   p50: number;
   p99: number;
@@ -43,9 +55,19 @@ export interface Outcome {
 }
 
 /** The outcome of latencies in ms; `latencies` is sorted in place. */
-export function outcomeOf(seconds: number, statuses: Record<string, number>, latencies: Float64Array): Outcome {
+export function outcomeOf({
+  seconds,
+  statuses,
+  processed,
+  latencies,
+}: {
+  seconds: number;
+  statuses: Record<string, number>;
+  processed: number;
+  latencies: Float64Array;
+}): Outcome {
   latencies.sort();
   const at = (share: number): number =>
     latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
-  return { seconds, answered: latencies.length, statuses, p50: at(0.5), p99: at(0.99) };
+  return { seconds, answered: latencies.length, statuses, processed, p50: at(0.5), p99: at(0.99) };
 }

@@ -1,6 +1,6 @@
 import autocannon from 'autocannon';
 import { outcomeOf, type LoadJob, type Outcome } from './jobs.ts';
-import { EventMaker } from './shape.ts';
+import { RequestMaker } from './requests.ts';
 import { onSchedule } from './schedule.ts';
 
 /**
@@ -8,7 +8,7 @@ import { onSchedule } from './schedule.ts';
  * parent, answers with the `Outcome`. All requests are made before the first is sent.
  */
 process.on('message', (job: LoadJob) => {
-  void (job.rate === null ? asFastAsAnswered(job) : onSchedule(job, job.rate)).then((outcome) =>
+  void (job.pace === 'flat out' ? asFastAsAnswered(job) : onSchedule(job, job.pace)).then((outcome) =>
     process.send?.(outcome),
   );
 });
@@ -16,25 +16,22 @@ process.once('disconnect', () => process.exit(0));
 
 /** autocannon, an exact number of requests, so that every event sent is also answered and can be counted. */
 function asFastAsAnswered(job: LoadJob): Promise<Outcome> {
-  const { connections, amount, shape, crowd, seed } = job;
-  const maker = new EventMaker(shape, crowd, seed);
+  const { connections, amount } = job;
+  const maker = new RequestMaker(job);
   const latencies = new Float64Array(amount);
   const statuses: Record<string, number> = {};
+  let eventsARequest = 0;
+  let doneStatus = 0;
   let answered = 0;
   let startedMs = 0;
   let lastMs = 0;
   return new Promise((resolve, reject) => {
     const setupClient = (client: autocannon.Client): void => {
       const requests = Array.from({ length: Math.ceil(amount / connections) }, () => {
-        const { metricKey, event, idempotencyKey } = maker.next();
-        const headers: Record<string, string> = { 'content-type': 'application/json', 'x-api-key': job.apiKey };
-        if (idempotencyKey !== null) headers['idempotency-key'] = idempotencyKey;
-        return {
-          method: 'POST' as const,
-          path: `/v1/metrics/${metricKey}/event`,
-          headers,
-          body: JSON.stringify(event),
-        };
+        const { method, path, headers, body, events, done } = maker.next();
+        eventsARequest = events;
+        doneStatus = done;
+        return { method, path, headers, ...(body !== '' && { body }) };
       });
       client.setRequests(requests);
       // The last client's requests are made just before the first are answered.
@@ -43,7 +40,9 @@ function asFastAsAnswered(job: LoadJob): Promise<Outcome> {
     const options = { url: job.url, connections, pipelining: 1, amount, sampleInt: 100, timeout: 60, setupClient };
     const run = autocannon(options, (error) => {
       if (error) return reject(error as Error);
-      resolve(outcomeOf((lastMs - startedMs) / 1000, statuses, latencies.subarray(0, answered)));
+      const processed = (statuses[doneStatus] ?? 0) * eventsARequest;
+      const seconds = (lastMs - startedMs) / 1000;
+      resolve(outcomeOf({ seconds, statuses, processed, latencies: latencies.subarray(0, answered) }));
     });
     run.on('response', (_client, status, _bytes, ms) => {
       lastMs = performance.now();

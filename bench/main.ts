@@ -7,9 +7,11 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
+import { CASES } from './cases.ts';
 import { runSuite, type SuiteOptions } from './suite.ts';
 import { topFunctions } from './profile.ts';
 import { tableOf, targetTable } from './report.ts';
+import { memoryText } from './targets.ts';
 
 const HELP = `npm run bench -- [options]
 
@@ -17,10 +19,13 @@ const HELP = `npm run bench -- [options]
   --seconds <n>      about so long a measurement (default 3)
   --connections <n>  of the load generator (default 64)
   --users <n>        random users (default 100000)
-  --only <a,b,…>     these cases only: bare, event, direct, direct single, event unpersisted, hot user, half load
+  --only <a,b,…>     these cases only, of those below
   --data <folder>    where the servers keep their data meanwhile (default: the system's temporary folder)
   --profile          take a CPU profile of the frontend, and show where its time goes; figures suffer
   --no-save          write nothing to bench/results
+
+Cases:
+${CASES.map(({ name, about }) => `  ${name.padEnd(20)}${about}`).join('\n')}
 `;
 
 const { values } = parseArgs({
@@ -58,7 +63,9 @@ async function main(): Promise<void> {
       .map(([name, value]) => `${name} ${value}`)
       .join(', ')}`,
   );
-  console.log(`\n${tableOf(result.rows)}\n\n${targetTable(result.targets)}\n\n${result.verified.text}`);
+  console.log(
+    `\n${tableOf(result.rows)}\n\n${targetTable(result.targets)}\n\n${memoryText(result.memory)}\n${result.verified.text}`,
+  );
   if (profileTo !== undefined)
     console.log(`\nThe frontend's own time by function (${profileTo}):\n${topFunctions(profileTo, 40)}`);
   else if (!values['no-save']) save(result);

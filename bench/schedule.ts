@@ -1,18 +1,21 @@
 import { connect, type Socket } from 'node:net';
-import { outcomeOf, type LoadJob, type Outcome } from './jobs.ts';
-import { EventMaker } from './shape.ts';
+import { outcomeOf, type LoadJob, type Outcome, type Pace } from './jobs.ts';
+import { RequestMaker, requestText } from './requests.ts';
+
+/** Bursts: this often, all of a period's requests in this part of it. */
+const BURST_MS = { every: 1000, lasting: 250 };
 
 /**
- * Requests on a schedule that does not wait for answers (Poisson arrivals), latencies from when each was due.
- * Not autocannon: its rate limit sends a second's requests at the second's beginning, as fast as they are
- * answered, so that half of the capacity would be full load for half of the time.
+ * Requests on a schedule that does not wait for answers (Poisson arrivals, evenly or in bursts), latencies from when
+ * each was due. Not autocannon: its rate limit sends a second's requests at the second's beginning, as fast as they
+ * are answered, so that half of the capacity would be full load for half of the time.
  */
-export async function onSchedule(job: LoadJob, rate: number): Promise<Outcome> {
-  const { connections, amount, crowd, shape, seed } = job;
-  const maker = new EventMaker(shape, crowd, seed);
-  const requests = Array.from({ length: amount }, () => requestText(job, maker));
-  const dueMs = new Float64Array(amount);
-  for (let no = 1, at = 0; no < amount; no++) dueMs[no] = at += (-Math.log(1 - Math.random()) / rate) * 1000;
+export async function onSchedule(job: LoadJob, pace: Exclude<Pace, 'flat out'>): Promise<Outcome> {
+  const { connections, amount } = job;
+  const maker = new RequestMaker(job);
+  const requests = Array.from({ length: amount }, () => maker.next());
+  const texts = requests.map((request) => requestText(request));
+  const dueMs = arrivals(amount, pace);
 
   const latencies = new Float64Array(amount);
   const statuses: Record<string, number> = {};
@@ -20,6 +23,7 @@ export async function onSchedule(job: LoadJob, rate: number): Promise<Outcome> {
   const idle: Connection[] = [];
   let sent = 0;
   let answered = 0;
+  let processed = 0;
   let startMs = 0;
   let ended = (): void => undefined;
 
@@ -28,15 +32,17 @@ export async function onSchedule(job: LoadJob, rate: number): Promise<Outcome> {
     while (sent < amount && dueMs[sent]! <= nowMs) {
       const connection = idle.pop();
       if (connection === undefined) return;
-      connection.due = dueMs[sent]!;
-      connection.socket.write(requests[sent++]!);
+      connection.request = sent;
+      connection.socket.write(texts[sent++]!);
     }
   };
   const all = await Promise.all(
     Array.from({ length: connections }, () =>
       Connection.open(Number(port), hostname, (connection, status) => {
-        latencies[answered++] = performance.now() - startMs - connection.due;
+        const { events, done } = requests[connection.request]!;
+        latencies[answered++] = performance.now() - startMs - dueMs[connection.request]!;
         statuses[status] = (statuses[status] ?? 0) + 1;
+        if (status === String(done)) processed += events;
         idle.push(connection);
         if (answered === amount) ended();
         else send();
@@ -49,24 +55,24 @@ export async function onSchedule(job: LoadJob, rate: number): Promise<Outcome> {
   await new Promise<void>((resolve) => (ended = resolve));
   clearInterval(timer);
   for (const { socket } of all) socket.destroy();
-  return outcomeOf((performance.now() - startMs) / 1000, statuses, latencies);
+  return outcomeOf({ seconds: (performance.now() - startMs) / 1000, statuses, processed, latencies });
 }
 
-function requestText({ apiKey }: LoadJob, maker: EventMaker): Buffer {
-  const { metricKey, event, idempotencyKey } = maker.next();
-  const body = JSON.stringify(event);
-  const key = idempotencyKey === null ? '' : `Idempotency-Key: ${idempotencyKey}\r\n`;
-  return Buffer.from(
-    `POST /v1/metrics/${metricKey}/event HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n` +
-      `X-API-KEY: ${apiKey}\r\n${key}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+/** When each request is due, ms from the start. */
+function arrivals(amount: number, pace: { rate: number } | { burstRate: number }): Float64Array {
+  const rate = 'rate' in pace ? pace.rate : pace.burstRate;
+  const dueMs = new Float64Array(amount);
+  for (let no = 1, at = 0; no < amount; no++) dueMs[no] = at += (-Math.log(1 - Math.random()) / rate) * 1000;
+  if ('rate' in pace) return dueMs;
+  const { every, lasting } = BURST_MS;
+  return dueMs.map((at) => Math.floor(at / every) * every + (at % every) * (lasting / every));
 }
 
 /** One connection, one request at a time. Reads no more of an answer than its status and where it ends. */
 class Connection {
   readonly socket: Socket;
-  /** When its request was due, ms from the start. */
-  due = 0;
+  /** The number of the request that it carries. */
+  request = 0;
   private received = Buffer.alloc(0);
 
   private constructor(socket: Socket, answered: (connection: Connection, status: string) => void) {

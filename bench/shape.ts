@@ -16,6 +16,9 @@ interface Choice {
 /** What events against a catalog may name. Plain data: it is sent to the processes that make load. */
 export interface Shape {
   metrics: string[];
+  /** Keys of a board and a points system that events move, to be read. */
+  board: string;
+  pointsSystem: string;
   userAttributes: Choice[];
   eventAttributes: Choice[];
 }
@@ -24,7 +27,9 @@ export interface Shape {
 export type Crowd = { users: number } | { hotUser: string };
 
 /** Shares of the events that carry each. */
-const WITH = { key: 0.3, userAttributes: 0.5, eventAttributes: 0.5, decimal: 0.2 };
+const WITH = { userAttributes: 0.5, eventAttributes: 0.5, decimal: 0.2 };
+/** Share of the events with an idempotency key, where a case does not say otherwise. */
+export const KEYED = 0.3;
 const ZONES = ['Europe/London', 'America/New_York', 'Asia/Tokyo', undefined];
 /** Values that no condition of the catalog asks for, so that some events match and some do not. */
 const OTHER_VALUES = ['one', 'two'];
@@ -47,6 +52,8 @@ export function shapeOf(catalog: Catalog): Shape {
       });
   return {
     metrics: catalog.metrics.map(({ key }) => key),
+    board: catalog.leaderboards[0]?.key ?? '',
+    pointsSystem: catalog.pointsSystems[0]?.key ?? '',
     userAttributes: choices('user'),
     eventAttributes: choices('event'),
   };
@@ -65,24 +72,22 @@ function randomFrom(seed: number): () => number {
 
 /** Makes events: a user keeps the same zone and attribute values, so that groups of boards are not hopped between. */
 export class EventMaker {
-  private readonly shape: Shape;
-  private readonly crowd: Crowd;
-  private readonly random: () => number;
-  private readonly seed: number;
+  /** From 0 to below 1, the same sequence for the same seed. */
+  readonly random: () => number;
+  private readonly options: { shape: Shape; crowd: Crowd; seed: number; keyed: number };
   private made = 0;
 
-  constructor(shape: Shape, crowd: Crowd, seed: number) {
-    this.shape = shape;
-    this.crowd = crowd;
-    this.seed = seed;
-    this.random = randomFrom(seed);
+  constructor(options: { shape: Shape; crowd: Crowd; seed: number; keyed: number }) {
+    this.options = options;
+    this.random = randomFrom(options.seed);
   }
 
   /** `userNo`: of that user; without, of a random one of the crowd. Idempotency keys never repeat over seeds. */
-  next(userNo = 'users' in this.crowd ? Math.floor(this.random() * this.crowd.users) : 0): MadeEvent {
-    const { shape, crowd, random } = this;
+  next(userNo = this.userNo()): MadeEvent {
+    const { random } = this;
+    const { shape, seed, keyed } = this.options;
     this.made += 1;
-    const user: MetricEvent['user'] = { id: 'users' in crowd ? `user-${userNo}` : crowd.hotUser };
+    const user: MetricEvent['user'] = { id: this.userId(userNo) };
     const tz = ZONES[userNo % ZONES.length];
     if (tz !== undefined) user.tz = tz;
     if (random() < WITH.userAttributes) {
@@ -95,8 +100,22 @@ export class EventMaker {
     if (random() < WITH.eventAttributes) {
       event.attributes = Object.fromEntries(shape.eventAttributes.map(({ key, values }) => [key, this.one(values)]));
     }
-    const idempotencyKey = random() < WITH.key ? `bench-${this.seed}-${this.made}` : null;
-    return { metricKey: this.one(shape.metrics), event, idempotencyKey };
+    const idempotencyKey = random() < keyed ? `bench-${seed}-${this.made}` : null;
+    return { metricKey: this.metricKey(), event, idempotencyKey };
+  }
+
+  userId(userNo = this.userNo()): string {
+    const { crowd } = this.options;
+    return 'users' in crowd ? `user-${userNo}` : crowd.hotUser;
+  }
+
+  metricKey(): string {
+    return this.one(this.options.shape.metrics);
+  }
+
+  private userNo(): number {
+    const { crowd } = this.options;
+    return 'users' in crowd ? Math.floor(this.random() * crowd.users) : 0;
   }
 
   private one<T>(items: readonly T[]): T {

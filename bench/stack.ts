@@ -10,10 +10,14 @@ import { prepareDatabase } from '../src/first-start.ts';
 import { freePort } from '../src/local/free-port.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
+import { loadCatalog } from '../src/postgres/load-catalog.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';
 import { backlog } from '../src/redis/outbox.ts';
+import type { Case } from './cases.ts';
+import type { Crowds } from './crowds.ts';
+import { preparePlainService } from './plain-service/prepare.ts';
 
 const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
 const READY_TIMEOUT_MS = 60_000;
@@ -22,13 +26,17 @@ const DRAIN_TIMEOUT_MS = 300_000;
 /** All of Laurel with servers of its own, as `npm start` runs it, and the processes that make load. */
 export interface Stack {
   url: string;
+  adminUrl: string;
   bareUrl: string;
+  plainUrls: { ranked: string; unranked: string };
+  /** Metrics with boards of their own, see `crowds.ts`; empty until they are made. */
+  crowds: Crowds;
   apiKey: string;
   redisUrl: string;
   databaseUrl: string;
   redis: Redis;
   pool: Pool;
-  pids: { frontend: number; bare: number; worker: number; postgres: number; direct: number };
+  pids: { worker: number; postgres: number } & Record<Case['node'], number>;
   /** Have a process of its own do a job; its outcome. */
   load: (job: object) => Promise<unknown>;
   direct: (job: object) => Promise<unknown>;
@@ -48,9 +56,12 @@ export interface Stack {
 export async function startStack({
   parent = tmpdir(),
   profileTo,
+  users,
 }: {
   parent?: string;
   profileTo?: string;
+  /** How many the plain service knows from the beginning. */
+  users: number;
 }): Promise<Stack> {
   const program = findRedisProgram();
   if (program === null) throw new Error('The benchmark needs redis-server or valkey-server on the PATH.');
@@ -89,6 +100,15 @@ export async function startStack({
     };
     await prepareDatabase({ env: readEnv(variables), servers });
 
+    const redis = createRedis(servers.redisUrl);
+    redis.on('error', () => undefined);
+    const pool = createPool(servers.databaseUrl, { max: 1 });
+    closers.push(async () => {
+      redis.disconnect();
+      await pool.end();
+    });
+    await redisReady(redis);
+
     const start = (file: string, options: { env?: NodeJS.ProcessEnv; execArgv?: string[] } = {}): ChildProcess => {
       const child = fork(new URL(file, import.meta.url), { execArgv: ['--enable-source-maps'], ...options });
       children.push(child);
@@ -101,17 +121,23 @@ export async function startStack({
     const barePort = await message(bare);
     const [load, direct] = [start('./load.js'), start('./direct.js')];
 
-    const redis = createRedis(servers.redisUrl);
-    redis.on('error', () => undefined);
-    const pool = createPool(servers.databaseUrl, { max: 1 });
-    closers.push(async () => {
-      redis.disconnect();
-      await pool.end();
-    });
-    await redisReady(redis);
+    const catalog = await loadCatalog(pool, 0);
+    if (catalog === null) throw new Error('There is no demo catalog.');
+    const plainDatabaseUrl = await preparePlainService(servers.databaseUrl, { catalog, users });
+    const plainService = (ranks: '0' | '1'): ChildProcess =>
+      start('./plain-service/server.js', { env: { ...variables, DATABASE_URL: plainDatabaseUrl, RANKS: ranks } });
+    const [plain, unranked] = [plainService('1'), plainService('0')];
+    const plainPorts = [await message(plain), await message(unranked)];
+
     return {
       url: `http://127.0.0.1:${appPort}`,
+      adminUrl: `http://127.0.0.1:${adminPort}`,
       bareUrl: `http://127.0.0.1:${String(barePort)}`,
+      plainUrls: {
+        ranked: `http://127.0.0.1:${String(plainPorts[0])}`,
+        unranked: `http://127.0.0.1:${String(plainPorts[1])}`,
+      },
+      crowds: { small: '', large: '' },
       apiKey: API_KEY,
       ...servers,
       redis,
@@ -122,6 +148,8 @@ export async function startStack({
         worker: worker.pid!,
         postgres: postgres.pid,
         direct: direct.pid!,
+        plain: plain.pid!,
+        unranked: unranked.pid!,
       },
       load: (job) => ask(load, job),
       direct: (job) => ask(direct, job),

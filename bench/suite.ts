@@ -1,9 +1,14 @@
+import { SHARDS } from '../src/redis/keys.ts';
+import { backlog } from '../src/redis/outbox.ts';
 import { loadCatalog } from '../src/postgres/load-catalog.ts';
 import { redisUse } from './cpu.ts';
 import type { Outcome } from './jobs.ts';
 import { machineOf, type Machine } from './machine.ts';
-import { CASES, measure, type Case, type MeasureOptions, type Measurement, type Size } from './measure.ts';
-import { counts, median, rowsOf, targetsOf, type Memory, type Row, type Target } from './report.ts';
+import { CASES, type Case, type CaseOptions, type Size } from './cases.ts';
+import { makeCrowds } from './crowds.ts';
+import { measure, type Measurement } from './measure.ts';
+import { kept, counts, median, rowsOf, type Row } from './rows.ts';
+import { targetsOf, type Memory, type Target } from './targets.ts';
 import { shapeOf } from './shape.ts';
 import { startStack, type Stack } from './stack.ts';
 
@@ -30,7 +35,6 @@ export interface SuiteResult {
 }
 
 const PRELOAD_BATCH = 64;
-const WARM_UP_EVENTS = 4_000;
 
 /**
  * Starts a stack, lets every user be seen once, warms up, measures the cases in turn in every round, and checks
@@ -38,72 +42,59 @@ const WARM_UP_EVENTS = 4_000;
  */
 export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
   const { rounds, seconds, connections, users, only, say } = options;
-  const cases = CASES.filter((name) => only === undefined || only.includes(name));
-  say('Starting Redis, Postgres, a frontend and a worker …');
+  const cases = CASES.filter(({ name }) => only === undefined || only.includes(name));
+  say('Starting Redis, Postgres, a frontend, a worker and what they are compared with …');
   const stack = await startStack({
+    users,
     ...(options.data && { parent: options.data }),
     ...(options.profileTo && { profileTo: options.profileTo }),
   });
   try {
     const catalog = await loadCatalog(stack.pool, 0);
     if (catalog === null) throw new Error('There is no demo catalog.');
-    const measuring: MeasureOptions = { stack, shape: shapeOf(catalog), users, connections };
+    const measuring: CaseOptions = { stack, shape: shapeOf(catalog), users, connections };
     const emptyBytes = (await redisUse(stack.redis)).bytes;
+    const usedBytes = async (): Promise<number> => (await redisUse(stack.redis)).bytes - emptyBytes;
     say(`Every one of ${users.toLocaleString('en')} users is seen once …`);
-    let answered = processed(await preload(stack, users));
-    const bytesAUser = async (): Promise<number> => ((await redisUse(stack.redis)).bytes - emptyBytes) / users;
-    const bytesAUserAtFirst = await bytesAUser();
-
-    say('Warming up …');
-    const sizes = new Map<Case, Size>();
-    const amountOf = (perSecond: number): number => Math.max(connections, Math.round(perSecond * seconds));
-    let size: Size = { amount: Math.max(connections, Math.min(WARM_UP_EVENTS, 2 * users)), batch: 8, rate: 500 };
-    for (const name of cases) {
-      const warm = await measure(name, 0, measuring, {
-        ...size,
-        ...(name === 'half load' && { amount: amountOf(size.rate) }),
-      });
-      if (name !== 'bare') answered += processed(warm);
-      sizes.set(name, { ...size, amount: amountOf(warm.perSecond) });
-      if (name === 'event')
-        size = { ...size, batch: Math.max(1, Math.round(warm.eventsPerCall)), rate: warm.perSecond / 2 };
+    const first = await preload(stack, users);
+    const bytesAUserAtFirst = (await usedBytes()) / users;
+    let crowdBytes = 0;
+    if (cases.some(({ name }) => name.startsWith('board of'))) {
+      say('Two boards get a thousand and a million members …');
+      const before = await usedBytes();
+      stack.crowds = await makeCrowds(stack);
+      crowdBytes = (await usedBytes()) - before;
     }
 
     const measurements: Measurement[] = [];
+    const warmUps = await warmUp(cases, measuring, options);
     for (let round = 1; round <= rounds; round++) {
-      for (const name of cases) {
-        const known = measurements.filter((one) => one.case === name).map((one) => one.perSecond);
-        const events = measurements.filter((one) => one.case === 'event');
-        if (events.length > 0) {
-          size.batch = Math.max(1, Math.round(median(events.map((one) => one.eventsPerCall))));
-          size.rate = median(events.map((one) => one.perSecond)) / 2;
-        }
-        const perSecond = name === 'half load' ? size.rate : known.length > 0 ? median(known) : null;
-        const amount = perSecond === null ? sizes.get(name)!.amount : amountOf(perSecond);
-        const one = await measure(name, round, measuring, { ...size, amount });
-        measurements.push(one);
-        if (name !== 'bare') answered += processed(one);
-        say(progress(one, rounds));
+      for (const one of cases) {
+        const measured = await measure(one, round, measuring, sizeOf(one, { measurements, warmUps, options }));
+        measurements.push(measured);
+        say(progress(measured, rounds));
       }
     }
-    const memory = {
+    const all = [...warmUps, ...measurements];
+    const elsewhere = new Set(cases.filter((one) => one.elsewhere).map(({ name }) => name));
+    const answered = all.reduce((sum, one) => (elsewhere.has(one.case) ? sum : sum + one.processed), first.processed);
+    const memory: Memory = {
       users,
       bytesAUserAtFirst,
-      bytesAUserAtLast: await bytesAUser(),
+      bytesAUserAtLast: ((await usedBytes()) - crowdBytes) / users,
       eventsAUserAtLast: answered / users,
+      ...(await storedBytes(stack, answered)),
     };
     const verified = await verify(stack, answered, measurements);
     const machine = await machineOf(stack.redis, stack.pool);
     await stack.endFrontend();
     const rows = rowsOf(measurements);
-    const targets = targetsOf(measurements, rows, memory);
-    const date = new Date().toISOString();
     return {
-      date,
+      date: new Date().toISOString(),
       machine,
       options: { rounds, seconds, connections, users },
       rows,
-      targets,
+      targets: targetsOf(measurements, rows, memory),
       memory,
       verified,
       measurements,
@@ -111,6 +102,40 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
   } finally {
     await stack.stop();
   }
+}
+
+/** Every case once, of an amount that is known before its speed is. */
+async function warmUp(cases: readonly Case[], measuring: CaseOptions, options: SuiteOptions): Promise<Measurement[]> {
+  options.say('Warming up …');
+  const warmUps: Measurement[] = [];
+  for (const one of cases) {
+    const size = sizeOf(one, { measurements: [], warmUps, options });
+    const amount = Math.max(measuring.connections, Math.min(one.warmUp, 2 * measuring.users));
+    warmUps.push(await measure(one, 0, measuring, { ...size, amount: one.warmUp < amount ? one.warmUp : amount }));
+  }
+  return warmUps;
+}
+
+/** As much as takes the time asked for, going by what was measured so far. */
+function sizeOf(
+  one: Case,
+  known: { measurements: Measurement[]; warmUps: Measurement[]; options: SuiteOptions },
+): Size {
+  const of = (name: string): Measurement[] => {
+    const measured = kept(known.measurements, name);
+    return measured.length > 0 ? measured : kept(known.warmUps, name);
+  };
+  const events = of('event');
+  const capacity = events.length > 0 ? median(events.map(({ perSecond }) => perSecond)) : 1_000;
+  const own = of(one.name);
+  const requests = own.length > 0 ? median(own.map(({ answered, seconds }) => answered / seconds)) : capacity;
+  const rate = capacity * (one.ofCapacity ?? 1);
+  const perSecond = one.ofCapacity === undefined ? requests : rate;
+  return {
+    amount: Math.max(8, Math.round(perSecond * known.options.seconds)),
+    batch: events.length > 0 ? Math.max(1, Math.round(median(events.map(({ eventsPerCall }) => eventsPerCall)))) : 8,
+    rate,
+  };
 }
 
 /** One event of every user, without HTTP. */
@@ -122,12 +147,13 @@ async function preload(stack: Stack, users: number): Promise<Outcome> {
   return outcome;
 }
 
-const processed = ({ statuses }: Outcome): number => statuses['201'] ?? 0;
-
 const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;
 
+/** Batches and reads are answered 200. */
+const EXPECTED = new Set(['200', '201']);
+
 function progress(one: Measurement, rounds: number): string {
-  const others = Object.entries(one.statuses).filter(([status]) => status !== '201');
+  const others = Object.entries(one.statuses).filter(([status]) => !EXPECTED.has(status));
   const notes = [
     counts(one)
       ? ''
@@ -137,12 +163,27 @@ function progress(one: Measurement, rounds: number): string {
   return `  ${one.round}/${rounds} ${one.case.padEnd(18)}${Math.round(one.perSecond).toLocaleString('en').padStart(8)}/s  ${notes.join('  ')}`.trimEnd();
 }
 
+/** What Postgres keeps for an event, and what Redis still does: nothing, when everything is stored. */
+async function storedBytes(
+  stack: Stack,
+  events: number,
+): Promise<Pick<Memory, 'postgresBytesAnEvent' | 'outboxEntriesAtLast'>> {
+  const { rows } = await stack.pool.query<{ bytes: string }>(
+    "SELECT pg_total_relation_size('events') + pg_total_relation_size('awards') AS bytes",
+  );
+  const entries = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => backlog(stack.redis, shard)));
+  return {
+    postgresBytesAnEvent: Number(rows[0]?.bytes) / events,
+    outboxEntriesAtLast: entries.reduce((sum, one) => sum + one, 0),
+  };
+}
+
 async function verify(stack: Stack, answered: number, measurements: Measurement[]): Promise<SuiteResult['verified']> {
   const { rows } = await stack.pool.query<{ count: string }>('SELECT count(*) FROM events');
   const stored = Number(rows[0]?.count);
   const refused = measurements.reduce(
     (sum, { statuses }) =>
-      sum + Object.entries(statuses).reduce((n, [status, count]) => (status === '201' ? n : n + count), 0),
+      sum + Object.entries(statuses).reduce((n, [status, count]) => (EXPECTED.has(status) ? n : n + count), 0),
     0,
   );
   const complete = stored === answered;

@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest';
 import { outcomeOf } from '../../bench/jobs.ts';
-import type { Case, Measurement } from '../../bench/measure.ts';
-import { median, rowsOf, targetsOf } from '../../bench/report.ts';
+import type { Measurement } from '../../bench/measure.ts';
+import { median, rowsOf } from '../../bench/rows.ts';
+import { targetsOf } from '../../bench/targets.ts';
 
-const measurement = (name: Case, round: number, perSecond: number, more: Partial<Measurement> = {}): Measurement => ({
+const measurement = (name: string, round: number, perSecond: number, more: Partial<Measurement> = {}): Measurement => ({
   case: name,
   round,
   perSecond,
   seconds: 1,
   answered: perSecond,
+  processed: perSecond,
   statuses: { 201: perSecond },
   p50: 1,
   p99: 2,
@@ -23,7 +25,14 @@ const measurement = (name: Case, round: number, perSecond: number, more: Partial
   ...more,
 });
 
-const memory = { users: 10, bytesAUserAtFirst: 100, bytesAUserAtLast: 900, eventsAUserAtLast: 3 };
+const memory = {
+  users: 10,
+  bytesAUserAtFirst: 100,
+  bytesAUserAtLast: 900,
+  eventsAUserAtLast: 3,
+  postgresBytesAnEvent: 300,
+  outboxEntriesAtLast: 0,
+};
 
 test('median of odd and even counts, and of none', () => {
   expect(median([9, 1, 5])).toBe(5);
@@ -64,11 +73,15 @@ test('a case that was not measured has no figure', () => {
   const byName = Object.fromEntries(
     targetsOf(measurements, rowsOf(measurements), memory).map((one) => [one.name, one.value]),
   );
-  expect(byName['whole event ÷ bare uWS, throughput']).toBeNull();
+  expect(byName['whole event ÷ bare HTTP server, throughput']).toBeNull();
   expect(byName['frontend, CPU an event']).toBe(50);
 });
 
 test('percentiles of latencies in any order', () => {
   const latencies = Float64Array.from({ length: 1000 }, (_, index) => 1000 - index);
-  expect(outcomeOf(2, { 201: 1000 }, latencies)).toMatchObject({ answered: 1000, p50: 501, p99: 991 });
+  expect(outcomeOf({ seconds: 2, statuses: { 201: 1000 }, processed: 1000, latencies })).toMatchObject({
+    answered: 1000,
+    p50: 501,
+    p99: 991,
+  });
 });

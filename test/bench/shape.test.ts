@@ -21,7 +21,7 @@ beforeAll(() => {
 });
 
 const made = (count: number, seed: number) => {
-  const maker = new EventMaker(shape, { users: 100_000 }, seed);
+  const maker = new EventMaker({ shape, crowd: { users: 100_000 }, seed, keyed: 0.3 });
   return Array.from({ length: count }, () => maker.next());
 };
 

@@ -1,0 +1,170 @@
+import type { DirectJob, LoadJob } from './jobs.ts';
+import { KEYED, type Shape } from './shape.ts';
+import type { Stack } from './stack.ts';
+
+export interface CaseOptions {
+  stack: Stack;
+  shape: Shape;
+  users: number;
+  connections: number;
+}
+
+/** How much a case does: requests (or direct events) in all; events a direct call; requests a second on a schedule. */
+export interface Size {
+  amount: number;
+  batch: number;
+  rate: number;
+}
+
+/** Something to be measured, in turn with the others, in every round. */
+export interface Case {
+  name: string;
+  /** What it is, for a reader of the table. */
+  about: string;
+  /** Whose CPU is the `node` figure. */
+  node: 'frontend' | 'bare' | 'plain' | 'unranked' | 'direct';
+  /** Requests (or direct events) of the first, uncounted measurement, that finds out how fast it is. */
+  warmUp: number;
+  /** The share of the measured capacity at which it runs; without it, as fast as answers come. */
+  ofCapacity?: number;
+  /** True where its events do not go to Laurel's Postgres. */
+  elsewhere?: true;
+  /** The worker is halted meanwhile. */
+  unpersisted?: true;
+  job: (options: CaseOptions, size: Size, seed: number) => LoadJob | DirectJob;
+}
+
+const WARM_UP = 4_000;
+
+/** A request at a time on every connection, flat out, events of random users; what differs is laid over. */
+const load =
+  (over: (options: CaseOptions, size: Size) => Partial<LoadJob> = () => ({})): Case['job'] =>
+  (options, size, seed) => ({
+    kind: 'load',
+    url: options.stack.url,
+    apiKey: options.stack.apiKey,
+    requests: 'event',
+    connections: options.connections,
+    amount: size.amount,
+    pace: 'flat out',
+    shape: options.shape,
+    crowd: { users: options.users },
+    keyed: KEYED,
+    seed,
+    ...over(options, size),
+  });
+
+const direct =
+  (how: (options: CaseOptions, size: Size) => Pick<DirectJob, 'batch' | 'atOnce'>): Case['job'] =>
+  (options, size, seed) => ({
+    kind: 'direct',
+    redisUrl: options.stack.redisUrl,
+    databaseUrl: options.stack.databaseUrl,
+    amount: size.amount,
+    crowd: { users: options.users },
+    seed,
+    everyUser: false,
+    ...how(options, size),
+  });
+
+const frontend = { node: 'frontend', warmUp: WARM_UP } as const;
+
+/** All cases, in the order of a round. */
+export const CASES: readonly Case[] = [
+  {
+    name: 'bare',
+    about: 'an HTTP server that reads the body and answers {}',
+    node: 'bare',
+    warmUp: WARM_UP,
+    elsewhere: true,
+    job: load(({ stack }) => ({ url: stack.bareUrl })),
+  },
+  { ...frontend, name: 'event', about: 'events of random users, three in ten with an idempotency key', job: load() },
+  {
+    name: 'direct',
+    about: 'the script without HTTP, as many events a call as `event` had, two calls on the way',
+    node: 'direct',
+    warmUp: WARM_UP,
+    // As the frontend does it: two calls on the way, the events between them in the next.
+    job: direct((_, { batch }) => ({ batch, atOnce: 2 })),
+  },
+  {
+    name: 'direct single',
+    about: 'the script without HTTP, one event a call',
+    node: 'direct',
+    warmUp: WARM_UP,
+    job: direct(({ connections }) => ({ batch: 1, atOnce: connections })),
+  },
+  {
+    ...frontend,
+    name: 'event unpersisted',
+    about: '`event` while the worker is halted',
+    unpersisted: true,
+    job: load(),
+  },
+  { ...frontend, name: 'event keyed', about: 'every event with an idempotency key', job: load(() => ({ keyed: 1 })) },
+  { ...frontend, name: 'event unkeyed', about: 'none with one', job: load(() => ({ keyed: 0 })) },
+  {
+    ...frontend,
+    name: 'hot user',
+    about: 'all events of one user',
+    job: load(() => ({ crowd: { hotUser: 'hot' } })),
+  },
+  {
+    ...frontend,
+    name: 'half load',
+    about: '`event` at half of its throughput, on a schedule that does not wait for answers',
+    ofCapacity: 0.5,
+    job: load((_, { rate }) => ({ pace: { rate } })),
+  },
+  {
+    ...frontend,
+    name: 'bursts',
+    about: 'seven events to three reads, all of a second in a quarter of it, a quarter of the throughput on average',
+    ofCapacity: 0.25,
+    job: load((_, { rate }) => ({ requests: 'mix', pace: { burstRate: rate } })),
+  },
+  {
+    name: 'batch',
+    about: '1,000 events a request, answered when all are processed',
+    node: 'frontend',
+    warmUp: 8,
+    job: load(({ stack }) => ({ url: stack.adminUrl, requests: 'batch', connections: 4 })),
+  },
+  { ...frontend, name: 'read metric', about: "a user's total of a metric", job: load(() => ({ requests: 'metric' })) },
+  { ...frontend, name: 'read board', about: 'ten places of a leaderboard', job: load(() => ({ requests: 'board' })) },
+  {
+    ...frontend,
+    name: 'read summary',
+    about: 'the points of all users in eleven ranges',
+    job: load(() => ({ requests: 'summary' })),
+  },
+  {
+    ...frontend,
+    name: 'board of 1,000',
+    about: 'events that move a board of 1,000 more members',
+    job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.small] } })),
+  },
+  {
+    ...frontend,
+    name: 'board of 1,000,000',
+    about: 'events that move a board of 1,000,000 more members',
+    job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.large] } })),
+  },
+  {
+    name: 'plain',
+    about: 'Fastify and pg: the same work in one SQL statement a request',
+    node: 'plain',
+    warmUp: 200,
+    elsewhere: true,
+    job: load(({ stack }) => ({ url: stack.plainUrls.ranked })),
+  },
+  {
+    name: 'plain unranked',
+    about: '`plain` without the ranks before and after, which Postgres has to count',
+    node: 'unranked',
+    warmUp: 1_000,
+    elsewhere: true,
+    job: load(({ stack }) => ({ url: stack.plainUrls.unranked })),
+  },
+];

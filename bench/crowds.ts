@@ -1,0 +1,59 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { Configuration } from '../src/domain/configuration.ts';
+import { dayOf } from '../src/domain/periods.ts';
+import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { boardKey } from '../src/redis/keys.ts';
+
+const START = '2025-01-01';
+const CROWDS = { small: 1_000, large: 1_000_000 };
+const CHUNK = 10_000;
+
+/** Keys of two metrics, each with a perpetual board: one of 1,000 members, one of 1,000,000. */
+export interface Crowds {
+  small: string;
+  large: string;
+}
+
+/**
+ * Adds the two metrics and boards to the catalog, as an admin would, and members of the boards straight to their
+ * sorted sets: they stand for users who came before.
+ */
+export async function makeCrowds(options: {
+  adminUrl: string;
+  apiKey: string;
+  redis: Redis;
+  pool: Pool;
+}): Promise<Crowds> {
+  const { adminUrl, apiKey, redis, pool } = options;
+  const crowds: Crowds = { small: 'crowd-of-a-thousand', large: 'crowd-of-a-million' };
+  const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+  const url = `${adminUrl}/v1/configuration`;
+  const now = (await (await fetch(url, { headers })).json()) as Required<Configuration>;
+  const keys = Object.values(crowds) as string[];
+  const changed = {
+    metrics: [...now.metrics, ...keys.map((key) => ({ key, name: key }))],
+    leaderboards: [
+      ...now.leaderboards,
+      ...keys.map((key) => ({ key, name: key, rankBy: 'metric', metricKey: key, start: START, status: 'active' })),
+    ],
+  };
+  const answer = await fetch(url, { method: 'PUT', headers, body: JSON.stringify(changed) });
+  if (answer.status !== 200) throw new Error(`The crowds' boards were refused: ${await answer.text()}`);
+
+  const catalog = await loadCatalog(pool, 0);
+  for (const [size, members] of Object.entries(CROWDS)) {
+    const board = catalog?.leaderboards.find(({ key }) => key === crowds[size as keyof Crowds]);
+    if (board === undefined) throw new Error('A board of the crowds is missing.');
+    const set = boardKey(0, { boardNo: board.no, runDay: dayOf(START), group: '' });
+    for (let from = 0; from < members; from += CHUNK) {
+      const scored = Array.from({ length: Math.min(CHUNK, members - from) }, (_, at) => [
+        // Spread over the ranks, in no order.
+        String(((from + at) * 7_919) % members),
+        `member-${from + at}`,
+      ]);
+      await redis.zadd(set, ...scored.flat());
+    }
+  }
+  return crowds;
+}

@@ -1,0 +1,95 @@
+import type { Measurement } from './measure.ts';
+import { kept, median, type Row } from './rows.ts';
+
+export interface Target {
+  name: string;
+  value: number | null;
+  unit: string;
+  /** What to reach, and the stretch; `least`: more is better. */
+  target: number;
+  stretch: number;
+  least: boolean;
+}
+
+export interface Memory {
+  users: number;
+  /** Redis bytes in use over the users, after one event each, and at the end of the run. */
+  bytesAUserAtFirst: number;
+  bytesAUserAtLast: number;
+  /** Events a user had by then on average; near a third of them left an idempotency key. */
+  eventsAUserAtLast: number;
+  /** With their awards and all indexes. */
+  postgresBytesAnEvent: number;
+  /** Entries left in Redis when everything is stored. */
+  outboxEntriesAtLast: number;
+}
+
+/** Median over the rounds of one case's throughput in ratio to another's in the same round. */
+function ratio(measurements: readonly Measurement[], above: string, below: string): number | null {
+  const under = kept(measurements, below);
+  const ratios = kept(measurements, above).flatMap((one) => {
+    const other = under.find(({ round }) => round === one.round);
+    return other === undefined ? [] : [one.perSecond / other.perSecond];
+  });
+  return ratios.length === 0 ? null : median(ratios);
+}
+
+/** The figures to reach, with what was measured. */
+export function targetsOf(measurements: readonly Measurement[], rows: readonly Row[], memory: Memory): Target[] {
+  const of = (name: string, figure: keyof Omit<Row, 'case'>): number | null =>
+    rows.find((one) => one.case === name)?.[figure] ?? null;
+  const quotient = (above: number | null, below: number | null): number | null =>
+    above === null || below === null ? null : above / below;
+  const throughput = (above: string, below: string): number | null => ratio(measurements, above, below);
+  const least = (name: string, value: number | null, [target, stretch]: [number, number]): Target => ({
+    name,
+    value,
+    unit: '',
+    target,
+    stretch,
+    least: true,
+  });
+  const most = (name: string, value: number | null, unit: string, [target, stretch]: [number, number]): Target => ({
+    name,
+    value,
+    unit,
+    target,
+    stretch,
+    least: false,
+  });
+  return [
+    least('whole event ÷ direct calls, same events a call', throughput('event', 'direct'), [0.85, 0.95]),
+    least('whole event ÷ direct calls, one event a call', throughput('event', 'direct single'), [0.85, 0.95]),
+    least('whole event ÷ bare HTTP server, throughput', throughput('event', 'bare'), [0.15, 0.2]),
+    least(
+      'bare HTTP server ÷ frontend, CPU',
+      quotient(of('bare', 'nodeMicros'), of('event', 'nodeMicros')),
+      [0.15, 0.2],
+    ),
+    least('whole event ÷ Fastify and pg, throughput', throughput('event', 'plain'), [5, 10]),
+    least('batch ÷ single events, throughput', throughput('batch', 'event'), [2, 3]),
+    least('ingest with persisting ÷ without', throughput('event', 'event unpersisted'), [0.8, 0.9]),
+    most('frontend, CPU an event', of('event', 'nodeMicros'), 'µs', [60, 45]),
+    most('Redis, CPU an event', of('event', 'redisMicros'), 'µs', [65, 45]),
+    most('worker + Postgres, CPU an event', of('event', 'persistMicros'), 'µs', [40, 25]),
+    most(
+      'board of 1,000,000 ÷ of 1,000 members, Redis CPU',
+      quotient(of('board of 1,000,000', 'redisMicros'), of('board of 1,000', 'redisMicros')),
+      '',
+      [1.4, 1.2],
+    ),
+    most('p99 at half of the capacity, open loop', of('half load', 'p99'), 'ms', [15, 8]),
+    most('Redis memory a user, one event each', memory.bytesAUserAtFirst, 'B', [800, 500]),
+    most(
+      `Redis memory a user, ${memory.eventsAUserAtLast.toFixed(1)} events each`,
+      memory.bytesAUserAtLast,
+      'B',
+      [800, 500],
+    ),
+  ];
+}
+
+/** What has no target. */
+export const memoryText = ({ postgresBytesAnEvent, outboxEntriesAtLast }: Memory): string =>
+  `Postgres keeps ${postgresBytesAnEvent.toFixed(0)} bytes an event, awards and indexes included; ` +
+  `${outboxEntriesAtLast} entries are left in Redis when everything is stored.`;

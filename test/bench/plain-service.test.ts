@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pool } from 'pg';
+import { v7 } from 'uuid';
+import { preparePlainService } from '../../bench/plain-service/prepare.ts';
+import { EventMaker, shapeOf } from '../../bench/shape.ts';
+import { DEMO } from '../../src/catalog/demo.ts';
+import type { Catalog } from '../../src/domain/catalog.ts';
+import type { EventResponse } from '../../src/domain/event.ts';
+import { createPool } from '../../src/postgres/pool.ts';
+import { loadCatalog } from '../../src/postgres/load-catalog.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+interface PlainAnswer {
+  total: number;
+  achievements: number[] | null;
+  streak: { length: number; extended: boolean };
+  points: { total: number };
+  leaderboards: { board: number; score: number; previousRank: number | null; rank: number }[];
+}
+
+let laurel: TestLaurel;
+let catalog: Catalog;
+let plain: Pool;
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: DEMO });
+  catalog = (await loadCatalog(laurel.pool, 0))!;
+  plain = createPool(await preparePlainService(laurel.databaseUrl, { catalog, users: 0 }), { max: 1 });
+});
+afterAll(async () => {
+  await plain.end();
+  await laurel.close();
+});
+
+test('the plain service of the bench does the same work: its answers are those of Laurel', async () => {
+  const maker = new EventMaker({
+    shape: shapeOf(catalog),
+    crowd: { users: 12 },
+    seed: Number(process.env['SEED']),
+    keyed: 0,
+  });
+  const metricNo = new Map(catalog.metrics.map(({ key, no }) => [key, no]));
+  const achievementKey = new Map(catalog.achievements.map(({ no, key }) => [no, key]));
+  const boardKey = new Map(catalog.leaderboards.map(({ no, key }) => [no, key]));
+  for (let round = 0; round < 150; round++) {
+    const { metricKey, event } = maker.next();
+    const answer = await laurel.app.post(`/v1/metrics/${metricKey}/event`, event);
+    const ours = answer.body as EventResponse;
+    const { rows } = await plain.query<{ answer: PlainAnswer }>(
+      'SELECT record_event($1, $2, $3, $4, $5, $6, $7, NULL, now(), true) AS answer',
+      [
+        v7(),
+        event.user.id,
+        event.user.tz ?? null,
+        JSON.stringify(event.user.attributes ?? {}),
+        metricNo.get(metricKey),
+        event.value,
+        event.attributes === undefined ? null : JSON.stringify(event.attributes),
+      ],
+    );
+    const theirs = rows[0]!.answer;
+    expect(theirs.total).toBe(ours.total);
+    expect(theirs.streak).toEqual({
+      length: ours.currentStreak?.length,
+      extended: ours.currentStreak?.extended,
+    });
+    expect((theirs.achievements ?? []).map((no) => achievementKey.get(no)).sort()).toEqual(
+      ours.achievements.map(({ key }) => key).sort(),
+    );
+    const xp = ours.points['xp'];
+    if (xp !== undefined) expect(theirs.points.total).toBe(xp.total);
+    for (const board of theirs.leaderboards) {
+      const key = boardKey.get(board.board)!;
+      expect({ key, rank: board.rank, previousRank: board.previousRank }).toEqual({
+        key,
+        rank: ours.leaderboards[key]?.rank,
+        previousRank: ours.leaderboards[key]?.previousRank,
+      });
+    }
+    expect(theirs.leaderboards).toHaveLength(Object.keys(ours.leaderboards).length);
+  }
+});
