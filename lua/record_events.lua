@@ -1,5 +1,6 @@
 --- @include "lib/apply_event"
 --- @include "lib/read_user"
+--- @include "lib/generation"
 --- @include "lib/streak_record"
 --- @include "lib/points_record"
 --- @include "lib/write_record"
@@ -75,6 +76,9 @@ for n = 1, count do
   local bucket = KEYS[2 + n * 2]
   local user = read_user(users, KEYS[1 + n * 2], user_id)
   local earlier = find_retried and find_retried.record(event_id)
+  if field ~= '' then
+    field = field_of_generation(field, state_of(user, now, plan.streak.freezes))
+  end
   local used_at = field ~= '' and (used[bucket .. field] or redis.call('HGET', bucket, field))
 
   if earlier then

@@ -22,6 +22,8 @@ import { PointsReads } from './engine/points/points-reads.ts';
 import { UserPoints } from './engine/points/user-points.ts';
 import { StreakReads } from './engine/streaks/streak-reads.ts';
 import { UserCalls } from './engine/users/user-calls.ts';
+import { UserDeletion } from './engine/users/user-deletion.ts';
+import { UserDirectory } from './engine/users/user-directory.ts';
 import { UserProfiles } from './engine/users/user-profiles.ts';
 import { UserReads } from './engine/users/user-reads.ts';
 import type { Log } from './http/log.ts';
@@ -113,6 +115,7 @@ export async function openLaurel({
 
   const users = new UserReads(redis);
   const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
+  const applicationKeys = new ApplicationKeys({ pool, announce: tell });
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
@@ -132,6 +135,14 @@ export async function openLaurel({
       }),
       users,
       profiles: new UserProfiles({ reads: users, calls: userCalls, clock, controlShare }),
+      directory: new UserDirectory({ redis, pool, controlShare }),
+      deletion: new UserDeletion({
+        redis,
+        calls: batcher.calls,
+        keys: applicationKeys,
+        clock,
+        overloaded: backlog.exceeded,
+      }),
       achievements: new AchievementReads({ redis, users }),
       completion: new AchievementCompletion({ calls: userCalls, clock }),
       points: new PointsReads({ redis, pool, clock }),
@@ -141,7 +152,7 @@ export async function openLaurel({
       history: new HistoryReads({ pool, users }),
       wrapped: new WrappedReads({ pool, redis, clock, users, controlShare }),
       tenants,
-      applicationKeys: new ApplicationKeys({ pool, announce: tell }),
+      applicationKeys,
     },
     redis,
     pool,

@@ -1,4 +1,6 @@
--- The state of a user who is seen for the first time; see src/redis/state.ts for its fields.
+--- @include "generation"
+
+-- The state of a user who is seen for the first time; see src/redis/state.ts for its fields. KEYS[2]: the counters.
 local function new_user(now, freezes)
   local function no_streak()
     return { 0, -1, -1, -1, -1, {} }
@@ -13,5 +15,6 @@ local function new_user(now, freezes)
     p = {},
     t = {},
     b = {},
+    g = generation_of_new_users(),
   }
 end

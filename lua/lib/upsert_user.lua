@@ -4,12 +4,13 @@
 -- `sent`: n name, e e-mail, d device tokens (JSON text), sub subscribe to e-mails, a { attribute no = value },
 -- z time zone with zo its offset in seconds and zu the epoch ms until which that holds; zn instead of z only
 -- renews offset and end for a user who is in that zone.
--- Writes: sent.changed = true if an attribute has another value now.
+-- Writes: sent.changed = true if name, e-mail or an attribute has another value now: what users are searched by.
 -- Returns: true, or false for a subscription without an e-mail address.
 local function upsert_user(state, sent, now, plan)
   if sent.sub == true and not (sent.e or state.e) then
     return false
   end
+  local name, email = state.n, state.e
   if sent.n then
     state.n = sent.n
   end
@@ -21,6 +22,9 @@ local function upsert_user(state, sent, now, plan)
     state.e, state.un = nil, 1
   elseif sent.sub == true then
     state.un = nil
+  end
+  if state.n ~= name or state.e ~= email then
+    sent.changed = true
   end
   if sent.d ~= nil then
     state.d = sent.d or nil

@@ -19,6 +19,12 @@ export const DeletedResources = Type.Object({
 });
 export type DeletedResources = Static<typeof DeletedResources>;
 
+/** The same of users, whose IDs are any text. */
+export const DeletedUsers = Type.Object({
+  deleted: Type.Array(Type.Object({ id: Type.String() })),
+  issues: Type.Array(AdminIssue),
+});
+
 /** The query of a list. */
 export const Paging = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),

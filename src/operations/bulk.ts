@@ -63,12 +63,15 @@ export interface Deletion {
   refused: ReadonlyMap<string, string>;
 }
 
-/** Deletes by ID, each ID once; those that there are not, or that stay, are issues. `noun`: what they are IDs of. */
+/**
+ * Deletes by ID, each ID once; those that there are not, or that stay, are issues. `noun`: what they are IDs of;
+ * `exact`: they are texts, not UUIDs, whose case says nothing.
+ */
 export async function deleteEach(
   ids: string[],
-  { noun, work }: { noun: string; work: (ids: string[]) => Promise<string[] | Deletion> },
+  { noun, work, exact }: { noun: string; work: (ids: string[]) => Promise<string[] | Deletion>; exact?: boolean },
 ): Promise<DeletedResources> {
-  const asked = [...new Set(ids.map((id) => id.toLowerCase()))];
+  const asked = [...new Set(exact ? ids : ids.map((id) => id.toLowerCase()))];
   const outcome = await work(asked);
   const { deleted, refused } = Array.isArray(outcome)
     ? { deleted: outcome, refused: new Map<string, string>() }

@@ -57,6 +57,9 @@ import { adminTenantsDelete } from './admin/tenants/delete.ts';
 import { adminTenantsGet } from './admin/tenants/get.ts';
 import { adminTenantsList } from './admin/tenants/list.ts';
 import { adminTenantsUpdate } from './admin/tenants/update.ts';
+import { adminUsersDelete } from './admin/users/delete.ts';
+import { adminUsersDeleteOne } from './admin/users/delete-one.ts';
+import { adminUsersList } from './admin/users/list.ts';
 import { openapiGet as adminOpenapiGet } from './admin/openapi/get.ts';
 import { achievementsAll } from './application/achievements/all.ts';
 import { achievementsComplete } from './application/achievements/complete.ts';
@@ -171,6 +174,9 @@ export const adminOperations: readonly Operation[] = [
   adminApplicationApiKeysCreate,
   adminApplicationApiKeysDelete,
   adminMetricsBatchEvents,
+  adminUsersList,
+  adminUsersDelete,
+  adminUsersDeleteOne,
   adminTenantsList,
   adminTenantsGet,
   adminTenantsCreate,

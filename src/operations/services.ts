@@ -13,6 +13,8 @@ import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.
 import type { PointsReads } from '../engine/points/points-reads.ts';
 import type { UserPoints } from '../engine/points/user-points.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
+import type { UserDeletion } from '../engine/users/user-deletion.ts';
+import type { UserDirectory } from '../engine/users/user-directory.ts';
 import type { UserProfiles } from '../engine/users/user-profiles.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
 import type { Backdating } from '../postgres/backdating/requests.ts';
@@ -32,6 +34,8 @@ export interface Services {
   batches: BatchIntake;
   users: UserReads;
   profiles: UserProfiles;
+  directory: UserDirectory;
+  deletion: UserDeletion;
   achievements: AchievementReads;
   completion: AchievementCompletion;
   points: PointsReads;

@@ -53,6 +53,20 @@ export class ApplicationKeys {
     return deleted;
   }
 
+  /** Deletes every key of a user; how many there were. Every process hears of it at once. */
+  async deleteOf(tenantNo: number, userId: string): Promise<number> {
+    const deleted = await transaction(this.pool, async (client) => {
+      const { rowCount } = await client.query('DELETE FROM application_keys WHERE tenant_no = $1 AND user_id = $2', [
+        tenantNo,
+        userId,
+      ]);
+      if (rowCount) await countRevision(client);
+      return rowCount ?? 0;
+    });
+    if (deleted > 0) await this.announce('*');
+    return deleted;
+  }
+
   /** The IDs that are stored now. */
   private async insert(tenantNo: number, keys: (NewKey & { id: string; userId: string })[]): Promise<Set<string>> {
     const { rows } = await this.pool.query<{ id: string }>(

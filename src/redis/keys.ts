@@ -30,8 +30,11 @@ export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:
 /** hash: one bucket of used idempotency keys, digest → event time (ms). `bucket` is 4 hex digits. */
 export const idempotencyKey = (tenantNo: number, bucket: string): string => `${tenant(tenantNo)}:i:${bucket}`;
 
-/** hash: counters of the tenant: `users`, and `a<achievement no>` → completions. */
+/** hash: counters of the tenant: `users`, `a<achievement no>` → completions, `d` grows with every deleted user. */
 export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`;
+
+/** Glob of the tenant's keys that may name users inside: all but the users' own and the idempotency buckets. */
+export const namingKeysPattern = (tenantNo: number): string => `${tenant(tenantNo)}:[^ui]*`;
 
 /** sorted set: users by points total (> 0) in a points system. */
 export const pointsKey = (tenantNo: number, systemNo: number): string => `${pointsKeyPrefix(tenantNo)}${systemNo}`;

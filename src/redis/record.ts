@@ -15,7 +15,7 @@ export interface HappenedRecord {
   d: number;
   /** 1: this is the first sight of the user. */
   n?: 1;
-  /** 1: the user's attributes changed (events; the others do not say). */
+  /** 1: the user's attributes, name or e-mail changed (events; the others do not say). */
   a?: 1;
   /** Metric number, value and new total as `[whole, micros]` (events). */
   m?: number;
@@ -35,6 +35,19 @@ export interface HappenedRecord {
   ik?: string;
   /** 1: completions that were backdated: nobody is notified of them. */
   bd?: 1;
+}
+
+/** A user was deleted. What the outbox tells of the user before it is void; what comes after is of a new user. */
+export interface GoneRecord {
+  k: 'g';
+  /** ID of the deletion: 32 hex digits. */
+  i: string;
+  /** User ID. */
+  u: string;
+  /** Epoch ms. */
+  at: number;
+  /** Generation of the user, see `idempotency.ts`; absent: the first. */
+  g?: number;
 }
 
 /** `[length, startDay, lastPeriod, extended 0|1, freezes]`; −1 stands for null. */
@@ -65,4 +78,4 @@ export type Refusal =
   /** A retry whose first try may stand in Postgres already: look there, then ask again with this position. */
   | { k: 'd'; upTo: string };
 
-export type ScriptReply = HappenedRecord | Refusal;
+export type ScriptReply = HappenedRecord | GoneRecord | Refusal;

@@ -117,6 +117,8 @@ export interface PackedState {
   p?: Numbered<number>;
   t?: Numbered<number>;
   b?: Numbered<PackedBoard>;
+  /** Generation of the user, see `idempotency.ts`. */
+  g?: number;
 }
 
 const decimal = (whole: number, micros: number): Decimal => ({ whole, micros });

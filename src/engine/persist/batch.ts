@@ -3,14 +3,19 @@ import type { AwardRow } from '../../postgres/persist/insert-awards.ts';
 import type { CompletionRow } from '../../postgres/persist/insert-completions.ts';
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
 import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
+import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts';
 import { storableText } from '../../postgres/persist/storable-json.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
-import type { HappenedRecord } from '../../redis/record.ts';
+import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
+import type { GoneRecord, HappenedRecord } from '../../redis/record.ts';
 import { unpackAll } from '../../redis/state.ts';
+import { idempotencyDigest } from '../events/event-id.ts';
 import { UnreadableEntry } from './stuck-shard.ts';
 
 /** The rows of some outbox entries that follow one another. */
 export interface Batch {
+  /** Users to be deleted before anything is written: what the entries told of them before their deletion is left out. */
+  deletions: Deletion[];
   events: EventRow[];
   awards: AwardRow[];
   completions: CompletionRow[];
@@ -20,6 +25,20 @@ export interface Batch {
   unchangedUsers: PackedUser[];
   /** Position of the last entry. */
   position: string;
+}
+
+/** A user who was deleted. */
+export interface Deletion extends NamedUser {
+  /** Generation of the user of whom Postgres holds rows, see `src/redis/idempotency.ts`. */
+  generation: number | undefined;
+  /** Where Redis keeps the idempotency keys of the events that were left out. */
+  usedKeys: UsedKey[];
+}
+
+/** Where Redis keeps that a user of a generation used an idempotency key. */
+export function usedKey({ userId, generation }: Pick<Deletion, 'userId' | 'generation'>, used: EventKey): UsedKey {
+  const { bucket, field } = idempotencyDigest(userId, used.metricNo, used.key);
+  return { bucket, field: fieldOfGeneration(field, generation) };
 }
 
 /** Turns raw outbox entries (at least one) into rows. Throws UnreadableEntry when one of them makes no sense. */
@@ -32,14 +51,27 @@ export function toBatch(raw: readonly RawEntry[]): Batch {
 }
 
 function rowsOf(raw: readonly RawEntry[]): Batch {
-  const batch: Batch = { events: [], awards: [], completions: [], users: [], unchangedUsers: [], position: '' };
+  const batch: Batch = {
+    deletions: [],
+    events: [],
+    awards: [],
+    completions: [],
+    users: [],
+    unchangedUsers: [],
+    position: '',
+  };
   // Only the last state of a user counts: a user who is busy costs no more than others.
   const states = new Map<string, { tenantNo: number; id: string; packed: Buffer; known: boolean }>();
   for (const rawEntry of raw) {
     const entry = parseEntry(rawEntry);
     const known = new Map<string, boolean>();
     for (const each of unpackAll(entry.records)) {
-      const record = each as HappenedRecord;
+      const record = each as HappenedRecord | GoneRecord;
+      if (record.k === 'g') {
+        addDeletion(batch, entry.tenantNo, record);
+        states.delete(`${entry.tenantNo}:${storableText(record.u)}`);
+        continue;
+      }
       addRecord(batch, entry.tenantNo, record);
       known.set(record.u, known.get(record.u) !== false && leavesAsKnown(record));
     }
@@ -60,6 +92,20 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
 /** Whether a record leaves its user's attributes and points as they were, and the user is not new. */
 const leavesAsKnown = ({ k, n, a, p }: HappenedRecord): boolean =>
   k === 'e' && n === undefined && a === undefined && p === undefined;
+
+/** Leaves out what the batch holds of the user so far: the deletion comes before all that is written. */
+function addDeletion(batch: Batch, tenantNo: number, { u: userId, g: generation }: GoneRecord): void {
+  const others = (row: NamedUser): boolean => row.tenantNo !== tenantNo || row.userId !== userId;
+  let deletion = batch.deletions.find((known) => !others(known));
+  if (deletion === undefined) batch.deletions.push((deletion = { tenantNo, userId, generation, usedKeys: [] }));
+  for (const event of batch.events) {
+    const { metricNo, idempotencyKey: key } = event;
+    if (!others(event) && key !== null) deletion.usedKeys.push(usedKey({ userId, generation }, { metricNo, key }));
+  }
+  batch.events = batch.events.filter(others);
+  batch.awards = batch.awards.filter(others);
+  batch.completions = batch.completions.filter(others);
+}
 
 function addRecord(batch: Batch, tenantNo: number, record: HappenedRecord): void {
   const { k: kind, u: userId, at: atMs, d: localDay } = record;

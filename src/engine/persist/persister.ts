@@ -132,7 +132,7 @@ export class Persister {
     await onStep?.('read', shard);
     const batch = toBatch(raw);
     const beforeCommit = onStep && (() => onStep('written', shard));
-    if (!(await writeBatch(pool, { shard, after, batch, beforeCommit }))) return null;
+    if (!(await writeBatch(pool, { redis, shard, after, batch, beforeCommit }))) return null;
     await onStep?.('committed', shard);
     await trimOutbox(redis, shard, batch.position);
     await onStep?.('trimmed', shard);

@@ -1,14 +1,18 @@
-import type { Pool } from 'pg';
+import type { Redis } from 'ioredis';
+import type { Pool, PoolClient } from 'pg';
 import { lockCursor, moveCursor } from '../../postgres/persist/cursor.ts';
+import { deleteUser } from '../../postgres/persist/delete-users.ts';
 import { insertAwards } from '../../postgres/persist/insert-awards.ts';
 import { insertCompletions } from '../../postgres/persist/insert-completions.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
 import { updateStates } from '../../postgres/persist/update-states.ts';
 import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import type { Batch } from './batch.ts';
+import { forgetUsedKeys } from '../../redis/idempotency.ts';
+import { usedKey, type Batch, type Deletion } from './batch.ts';
 
 interface Write {
+  redis: Redis;
   shard: number;
   /** The position that the batch was read after. */
   after: string;
@@ -22,9 +26,10 @@ interface Write {
  * another persister holds the cursor or has moved it since. After an error nothing is written, or, if the
  * connection broke during COMMIT, everything may be: read the cursor again.
  */
-export function writeBatch(pool: Pool, { shard, after, batch, beforeCommit }: Write): Promise<boolean> {
+export function writeBatch(pool: Pool, { redis, shard, after, batch, beforeCommit }: Write): Promise<boolean> {
   return transaction(pool, async (client) => {
     if ((await lockCursor(client, shard)) !== after) return false;
+    for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
     await insertEvents(client, batch.events);
     await insertAwards(client, batch.awards);
     await insertCompletions(client, batch.completions);
@@ -34,4 +39,19 @@ export function writeBatch(pool: Pool, { shard, after, batch, beforeCommit }: Wr
     await beforeCommit?.();
     return true;
   });
+}
+
+/**
+ * Deletes a user's rows, and the idempotency keys in Redis that only the rows tell: before the commit, so that a crash
+ * leaves none behind. Nothing reads those any more, whether the commit follows or not.
+ */
+async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
+  await forgetUsedKeys(redis, deletion.tenantNo, deletion.usedKeys);
+  await deleteUser(client, deletion, (keys) =>
+    forgetUsedKeys(
+      redis,
+      deletion.tenantNo,
+      keys.map((key) => usedKey(deletion, key)),
+    ),
+  );
 }

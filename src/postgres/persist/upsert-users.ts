@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { numbered, unpack, type Numbered, type PackedState } from '../../redis/state.ts';
+import { searchKeys } from '../users/search-keys.ts';
 import { binaryArray, BYTEA, JSONB, TEXT } from './binary-array.ts';
 import { storableJson, storableText } from './storable-json.ts';
 
@@ -11,12 +12,13 @@ export interface PackedUser {
 }
 
 const UPSERT = `
-  INSERT INTO users (tenant_no, id, created, state, attributes, points)
-  SELECT tenant_no, id, to_timestamp(created_ms / 1000.0), state, attributes, points
-  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::bigint[], $5::jsonb[], $6::jsonb[])
-    AS touched (tenant_no, id, state, created_ms, attributes, points)
+  INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key, last_name_key, email_key)
+  SELECT tenant_no, id, to_timestamp(created_ms / 1000.0), state, attributes, points, name_key, last_name_key, email_key
+  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::bigint[], $5::jsonb[], $6::jsonb[], $7::text[], $8::text[], $9::text[])
+    AS touched (tenant_no, id, state, created_ms, attributes, points, name_key, last_name_key, email_key)
   ON CONFLICT (tenant_no, id) DO UPDATE
-    SET state = EXCLUDED.state, attributes = EXCLUDED.attributes, points = EXCLUDED.points`;
+    SET state = EXCLUDED.state, attributes = EXCLUDED.attributes, points = EXCLUDED.points,
+        name_key = EXCLUDED.name_key, last_name_key = EXCLUDED.last_name_key, email_key = EXCLUDED.email_key`;
 
 /** The parameters $1 to $3 of both statements. */
 export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
@@ -38,6 +40,7 @@ const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
 export async function upsertUsers(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;
   const states = users.map((user) => unpack(user.packed) as PackedState);
+  const keys = states.map(({ n, e }) => searchKeys({ name: n, email: e }));
   await client.query(UPSERT, [
     ...packedUsers(users),
     states.map((state) => state.c),
@@ -49,5 +52,8 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
       JSONB,
       states.map((state) => JSON.stringify(byNumber(state.p))),
     ),
+    keys.map(({ name }) => name),
+    keys.map(({ lastName }) => lastName),
+    keys.map(({ email }) => email),
   ]);
 }

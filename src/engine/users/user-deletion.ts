@@ -1,0 +1,68 @@
+import type { Redis } from 'ioredis';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import type { ApplicationKeys } from '../../postgres/application-keys.ts';
+import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
+import { namingKeys } from '../../redis/naming-keys.ts';
+import type { ScriptReply } from '../../redis/record.ts';
+import { Script } from '../../redis/script.ts';
+import { unpack } from '../../redis/state.ts';
+import { eventId } from '../events/event-id.ts';
+import type { ScriptCalls } from '../script-calls.ts';
+
+export interface UserDeletionOptions {
+  redis: Redis;
+  /** The batcher's, so that both know the same of the outboxes. */
+  calls: ScriptCalls;
+  keys: Pick<ApplicationKeys, 'deleteOf'>;
+  clock: Clock;
+  /** Whether the outbox holds more than it may, so that nothing is taken. */
+  overloaded: () => boolean;
+}
+
+/** Deletes users, with all that is held about them. */
+export class UserDeletion {
+  private readonly options: UserDeletionOptions;
+  private readonly script = new Script('delete_user');
+
+  constructor(options: UserDeletionOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Deletes users; those who were there. When it resolves they are gone from every live read and their application keys
+   * are refused; Postgres follows behind the events before it. What comes after, batches that are waiting
+   * included, is of a new user, for whom no idempotency key is used. Idempotent; after an error (503) some may be deleted.
+   */
+  async delete(tenantNo: number, userIds: readonly string[]): Promise<string[]> {
+    if (this.options.overloaded())
+      throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
+    const naming = await namingKeys(this.options.redis, tenantNo);
+    const deleted: string[] = [];
+    for (const userId of userIds) if (await this.deleteOne(tenantNo, userId, naming)) deleted.push(userId);
+    return deleted;
+  }
+
+  private async deleteOne(tenantNo: number, userId: string, naming: string[]): Promise<boolean> {
+    const { redis, calls, keys, clock } = this.options;
+    // First, so that the user's own device does not bring the user back.
+    const hadKeys = (await keys.deleteOf(tenantNo, userId)) > 0;
+    const user = userKey(tenantNo, userId);
+    const wasThere = (await redis.exists(user)) === 1;
+    let retried = false;
+    const replies = await calls.run(tenantNo, {
+      script: this.script,
+      keysAndArgs: ({ nowMs, retryPosition }) => {
+        retried = retryPosition !== '';
+        return {
+          keys: [outboxKey(shardOf(tenantNo)), countersKey(tenantNo), user, ...naming],
+          args: [nowMs, tenantNo, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo), userId, eventId(clock.now())],
+        };
+      },
+      // Deleting twice changes nothing the second time, so nothing has to be looked up.
+      foundElsewhere: async () => false,
+    });
+    const reply = unpack(replies![0]!) as ScriptReply;
+    return reply.k === 'g' || hadKeys || (retried && wasThere);
+  }
+}

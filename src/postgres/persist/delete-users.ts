@@ -1,0 +1,40 @@
+import type { PoolClient } from 'pg';
+import { USER_TABLES } from '../users/user-tables.ts';
+import { storableText } from './storable-json.ts';
+
+/** A user of a tenant. */
+export interface NamedUser {
+  tenantNo: number;
+  userId: string;
+}
+
+/** An idempotency key that an event used. */
+export interface EventKey {
+  metricNo: number;
+  key: string;
+}
+
+/** Events deleted by one statement: a user may have very many, and their keys are handed on. */
+const EVENTS = 10_000;
+
+const DELETE_EVENTS = `
+  DELETE FROM events
+   WHERE ctid = ANY (ARRAY(SELECT ctid FROM events WHERE tenant_no = $1 AND user_id = $2 LIMIT ${EVENTS}))
+  RETURNING metric_no AS "metricNo", idempotency_key AS key`;
+
+/** Deletes what the tables hold of a user. `onKeys` is given the idempotency keys of the events, some at a time. */
+export async function deleteUser(
+  client: PoolClient,
+  { tenantNo, userId }: NamedUser,
+  onKeys: (keys: EventKey[]) => Promise<void>,
+): Promise<void> {
+  const values = [tenantNo, storableText(userId)];
+  for (;;) {
+    const { rows } = await client.query<{ metricNo: number; key: string | null }>(DELETE_EVENTS, values);
+    const keys = rows.filter((row): row is EventKey => row.key !== null);
+    if (keys.length > 0) await onKeys(keys);
+    if (rows.length < EVENTS) break;
+  }
+  for (const { table, user, persisted } of USER_TABLES)
+    if (persisted !== false) await client.query(`DELETE FROM ${table} WHERE tenant_no = $1 AND ${user} = $2`, values);
+}

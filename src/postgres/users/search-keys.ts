@@ -1,0 +1,29 @@
+/** What a user is searched by besides the ID, in lower case; null: nothing. */
+export interface SearchKeys {
+  name: string | null;
+  /** The last word of a name that has several. */
+  lastName: string | null;
+  email: string | null;
+}
+
+/** Index entries have a limit; nobody types more than this. */
+const LONGEST = 255;
+
+const UNSTORABLE = /[\0\uD800-\uDFFF]/gu;
+
+/** A text as it is compared: lower case, without space at its ends. */
+export const searchText = (text: string): string =>
+  text.normalize('NFC').toLowerCase().trim().slice(0, LONGEST).replaceAll(UNSTORABLE, '\uFFFD');
+
+const orNull = (text: string): string | null => (text === '' ? null : text);
+
+/** The keys of a user. */
+export function searchKeys({ name, email }: { name?: string | undefined; email?: string | undefined }): SearchKeys {
+  const text = searchText(name ?? '');
+  const words = text === '' ? [] : text.split(/\s+/);
+  return {
+    name: orNull(text),
+    lastName: words.length > 1 ? words.at(-1)! : null,
+    email: orNull(searchText(email ?? '')),
+  };
+}

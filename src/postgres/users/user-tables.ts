@@ -1,0 +1,33 @@
+/** A table that holds rows about single users. */
+export interface UserTable {
+  table: string;
+  /** The column that names the user; the tenant is in `tenant_no`. */
+  user: 'user_id' | 'id';
+  /** Which part of a user's export its rows are; null: told otherwise (see there). */
+  section: string | null;
+  /** What orders a user's rows: distinct for each, best the rest of an index that begins with tenant and user. */
+  order: readonly string[];
+  /** Columns that the export leaves out besides tenant and user. */
+  hidden?: readonly string[];
+  /** False: deleted by whoever deletes the user, not by the persister after what came before. */
+  persisted?: false;
+}
+
+/**
+ * Every table with rows about users, in one place: what is not listed here is neither deleted with a user nor
+ * exported. A test compares it with the database.
+ */
+export const USER_TABLES: readonly UserTable[] = [
+  { table: 'users', user: 'id', section: null, order: ['id'] },
+  { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'] },
+  { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'] },
+  { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
+  {
+    table: 'application_keys',
+    user: 'user_id',
+    section: 'applicationKeys',
+    order: ['id'],
+    hidden: ['hash'],
+    persisted: false,
+  },
+];

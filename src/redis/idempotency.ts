@@ -1,0 +1,28 @@
+import type { Redis } from 'ioredis';
+import { idempotencyKey } from './keys.ts';
+
+/** Where it is kept that an idempotency key is used. */
+export interface UsedKey {
+  bucket: string;
+  field: string;
+}
+
+/**
+ * The field under which a user of a generation (`g` of the packed state; undefined: the first) keeps a used key:
+ * after a deletion users are of the next generation, so that a new user under the same ID finds no key used.
+ * `lua/lib/generation.lua` knows the same rule.
+ */
+export const fieldOfGeneration = (field: string, generation: number | undefined): string =>
+  generation === undefined ? field : `${field}.${generation}`;
+
+const CHUNK = 1000;
+
+/** Removes used keys. Idempotent. */
+export async function forgetUsedKeys(redis: Redis, tenantNo: number, keys: readonly UsedKey[]): Promise<void> {
+  for (let from = 0; from < keys.length; from += CHUNK) {
+    const pipeline = redis.pipeline();
+    for (const { bucket, field } of keys.slice(from, from + CHUNK))
+      pipeline.hdel(idempotencyKey(tenantNo, bucket), field);
+    for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+  }
+}

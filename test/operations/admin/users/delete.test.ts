@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FixedClock } from '../../../../src/clock.ts';
+import { USER_TABLES } from '../../../../src/postgres/users/user-tables.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { eventually } from '../../../postgres/database.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+const DAY_MS = 86_400_000;
+let laurel: TestLaurel;
+const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, clock, workers: true });
+});
+afterAll(() => laurel.close());
+
+const flip = (id: string, value: number, key?: string, more: object = {}) =>
+  laurel.app.post(
+    '/v1/metrics/flips/event',
+    { user: { id, ...more }, value },
+    { headers: key === undefined ? {} : { 'Idempotency-Key': key } },
+  );
+const remove = (...ids: string[]) =>
+  laurel.admin.delete(`/v1/users?${ids.map((id) => `ids=${encodeURIComponent(id)}`).join('&')}`);
+
+const rowsOf = async (id: string): Promise<Record<string, number>> => {
+  const counts: Record<string, number> = {};
+  for (const { table, user } of USER_TABLES) {
+    const { rows } = await laurel.pool.query(`SELECT count(*) AS n FROM ${table} WHERE ${user} = $1`, [id]);
+    counts[table] = rows[0].n;
+  }
+  return counts;
+};
+const stored = async (id: string): Promise<number> =>
+  Object.values(await rowsOf(id)).reduce((sum, count) => sum + count, 0);
+
+/** Every Redis key of Laurel's that holds a text, in its name or inside. */
+async function keysWith(text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const key of await laurel.redis.keys('{s*')) {
+    const dumped = await laurel.redis.dump(key);
+    const type = await laurel.redis.type(key);
+    const inside =
+      type === 'zset'
+        ? (await laurel.redis.zrange(key, 0, -1)).join()
+        : type === 'set'
+          ? (await laurel.redis.smembers(key)).join()
+          : type === 'hash'
+            ? JSON.stringify(await laurel.redis.hgetall(key))
+            : String(dumped);
+    if (key.includes(text) || inside.includes(text)) found.push(key);
+  }
+  return found;
+}
+
+const used = async (): Promise<number> => {
+  let fields = 0;
+  for (const key of await laurel.redis.keys('{s0}:0:i:*')) fields += await laurel.redis.hlen(key);
+  return fields;
+};
+
+test('a user is gone from everywhere; others are as they were', async () => {
+  await flip('stays', 30, 'k', { name: 'Sue', attributes: { plan: 'pro' } });
+  // More runs of the weekly board than a state remembers.
+  for (let week = 0; week < 4; week += 1) {
+    await flip('leaves', 20, `k${week}`, { name: 'Lea', email: 'lea@example.com', attributes: { plan: 'pro' } });
+    clock.set(clock.now() + 7 * DAY_MS);
+  }
+  await laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'leaves' } });
+  await laurel.app.patch('/v1/users/leaves/preferences', { notifications: { recap: ['email'] } });
+  const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'leaves' }])).body.created[0];
+  await eventually(async () => (await rowsOf('leaves'))['events'] === 4);
+  expect(await rowsOf('leaves')).toMatchObject({ users: 1, events: 4, application_keys: 1 });
+  expect((await keysWith('leaves')).length).toBeGreaterThan(5);
+  const before = (await laurel.app.get('/v1/users/stays/achievements')).body;
+  expect(before[0]).toMatchObject({ completions: 2, rarity: 100 });
+
+  expect((await remove('leaves')).body).toEqual({ deleted: [{ id: 'leaves' }], issues: [] });
+
+  expect((await laurel.app.get('/v1/users/leaves')).status).toBe(404);
+  expect((await laurel.admin.get('/v1/users')).body.map(({ id }: { id: string }) => id)).toEqual(['stays']);
+  const { rankings } = (await laurel.app.get('/v1/leaderboards/flips')).body;
+  expect(rankings.map(({ userId, rank }: { userId: string; rank: number }) => [userId, rank])).toEqual([['stays', 1]]);
+  expect((await laurel.app.get('/v1/leaderboards/plans?userAttributes=plan:pro')).body.rankings).toHaveLength(1);
+  expect(
+    (await laurel.app.get('/v1/points/xp/summary')).body.reduce(
+      (n: number, one: { users: number }) => n + one.users,
+      0,
+    ),
+  ).toBe(1);
+  const after = (await laurel.app.get('/v1/users/stays/achievements')).body;
+  expect(after[0]).toMatchObject({ id: before[0].id, completions: 1, rarity: 100 });
+  await eventually(async () => (await laurel.app.get('/v1/users/stays', { key })).status === 401);
+  await eventually(async () => (await stored('leaves')) === 0 && (await keysWith('leaves')).length === 0);
+  expect(await used()).toBe(1);
+  expect(await rowsOf('stays')).toMatchObject({ users: 1, events: 1, awards: 3 });
+  expect((await flip('stays', 30, 'k')).status).toBe(202);
+});
+
+test('who comes after is new, and no idempotency key is used', async () => {
+  const first = (await flip('again', 12, 'same')).body;
+  await remove('again');
+  const anew = await flip('again', 12, 'same');
+  expect(anew.status).toBe(201);
+  expect(anew.body).toMatchObject({ total: 12, idempotentReplayed: false });
+  expect(anew.body.achievements.map((one: { key: string }) => one.key)).toEqual(
+    first.achievements.map((one: { key: string }) => one.key),
+  );
+  expect(anew.body.points.xp.total).toBe(first.points.xp.total);
+  // The new user's own key is used, also when Postgres is through with the old one.
+  await eventually(async () => (await laurel.redis.xlen('{s0}:outbox')) === 0);
+  expect((await flip('again', 12, 'same')).body).toMatchObject({ total: 12, idempotentReplayed: true });
+  await remove('again');
+  clock.set(clock.now() + 1);
+  expect((await flip('again', 5, 'same')).body).toMatchObject({ total: 5, idempotentReplayed: false });
+});
+
+test('IDs repeated and comma-separated; those that there are not are issues; deleting again is one', async () => {
+  for (const id of ['a1', 'a2', 'a3', 'A1']) await flip(id, 1);
+  const { status, body } = await laurel.admin.delete('/v1/users?ids=a1,a2&ids=a3&ids=a1&ids=nobody');
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    deleted: [{ id: 'a1' }, { id: 'a2' }, { id: 'a3' }],
+    issues: [{ id: 'nobody', severity: 'error', message: 'There is no user with this ID' }],
+  });
+  expect((await remove('a1')).body).toMatchObject({ deleted: [], issues: [{ id: 'a1' }] });
+  expect((await laurel.app.get('/v1/users/A1')).status).toBe(200);
+  for (const query of ['', '?ids=', `?ids=${'x'.repeat(256)}`])
+    expect((await laurel.admin.delete(`/v1/users${query}`)).status).toBe(422);
+});
+
+test('a user whose ID holds a comma', async () => {
+  await flip('a,b', 1);
+  expect((await laurel.admin.delete(`/v1/users/${encodeURIComponent('a,b')}`)).body).toEqual({
+    deleted: [{ id: 'a,b' }],
+    issues: [],
+  });
+  expect((await laurel.app.get(`/v1/users/${encodeURIComponent('a,b')}`)).status).toBe(404);
+});
+
+test('a key made for somebody never seen is deleted with a deletion', async () => {
+  const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'unseen' }])).body.created[0];
+  expect((await remove('unseen')).body.deleted).toEqual([{ id: 'unseen' }]);
+  await eventually(async () => (await laurel.app.get('/v1/users/unseen', { key })).status === 401);
+});
+
+test('events that are queued in a batch come after, to a new user', async () => {
+  await flip('queued', 5);
+  await remove('queued');
+  await laurel.admin.post('/v1/metrics/events?wait=true', [{ key: 'flips', user: { id: 'queued' }, value: 3 }]);
+  expect((await laurel.app.get('/v1/users/queued/metrics/flips')).body.current).toBe(3);
+});
+
+test('in parallel with events, whatever their order: Redis and Postgres agree, and the counts are right', async () => {
+  const ids = Array.from({ length: 6 }, (_, n) => `busy${n}`);
+  const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e9));
+  let state = seed;
+  const random = (below: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+  await Promise.all(
+    Array.from({ length: 600 }, (_, n) => {
+      const id = ids[random(ids.length)]!;
+      return random(8) === 0 ? remove(id) : flip(id, 1 + random(9), random(2) === 0 ? `k${n % 40}` : undefined);
+    }),
+  );
+  await eventually(async () => (await laurel.redis.xlen('{s0}:outbox')) === 0);
+  const live: Record<string, number> = {};
+  for (const id of ids) {
+    const { status, body } = await laurel.app.get(`/v1/users/${id}/metrics/flips`);
+    if (status === 200) live[id] = body.current;
+  }
+  const { rows } = await laurel.pool.query(
+    `SELECT user_id, sum(value)::float8 AS total FROM events WHERE user_id LIKE 'busy%' GROUP BY user_id`,
+  );
+  expect({ seed, live: Object.fromEntries(rows.map((row) => [row.user_id, row.total])) }).toEqual({ seed, live });
+  const users = await laurel.pool.query('SELECT count(*) AS n FROM users');
+  expect(Number(await laurel.redis.hget('{s0}:0:n', 'users'))).toBe(users.rows[0].n);
+  const completions = await laurel.pool.query(
+    'SELECT achievement_no AS no, count(*) AS n FROM completions GROUP BY achievement_no',
+  );
+  for (const { no, n } of completions.rows) expect(Number(await laurel.redis.hget('{s0}:0:n', `a${no}`))).toBe(n);
+  const keys = await laurel.pool.query('SELECT count(*) AS n FROM events WHERE idempotency_key IS NOT NULL');
+  expect(await used()).toBe(keys.rows[0].n);
+});

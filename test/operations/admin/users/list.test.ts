@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { eventually } from '../../../postgres/database.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+let laurel: TestLaurel;
+const USERS = [
+  { id: 'anna-1', name: 'Anna Lovelace', email: 'anna@example.com', attributes: { plan: 'pro' } },
+  { id: 'anna-2', name: 'Björk Ångström' },
+  { id: 'B%_1', name: '  anna  ', email: 'Grace@Example.com' },
+  { id: 'b1', email: 'anna.b@example.com' },
+  { id: 'Ωmega' },
+  { id: 'love', name: 'Zoë' },
+];
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  for (const user of USERS) await laurel.app.post('/v1/users', user);
+  await eventually(async () => (await list()).length === USERS.length);
+});
+afterAll(() => laurel.close());
+
+const list = async (query = ''): Promise<string[]> =>
+  (await laurel.admin.get(`/v1/users${query}`)).body.map(({ id }: { id: string }) => id);
+const search = (text: string): Promise<string[]> => list(`?search=${encodeURIComponent(text)}`);
+
+test('users in the order of their IDs, by bytes, a page at a time', async () => {
+  const all = ['B%_1', 'anna-1', 'anna-2', 'b1', 'love', 'Ωmega'];
+  expect(await list()).toEqual(all);
+  expect(await list('?limit=2&skip=1')).toEqual(all.slice(1, 3));
+  expect(await list('?skip=6')).toEqual([]);
+  for (const query of ['limit=0', 'limit=101', 'limit=x', 'skip=-1', `search=${'x'.repeat(256)}`])
+    expect((await laurel.admin.get(`/v1/users?${query}`)).status).toBe(422);
+});
+
+test('a user stands there as the Application API shows one', async () => {
+  const [found] = (await laurel.admin.get('/v1/users?search=anna-1')).body;
+  expect(found).toEqual((await laurel.app.get('/v1/users/anna-1')).body);
+  expect(found).toMatchObject({ name: 'Anna Lovelace', attributes: { plan: 'pro' } });
+});
+
+test('a search finds by the beginning of ID, name, last name and e-mail, in this order, nobody twice', async () => {
+  expect(await search('anna')).toEqual(['anna-1', 'anna-2', 'B%_1', 'b1']);
+  expect(await search('ANNA')).toEqual(['B%_1', 'anna-1', 'b1']);
+  expect(await search('love')).toEqual(['love', 'anna-1']);
+  expect(await search('grace@')).toEqual(['B%_1']);
+  expect(await search('ång')).toEqual(['anna-2']);
+  expect(await search('ÅNGSTRÖM')).toEqual(['anna-2']);
+  expect(await search('Ω')).toEqual(['Ωmega']);
+  expect(await search('B%')).toEqual(['B%_1']);
+  expect(await search('%')).toEqual([]);
+  expect(await search('nobody')).toEqual([]);
+});
+
+test('the pages of a search follow one another', async () => {
+  const pages: string[] = [];
+  for (let skip = 0; skip < 5; skip += 1) pages.push(...(await list(`?search=anna&limit=1&skip=${skip}`)));
+  expect(pages).toEqual(['anna-1', 'anna-2', 'B%_1', 'b1']);
+});
+
+test('a name that an event changes is found soon, the old one no more; a dropped e-mail neither', async () => {
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'b1', name: 'Kurt Gödel' }, value: 1 });
+  await eventually(async () => (await search('gödel')).join() === 'b1');
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'b1', name: 'Alan' }, value: 1 });
+  await eventually(async () => (await search('kurt')).length === 0);
+  await laurel.app.patch('/v1/users/b1', { subscribeToEmails: false });
+  await eventually(async () => !(await search('anna.b')).includes('b1'));
+});
+
+test('a tenant has users of its own', async () => {
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post('/v1/tenants', [{ customerId: 'other', name: 'Other' }]);
+  expect((await laurel.admin.get('/v1/users')).status).toBe(422);
+  expect((await laurel.admin.get('/v1/users', { tenantId: 'other' })).body).toEqual([]);
+  expect((await laurel.admin.get('/v1/users?search=anna', { tenantId: 'other' })).body).toEqual([]);
+  const gone = await laurel.admin.delete('/v1/users?ids=love', { tenantId: 'other' });
+  expect(gone.body).toMatchObject({ deleted: [], issues: [{ id: 'love' }] });
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
+  expect((await laurel.app.get('/v1/users/love')).status).toBe(200);
+});

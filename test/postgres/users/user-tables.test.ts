@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
+import { testDatabase } from '../database.ts';
+
+test('every table with rows about users is known to deletion and export, with an order that tells the rows apart', async () => {
+  const database = await testDatabase();
+  try {
+    const { rows } = await database.pool.query<{ table: string; columns: string[] }>(
+      `SELECT table_name AS "table", array_agg(column_name::text) AS columns
+         FROM information_schema.columns WHERE table_schema = current_schema()
+        GROUP BY table_name HAVING bool_or(column_name = 'user_id')`,
+    );
+    const named = rows.map(({ table }) => table);
+    expect([...named, 'users'].toSorted()).toEqual(USER_TABLES.map(({ table }) => table).toSorted());
+    for (const { table, columns } of rows) {
+      const { order, hidden = [] } = USER_TABLES.find((known) => known.table === table)!;
+      expect(columns).toEqual(expect.arrayContaining(['tenant_no', ...order, ...hidden]));
+      const unique = await database.pool.query<{ columns: string[] }>(
+        `SELECT array_agg(attname::text) AS columns
+           FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey)
+          WHERE indrelid = $1::regclass AND indisunique GROUP BY indexrelid`,
+        [table],
+      );
+      const tells = ['tenant_no', 'user_id', ...order];
+      expect(unique.rows.some((index) => index.columns.every((column) => tells.includes(column)))).toBe(true);
+    }
+  } finally {
+    await database.close();
+  }
+});
