@@ -4,8 +4,8 @@ so that Postgres deletes what it holds after what came before and before what co
 where they are and count as unused: whoever comes after under the same ID is of a younger generation (lib/generation),
 and the persister removes them. Done twice, it changes nothing.
 
-KEYS: 1 outbox of the shard, 2 counters of the tenant, 3 the user, then sorted sets and sets of the tenant that may
-      name the user (others are passed over). Boards that the user's state names are found without that.
+KEYS: 1 outbox of the shard, 2 counters of the tenant, 3 the user, then the tenant's sorted sets of users. Those that
+      the user's state names are found without that.
 ARGV: 1 now (epoch ms), 2 tenant no, 3 prefix of boards, 4 prefix of points sets, 5 user id, 6 id of the deletion
       (32 hex).
 Returns: the record `g`, or `n` if there was no such user (packed, src/redis/record.ts), the position of the outbox.
@@ -16,7 +16,6 @@ Cost: O(size of the user + KEYS × log N).
 local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
 local now, tenant_no, board_prefix, points_prefix = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local user_id, deletion_id = ARGV[5], ARGV[6]
-local REMOVE = { zset = 'ZREM', set = 'SREM' }
 
 local packed = redis.call('GET', user_key)
 local state = packed and cmsgpack.unpack(packed) or {}
@@ -34,19 +33,12 @@ for no, scores in pairs(state.b or {}) do
     places[board_prefix .. no .. ':' .. scores[at] .. ':' .. scores[at + 1]] = true
   end
 end
-local removals = {}
-for key in pairs(places) do
-  local command = REMOVE[redis.call('TYPE', key).ok]
-  if command then
-    removals[#removals + 1] = { command, key }
-  end
-end
 local generation = math.max(tonumber(redis.call('HGET', counters, 'd')) or 0, state.g or 0)
 local record = cmsgpack.pack({ k = 'g', i = deletion_id, u = user_id, at = now, g = state.g })
 
 -- 2. Write.
-for _, removal in ipairs(removals) do
-  redis.call(removal[1], removal[2], user_id)
+for key in pairs(places) do
+  redis.call('ZREM', key, user_id)
 end
 if packed then
   redis.call('DEL', user_key)

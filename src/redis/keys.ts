@@ -33,8 +33,8 @@ export const idempotencyKey = (tenantNo: number, bucket: string): string => `${t
 /** hash: counters of the tenant: `users`, `a<achievement no>` → completions, `d` grows with every deleted user. */
 export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`;
 
-/** Glob of the tenant's keys that may name users inside: all but the users' own and the idempotency buckets. */
-export const namingKeysPattern = (tenantNo: number): string => `${tenant(tenantNo)}:[^ui]*`;
+/** Glob of the tenant's sorted sets whose members are users: a deletion takes the user out of them. */
+export const namingKeysPattern = (tenantNo: number): string => `${tenant(tenantNo)}:[bp]:*`;
 
 /** sorted set: users by points total (> 0) in a points system. */
 export const pointsKey = (tenantNo: number, systemNo: number): string => `${pointsKeyPrefix(tenantNo)}${systemNo}`;

@@ -5,7 +5,7 @@ import { namingKeysPattern } from './keys.ts';
 const COUNT = 5000;
 
 /**
- * A tenant's keys that may name users inside: boards of all runs and groups, points sets. Those that are there from
+ * A tenant's sorted sets of users: boards of all runs and groups, points sets. Those that are there from
  * beginning to end are all found. Walks the whole key space, in small steps.
  */
 export async function namingKeys(redis: Redis, tenantNo: number): Promise<string[]> {

@@ -33,20 +33,22 @@ const rowsOf = async (id: string): Promise<Record<string, number>> => {
 const stored = async (id: string): Promise<number> =>
   Object.values(await rowsOf(id)).reduce((sum, count) => sum + count, 0);
 
+const textOf = async (key: string, type: string): Promise<string> =>
+  type === 'stream' ? JSON.stringify(await laurel.redis.xrange(key, '-', '+')) : ((await laurel.redis.get(key)) ?? '');
+
 /** Every Redis key of Laurel's that holds a text, in its name or inside. */
 async function keysWith(text: string): Promise<string[]> {
   const found: string[] = [];
   for (const key of await laurel.redis.keys('{s*')) {
-    const dumped = await laurel.redis.dump(key);
     const type = await laurel.redis.type(key);
     const inside =
       type === 'zset'
-        ? (await laurel.redis.zrange(key, 0, -1)).join()
+        ? (await laurel.redis.zrange(key, '0', '-1')).join()
         : type === 'set'
           ? (await laurel.redis.smembers(key)).join()
           : type === 'hash'
             ? JSON.stringify(await laurel.redis.hgetall(key))
-            : String(dumped);
+            : await textOf(key, type);
     if (key.includes(text) || inside.includes(text)) found.push(key);
   }
   return found;
