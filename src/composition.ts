@@ -32,6 +32,7 @@ import { listBackdatings } from './postgres/backdating/requests.ts';
 import { ApplicationKeys } from './postgres/application-keys.ts';
 import { createPool } from './postgres/pool.ts';
 import { Tenants } from './postgres/tenants.ts';
+import { webhookSecrets } from './postgres/webhook-secrets.ts';
 import { createRedis, redisReady } from './redis/client.ts';
 import { Script } from './redis/script.ts';
 import { BATCH_QUEUE, WakeUp } from './redis/wake-up.ts';
@@ -57,12 +58,14 @@ export async function openLaurel({
   redisUrl,
   databaseUrl,
   backlogLimit,
+  webhookAllowPrivate = false,
   clock: given,
   log,
 }: {
   redisUrl: string;
   databaseUrl: string;
   backlogLimit: number;
+  webhookAllowPrivate?: boolean;
   /** 'test': the one that the admin API sets. */
   clock: Clock | 'test';
   log: Log;
@@ -124,7 +127,13 @@ export async function openLaurel({
       testClock: testClock && new ClockControl({ pool, redis, clock: testClock }),
       catalogs,
       configuration: new ConfigurationStore({ pool, announce: tell, clock, catalogs }),
-      resources: new Resources({ pool, announce: tell, clock, catalogs }),
+      resources: new Resources({
+        pool,
+        announce: tell,
+        clock,
+        catalogs,
+        settings: { privateWebhooks: webhookAllowPrivate },
+      }),
       events: new EventEngine({ catalogs, batcher, clock, overloaded: backlog.exceeded }),
       batches: new BatchIntake({
         redis,
@@ -152,6 +161,7 @@ export async function openLaurel({
       history: new HistoryReads({ pool, users }),
       wrapped: new WrappedReads({ pool, redis, clock, users, controlShare }),
       tenants,
+      webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       applicationKeys,
     },
     redis,

@@ -22,6 +22,8 @@ export interface Env {
   httpProcesses: number;
   /** Outbox entries that may wait to be stored, before events are answered 503. */
   backlogLimit: number;
+  /** Whether webhooks may go to private, loopback and link-local addresses. */
+  webhookAllowPrivate: boolean;
   /** Bytes of a request's body; more is answered 413. */
   bodyLimitBytes: number;
   logLevel: (typeof LOG_LEVELS)[number];
@@ -57,6 +59,7 @@ export function readEnv(variables: Variables): Env {
     testClock: read.flag('TEST_CLOCK'),
     httpProcesses: read.whole('HTTP_PROCESSES', { fallback: 1, min: 1, max: 64 }),
     backlogLimit: read.whole('BACKLOG_LIMIT', { fallback: 100_000, min: 1, max: 100_000_000 }),
+    webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 4_194_304, min: 1_024, max: 67_108_864 }),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
   };

@@ -17,6 +17,7 @@ describe('readEnv', () => {
       dataDir: resolve('.laurel'),
       adminApiKey: null,
       testClock: false,
+      webhookAllowPrivate: false,
       httpProcesses: 1,
       backlogLimit: 100_000,
       bodyLimitBytes: 4_194_304,

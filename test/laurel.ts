@@ -41,6 +41,7 @@ export async function startLaurel(
     configuration?: Configuration;
     workers?: boolean;
     backlogLimit?: number;
+    webhookAllowPrivate?: boolean;
   } = {},
 ): Promise<TestLaurel> {
   const stack = await testStack();
@@ -57,6 +58,7 @@ export async function startLaurel(
       redisUrl,
       databaseUrl,
       backlogLimit: options.backlogLimit ?? 100_000,
+      webhookAllowPrivate: options.webhookAllowPrivate ?? false,
       clock,
       log,
     });

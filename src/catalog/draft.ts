@@ -2,6 +2,7 @@ import { v7 as uuid } from 'uuid';
 import type { Catalog, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
 import { LISTS, type Kind } from '../postgres/load-catalog.ts';
 import { differences, KINDS, listOf, parentOf, type Fields, type Resource, type ResourceOf } from './kinds.ts';
+import type { RuleSettings } from './rules/webhook.ts';
 
 /** One resource that differs between a catalog and the draft made from it. */
 export interface Change {
@@ -9,6 +10,14 @@ export interface Change {
   before: Resource | null;
   after: Resource | null;
 }
+
+interface DraftOptions {
+  nextNo: number;
+  nowMs: number;
+  settings?: RuleSettings;
+}
+
+const STRICT: RuleSettings = { privateWebhooks: false };
 
 /**
  * A catalog being edited. It holds what the catalog will be; `changes` tells in what that differs from what it
@@ -21,10 +30,13 @@ export class CatalogDraft {
   readonly before: Catalog;
   /** When the edit is made, epoch ms. */
   readonly nowMs: number;
+  /** What the rules allow. */
+  readonly settings: RuleSettings;
   private no: number;
 
-  constructor(before: Catalog, { nextNo, nowMs }: { nextNo: number; nowMs: number }) {
+  constructor(before: Catalog, { nextNo, nowMs, settings = STRICT }: DraftOptions) {
     this.before = before;
+    this.settings = settings;
     this.nowMs = nowMs;
     this.no = nextNo;
     this.catalog = { ...before };

@@ -9,6 +9,7 @@ import type {
   PointsLevel,
   PointsSystem,
   PointsTrigger,
+  Webhook,
 } from '../domain/catalog.ts';
 import { LISTS, type Kind } from '../postgres/load-catalog.ts';
 
@@ -22,9 +23,16 @@ export interface ResourceOf {
   points_trigger: PointsTrigger;
   points_boost: PointsBoost;
   leaderboard: Leaderboard;
+  webhook: Webhook;
 }
 
 export type Resource = ResourceOf[Kind];
+
+/**
+ * The kinds that the configuration document holds. Webhooks are no part of it: where a deployment's news go, and
+ * their secrets, belong to the deployment, and a document goes from one to the next.
+ */
+export type DocumentKind = Exclude<Kind, 'webhook'>;
 
 /** What is not for whoever configures a resource to say. */
 type Kept = 'id' | 'no' | 'created' | 'updated' | 'activated';

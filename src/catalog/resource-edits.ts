@@ -16,7 +16,7 @@ export interface Checked<K extends Kind> {
 /** Creates a resource in the draft. */
 export function createChecked<K extends Kind>(draft: CatalogDraft, kind: K, fields: Fields<K>): Checked<K> {
   const resource = draft.create(kind, fields);
-  return { resource, problems: problemsOf(kind, resource, draft.catalog) };
+  return { resource, problems: problemsOf(kind, resource, draft) };
 }
 
 /** Replaces the configured fields of a resource of the draft; `sent`: those that were asked for. */
@@ -28,7 +28,7 @@ export function updateChecked<K extends Kind>(
   const resource = draft.update(kind, before.id, fields);
   const utcDay = Math.floor(draft.nowMs / DAY_MS);
   const problems = changeProblems(kind, { before, after: resource, sent, utcDay });
-  return { resource, problems: [...problems, ...problemsOf(kind, resource, draft.catalog)] };
+  return { resource, problems: [...problems, ...problemsOf(kind, resource, draft)] };
 }
 
 const MOST_NAMED = 5;

@@ -10,7 +10,9 @@ import { transaction } from '../postgres/transaction.ts';
 import type { Catalogs } from './catalogs.ts';
 import { CatalogDraft, type Change } from './draft.ts';
 import { identityOf, parentOf } from './kinds.ts';
+import type { RuleSettings } from './rules/webhook.ts';
 import { toBackdate } from './to-backdate.ts';
+import { keepSecrets } from './webhook-secrets.ts';
 
 /** What an edit came to. */
 export interface Edited<T> {
@@ -30,13 +32,15 @@ export class Resources {
   private readonly announce: Announce;
   private readonly clock: Clock;
   private readonly catalogs: Catalogs | null;
+  private readonly settings: RuleSettings | undefined;
 
   /** @param options.catalogs of this process: an edit resolves when they have it */
-  constructor(options: { pool: Pool; announce: Announce; clock: Clock; catalogs?: Catalogs }) {
+  constructor(options: { pool: Pool; announce: Announce; clock: Clock; catalogs?: Catalogs; settings?: RuleSettings }) {
     this.pool = options.pool;
     this.announce = options.announce;
     this.clock = options.clock;
     this.catalogs = options.catalogs ?? null;
+    this.settings = options.settings;
   }
 
   /** A tenant's resources as they are stored now. 404 for an unknown tenant. */
@@ -49,7 +53,7 @@ export class Resources {
   /** What an edit would come to; nothing is stored. */
   async preview<T>(tenantNo: number, work: (draft: CatalogDraft) => T): Promise<Edited<T>> {
     const before = await this.read(tenantNo);
-    const draft = new CatalogDraft(before, { nextNo: 1, nowMs: this.clock.now() });
+    const draft = this.draft(before, { nextNo: 1, nowMs: this.clock.now() });
     const result = work(draft);
     return { result, version: before.version, changes: draft.changes(), streakChanges: draft.streakChanges() };
   }
@@ -65,7 +69,7 @@ export class Resources {
       const before = nextNo === null ? null : await loadCatalog(client, tenantNo);
       if (nextNo === null || before === null) throw noTenant();
       const nowMs = this.clock.now();
-      const draft = new CatalogDraft(before, { nextNo, nowMs });
+      const draft = this.draft(before, { nextNo, nowMs });
       const result = work(draft);
       const changes = draft.changes();
       const streakChanges = draft.streakChanges();
@@ -85,6 +89,7 @@ export class Resources {
         ),
         record: recordOf(changes, streakChanges),
       });
+      await keepSecrets(client, tenantNo, changes);
       const achievements = toBackdate(changes);
       if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
       return { result, version, changes, streakChanges, changed };
@@ -92,6 +97,10 @@ export class Resources {
     const { changed, ...answer } = edited;
     if (changed) await this.tell(tenantNo, edited.version);
     return answer;
+  }
+
+  private draft(before: Catalog, at: { nextNo: number; nowMs: number }): CatalogDraft {
+    return new CatalogDraft(before, this.settings === undefined ? at : { ...at, settings: this.settings });
   }
 
   private async tell(tenantNo: number, version: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { WEBHOOK_EVENTS } from './webhook.ts';
 
 /**
  * The catalog: what an admin configures, as it is stored. Every resource has an `id` (UUID, what the wire
@@ -136,6 +137,18 @@ export const Leaderboard = Type.Object({
 });
 export type Leaderboard = Static<typeof Leaderboard>;
 
+/** Its secret is kept apart (`webhook_secrets`): whoever reads a catalog does not see it. */
+export const Webhook = Type.Object({
+  ...Stored,
+  name: Type.String(),
+  url: Type.String(),
+  events: Type.Array(Type.Enum([...WEBHOOK_EVENTS])),
+  enabled: Type.Boolean(),
+  /** How many secrets it has had: the last of them signs. */
+  secretNo: Type.Integer({ minimum: 1 }),
+});
+export type Webhook = Static<typeof Webhook>;
+
 export const StreakSettings = Type.Object({
   enabled: Type.Boolean(),
   frequency: Type.Enum(['daily', 'weekly', 'monthly']),
@@ -176,5 +189,6 @@ export interface Catalog {
   triggers: PointsTrigger[];
   boosts: PointsBoost[];
   leaderboards: Leaderboard[];
+  webhooks: Webhook[];
   streaks: StreakSettings;
 }

@@ -38,6 +38,12 @@ import { adminLeaderboardsGet } from './admin/leaderboards/get.ts';
 import { adminLeaderboardsCreate } from './admin/leaderboards/create.ts';
 import { adminLeaderboardsUpdate } from './admin/leaderboards/update.ts';
 import { adminLeaderboardsDelete } from './admin/leaderboards/delete.ts';
+import { adminWebhooksList } from './admin/webhooks/list.ts';
+import { adminWebhooksGet } from './admin/webhooks/get.ts';
+import { adminWebhooksCreate } from './admin/webhooks/create.ts';
+import { adminWebhooksUpdate } from './admin/webhooks/update.ts';
+import { adminWebhooksDelete } from './admin/webhooks/delete.ts';
+import { adminWebhooksRotateSecret } from './admin/webhooks/rotate-secret.ts';
 import { adminApplicationApiKeysCreate } from './admin/application-api-keys/create.ts';
 import { adminApplicationApiKeysDelete } from './admin/application-api-keys/delete.ts';
 import { adminBackdatingsList } from './admin/backdatings/list.ts';
@@ -169,6 +175,12 @@ export const adminOperations: readonly Operation[] = [
   adminLeaderboardsCreate,
   adminLeaderboardsUpdate,
   adminLeaderboardsDelete,
+  adminWebhooksList,
+  adminWebhooksGet,
+  adminWebhooksCreate,
+  adminWebhooksUpdate,
+  adminWebhooksDelete,
+  adminWebhooksRotateSecret,
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,
   adminApplicationApiKeysCreate,

@@ -46,4 +46,6 @@ export interface Services {
   wrapped: WrappedReads;
   tenants: Tenants;
   applicationKeys: ApplicationKeys;
+  /** The secrets of a tenant's webhooks, by ID. */
+  webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, string>>;
 }

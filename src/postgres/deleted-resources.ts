@@ -39,6 +39,7 @@ export async function deletedResources(
     triggers: [],
     boosts: [],
     leaderboards: [],
+    webhooks: [],
   };
   for (const { kind, id, no, created, updated, doc } of rows) {
     // As in `loadCatalog`.

@@ -11,6 +11,7 @@ export const LISTS = {
   points_trigger: 'triggers',
   points_boost: 'boosts',
   leaderboard: 'leaderboards',
+  webhook: 'webhooks',
 } as const satisfies Record<string, keyof Catalog>;
 
 export type Kind = keyof typeof LISTS;
@@ -45,6 +46,7 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
     triggers: [],
     boosts: [],
     leaderboards: [],
+    webhooks: [],
     streaks: row.streaks ?? DEFAULT_STREAK_SETTINGS,
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {

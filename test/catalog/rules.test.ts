@@ -22,6 +22,7 @@ const EMPTY: Catalog = {
   triggers: [],
   boosts: [],
   leaderboards: [],
+  webhooks: [],
   streaks: DEFAULT_STREAK_SETTINGS,
 };
 

@@ -29,6 +29,7 @@ export class CatalogBuilder {
       triggers: [],
       boosts: [],
       leaderboards: [],
+      webhooks: [],
       streaks: DEFAULT_STREAK_SETTINGS,
     };
   }

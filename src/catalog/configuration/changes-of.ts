@@ -17,16 +17,18 @@ interface Edit {
 export function changesOf({ before, after, changes, streakChanges }: Edit): ConfigurationChange[] {
   const [was, is] = [new Export(before), new Export(after)];
   const systems = new Map([...before.pointsSystems, ...after.pointsSystems].map(({ id, key }) => [id, key]));
-  const told = changes.map(({ kind, before: earlier, after: later }): ConfigurationChange => {
+  const told = changes.flatMap(({ kind, before: earlier, after: later }): ConfigurationChange[] => {
+    if (kind === 'webhook') return [];
     const resource = (later ?? earlier)! as { key?: string | null; name?: string; type?: string };
     const system = systems.get(parentOf(resource) ?? '');
-    return {
+    const change: ConfigurationChange = {
       action: earlier === null ? 'create' : later === null ? 'delete' : 'update',
       kind,
       name: resource.key ?? resource.name ?? resource.type ?? '',
       ...(system !== undefined && { pointsSystemKey: system }),
       ...(earlier !== null && later !== null && fieldsOf(was.describe(kind, earlier), is.describe(kind, later))),
     };
+    return [change];
   });
   if (streakChanges.length === 0) return told;
   const fields = fieldsOf(was.streaks(before.streaks), is.streaks(after.streaks));

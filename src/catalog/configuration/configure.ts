@@ -113,7 +113,7 @@ class Configuring {
           ? this.draft.create(kind, fields(placed), id)
           : this.draft.update(kind, id, fields(placed));
       this.checks.push(() =>
-        problemsOf(kind, resource, this.draft.catalog).map(({ field, text }) => ({
+        problemsOf(kind, resource, this.draft).map(({ field, text }) => ({
           path: `${path}.${documentPath(field, (item as ConfiguredAchievement).achievementKeys?.length)}`,
           text,
         })),

@@ -24,8 +24,7 @@ import type {
   ConfiguredStreaks,
   ConfiguredTrigger,
 } from '../../domain/configuration.ts';
-import type { Kind } from '../../postgres/load-catalog.ts';
-import type { ResourceOf } from '../kinds.ts';
+import type { DocumentKind, Resource, ResourceOf } from '../kinds.ts';
 
 /** Without the fields that hold nothing. */
 type Sparse<T> = { [K in keyof T]: T[K] | null | undefined };
@@ -67,9 +66,9 @@ export class Export {
     };
   }
 
-  /** A resource as the document describes it; a points system without its parts. */
-  describe<K extends Kind>(kind: K, resource: ResourceOf[K]): object {
-    const describers: { [X in Kind]: (resource: ResourceOf[X]) => object } = {
+  /** A resource, of its kind, as the document describes it; a points system without its parts. */
+  describe(kind: DocumentKind, resource: Resource): object {
+    const describers: { [X in DocumentKind]: (resource: ResourceOf[X]) => object } = {
       attribute: (one) => this.attribute(one),
       metric: (one) => this.metric(one),
       achievement: (one) => this.achievement(one),
@@ -79,7 +78,7 @@ export class Export {
       points_boost: (one) => this.boost(one),
       leaderboard: (one) => this.leaderboard(one),
     };
-    return describers[kind](resource);
+    return (describers[kind] as (of: Resource) => object)(resource);
   }
 
   streaks(settings: StreakSettings): ConfiguredStreaks {

@@ -5,6 +5,7 @@ import { achievementProblems } from './achievement.ts';
 import { leaderboardProblems } from './leaderboard.ts';
 import { boostProblems, levelProblems, systemProblems, triggerProblems } from './points.ts';
 import { named, ownKey, type Problem } from './problem.ts';
+import { webhookProblems, type RuleSettings } from './webhook.ts';
 
 function* attributeProblems(attribute: Attribute, catalog: Catalog): Generator<Problem> {
   const among = catalog.attributes.filter(({ type }) => type === attribute.type);
@@ -17,7 +18,9 @@ function* metricProblems(metric: Metric, catalog: Catalog): Generator<Problem> {
   yield* ownKey(metric, { among: catalog.metrics, noun: 'metric' });
 }
 
-const RULES: { [K in Kind]: (resource: ResourceOf[K], catalog: Catalog) => Iterable<Problem> } = {
+const RULES: {
+  [K in Kind]: (resource: ResourceOf[K], catalog: Catalog, settings: RuleSettings) => Iterable<Problem>;
+} = {
   attribute: attributeProblems,
   metric: metricProblems,
   achievement: achievementProblems,
@@ -26,9 +29,12 @@ const RULES: { [K in Kind]: (resource: ResourceOf[K], catalog: Catalog) => Itera
   points_trigger: triggerProblems,
   points_boost: boostProblems,
   leaderboard: leaderboardProblems,
+  webhook: (webhook, _catalog, settings) => webhookProblems(webhook, settings),
 };
 
 /** Everything that is wrong with a resource as a part of the catalog, which holds it already. */
-export const problemsOf = <K extends Kind>(kind: K, resource: ResourceOf[K], catalog: Catalog): Problem[] => [
-  ...RULES[kind](resource, catalog),
-];
+export const problemsOf = <K extends Kind>(
+  kind: K,
+  resource: ResourceOf[K],
+  { catalog, settings }: { catalog: Catalog; settings: RuleSettings },
+): Problem[] => [...RULES[kind](resource, catalog, settings)];

@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto';
+import type { PoolClient } from 'pg';
+import type { Webhook } from '../domain/catalog.ts';
+import { dropWebhookSecrets, setWebhookSecrets } from '../postgres/webhook-secrets.ts';
+import type { Change } from './draft.ts';
+
+const SECRET_BYTES = 32;
+
+/** A secret to sign with: 256 random bits, in Base64 after a prefix that says what it is. */
+const newSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+
+/** In the transaction of the changes: webhooks that are new, or to have another secret, get one; a deleted one's goes. */
+export async function keepSecrets(client: PoolClient, tenantNo: number, changes: Change[]): Promise<void> {
+  const webhooks = changes.filter(({ kind }) => kind === 'webhook') as {
+    before: Webhook | null;
+    after: Webhook | null;
+  }[];
+  const fresh = webhooks.flatMap(({ before, after }) =>
+    after === null || before?.secretNo === after.secretNo ? [] : [{ id: after.id, secret: newSecret() }],
+  );
+  const gone = webhooks.flatMap(({ before, after }) => (after === null && before !== null ? [before.id] : []));
+  if (fresh.length > 0) await setWebhookSecrets(client, tenantNo, fresh);
+  if (gone.length > 0) await dropWebhookSecrets(client, gone);
+}

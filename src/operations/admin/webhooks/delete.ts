@@ -1,0 +1,4 @@
+import { deleteOperation } from '../../resource-operations.ts';
+import { webhooks } from './webhooks.ts';
+
+export const adminWebhooksDelete = deleteOperation(webhooks);

@@ -1,0 +1,4 @@
+import { listOperation } from '../../resource-operations.ts';
+import { webhooks } from './webhooks.ts';
+
+export const adminWebhooksList = listOperation(webhooks);

@@ -1,0 +1,25 @@
+import { Type } from 'typebox';
+import { Uuid } from '../../../domain/admin.ts';
+import { WEBHOOK_EVENTS } from '../../../domain/webhook.ts';
+import { adminResource } from '../../resource.ts';
+
+const Fields = {
+  name: Type.String({ minLength: 1, maxLength: 255 }),
+  url: Type.String({ minLength: 1, maxLength: 2_048 }),
+  events: Type.Array(Type.Enum([...WEBHOOK_EVENTS]), { minItems: 1, uniqueItems: true }),
+  enabled: Type.Boolean(),
+};
+
+/** Where news of a tenant go. The secret is no part of it: it is told when it is made. */
+export const webhooks = adminResource({
+  kind: 'webhook',
+  noun: 'webhook',
+  id: 'admin_webhooks',
+  path: '/v1/webhooks',
+  shape: Fields,
+  required: ['name', 'url', 'events'],
+  answer: Type.Object({ id: Uuid, ...Fields }),
+  defaults: () => ({ enabled: true, secretNo: 1 }),
+  changes: (item) => item,
+  show: ({ id, name, url, events, enabled }) => ({ id, name, url, events, enabled }),
+});

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WEBHOOK_EVENTS } from '../../../../src/domain/webhook.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+const NOBODY = '00000000-0000-7000-8000-000000000000';
+const PATH = '/v1/webhooks';
+const HOOK = { name: 'News', url: 'https://example.com/laurel', events: ['achievement.completed'] };
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP });
+});
+afterAll(() => laurel.close());
+
+const create = async (...items: object[]) => laurel.admin.post(PATH, items);
+const withUrl = (url: string): object => ({ ...HOOK, url });
+const messages = (body: { issues: { message: string }[] }): string[] => body.issues.map(({ message }) => message);
+
+test('admin_webhooks_create shows the secret; _list, _get and _update never do', async () => {
+  const { status, body } = await create(HOOK, { ...HOOK, enabled: false, events: [...WEBHOOK_EVENTS] });
+  expect(status).toBe(201);
+  const [one, all] = body.created;
+  expect(one).toEqual({ id: expect.any(String), ...HOOK, enabled: true, secret: expect.any(String) });
+  expect(all).toMatchObject({ enabled: false, events: WEBHOOK_EVENTS });
+  for (const { secret } of body.created) expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(one.secret).not.toBe(all.secret);
+
+  const { secret, ...shown } = one;
+  expect((await laurel.admin.get(`${PATH}/${one.id.toUpperCase()}`)).body).toEqual(shown);
+  const listed = await laurel.admin.get(PATH);
+  expect(listed.body).toContainEqual(shown);
+  const updated = await laurel.admin.patch(PATH, [
+    { id: one.id, enabled: false, secret: 'mine', secretNo: 9 },
+    { id: NOBODY, enabled: false },
+    { id: all.id, events: [] },
+  ]);
+  expect(updated.body.updated).toEqual([{ ...shown, enabled: false }]);
+  expect(updated.body.issues).toEqual([
+    { id: NOBODY, severity: 'error', message: 'There is no webhook with this ID' },
+    { id: all.id, severity: 'error', message: 'events must have at least 1 item' },
+  ]);
+  expect(JSON.stringify([listed.body, updated.body])).not.toContain('whsec_');
+  expect(JSON.stringify(listed.body)).not.toContain(secret);
+});
+
+test('what a webhook may not be', async () => {
+  const { status, body } = await create(
+    { ...HOOK, name: ' ' },
+    { ...HOOK, name: 'x'.repeat(256) },
+    { ...HOOK, events: ['user.created'] },
+    { ...HOOK, events: ['streak.lost', 'streak.lost'] },
+    { name: 'No URL', events: ['streak.lost'] },
+  );
+  expect([status, messages(body)]).toEqual([
+    200,
+    [
+      'name: must not be empty',
+      'name must have at most 255 characters',
+      expect.stringContaining('events[0] must be one of: achievement.completed, '),
+      'events must not name anything twice',
+      'url is required',
+    ],
+  ]);
+});
+
+const SCHEME = 'url: must be a URL that begins with http:// or https://';
+const PRIVATE = 'url: must not be a private, loopback or link-local address (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
+const PRIVATE_URLS = [
+  'http://127.0.0.1/',
+  'http://127.1',
+  'http://2130706433/',
+  'http://0x7f.0.0.1/',
+  'http://0/',
+  'http://10.1.2.3:8080/x',
+  'http://172.16.0.1',
+  'http://172.31.255.255',
+  'http://192.168.1.1',
+  'http://169.254.169.254/latest',
+  'http://100.64.0.1',
+  'http://[::1]/',
+  'http://[::]/',
+  'http://[fe80::1]/',
+  'http://[fd00::1]/',
+  'http://[::ffff:127.0.0.1]/',
+  'http://[::ffff:a00:1]/',
+  'http://[64:ff9b::7f00:1]/',
+  'http://localhost:3000/',
+  'http://LOCALHOST./',
+  'http://app.localhost/',
+];
+
+describe('the URL', () => {
+  test.each<readonly [string, string]>([
+    ['example.com/x', SCHEME],
+    ['ftp://example.com', SCHEME],
+    ['javascript:alert(1)', SCHEME],
+    ['http://', SCHEME],
+    ['https://ada:secret@example.com', 'url: must not hold a user name or password: the signature says who sends'],
+    ['https://ada@example.com', 'url: must not hold a user name or password: the signature says who sends'],
+    ['https://example.com/#x', 'url: must not have a fragment (#…): it would not be sent'],
+    ...PRIVATE_URLS.map((url) => [url, PRIVATE] as const),
+  ])('%s is refused', async (url, message) => {
+    const { status, body } = await create(withUrl(url));
+    expect([status, body.created, messages(body)]).toEqual([200, [], [message]]);
+  });
+
+  test('public addresses and names may be', async () => {
+    const urls = [
+      'http://example.com:8080/a?token=b',
+      'https://93.184.216.34/',
+      'https://172.32.0.1/',
+      'https://[2606:2800:220:1:248:1893:25c8:1946]/',
+      'https://localhost.example.com/',
+    ];
+    const { body } = await create(...urls.map(withUrl));
+    expect(body.issues).toEqual([]);
+    expect(body.created.map(({ url }: { url: string }) => url)).toEqual(urls);
+  });
+});
+
+test('where the operator allows it, a webhook may go to a private address', async () => {
+  const allowing = await startLaurel({ webhookAllowPrivate: true });
+  const { body } = await allowing.admin.post(PATH, PRIVATE_URLS.map(withUrl));
+  expect([body.created.length, body.issues]).toEqual([PRIVATE_URLS.length, []]);
+  await allowing.close();
+});
+
+test('admin_webhooks_rotate_secret gives another secret, and only it', async () => {
+  const { body } = await create(HOOK);
+  const [{ id, secret, ...shown }] = body.created;
+  const rotated = await laurel.admin.post(`${PATH}/${id.toUpperCase()}/rotate-secret`);
+  expect(rotated).toMatchObject({ status: 200, body: { id, secret: expect.stringMatching(/^whsec_/) } });
+  expect(rotated.body.secret).not.toBe(secret);
+  const { rows } = await laurel.pool.query('SELECT secret FROM webhook_secrets WHERE webhook_id = $1', [id]);
+  expect(rows).toEqual([{ secret: rotated.body.secret }]);
+  expect((await laurel.admin.get(`${PATH}/${id}`)).body).toEqual({ id, ...shown });
+  for (const nobody of [NOBODY, 'no-uuid'])
+    expect((await laurel.admin.post(`${PATH}/${nobody}/rotate-secret`)).status).toBe(404);
+});
+
+test('admin_webhooks_delete takes the secret along', async () => {
+  const { body } = await create(HOOK);
+  const [{ id }] = body.created;
+  expect((await laurel.admin.delete(`${PATH}?ids=${id},${NOBODY}`)).body).toEqual({
+    deleted: [{ id }],
+    issues: [{ id: NOBODY, severity: 'error', message: 'There is no webhook with this ID' }],
+  });
+  expect((await laurel.pool.query('SELECT FROM webhook_secrets WHERE webhook_id = $1', [id])).rowCount).toBe(0);
+  expect((await laurel.admin.get(`${PATH}/${id}`)).status).toBe(404);
+  expect((await laurel.admin.post(`${PATH}/${id}/rotate-secret`)).status).toBe(404);
+});
+
+test('no secret stands in what is configured, its record, or its document, which leaves webhooks alone', async () => {
+  await create(HOOK);
+  const before = (await laurel.admin.get(`${PATH}?limit=100`)).body;
+  const { body: document } = await laurel.admin.get('/v1/configuration');
+  expect(document).not.toHaveProperty('webhooks');
+  expect((await laurel.admin.put('/v1/configuration', { ...document, webhooks: [] })).body.changes).toEqual([]);
+  expect((await laurel.admin.get(`${PATH}?limit=100`)).body).toEqual(before);
+  for (const table of ['catalog_resources', 'catalog_changes']) {
+    const { rows } = await laurel.pool.query(`SELECT FROM ${table} WHERE ${table}::text LIKE '%whsec%'`);
+    expect(rows).toEqual([]);
+  }
+});
+
+// Last: what is configured without tenants rests after it.
+test('two tenants’ webhooks never meet', async () => {
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post('/v1/tenants', [
+    { customerId: 'a', name: 'A' },
+    { customerId: 'b', name: 'B' },
+  ]);
+  const { body } = await laurel.admin.post(PATH, [HOOK], { tenantId: 'a' });
+  const [{ id }] = body.created;
+  const ofB = { tenantId: 'b' };
+  expect((await laurel.admin.get(PATH, ofB)).body).toEqual([]);
+  expect((await laurel.admin.get(`${PATH}/${id}`, ofB)).status).toBe(404);
+  expect((await laurel.admin.post(`${PATH}/${id}/rotate-secret`, undefined, ofB)).status).toBe(404);
+  expect((await laurel.admin.patch(PATH, [{ id, name: 'x' }], ofB)).body.updated).toEqual([]);
+  expect((await laurel.admin.delete(`${PATH}?ids=${id}`, ofB)).body.deleted).toEqual([]);
+});
