@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid';
-import type { Catalog, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
+import type { Catalog, Leaderboard, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
 import { LISTS, type Kind } from '../postgres/load-catalog.ts';
+import { scoresDiffer } from './scoring.ts';
 import { differences, KINDS, listOf, parentOf, type Fields, type Resource, type ResourceOf } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 
@@ -67,7 +68,13 @@ export class CatalogDraft {
     const current = list[at];
     if (current === undefined) throw new Error(`There is no ${kind} ${id} in the draft.`);
     if (differences(current, fields).length === 0) return current;
-    const updated = { ...current, ...fields, ...this.activation(kind, current, fields), updated: this.nowMs };
+    const updated = {
+      ...current,
+      ...fields,
+      ...this.activation(kind, current, fields),
+      ...this.renumbering(kind, current, fields),
+      updated: this.nowMs,
+    };
     this.setList(kind, list.with(at, updated));
     return updated;
   }
@@ -128,11 +135,28 @@ export class CatalogDraft {
     (this.catalog[LISTS[kind]] as Resource[]) = list;
   }
 
-  /** A trigger remembers when it was last activated: `time` triggers pay nothing for the time before. */
+  /**
+   * A trigger remembers when it was last activated: `time` triggers pay nothing for the time before. A leaderboard
+   * remembers when an admin finished it.
+   */
   private activation(kind: Kind, current: Resource | null, fields: object): object {
+    if (kind === 'leaderboard') {
+      const finishing =
+        (fields as Leaderboard).status === 'finished' && (current as Leaderboard)?.status !== 'finished';
+      return finishing ? { finished: this.nowMs } : {};
+    }
     if (kind !== 'points_trigger') return {};
     const trigger = current as PointsTrigger | null;
     const activating = (fields as PointsTrigger).status === 'active' && trigger?.status !== 'active';
     return { activated: activating ? this.nowMs : (trigger?.activated ?? null) };
+  }
+
+  /**
+   * A leaderboard that is to score something else gets a new number, under which there are no scores: those of before
+   * are worth nothing on it.
+   */
+  private renumbering(kind: Kind, current: Resource, fields: object): object {
+    if (kind !== 'leaderboard') return {};
+    return scoresDiffer(current as Leaderboard, fields as Leaderboard) ? { no: this.no++ } : {};
   }
 }

@@ -35,7 +35,7 @@ export type Resource = ResourceOf[Kind];
 export type DocumentKind = Exclude<Kind, 'webhook'>;
 
 /** What is not for whoever configures a resource to say. */
-type Kept = 'id' | 'no' | 'created' | 'updated' | 'activated';
+type Kept = 'id' | 'no' | 'created' | 'updated' | 'activated' | 'finished';
 
 /** The fields of a resource that are configured. */
 export type Fields<K extends Kind> = Omit<ResourceOf[K], Kept>;
@@ -46,7 +46,7 @@ export const KINDS = Object.keys(LISTS) as Kind[];
 export const listOf = <K extends Kind>(catalog: Catalog, kind: K): ResourceOf[K][] =>
   catalog[LISTS[kind]] as unknown as ResourceOf[K][];
 
-const KEPT: ReadonlySet<string> = new Set<Kept>(['id', 'no', 'created', 'updated', 'activated']);
+const KEPT: ReadonlySet<string> = new Set<Kept>(['id', 'no', 'created', 'updated', 'activated', 'finished']);
 
 const configured = (resource: object): [string, unknown][] =>
   Object.entries(resource).filter(([name]) => !KEPT.has(name));

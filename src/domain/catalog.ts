@@ -134,6 +134,8 @@ export const Leaderboard = Type.Object({
   /** Null: perpetual. */
   runUnit: Nullable(Type.Enum(['day', 'month', 'year'])),
   runInterval: Nullable(Type.Integer()),
+  /** Epoch ms at which an admin finished it. */
+  finished: Type.Optional(Type.Number()),
 });
 export type Leaderboard = Static<typeof Leaderboard>;
 

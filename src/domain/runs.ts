@@ -1,4 +1,4 @@
-import { DAY_MS, dayOf } from './periods.ts';
+import { DAY_MS, dateOf, dayOf } from './periods.ts';
 
 /** What decides a board's runs. */
 export interface RunRule {
@@ -70,3 +70,19 @@ export function boardStatus(
   if (board.status === 'finished' || (board.end !== null && utcDay > dayOf(board.end))) return 'finished';
   return utcDay < dayOf(board.start) ? 'scheduled' : 'active';
 }
+
+/**
+ * The rule by which a board is really played: one that an admin finished ends, at the latest, with the last local
+ * date that there was anywhere at that moment.
+ */
+export function playedRule(board: RunRule & { status: string; finished?: number | undefined }): RunRule {
+  if (board.status !== 'finished' || board.finished === undefined) return board;
+  const lastDay = Math.floor(board.finished / DAY_MS) + 1;
+  return board.end !== null && dayOf(board.end) <= lastDay ? board : { ...board, end: dateOf(lastDay) };
+}
+
+/**
+ * Epoch ms from which nothing moves a run: 12:00 UTC on the day after its last day, when that day has ended in the
+ * zone furthest west (UTC-12).
+ */
+export const finalMs = (lastDay: number): number => (lastDay + 1) * DAY_MS + DAY_MS / 2;

@@ -28,7 +28,7 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
   const { rows } = await client.query<Row>(
     `SELECT catalog_version AS version, streaks, coalesce((
               SELECT json_agg(json_build_array(kind, id, no,
-                       (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY no)
+                       (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY created, no)
                 FROM catalog_resources WHERE tenant_no = tenants.no AND deleted IS NULL), '[]') AS resources
        FROM tenants WHERE no = $1`,
     [tenantNo],

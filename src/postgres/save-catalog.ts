@@ -81,10 +81,18 @@ async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[],
     ids,
   ]);
   await client.query(
-    `UPDATE catalog_resources AS resource SET identity = new.identity, doc = new.doc::jsonb, updated = $5
-       FROM unnest($2::uuid[], $3::text[], $4::text[]) AS new (id, identity, doc)
+    `UPDATE catalog_resources AS resource
+        SET no = new.no, identity = new.identity, doc = new.doc::jsonb, updated = $6
+       FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::text[]) AS new (id, no, identity, doc)
       WHERE resource.tenant_no = $1 AND resource.id = new.id`,
-    [tenantNo, ids, rows.map((row) => row.identity), rows.map((row) => JSON.stringify(row.doc)), now],
+    [
+      tenantNo,
+      ids,
+      rows.map((row) => row.no),
+      rows.map((row) => row.identity),
+      rows.map((row) => JSON.stringify(row.doc)),
+      now,
+    ],
   );
 }
 

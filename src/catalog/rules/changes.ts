@@ -1,22 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Leaderboard } from '../../domain/catalog.ts';
 import { boardStatus } from '../../domain/runs.ts';
 import type { Kind } from '../../postgres/load-catalog.ts';
 import type { Fields, ResourceOf } from '../kinds.ts';
+import { SCORING } from '../scoring.ts';
 import { problem, type Problem } from './problem.ts';
-
-/** What decides the scores of a board: they would be worth nothing were one of these changed under them. */
-const SCORING = [
-  'rankBy',
-  'metricId',
-  'pointsSystemId',
-  'start',
-  'startTime',
-  'endTime',
-  'breakdownAttributes',
-  'runUnit',
-  'runInterval',
-] as const satisfies (keyof Leaderboard)[];
 
 interface Edit<K extends Kind> {
   before: ResourceOf[K];

@@ -15,12 +15,11 @@ import {
 } from '../../postgres/backdating/requests.ts';
 import { usersAfter } from '../../postgres/backdating/users-after.ts';
 import { loadCatalog } from '../../postgres/load-catalog.ts';
-import { readCursor } from '../../postgres/persist/cursor.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
-import { comparePositions, lastPosition } from '../../redis/outbox.ts';
 import type { Script } from '../../redis/script.ts';
 import { eventId } from '../events/event-id.ts';
+import { isPersisted } from '../persist/persisted.ts';
 
 export interface BackdatingOptions {
   redis: Redis;
@@ -64,7 +63,7 @@ export class BackdatingEngine {
       }
       if (request.status === 'waiting') {
         // Users of before the edit may not all stand in Postgres yet.
-        if (!(await this.isPersisted(request.tenantNo))) return false;
+        if (!(await isPersisted(this.options, shardOf(request.tenantNo)))) return false;
         await beginBackdating(client, request);
       }
       const users = await usersAfter(client, {
@@ -83,17 +82,6 @@ export class BackdatingEngine {
   private async catalogOf(client: PoolClient, tenantNo: number): Promise<CompiledCatalog | null> {
     const catalog = await loadCatalog(client, tenantNo);
     return catalog === null ? null : compileCatalog(catalog);
-  }
-
-  private async isPersisted(tenantNo: number): Promise<boolean> {
-    const { redis, pool } = this.options;
-    const shard = shardOf(tenantNo);
-    const last = await lastPosition(redis, shard);
-    for (let tries = 0; tries < COUNTING_TRIES; tries += 1) {
-      if (comparePositions(await readCursor(pool, shard), last) >= 0) return true;
-      await sleep(100);
-    }
-    return false;
   }
 
   /** Completes what the users qualify for; how many of them completed something. */

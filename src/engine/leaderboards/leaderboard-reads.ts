@@ -9,7 +9,7 @@ import type {
   UserLeaderboardResponseWithHistory,
 } from '../../domain/leaderboard.ts';
 import { DAY_MS, dateOf, dayOf, isDate } from '../../domain/periods.ts';
-import { boardStatus, runFrom, runShownOn, type Run } from '../../domain/runs.ts';
+import { boardStatus, playedRule, runFrom, runShownOn, type Run } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { boardKey } from '../../redis/keys.ts';
@@ -18,7 +18,7 @@ import { groupOfFilter } from './board-group.ts';
 import { leaderboardHistory } from './leaderboard-history.ts';
 import { leaderboardResponse } from './leaderboard-response.ts';
 import { NO_PAST, type PastRuns } from './past-runs.ts';
-import { rankOf, rankedPage } from './ranked.ts';
+import { rankedPage } from './ranked.ts';
 import { LiveStandings, type Standings } from './standings.ts';
 import { userNames } from './user-names.ts';
 
@@ -89,7 +89,7 @@ export class LeaderboardReads {
     const user = userId === undefined ? null : await this.users.find(compiled.catalog.tenantNo, userId);
     const run = this.run(board, runDate, user?.tz ?? null);
     const standings = await this.standings(compiled, { board, run, group });
-    const page = await rankedPage(standings, { offset, limit, userId, max: board.maxParticipants });
+    const page = await rankedPage(standings, { offset, limit, userId });
     const names = await userNames(this.redis, compiled.catalog.tenantNo, page);
     const rankings = page.map(({ userId: id, rank, score }, index) => ({
       userId: id,
@@ -116,9 +116,9 @@ export class LeaderboardReads {
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
     const scored = state.boards[board.no]?.find(({ runDay }) => runDay === run.startDay);
     const group =
-      board.breakdownAttributes.length === 0 ? '' : (scored?.group ?? (await this.past.groupOf(boardRun, userId)));
+      board.breakdownAttributes.length === 0 ? '' : scored?.group || (await this.past.groupOf(boardRun, userId));
     const standings = group === null ? null : await this.standings(compiled, { board, run, group });
-    const found = standings === null ? null : await rankOf(standings, userId, board.maxParticipants);
+    const found = standings === null ? null : await standings.find(userId);
     const place = { rank: found?.rank ?? null, value: found?.score ?? null };
 
     const atMs = this.clock.now();
@@ -146,10 +146,11 @@ export class LeaderboardReads {
   }
 
   private run(board: Leaderboard, date: string | undefined, tz: string | null): Run {
-    if (date === undefined) return runShownOn(board, dayIn(tz, this.clock.now()));
-    const run = isDate(date) ? runFrom(board, dayOf(date)) : null;
+    const rule = playedRule(board);
+    if (date === undefined) return runShownOn(rule, dayIn(tz, this.clock.now()));
+    const run = isDate(date) ? runFrom(rule, dayOf(date)) : null;
     if (run === null) {
-      const current = dateOf(runShownOn(board, this.utcDay()).startDay);
+      const current = dateOf(runShownOn(rule, this.utcDay()).startDay);
       throw new AppError(
         'unprocessable',
         `run must be the first day of a run, as ${current} is; '${date}' is not one.`,
@@ -158,7 +159,7 @@ export class LeaderboardReads {
     return run;
   }
 
-  /** Those kept of a run that is over, else the live ones. */
+  /** Those kept of a run that is final, else the live ones. */
   private async standings(
     compiled: CompiledCatalog,
     { board, run, group }: { board: Leaderboard; run: Run; group: string },
@@ -167,6 +168,6 @@ export class LeaderboardReads {
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
     const over = run.endDay !== null && run.endDay < this.utcDay();
     const kept = over ? await this.past.standings(boardRun, group) : null;
-    return kept ?? new LiveStandings(this.redis, boardKey(tenantNo, { ...boardRun, group }));
+    return kept ?? new LiveStandings(this.redis, boardKey(tenantNo, { ...boardRun, group }), board.maxParticipants);
   }
 }

@@ -18,14 +18,27 @@ export interface Snapshot {
   value: number | null;
 }
 
+/** How a user ended a run that is over for good. */
+export interface PastPlace {
+  boardNo: number;
+  runDay: number;
+  /** Null: not on the board. */
+  rank: number | null;
+  value: number;
+}
+
 /** What is kept of boards besides the scores that events still move: final standings and daily snapshots. */
 export interface PastRuns {
   /** The standings of a run and group as they are kept; null: not kept (yet), the scores in Redis are the truth. */
   standings(run: BoardRun, group: string): Promise<Standings | null>;
   /** The group in which a user ended a run that is kept; null: in none. */
   groupOf(run: BoardRun, userId: string): Promise<string | null>;
-  /** A user's last `count` daily snapshots in a run, oldest first. */
+  /** A user's last `count` daily snapshots in a run, oldest first; the last day's of a run that is kept is its end. */
   snapshots(run: BoardRun, userId: string, count: number): Promise<Snapshot[]>;
+  /** How a user ended all runs that are kept. */
+  places(tenantNo: number, userId: string): Promise<PastPlace[]>;
+  /** Those of some runs that are kept. */
+  kept<T extends { boardNo: number; runDay: number }>(tenantNo: number, runs: readonly T[]): Promise<Set<T>>;
 }
 
 /** Where nothing is kept: runs are readable while Redis holds them, and history is the current day. */
@@ -33,4 +46,6 @@ export const NO_PAST: PastRuns = {
   standings: async () => null,
   groupOf: async () => null,
   snapshots: async () => [],
+  places: async () => [],
+  kept: async () => new Set(),
 };

@@ -6,29 +6,40 @@ export interface Member {
   score: number;
 }
 
+/** A member's place, from 0, and rank: equal scores share a rank (1, 2, 2, 4). */
+export interface Placed {
+  place: number;
+  rank: number;
+  score: number;
+}
+
 /**
  * The scores in one run and group of a board, best first, equal ones in one fixed order (descending by the bytes of
- * the user ID). Places count from 0. Everyone with a score is in it: `maxParticipants` is the reader's business.
+ * the user ID). On the board are those with a rank up to its maximum: so that those who share the last one are all
+ * on it. They come first; behind them may be others, who only have a score.
  */
 export interface Standings {
   /** At most `count` members from a place on. */
   page(from: number, count: number): Promise<Member[]>;
-  /** The user's place and score; null without a score. */
-  find(userId: string): Promise<{ place: number; score: number } | null>;
-  /** How many have a higher score. */
-  above(score: number): Promise<number>;
-  /** How many have that score or a higher one. */
-  atLeast(score: number): Promise<number>;
+  /** The rank of a member. */
+  rankOf(member: Member): Promise<number>;
+  /** The user's place and rank; null for one who is not on the board. */
+  find(userId: string): Promise<Placed | null>;
+  /** How many are on the board. */
+  participants(): Promise<number>;
 }
 
 /** Standings that events move, in a sorted set. Every read is O(log N) besides what it returns. */
 export class LiveStandings implements Standings {
   private readonly redis: Redis;
   private readonly key: string;
+  private readonly max: number | null;
 
-  constructor(redis: Redis, key: string) {
+  /** @param max how many ranks are on the board; null: all */
+  constructor(redis: Redis, key: string, max: number | null) {
     this.redis = redis;
     this.key = key;
+    this.max = max;
   }
 
   async page(from: number, count: number): Promise<Member[]> {
@@ -40,19 +51,24 @@ export class LiveStandings implements Standings {
     }));
   }
 
-  async find(userId: string): Promise<{ place: number; score: number } | null> {
-    const [place, score] = await Promise.all([
+  async rankOf({ score }: { score: number }): Promise<number> {
+    return 1 + (await this.redis.zcount(this.key, `(${score}`, '+inf'));
+  }
+
+  async find(userId: string): Promise<Placed | null> {
+    const [place, text] = await Promise.all([
       this.redis.zrevrank(this.key, userId),
       this.redis.zscore(this.key, userId),
     ]);
-    return place === null || score === null ? null : { place, score: Number(score) };
+    if (place === null || text === null) return null;
+    const score = Number(text);
+    const rank = await this.rankOf({ score });
+    return this.max !== null && rank > this.max ? null : { place, rank, score };
   }
 
-  above(score: number): Promise<number> {
-    return this.redis.zcount(this.key, `(${score}`, '+inf');
-  }
-
-  atLeast(score: number): Promise<number> {
-    return this.redis.zcount(this.key, score, '+inf');
+  async participants(): Promise<number> {
+    if (this.max === null) return this.redis.zcard(this.key);
+    const [last] = await this.page(this.max - 1, 1);
+    return last === undefined ? this.redis.zcard(this.key) : this.redis.zcount(this.key, last.score, '+inf');
   }
 }

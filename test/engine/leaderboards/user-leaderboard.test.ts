@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayOf } from '../../../src/domain/periods.ts';
-import type { PastRuns } from '../../../src/engine/leaderboards/past-runs.ts';
+import { NO_PAST, type PastRuns } from '../../../src/engine/leaderboards/past-runs.ts';
 import { LiveStandings } from '../../../src/engine/leaderboards/standings.ts';
 import { usersLeaderboard } from '../../../src/operations/application/users/leaderboard.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
@@ -75,6 +75,7 @@ test('kept runs and snapshots are read where there are any', async () => {
   const day = dayOf('2026-11-18');
   const kept: { redis?: LiveStandings } = {};
   const past: PastRuns = {
+    ...NO_PAST,
     standings: async () => kept.redis ?? null,
     groupOf: async () => null,
     snapshots: async (_run, _userId, count) =>
@@ -107,7 +108,7 @@ test('kept runs and snapshots are read where there are any', async () => {
       expect(await entries(1)).toEqual(all.slice(2));
       reads.at('2026-11-19T00:00:00Z');
       await reads.laurel.redis.zadd('kept', 4, 'u', 5, 'other', 9, 'third');
-      kept.redis = new LiveStandings(reads.laurel.redis, 'kept');
+      kept.redis = new LiveStandings(reads.laurel.redis, 'kept', null);
       expect(await of(reads, 'u')).toMatchObject({ rank: 3, value: 4 });
       expect((await entries(1))[0]).toEqual(['2026-11-18', null, 7, null, 7]);
     },

@@ -1,0 +1,177 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
+import {
+  addMembers,
+  beginRun,
+  finishRun,
+  lastCopied,
+  lockGroup,
+  noteCleared,
+  runsToClear,
+  type OverRun,
+} from '../../postgres/boards/final-runs.ts';
+import { boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { boardGroupsKey, boardKey, shardOf } from '../../redis/keys.ts';
+import { areBatchesApplied, isPersisted } from '../persist/persisted.ts';
+import type { DueWork } from '../schedule/due-work.ts';
+import { groupsOfRun } from './groups-of-run.ts';
+import { ranked } from './ranked.ts';
+import { LiveStandings } from './standings.ts';
+
+/** Where the copying of a run stands. */
+export type FinalStep = 'begun' | 'written' | 'copied' | 'finished' | 'cleared';
+
+export interface FinalRunsOptions {
+  redis: Redis;
+  pool: Pool;
+  /** Called after each step: for tests, which stop the world there. */
+  onStep?: (step: FinalStep) => void | Promise<void>;
+}
+
+/**
+ * A run is copied so long after it is final: an event of just before may still be on its way into Redis, as calls
+ * are retried for 2 s, and machines' clocks differ.
+ */
+const GRACE_MS = 10_000;
+/** And so long after that its sorted sets leave Redis: who began to read there has long finished. */
+const CLEAR_MS = 60_000;
+/** Members a transaction: Redis gives them in about 2 ms. */
+const CHUNK = 5_000;
+const MOST_CLEARED = 100;
+
+/**
+ * Takes the standings of runs that are final from Redis into Postgres: chunk by chunk, each in a transaction that
+ * notes how far it came, so that whatever crashes nobody is copied twice or left out. Then the run is declared
+ * final, from when on it is read from Postgres; a while later its sorted sets leave Redis. The users' own scores of
+ * it go with their next event (`lua/lib/score_slot.lua`).
+ */
+export class FinalRuns implements DueWork {
+  readonly name = 'final runs of leaderboards';
+  private readonly options: FinalRunsOptions;
+
+  constructor(options: FinalRunsOptions) {
+    this.options = options;
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const { pool } = this.options;
+    const [toClear] = await runsToClear(pool, { finalUpToMs: upToMs - GRACE_MS - CLEAR_MS, limit: 1 });
+    const times = (await boardsInProgress(pool))
+      .map(overRun)
+      .flatMap((over) => (over === null ? [] : [over.run.finalMs + GRACE_MS]));
+    if (toClear !== undefined) times.push(toClear.finalMs + GRACE_MS + CLEAR_MS);
+    const earliest = Math.min(...times);
+    return earliest <= upToMs ? earliest : null;
+  }
+
+  async perform(dueMs: number, ending: AbortSignal): Promise<void> {
+    for (const progress of await boardsInProgress(this.options.pool)) {
+      const over = overRun(progress);
+      if (over === null || over.run.finalMs + GRACE_MS > dueMs) continue;
+      if (ending.aborted || !(await this.copy(over, ending))) return;
+    }
+    await this.clear(dueMs);
+  }
+
+  /** Copies a run and declares it final. False: we are to end before that. */
+  private async copy({ board, run, nextRunDay }: Over, ending: AbortSignal): Promise<boolean> {
+    const { redis, pool, onStep } = this.options;
+    const { tenantNo, boardNo, runDay, lastDay } = run;
+    await this.settled(run);
+    const runId = await beginRun(pool, run);
+    await onStep?.('begun');
+    for (const group of await groupsOfRun(redis, board, run)) {
+      while (await this.copyChunk({ board, run, runId, group })) {
+        await onStep?.('copied');
+        if (ending.aborted) return false;
+      }
+    }
+    await transaction(pool, async (client) => {
+      // Somebody else may have finished it.
+      if (!(await lockProgress(client, { tenantNo, boardNo, runDay }))) return;
+      await finishRun(client, runId);
+      await moveProgress(client, { tenantNo, boardNo, runDay: nextRunDay, snapshotDay: lastDay + 1 });
+    });
+    await onStep?.('finished');
+    return true;
+  }
+
+  /** What was accepted before the run was final is applied, and stands in Postgres. */
+  private async settled({ tenantNo, finalMs: beforeMs }: OverRun): Promise<void> {
+    const { redis, pool } = this.options;
+    const shard = shardOf(tenantNo);
+    if (!(await areBatchesApplied(redis, shard, beforeMs)))
+      throw new Error(`Batches of events that count for a run of tenant ${tenantNo} are still to be applied.`);
+    if (!(await isPersisted({ redis, pool }, shard)))
+      throw new Error(`Events that count for a run of tenant ${tenantNo} are still to be stored.`);
+  }
+
+  /** Copies the next members of a group. False: there were none. */
+  private async copyChunk({
+    board,
+    run,
+    runId,
+    group,
+  }: {
+    board: Leaderboard;
+    run: OverRun;
+    runId: number;
+    group: string;
+  }): Promise<boolean> {
+    const { redis, pool, onStep } = this.options;
+    const live = new LiveStandings(redis, boardKey(run.tenantNo, { ...run, group }), board.maxParticipants);
+    return transaction(pool, async (client) => {
+      const copied = await lockGroup(client, runId, group);
+      if (copied.isDone) return false;
+      const page = await live.page(copied.members, CHUNK);
+      const before = (await lastCopied(client, copied)) ?? undefined;
+      const members = await ranked(live, page, { from: copied.members, before });
+      const participants = members.filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity)).length;
+      await addMembers(client, copied, { members, participants, isDone: members.length < CHUNK });
+      await onStep?.('written');
+      return members.length === CHUNK;
+    });
+  }
+
+  private async clear(dueMs: number): Promise<void> {
+    const { redis, pool, onStep } = this.options;
+    const runs = await runsToClear(pool, { finalUpToMs: dueMs - GRACE_MS - CLEAR_MS, limit: MOST_CLEARED });
+    for (const { id, groups, ...run } of runs) {
+      const listed = await redis.smembers(boardGroupsKey(run.tenantNo, run));
+      const keys = [...new Set([...groups, ...listed])].map((group) => boardKey(run.tenantNo, { ...run, group }));
+      await redis.unlink(boardGroupsKey(run.tenantNo, run), ...keys);
+      await noteCleared(pool, id);
+      await onStep?.('cleared');
+    }
+  }
+}
+
+interface Over {
+  board: Leaderboard;
+  run: OverRun;
+  nextRunDay: number | null;
+}
+
+/** The oldest run of a board that is not final; null: there is none, or it has no end. */
+function overRun({
+  tenantNo,
+  board,
+  nextRunDay: runDay,
+}: {
+  tenantNo: number;
+  board: Leaderboard;
+  nextRunDay: number | null;
+}): Over | null {
+  if (runDay === null) return null;
+  const rule = playedRule(board);
+  const endDay = runOf(rule, runDay)?.endDay ?? null;
+  if (endDay === null) return null;
+  return {
+    board,
+    run: { tenantNo, boardNo: board.no, runDay, lastDay: endDay, finalMs: finalMs(endDay) },
+    nextRunDay: runOf(rule, endDay + 1)?.startDay ?? null,
+  };
+}

@@ -1,0 +1,90 @@
+import type { Pool } from 'pg';
+import { finalGroup, finalMember, finalOf, finalPage, finalPlaces } from '../../postgres/boards/finals.ts';
+import { lastSnapshots } from '../../postgres/boards/snapshots.ts';
+import type { BoardRun, PastPlace, PastRuns, Snapshot } from './past-runs.ts';
+import { entryOf, userHash } from './snapshot-parts.ts';
+import type { Member, Placed, Standings } from './standings.ts';
+
+/** Final standings of a group, in Postgres. Who is on the board was settled when they became final. */
+class FinalStandings implements Standings {
+  private readonly pool: Pool;
+  /** Null: nobody was in the group. */
+  private readonly groupId: number | null;
+  private readonly count: number;
+
+  constructor(pool: Pool, { id, participants }: { id: number | null; participants: number }) {
+    this.pool = pool;
+    this.groupId = id;
+    this.count = participants;
+  }
+
+  async page(from: number, count: number): Promise<Member[]> {
+    return this.groupId === null ? [] : finalPage(this.pool, { groupId: this.groupId, from, count });
+  }
+
+  async rankOf({ userId }: Member): Promise<number> {
+    const member = this.groupId === null ? null : await finalMember(this.pool, this.groupId, userId);
+    if (member === null) throw new Error(`User ${userId} is not in the standings.`);
+    return member.rank;
+  }
+
+  async find(userId: string): Promise<Placed | null> {
+    const member = this.groupId === null ? null : await finalMember(this.pool, this.groupId, userId);
+    return member !== null && member.place < this.count ? member : null;
+  }
+
+  async participants(): Promise<number> {
+    return this.count;
+  }
+}
+
+/** What Postgres keeps of boards: standings of final runs, and daily snapshots. */
+export class KeptRuns implements PastRuns {
+  private readonly pool: Pool;
+
+  constructor(pool: Pool) {
+    this.pool = pool;
+  }
+
+  async standings(run: BoardRun, group: string): Promise<Standings | null> {
+    const found = await finalGroup(this.pool, run, group);
+    return found === null ? null : new FinalStandings(this.pool, found);
+  }
+
+  async groupOf({ tenantNo, ...run }: BoardRun, userId: string): Promise<string | null> {
+    const [place] = await finalPlaces(this.pool, tenantNo, userId, run);
+    return place?.group ?? null;
+  }
+
+  async snapshots(run: BoardRun, userId: string, count: number): Promise<Snapshot[]> {
+    const [taken, [final]] = await Promise.all([
+      lastSnapshots(this.pool, run, { hash: userHash(userId), count }),
+      finalOf(this.pool, run.tenantNo, [run]),
+    ]);
+    const snapshots = taken.map(({ day, atMs, packed }) => {
+      const entry = packed === null ? null : entryOf(packed, userId);
+      return { day, atMs, rank: entry?.rank ?? null, value: entry?.score ?? null };
+    });
+    if (final === undefined) return snapshots;
+    const [end] = await finalPlaces(this.pool, run.tenantNo, userId, run);
+    const on = end?.participates === true;
+    const last = { day: final.lastDay, atMs: final.finalMs, rank: on ? end.rank : null, value: on ? end.score : null };
+    return [...snapshots.filter(({ day }) => day < final.lastDay), last].slice(-count);
+  }
+
+  async places(tenantNo: number, userId: string): Promise<PastPlace[]> {
+    const places = await finalPlaces(this.pool, tenantNo, userId, null);
+    return places.map(({ boardNo, runDay, rank, score, participates }) => ({
+      boardNo,
+      runDay,
+      rank: participates ? rank : null,
+      value: score,
+    }));
+  }
+
+  async kept<T extends { boardNo: number; runDay: number }>(tenantNo: number, runs: readonly T[]): Promise<Set<T>> {
+    const final = await finalOf(this.pool, tenantNo, runs);
+    const names = new Set(final.map(({ boardNo, runDay }) => `${boardNo}:${runDay}`));
+    return new Set(runs.filter(({ boardNo, runDay }) => names.has(`${boardNo}:${runDay}`)));
+  }
+}

@@ -1,0 +1,109 @@
+import type { Pool, PoolClient } from 'pg';
+import { copyRows } from '../persist/copy-rows.ts';
+import { copyText } from '../persist/copy-text.ts';
+import { storableText } from '../persist/storable-json.ts';
+
+/** A run that is over. */
+export interface OverRun {
+  tenantNo: number;
+  boardNo: number;
+  runDay: number;
+  lastDay: number;
+  finalMs: number;
+}
+
+/** A group of it, and how far it is copied. */
+export interface CopiedGroup {
+  id: number;
+  members: number;
+  participants: number;
+  isDone: boolean;
+}
+
+/** Begins to copy a run, or finds it begun: its ID. */
+export async function beginRun(pool: Pool, run: OverRun): Promise<number> {
+  const values = [run.tenantNo, run.boardNo, run.runDay, run.lastDay, new Date(run.finalMs)];
+  await pool.query(
+    `INSERT INTO board_runs (tenant_no, board_no, run_day, last_day, final_at) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (tenant_no, board_no, run_day) DO NOTHING`,
+    values,
+  );
+  const { rows } = await pool.query<{ id: number }>(
+    'SELECT id FROM board_runs WHERE tenant_no = $1 AND board_no = $2 AND run_day = $3',
+    values.slice(0, 3),
+  );
+  return rows[0]!.id;
+}
+
+/** The group of a run, by name, made if it is not there; locked for the transaction. */
+export async function lockGroup(client: PoolClient, runId: number, name: string): Promise<CopiedGroup> {
+  const values = [runId, storableText(name)];
+  await client.query(
+    'INSERT INTO board_run_groups (run_id, name) VALUES ($1, $2) ON CONFLICT (run_id, name) DO NOTHING',
+    values,
+  );
+  const { rows } = await client.query<CopiedGroup>(
+    `SELECT id, members, participants, is_done AS "isDone"
+       FROM board_run_groups WHERE run_id = $1 AND name = $2 FOR UPDATE`,
+    values,
+  );
+  return rows[0]!;
+}
+
+/** The last member copied. */
+export async function lastCopied(
+  client: PoolClient,
+  { id, members }: CopiedGroup,
+): Promise<{ rank: number; score: number } | null> {
+  const { rows } = await client.query<{ rank: number; score: number }>(
+    'SELECT rank, score FROM board_finals WHERE group_id = $1 AND place = $2',
+    [id, members - 1],
+  );
+  return rows[0] ?? null;
+}
+
+/** Adds the members after those copied to a locked group. */
+export async function addMembers(
+  client: PoolClient,
+  group: CopiedGroup,
+  {
+    members,
+    participants,
+    isDone,
+  }: { members: readonly { userId: string; rank: number; score: number }[]; participants: number; isDone: boolean },
+): Promise<void> {
+  let rows = '';
+  for (const [index, { userId, rank, score }] of members.entries())
+    rows += `${group.id}\t${group.members + index}\t${copyText(userId)}\t${rank}\t${score}\n`;
+  if (members.length > 0)
+    await copyRows(client, 'COPY board_finals (group_id, place, user_id, rank, score) FROM STDIN', rows);
+  await client.query(
+    `UPDATE board_run_groups SET members = members + $2, participants = participants + $3, is_done = $4 WHERE id = $1`,
+    [group.id, members.length, participants, isDone],
+  );
+}
+
+/** Declares a run final: from now on it is read from here. */
+export async function finishRun(client: PoolClient, runId: number): Promise<void> {
+  await client.query('UPDATE board_runs SET is_final = true WHERE id = $1', [runId]);
+}
+
+/** Final runs whose sorted sets are still in Redis, of before a time; oldest first. */
+export async function runsToClear(
+  pool: Pool,
+  { finalUpToMs, limit }: { finalUpToMs: number; limit: number },
+): Promise<{ id: number; tenantNo: number; boardNo: number; runDay: number; finalMs: number; groups: string[] }[]> {
+  const { rows } = await pool.query(
+    `SELECT id, tenant_no AS "tenantNo", board_no AS "boardNo", run_day AS "runDay",
+            (extract(epoch FROM final_at) * 1000)::float8 AS "finalMs",
+            ARRAY (SELECT name FROM board_run_groups WHERE run_id = board_runs.id) AS groups
+       FROM board_runs WHERE is_final AND NOT is_cleared AND final_at <= $1 ORDER BY final_at LIMIT $2`,
+    [new Date(finalUpToMs), limit],
+  );
+  return rows;
+}
+
+/** Notes that the sorted sets of a run have left Redis. */
+export async function noteCleared(pool: Pool, runId: number): Promise<void> {
+  await pool.query('UPDATE board_runs SET is_cleared = true WHERE id = $1', [runId]);
+}

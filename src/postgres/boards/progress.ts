@@ -1,0 +1,83 @@
+import type { Pool, PoolClient } from 'pg';
+import type { Leaderboard } from '../../domain/catalog.ts';
+
+/** A board that is switched on, and how far the clock has come with it. */
+export interface BoardProgress {
+  tenantNo: number;
+  board: Leaderboard;
+  /** First day of the oldest run that is not final; null: all are. */
+  nextRunDay: number | null;
+  /** The first day of which no snapshot is taken. */
+  nextSnapshotDay: number;
+}
+
+const SELECT = `
+  SELECT resource.tenant_no AS "tenantNo", resource.doc || jsonb_build_object('id', resource.id, 'no', resource.no) AS board,
+         progress.next_run_day AS "nextRunDay", progress.next_snapshot_day AS "nextSnapshotDay"
+    FROM catalog_resources AS resource
+    JOIN tenants ON tenants.no = resource.tenant_no AND tenants.status = 'active'
+    JOIN board_progress AS progress ON progress.tenant_no = resource.tenant_no AND progress.board_no = resource.no
+   WHERE resource.kind = 'leaderboard' AND resource.deleted IS NULL AND resource.doc ->> 'status' <> 'inactive'`;
+
+/** The boards of all tenants that are switched on; oldest first. */
+export async function boardsInProgress(pool: Pool): Promise<BoardProgress[]> {
+  return (await pool.query<BoardProgress>(`${SELECT} ORDER BY resource.created, resource.no`)).rows;
+}
+
+/**
+ * Begins to follow boards that were switched on. One that was followed before goes on with its runs, and has no
+ * snapshots of the days between. In the edit's transaction.
+ */
+export async function followBoards(
+  client: PoolClient,
+  tenantNo: number,
+  boards: { no: number; nextRunDay: number | null; nextSnapshotDay: number }[],
+): Promise<void> {
+  await client.query(
+    `INSERT INTO board_progress (tenant_no, board_no, next_run_day, next_snapshot_day)
+     SELECT $1, * FROM unnest($2::integer[], $3::integer[], $4::integer[])
+     ON CONFLICT (tenant_no, board_no) DO UPDATE
+       SET next_snapshot_day = greatest(board_progress.next_snapshot_day, EXCLUDED.next_snapshot_day)`,
+    [
+      tenantNo,
+      boards.map(({ no }) => no),
+      boards.map(({ nextRunDay }) => nextRunDay),
+      boards.map(({ nextSnapshotDay }) => nextSnapshotDay),
+    ],
+  );
+}
+
+/**
+ * Locks a board's progress for the transaction. False: it is elsewhere than the caller saw it, or somebody else
+ * holds it.
+ */
+export async function lockProgress(
+  client: PoolClient,
+  { tenantNo, boardNo, ...seen }: { tenantNo: number; boardNo: number; runDay?: number; snapshotDay?: number },
+): Promise<boolean> {
+  const { rows } = await client.query<{ runDay: number | null; snapshotDay: number }>(
+    `SELECT next_run_day AS "runDay", next_snapshot_day AS "snapshotDay"
+       FROM board_progress WHERE tenant_no = $1 AND board_no = $2 FOR UPDATE SKIP LOCKED`,
+    [tenantNo, boardNo],
+  );
+  const [row] = rows;
+  if (row === undefined) return false;
+  return (
+    (seen.runDay === undefined || seen.runDay === row.runDay) &&
+    (seen.snapshotDay === undefined || seen.snapshotDay === row.snapshotDay)
+  );
+}
+
+/** Moves a locked progress: the run after a final one (null: there is none), or the day after a snapshot's. */
+export async function moveProgress(
+  client: PoolClient,
+  { tenantNo, boardNo, ...to }: { tenantNo: number; boardNo: number; runDay?: number | null; snapshotDay?: number },
+): Promise<void> {
+  await client.query(
+    `UPDATE board_progress
+        SET next_run_day = CASE WHEN $3 THEN $4::integer ELSE next_run_day END,
+            next_snapshot_day = greatest(next_snapshot_day, coalesce($5::integer, next_snapshot_day))
+      WHERE tenant_no = $1 AND board_no = $2`,
+    [tenantNo, boardNo, to.runDay !== undefined, to.runDay ?? null, to.snapshotDay ?? null],
+  );
+}

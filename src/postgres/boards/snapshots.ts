@@ -1,0 +1,54 @@
+import type { Pool, PoolClient } from 'pg';
+
+interface RunNamed {
+  tenantNo: number;
+  boardNo: number;
+  runDay: number;
+}
+
+/** A snapshot of a run: on which day, when it was taken, in how many parts (a power of 2). */
+interface SnapshotRow extends RunNamed {
+  day: number;
+  atMs: number;
+  parts: number;
+}
+
+/** Adds a day's snapshot. Parts that are as they were are not stored again. */
+export async function addSnapshot(client: PoolClient, snapshot: SnapshotRow, packed: readonly Buffer[]): Promise<void> {
+  const { tenantNo, boardNo, runDay, day, atMs, parts } = snapshot;
+  await client.query(
+    `INSERT INTO board_snapshots (tenant_no, board_no, run_day, day, at, parts) VALUES ($1, $2, $3, $4, $5, $6)`,
+    [tenantNo, boardNo, runDay, day, new Date(atMs), parts],
+  );
+  await client.query(
+    `INSERT INTO board_snapshot_parts (tenant_no, board_no, run_day, parts, part, day, packed)
+     SELECT $1, $2, $3, $4, new.part - 1, $5, new.packed
+       FROM unnest($6::bytea[]) WITH ORDINALITY AS new (packed, part)
+      WHERE new.packed IS DISTINCT FROM (
+        SELECT packed FROM board_snapshot_parts AS last
+         WHERE last.tenant_no = $1 AND last.board_no = $2 AND last.run_day = $3 AND last.parts = $4
+           AND last.part = new.part - 1
+         ORDER BY day DESC LIMIT 1)`,
+    [tenantNo, boardNo, runDay, parts, day, packed],
+  );
+}
+
+/** The last snapshots of a run, oldest first, each with the part that a user's hash falls in. */
+export async function lastSnapshots(
+  pool: Pool,
+  { tenantNo, boardNo, runDay }: RunNamed,
+  { hash, count }: { hash: number; count: number },
+): Promise<{ day: number; atMs: number; packed: Buffer | null }[]> {
+  const { rows } = await pool.query<{ day: number; atMs: number; packed: Buffer | null }>(
+    `SELECT snapshot.day, (extract(epoch FROM snapshot.at) * 1000)::float8 AS "atMs",
+            (SELECT packed FROM board_snapshot_parts AS part
+              WHERE part.tenant_no = $1 AND part.board_no = $2 AND part.run_day = $3 AND part.parts = snapshot.parts
+                AND part.part = $4 & (snapshot.parts - 1) AND part.day <= snapshot.day
+              ORDER BY part.day DESC LIMIT 1) AS packed
+       FROM (SELECT * FROM board_snapshots
+              WHERE tenant_no = $1 AND board_no = $2 AND run_day = $3 ORDER BY day DESC LIMIT $5) AS snapshot
+      ORDER BY snapshot.day`,
+    [tenantNo, boardNo, runDay, hash, count],
+  );
+  return rows;
+}
