@@ -17,6 +17,7 @@ import { EventEngine } from './engine/events/event-engine.ts';
 import { persistedReplies } from './engine/events/persisted-replies.ts';
 import { HistoryReads } from './engine/history/history-reads.ts';
 import { WrappedReads } from './engine/history/wrapped-reads.ts';
+import { KeptRuns } from './engine/leaderboards/kept-runs.ts';
 import { LeaderboardReads } from './engine/leaderboards/leaderboard-reads.ts';
 import { PointsReads } from './engine/points/points-reads.ts';
 import { UserPoints } from './engine/points/user-points.ts';
@@ -117,6 +118,7 @@ export async function openLaurel({
   }
 
   const users = new UserReads(redis);
+  const past = new KeptRuns(pool);
   const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
   const applicationKeys = new ApplicationKeys({ pool, announce: tell });
   const controlShare = (): number => tenants.organisation().controlShare;
@@ -157,9 +159,9 @@ export async function openLaurel({
       points: new PointsReads({ redis, pool, clock }),
       userPoints: new UserPoints({ pool, users, clock }),
       streaks: new StreakReads({ redis, pool, users, clock }),
-      leaderboards: new LeaderboardReads({ redis, users, clock }),
+      leaderboards: new LeaderboardReads({ redis, users, clock, past }),
       history: new HistoryReads({ pool, users }),
-      wrapped: new WrappedReads({ pool, redis, clock, users, controlShare }),
+      wrapped: new WrappedReads({ pool, redis, past, clock, users, controlShare }),
       tenants,
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       applicationKeys,

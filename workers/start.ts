@@ -7,6 +7,8 @@ import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
 import { clockPass } from '../src/engine/clock/clock-pass.ts';
 import { TestClock } from '../src/engine/clock/test-clock.ts';
 import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
+import { DailySnapshots } from '../src/engine/leaderboards/daily-snapshots.ts';
+import { FinalRuns } from '../src/engine/leaderboards/final-runs.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import type { DueWork } from '../src/engine/schedule/due-work.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
@@ -112,7 +114,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const stopWatching = watchOutbox({ redis, persister, log, ending: ending.signal });
 
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
-  const kinds: DueWork[] = [];
+  const kinds: DueWork[] = [new DailySnapshots({ redis, pool }), new FinalRuns({ redis, pool })];
   const schedule = new Schedule({
     kinds,
     clock,

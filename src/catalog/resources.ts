@@ -4,6 +4,7 @@ import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import type { Announce } from '../postgres/announce.ts';
 import { requestBackdatings } from '../postgres/backdating/requests.ts';
+import { followBoards } from '../postgres/boards/progress.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
 import { lockCatalog, saveCatalog, type ResourceRow } from '../postgres/save-catalog.ts';
 import { transaction } from '../postgres/transaction.ts';
@@ -12,6 +13,7 @@ import { CatalogDraft, type Change } from './draft.ts';
 import { identityOf, parentOf } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 import { toBackdate } from './to-backdate.ts';
+import { switchedOn, toFollow } from './to-follow.ts';
 import { keepSecrets } from './webhook-secrets.ts';
 
 /** What an edit came to. */
@@ -92,6 +94,8 @@ export class Resources {
       await keepSecrets(client, tenantNo, changes);
       const achievements = toBackdate(changes);
       if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
+      const boards = switchedOn(changes);
+      if (boards.length > 0) await followBoards(client, tenantNo, toFollow(boards, nowMs));
       return { result, version, changes, streakChanges, changed };
     });
     const { changed, ...answer } = edited;

@@ -5,6 +5,8 @@ import type { WrappedLeaderboard } from '../../domain/wrapped.ts';
 import type { Days } from '../../postgres/history/user-attribute-sums.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { UserState } from '../../redis/state.ts';
+import type { PastPlace, PastRuns } from '../leaderboards/past-runs.ts';
+import { LiveStandings } from '../leaderboards/standings.ts';
 import { leaderboardResponse } from '../leaderboards/leaderboard-response.ts';
 
 /** The user's place on a board in one run. */
@@ -17,35 +19,42 @@ interface Place {
 }
 
 /**
- * The boards on which a user has a rank, with the runs that are not final yet: what Redis holds. A perpetual board
- * has one run, so its rank is today's.
+ * The boards on which a user has or had a rank, in all runs: those that are final as they ended, the others as they
+ * are now. A perpetual board has one run, so its rank is today's.
  */
 export async function userPlaces(
-  redis: Redis,
+  { redis, past }: { redis: Redis; past: PastRuns },
   compiled: CompiledCatalog,
-  { state, utcDay }: { state: UserState; utcDay: number },
+  { userId, state, utcDay }: { userId: string; state: UserState; utcDay: number },
 ): Promise<Place[]> {
-  const { tenantNo, leaderboards } = compiled.catalog;
-  const scored = leaderboards
-    .filter(({ status }) => status !== 'inactive')
-    .flatMap((board) => (state.boards[board.no] ?? []).map((score) => ({ board, ...score })))
-    .filter(({ score }) => Number(score) > 0);
-  if (scored.length === 0) return [];
-  const counts = redis.pipeline();
-  for (const { board, runDay, group, score } of scored) {
-    counts.zcount(boardKey(tenantNo, { boardNo: board.no, runDay, group }), `(${Number(score)}`, '+inf');
-  }
-  const replies = (await counts.exec()) ?? [];
-  return scored.flatMap(({ board, runDay, score }, index) => {
-    const [error, above] = replies[index] ?? [];
-    if (error) throw error;
-    const rank = 1 + Number(above);
-    const run = runOf(board, runDay);
-    const status = boardStatus(board, utcDay);
-    if (run === null || status === null || (board.maxParticipants !== null && rank > board.maxParticipants)) return [];
-    const shown = { ...leaderboardResponse(compiled, board), status, rank, value: Number(score) };
+  const { tenantNo } = compiled.catalog;
+  const live = Object.entries(state.boards).flatMap(([no, scores]) =>
+    scores.filter(({ score }) => Number(score) > 0).map((score) => ({ boardNo: Number(no), ...score })),
+  );
+  const [ended, kept] = await Promise.all([past.places(tenantNo, userId), past.kept(tenantNo, live)]);
+  const current = await Promise.all(
+    live.filter((score) => !kept.has(score)).map((score) => livePlace(redis, compiled, { userId, ...score })),
+  );
+  return [...ended, ...current.flatMap((place) => place ?? [])].flatMap(({ boardNo, runDay, rank, value }) => {
+    const board = compiled.leaderboardsByNo.get(boardNo);
+    const status = board === undefined ? null : boardStatus(board, utcDay);
+    const run = board === undefined ? null : runOf(board, runDay);
+    if (board === undefined || run === null || status === null || rank === null) return [];
+    const shown = { ...leaderboardResponse(compiled, board), status, rank, value };
     return [{ key: board.key, runDay, endDay: run.endDay, shown }];
   });
+}
+
+async function livePlace(
+  redis: Redis,
+  { catalog, leaderboardsByNo }: CompiledCatalog,
+  { userId, boardNo, runDay, group }: { userId: string; boardNo: number; runDay: number; group: string },
+): Promise<PastPlace | null> {
+  const max = leaderboardsByNo.get(boardNo)?.maxParticipants ?? null;
+  const found = await new LiveStandings(redis, boardKey(catalog.tenantNo, { boardNo, runDay, group }), max).find(
+    userId,
+  );
+  return found && { boardNo, runDay, rank: found.rank, value: found.score };
 }
 
 /** The best place on each board in a run that was on in some days, by the board's key. */

@@ -8,6 +8,7 @@ import { AppError } from '../../errors.ts';
 import { userAttributeSums, type AttributeSum, type Days } from '../../postgres/history/user-attribute-sums.ts';
 import { userMetricDays, type MetricDay } from '../../postgres/history/user-metric-days.ts';
 import { userPointsDays } from '../../postgres/history/user-points-days.ts';
+import type { PastRuns } from '../leaderboards/past-runs.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { userResponse } from '../users/user-response.ts';
 import { Distributions } from './distributions.ts';
@@ -27,6 +28,7 @@ interface WrappedReadsOptions {
   redis: Redis;
   clock: Clock;
   users: Pick<UserReads, 'state'>;
+  past: PastRuns;
   /** Share of the users who are in the control group, as it is now. */
   controlShare: () => number;
 }
@@ -48,7 +50,7 @@ export class WrappedReads {
    */
   async read(compiled: CompiledCatalog, userId: string, year?: number): Promise<WrappedResponse> {
     if (year !== undefined && year > MAX_YEAR) throw new AppError('unprocessable', `year is beyond ${MAX_YEAR}.`);
-    const { pool, redis, clock, users, controlShare } = this.options;
+    const { pool, redis, clock, users, past, controlShare } = this.options;
     const { tenantNo, streaks } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
     const shownYear = year ?? new Date(userDay(state, clock.now()) * DAY_MS).getUTCFullYear();
@@ -59,7 +61,7 @@ export class WrappedReads {
     const [metricDays, pointsDays, places] = await Promise.all([
       userMetricDays(pool, everything),
       userPointsDays(pool, everything),
-      userPlaces(redis, compiled, { state, utcDay: Math.floor(clock.now() / DAY_MS) }),
+      userPlaces({ redis, past }, compiled, { userId, state, utcDay: Math.floor(clock.now() / DAY_MS) }),
     ]);
     const active = yearActivity(eventsByDay(metricDays), shownYear, streaks.weekStart);
     const compared = KINDS.map((kind): ComparedDays => {

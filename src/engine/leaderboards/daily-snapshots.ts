@@ -21,6 +21,8 @@ export interface DailySnapshotsOptions {
 
 /** Members read at once: Redis gives them in about 1 ms. */
 const CHUNK = 2_000;
+/** Then `perform` leaves the other boards to the next call. */
+const LONG_MS = 15_000;
 
 /**
  * Keeps the ranks and scores of those on a board at the end of every UTC day, of the run that contains the day. A
@@ -43,7 +45,8 @@ export class DailySnapshots implements DueWork {
     return earliest <= upToMs ? earliest : null;
   }
 
-  async perform(dueMs: number, ending: AbortSignal): Promise<void> {
+  async perform(dueMs: number, called: AbortSignal): Promise<void> {
+    const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
     for (const progress of await boardsInProgress(this.options.pool)) {
       const next = nextSnapshot(progress);
       if (next === null || (next.day + 1) * DAY_MS > dueMs) continue;

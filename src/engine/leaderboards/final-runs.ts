@@ -5,6 +5,7 @@ import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import {
   addMembers,
   beginRun,
+  dropMembers,
   finishRun,
   lastCopied,
   lockGroup,
@@ -14,8 +15,7 @@ import {
 } from '../../postgres/boards/final-runs.ts';
 import { boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { boardGroupsKey, boardKey, shardOf } from '../../redis/keys.ts';
-import { areBatchesApplied, isPersisted } from '../persist/persisted.ts';
+import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import { groupsOfRun } from './groups-of-run.ts';
 import { ranked } from './ranked.ts';
@@ -41,6 +41,9 @@ const CLEAR_MS = 60_000;
 /** Members a transaction: Redis gives them in about 2 ms. */
 const CHUNK = 5_000;
 const MOST_CLEARED = 100;
+/** Then `perform` leaves the rest to the next call. */
+const LONG_MS = 15_000;
+const UNIQUE_VIOLATION = '23505';
 
 /**
  * Takes the standings of runs that are final from Redis into Postgres: chunk by chunk, each in a transaction that
@@ -67,7 +70,9 @@ export class FinalRuns implements DueWork {
     return earliest <= upToMs ? earliest : null;
   }
 
-  async perform(dueMs: number, ending: AbortSignal): Promise<void> {
+  /** The schedule sees to it that what was accepted before is applied, batches included, and stands in Postgres. */
+  async perform(dueMs: number, called: AbortSignal): Promise<void> {
+    const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
     for (const progress of await boardsInProgress(this.options.pool)) {
       const over = overRun(progress);
       if (over === null || over.run.finalMs + GRACE_MS > dueMs) continue;
@@ -80,11 +85,10 @@ export class FinalRuns implements DueWork {
   private async copy({ board, run, nextRunDay }: Over, ending: AbortSignal): Promise<boolean> {
     const { redis, pool, onStep } = this.options;
     const { tenantNo, boardNo, runDay, lastDay } = run;
-    await this.settled(run);
     const runId = await beginRun(pool, run);
     await onStep?.('begun');
     for (const group of await groupsOfRun(redis, board, run)) {
-      while (await this.copyChunk({ board, run, runId, group })) {
+      while (await this.copyChunkAgain({ board, run, runId, group })) {
         await onStep?.('copied');
         if (ending.aborted) return false;
       }
@@ -99,28 +103,8 @@ export class FinalRuns implements DueWork {
     return true;
   }
 
-  /** What was accepted before the run was final is applied, and stands in Postgres. */
-  private async settled({ tenantNo, finalMs: beforeMs }: OverRun): Promise<void> {
-    const { redis, pool } = this.options;
-    const shard = shardOf(tenantNo);
-    if (!(await areBatchesApplied(redis, shard, beforeMs)))
-      throw new Error(`Batches of events that count for a run of tenant ${tenantNo} are still to be applied.`);
-    if (!(await isPersisted({ redis, pool }, shard)))
-      throw new Error(`Events that count for a run of tenant ${tenantNo} are still to be stored.`);
-  }
-
-  /** Copies the next members of a group. False: there were none. */
-  private async copyChunk({
-    board,
-    run,
-    runId,
-    group,
-  }: {
-    board: Leaderboard;
-    run: OverRun;
-    runId: number;
-    group: string;
-  }): Promise<boolean> {
+  /** Copies the next members of a group. False: those were the last. */
+  private async copyChunk({ board, run, runId, group }: Copying): Promise<boolean> {
     const { redis, pool, onStep } = this.options;
     const live = new LiveStandings(redis, boardKey(run.tenantNo, { ...run, group }), board.maxParticipants);
     return transaction(pool, async (client) => {
@@ -130,10 +114,27 @@ export class FinalRuns implements DueWork {
       const before = (await lastCopied(client, copied)) ?? undefined;
       const members = await ranked(live, page, { from: copied.members, before });
       const participants = members.filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity)).length;
-      await addMembers(client, copied, { members, participants, isDone: members.length < CHUNK });
+      await addMembers(
+        client,
+        { tenantNo: run.tenantNo, group: copied },
+        { members, participants, isDone: members.length < CHUNK },
+      );
       await onStep?.('written');
       return members.length === CHUNK;
     });
+  }
+
+  /** As `copyChunk`; a group that moved all the same, so that somebody would stand in it twice, is begun again. */
+  private async copyChunkAgain(copying: Copying): Promise<boolean> {
+    try {
+      return await this.copyChunk(copying);
+    } catch (error) {
+      if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error;
+      await transaction(this.options.pool, async (client) =>
+        dropMembers(client, await lockGroup(client, copying.runId, copying.group)),
+      );
+      return true;
+    }
   }
 
   private async clear(dueMs: number): Promise<void> {
@@ -147,6 +148,13 @@ export class FinalRuns implements DueWork {
       await onStep?.('cleared');
     }
   }
+}
+
+interface Copying {
+  board: Leaderboard;
+  run: OverRun;
+  runId: number;
+  group: string;
 }
 
 interface Over {

@@ -8,12 +8,17 @@ import type { Member, Placed, Standings } from './standings.ts';
 /** Final standings of a group, in Postgres. Who is on the board was settled when they became final. */
 class FinalStandings implements Standings {
   private readonly pool: Pool;
+  private readonly tenantNo: number;
   /** Null: nobody was in the group. */
   private readonly groupId: number | null;
   private readonly count: number;
 
-  constructor(pool: Pool, { id, participants }: { id: number | null; participants: number }) {
+  constructor(
+    pool: Pool,
+    { tenantNo, id, participants }: { tenantNo: number; id: number | null; participants: number },
+  ) {
     this.pool = pool;
+    this.tenantNo = tenantNo;
     this.groupId = id;
     this.count = participants;
   }
@@ -23,18 +28,23 @@ class FinalStandings implements Standings {
   }
 
   async rankOf({ userId }: Member): Promise<number> {
-    const member = this.groupId === null ? null : await finalMember(this.pool, this.groupId, userId);
+    const member = await this.member(userId);
     if (member === null) throw new Error(`User ${userId} is not in the standings.`);
     return member.rank;
   }
 
   async find(userId: string): Promise<Placed | null> {
-    const member = this.groupId === null ? null : await finalMember(this.pool, this.groupId, userId);
+    const member = await this.member(userId);
     return member !== null && member.place < this.count ? member : null;
   }
 
   async participants(): Promise<number> {
     return this.count;
+  }
+
+  private async member(userId: string): Promise<(Placed & Member) | null> {
+    const { tenantNo, groupId } = this;
+    return groupId === null ? null : finalMember(this.pool, { tenantNo, groupId }, userId);
   }
 }
 
@@ -48,7 +58,7 @@ export class KeptRuns implements PastRuns {
 
   async standings(run: BoardRun, group: string): Promise<Standings | null> {
     const found = await finalGroup(this.pool, run, group);
-    return found === null ? null : new FinalStandings(this.pool, found);
+    return found === null ? null : new FinalStandings(this.pool, { ...found, tenantNo: run.tenantNo });
   }
 
   async groupOf({ tenantNo, ...run }: BoardRun, userId: string): Promise<string | null> {

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readCursor } from '../../postgres/persist/cursor.ts';
-import { firstBatch } from '../../redis/batches.ts';
 import { comparePositions, lastPosition } from '../../redis/outbox.ts';
 
 const LOOKS = 50;
@@ -13,19 +12,6 @@ export async function isPersisted({ redis, pool }: { redis: Redis; pool: Pool },
   const last = await lastPosition(redis, shard);
   for (let look = 0; look < LOOKS; look += 1) {
     if (comparePositions(await readCursor(pool, shard), last) >= 0) return true;
-    await sleep(LOOK_MS);
-  }
-  return false;
-}
-
-/**
- * Waits, 5 s at most, until the batches of events of a shard that were accepted before a time are applied: an event's
- * time is that of its acceptance. False: some are not.
- */
-export async function areBatchesApplied(redis: Redis, shard: number, beforeMs: number): Promise<boolean> {
-  for (let look = 0; look < LOOKS; look += 1) {
-    const { batch } = await firstBatch(redis, shard);
-    if (batch === null || batch.acceptedMs >= beforeMs) return true;
     await sleep(LOOK_MS);
   }
   return false;

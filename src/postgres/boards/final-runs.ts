@@ -65,7 +65,7 @@ export async function lastCopied(
 /** Adds the members after those copied to a locked group. */
 export async function addMembers(
   client: PoolClient,
-  group: CopiedGroup,
+  { tenantNo, group }: { tenantNo: number; group: CopiedGroup },
   {
     members,
     participants,
@@ -74,13 +74,19 @@ export async function addMembers(
 ): Promise<void> {
   let rows = '';
   for (const [index, { userId, rank, score }] of members.entries())
-    rows += `${group.id}\t${group.members + index}\t${copyText(userId)}\t${rank}\t${score}\n`;
+    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\n`;
   if (members.length > 0)
-    await copyRows(client, 'COPY board_finals (group_id, place, user_id, rank, score) FROM STDIN', rows);
+    await copyRows(client, 'COPY board_finals (group_id, place, tenant_no, user_id, rank, score) FROM STDIN', rows);
   await client.query(
     `UPDATE board_run_groups SET members = members + $2, participants = participants + $3, is_done = $4 WHERE id = $1`,
     [group.id, members.length, participants, isDone],
   );
+}
+
+/** Takes what was copied of a group back, to be copied again. */
+export async function dropMembers(client: PoolClient, { id }: CopiedGroup): Promise<void> {
+  await client.query('DELETE FROM board_finals WHERE group_id = $1', [id]);
+  await client.query('UPDATE board_run_groups SET members = 0, participants = 0, is_done = false WHERE id = $1', [id]);
 }
 
 /** Declares a run final: from now on it is read from here. */

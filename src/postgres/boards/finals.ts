@@ -47,12 +47,12 @@ export async function finalPage(
 /** A user's place in a group. */
 export async function finalMember(
   pool: Pool,
-  groupId: number,
+  { tenantNo, groupId }: { tenantNo: number; groupId: number },
   userId: string,
 ): Promise<(FinalMember & { place: number }) | null> {
   const { rows } = await pool.query<FinalMember & { place: number }>(
-    `SELECT user_id AS "userId", place, rank, score FROM board_finals WHERE group_id = $1 AND user_id = $2`,
-    [groupId, storableText(userId)],
+    `SELECT user_id AS "userId", place, rank, score FROM board_finals WHERE tenant_no = $1 AND group_id = $2 AND user_id = $3`,
+    [tenantNo, groupId, storableText(userId)],
   );
   return rows[0] ?? null;
 }
@@ -84,7 +84,7 @@ export async function finalPlaces(
        FROM board_finals AS member
        JOIN board_run_groups AS grp ON grp.id = member.group_id
        JOIN board_runs AS run ON run.id = grp.run_id
-      WHERE member.user_id = $2 AND run.tenant_no = $1 AND run.is_final
+      WHERE member.tenant_no = $1 AND member.user_id = $2 AND run.is_final
         AND ($3::integer IS NULL OR (run.board_no = $3 AND run.run_day = $4))`,
     [tenantNo, storableText(userId), run?.boardNo ?? null, run?.runDay ?? null],
   );

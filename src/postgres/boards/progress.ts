@@ -24,10 +24,7 @@ export async function boardsInProgress(pool: Pool): Promise<BoardProgress[]> {
   return (await pool.query<BoardProgress>(`${SELECT} ORDER BY resource.created, resource.no`)).rows;
 }
 
-/**
- * Begins to follow boards that were switched on. One that was followed before goes on with its runs, and has no
- * snapshots of the days between. In the edit's transaction.
- */
+/** Begins to follow boards that were switched on, in the edit's transaction. */
 export async function followBoards(
   client: PoolClient,
   tenantNo: number,
@@ -37,7 +34,8 @@ export async function followBoards(
     `INSERT INTO board_progress (tenant_no, board_no, next_run_day, next_snapshot_day)
      SELECT $1, * FROM unnest($2::integer[], $3::integer[], $4::integer[])
      ON CONFLICT (tenant_no, board_no) DO UPDATE
-       SET next_snapshot_day = greatest(board_progress.next_snapshot_day, EXCLUDED.next_snapshot_day)`,
+       SET next_run_day = EXCLUDED.next_run_day,
+           next_snapshot_day = greatest(board_progress.next_snapshot_day, EXCLUDED.next_snapshot_day)`,
     [
       tenantNo,
       boards.map(({ no }) => no),

@@ -43,12 +43,13 @@ CREATE TABLE board_finals (
   group_id bigint NOT NULL,
   -- from 0, best first; equal scores in the order that the live board had
   place integer NOT NULL,
+  tenant_no integer NOT NULL,
   user_id text NOT NULL,
   rank integer NOT NULL,
   score double precision NOT NULL,
   PRIMARY KEY (group_id, place)
 );
-CREATE INDEX board_finals_of_user ON board_finals (user_id, group_id);
+CREATE UNIQUE INDEX board_finals_of_user ON board_finals (tenant_no, user_id, group_id);
 
 -- Daily snapshots of those on a board: one row a day, and their ranks and scores packed in parts by a hash of the
 -- user (src/engine/leaderboards/snapshot-parts.ts). A part that is as on the day before is not stored again.

@@ -22,6 +22,7 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'] },
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'] },
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
+  { table: 'board_finals', user: 'user_id', section: 'finalRanks', order: ['group_id'] },
   {
     table: 'application_keys',
     user: 'user_id',

@@ -4,6 +4,7 @@ import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { WrappedResponse } from '../../../src/domain/wrapped.ts';
 import { WrappedReads } from '../../../src/engine/history/wrapped-reads.ts';
+import { KeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { checkAnswer } from '../../contract/contract.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
@@ -36,7 +37,14 @@ beforeAll(async () => {
   database = await testDatabase();
   redis = new Redis(database.stack.redisUrl);
   const users = new UserReads(redis);
-  wrapped = new WrappedReads({ pool: database.pool, redis, clock, users, controlShare: () => 0 });
+  wrapped = new WrappedReads({
+    pool: database.pool,
+    redis,
+    past: new KeptRuns(database.pool),
+    clock,
+    users,
+    controlShare: () => 0,
+  });
 });
 
 afterAll(async () => {

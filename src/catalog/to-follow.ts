@@ -1,0 +1,33 @@
+import type { Leaderboard } from '../domain/catalog.ts';
+import { DAY_MS, dayOf } from '../domain/periods.ts';
+import { finalMs, playedRule, runOf, type Run } from '../domain/runs.ts';
+import type { Change } from './draft.ts';
+
+/** The oldest run of a board that is not final at a time; null: it has no such run, or none any more. */
+export function firstOpenRun(board: Leaderboard, nowMs: number): Run | null {
+  const rule = playedRule(board);
+  const run = runOf(rule, Math.max(Math.floor(nowMs / DAY_MS) - 1, dayOf(rule.start)));
+  if (run === null || run.endDay === null || finalMs(run.endDay) > nowMs) return run;
+  return runOf(rule, run.endDay + 1);
+}
+
+/** The boards that an edit switched on, or made score something else while on. */
+export function switchedOn(changes: readonly Change[]): Leaderboard[] {
+  return changes.flatMap(({ kind, before, after }) => {
+    if (kind !== 'leaderboard' || after === null) return [];
+    const [was, is] = [before as Leaderboard | null, after as Leaderboard];
+    if (is.status === 'inactive') return [];
+    return was === null || was.status === 'inactive' || was.no !== is.no ? [is] : [];
+  });
+}
+
+/** From where the clock follows boards that are switched on at a time. */
+export const toFollow = (
+  boards: readonly Leaderboard[],
+  nowMs: number,
+): { no: number; nextRunDay: number | null; nextSnapshotDay: number }[] =>
+  boards.map((board) => ({
+    no: board.no,
+    nextRunDay: firstOpenRun(board, nowMs)?.startDay ?? null,
+    nextSnapshotDay: Math.max(Math.floor(nowMs / DAY_MS), dayOf(board.start)),
+  }));

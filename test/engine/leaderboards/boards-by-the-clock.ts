@@ -1,0 +1,101 @@
+import { FixedClock } from '../../../src/clock.ts';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { DailySnapshots } from '../../../src/engine/leaderboards/daily-snapshots.ts';
+import { FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { SHARDS } from '../../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+
+type Boards = NonNullable<Configuration['leaderboards']>;
+
+/** A Laurel whose boards the test brings on by its clock, one time of due work after another. */
+export class BoardsByTheClock {
+  readonly laurel: TestLaurel;
+  readonly clock: FixedClock;
+  /** Called after each step of copying a final run. */
+  onStep: (step: FinalStep) => void = () => undefined;
+
+  private constructor(laurel: TestLaurel, clock: FixedClock) {
+    this.laurel = laurel;
+    this.clock = clock;
+  }
+
+  static async start(now: string, boards: Boards): Promise<BoardsByTheClock> {
+    const clock = new FixedClock(Date.parse(now));
+    const configuration: Configuration = {
+      attributes: [{ key: 'land', name: 'Land', type: 'user' }],
+      metrics: [
+        { key: 'm', name: 'M', unitType: 'number', units: '' },
+        { key: 'other', name: 'Other', unitType: 'number', units: '' },
+      ],
+      leaderboards: boards,
+    };
+    return new BoardsByTheClock(await startLaurel({ clock, configuration }), clock);
+  }
+
+  get kinds(): [DailySnapshots, FinalRuns] {
+    const { redis, pool } = this.laurel;
+    return [new DailySnapshots({ redis, pool }), new FinalRuns({ redis, pool, onStep: (step) => this.onStep(step) })];
+  }
+
+  async event(
+    user: string | { id: string; tz?: string | null; attributes?: Record<string, string> },
+    value: number,
+    metric = 'm',
+  ) {
+    const sent = typeof user === 'string' ? { id: user } : user;
+    const { status, body } = await this.laurel.app.post(`/v1/metrics/${metric}/event`, { user: sent, value });
+    if (status !== 201) throw new Error(JSON.stringify(body));
+    return body;
+  }
+
+  /** Sets the clock, and stores what happened. */
+  async at(now: string): Promise<void> {
+    const { redis, pool } = this.laurel;
+    const persister = new Persister({ redis, pool });
+    for (let shard = 0; shard < SHARDS; shard += 1) await persister.drain(shard, AbortSignal.abort());
+    this.clock.set(Date.parse(now));
+  }
+
+  /** Does what is due up to the clock's time, in the order of the times; which they were. */
+  async due(): Promise<string[]> {
+    const done: string[] = [];
+    for (;;) {
+      const due = await Promise.all(this.kinds.map((kind) => kind.due(this.clock.now())));
+      const times = due.filter((time) => time !== null);
+      if (times.length === 0) return done;
+      const first = Math.min(...times);
+      const kind = this.kinds[due.indexOf(first)]!;
+      done.push(`${kind.name.split(' ')[0]} ${new Date(first).toISOString().slice(0, 19)}`);
+      await kind.perform(first, new AbortController().signal);
+    }
+  }
+
+  /** `[rank, user, value]` of a page. */
+  async places(query = '', board = 'board'): Promise<[number, string, number][]> {
+    const { status, body } = await this.laurel.app.get(`/v1/leaderboards/${board}?${query}`);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body.rankings.map(({ rank, userId, value }: { rank: number; userId: string; value: number }) => [
+      rank,
+      userId,
+      value,
+    ]);
+  }
+
+  /** `[date, previousRank, rank, previousValue, value]` of a user's history. */
+  async history(user: string, query = '') {
+    const { body } = await this.laurel.app.get(`/v1/users/${user}/leaderboards/board?${query}`);
+    return body.history.map((e: Record<string, unknown>) => [
+      e['date'],
+      e['previousRank'],
+      e['rank'],
+      e['previousValue'],
+      e['value'],
+    ]);
+  }
+
+  /** The sorted sets of boards that Redis holds. */
+  sets(): Promise<string[]> {
+    return this.laurel.redis.keys('*:[bg]:*');
+  }
+}
