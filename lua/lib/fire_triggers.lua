@@ -3,7 +3,7 @@
 --- @include "holds"
 
 -- Pays metric, streak and achievement triggers of every system, in this order, oldest first.
--- Returns: the number of a blocking trigger that the balance cannot pay, or nil.
+-- Returns: the number of a blocking trigger that the balance before the event's awards cannot pay, or nil.
 local function fire_triggers(ledgers, event, state, outcome)
   for i = 1, #ledgers do
     local ledger = ledgers[i]
@@ -30,8 +30,11 @@ local function fire_triggers(ledgers, event, state, outcome)
       end
     end
     for _, trigger in ipairs(due) do
-      if trigger.blocks and trigger.points < 0 and ledger.total + trigger.points < 0 then
-        return trigger.no
+      if trigger.blocks and trigger.points < 0 then
+        ledger.left = ledger.left + trigger.points
+        if ledger.left < 0 then
+          return trigger.no
+        end
       end
       award_points(ledger, trigger, 1, state, outcome.day)
     end

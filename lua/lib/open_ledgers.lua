@@ -1,5 +1,5 @@
--- One ledger a points system: the total before the event and what is awarded in its course. The user's own
--- boosts come beside the plan's.
+-- One ledger a points system: the total before the event, what is awarded in its course, and what is `left` for
+-- triggers that block: the balance before the event's awards. The user's own boosts come beside the plan's.
 local function open_ledgers(plan, state, own_boosts)
   local ledgers = {}
   for i = 1, #plan.systems do
@@ -13,7 +13,7 @@ local function open_ledgers(plan, state, own_boosts)
       end
     end
     local total = state.p[system.no] or 0
-    ledgers[i] = { system = system, before = total, total = total, boosts = boosts, awards = {} }
+    ledgers[i] = { system = system, before = total, total = total, left = total, boosts = boosts, awards = {} }
   end
   return ledgers
 end

@@ -2,15 +2,16 @@
 
 -- The out-of-points check: the number of the first blocking metric trigger whose deduction, with those of the
 -- others in its system, would take the balance below zero; nil if none would.
+-- Writes: ledger.left.
 local function out_of_points(ledgers, peaks, attributes)
   for i = 1, #ledgers do
-    local balance = ledgers[i].total
-    for _, trigger in ipairs(ledgers[i].system.metric) do
+    local ledger = ledgers[i]
+    for _, trigger in ipairs(ledger.system.metric) do
       if trigger.blocks then
         local multiples = crossed(trigger, peaks, attributes)
         if multiples > 0 and trigger.points < 0 then
-          balance = balance + trigger.points * multiples
-          if balance < 0 then
+          ledger.left = ledger.left + trigger.points * multiples
+          if ledger.left < 0 then
             return trigger.no
           end
         end

@@ -103,6 +103,25 @@ describe('metric triggers', () => {
     ));
 });
 
+test.each(['streak', 'achievement'] as const)('what an event earns does not pay for its blocking %s trigger', (type) =>
+  withEngine(
+    (b) => {
+      const metricId = b.metric('m').id;
+      const { id: achievementId } = b.achievement('metric', { metricId, metricValue: 2 });
+      const xp = b.system('xp');
+      b.trigger(xp, 'metric', { points: 10, metricId, metricThreshold: 1 });
+      const fires = type === 'streak' ? { streakLength: 2 } : { achievementId };
+      b.trigger(xp, type, { points: -15, blockIfOutOfPoints: true, ...fires });
+    },
+    async (laurel) => {
+      expect(awarded(await laurel.event('m', 'u', 1))).toEqual([10]);
+      laurel.clock.set(laurel.clock.now() + 86_400_000);
+      await expect(laurel.event('m', 'u', 1)).rejects.toMatchObject({ status: 422 });
+      expect((await laurel.users.state(0, 'u')).points).toEqual({ 3: 10 });
+    },
+  ),
+);
+
 test('triggers fire in the order creation, metric, streak, achievement', () =>
   withEngine(
     (b) => {

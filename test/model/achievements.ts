@@ -1,0 +1,37 @@
+import type { Achievement, Catalog } from '../../src/domain/catalog.ts';
+import { named } from './conditions.ts';
+import { micros } from './decimals.ts';
+import { matches, totalOf, type ModelUser } from './user.ts';
+
+/**
+ * The IDs of what a user completes now, parts before composites. `streakLength` null: nothing happened on which
+ * anything but a composite could follow.
+ */
+export function completes(catalog: Catalog, user: ModelUser, streakLength: number | null, given: string[]): string[] {
+  const done = new Set([...user.completed.keys(), ...given]);
+  const fresh = [...given];
+  const holds = (achievement: Achievement): boolean => {
+    if (achievement.status !== 'active' || done.has(achievement.id)) return false;
+    if (!matches(user.attributes, named(catalog, achievement.userAttributes))) return false;
+    switch (achievement.trigger) {
+      case 'api':
+        return false;
+      case 'achievement':
+        return achievement.achievementIds.every((id) => done.has(id));
+      case 'streak':
+        return streakLength !== null && streakLength >= achievement.streakLength!;
+      case 'metric': {
+        const total = totalOf(user, achievement.metricId!, named(catalog, achievement.eventAttributes));
+        return streakLength !== null && total >= micros(achievement.metricValue!);
+      }
+    }
+  };
+  for (;;) {
+    const next = catalog.achievements.filter(holds);
+    if (next.length === 0) return fresh;
+    for (const { id } of next) {
+      done.add(id);
+      fresh.push(id);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
+import { inHours, type LocalDate, type Run } from './calendar.ts';
+import { sum, wire } from './decimals.ts';
+import type { ModelUser } from './user.ts';
+
+export interface Place {
+  userId: string;
+  rank: number;
+  value: number;
+}
+
+/** What a user earned inside a run; null: nothing that counts ever happened there. */
+export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint {
+  const inside = (day: LocalDate, time: string): boolean =>
+    day >= run.start && (run.end === null || day <= run.end) && inHours(board, time);
+  const earned =
+    board.rankBy === 'metric'
+      ? user.events
+          .filter((event) => event.metricId === board.metricId && inside(event.date, event.time))
+          .map(({ amount }) => amount)
+      : user.awards
+          .filter((award) => award.systemId === board.pointsSystemId && inside(award.date, award.time))
+          .map(({ awarded }) => BigInt(awarded) * 1_000_000n);
+  return sum(earned);
+}
+
+/** The user's values of the attributes that split a board; null: one is missing. */
+export function groupOf(catalog: Catalog, board: Leaderboard, user: ModelUser): Record<string, string> | null {
+  const group: Record<string, string> = {};
+  for (const id of board.breakdownAttributes) {
+    const { key } = catalog.attributes.find((attribute) => attribute.id === id)!;
+    const value = user.shown[key];
+    if (value === undefined) return null;
+    group[key] = value;
+  }
+  return group;
+}
+
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** Everyone on a board's run, best first, with shared ranks. */
+export function standings(
+  { catalog, users }: { catalog: Catalog; users: Map<string, ModelUser> },
+  board: Leaderboard,
+  { run, group }: { run: Run; group: Record<string, string> },
+): Place[] {
+  const scored = [...users.values()]
+    .filter((user) => same(groupOf(catalog, board, user), group))
+    .map((user) => ({ userId: user.id, score: scoreOf(board, user, run) }))
+    .filter(({ score }) => score > 0n);
+  return scored
+    .map(({ userId, score }) => ({
+      userId,
+      rank: 1 + scored.filter((other) => other.score > score).length,
+      value: wire(score),
+    }))
+    .filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity))
+    .sort((a, b) => a.rank - b.rank);
+}
+
+/** The lowest score on a full board, else 0. */
+export const thresholdOf = (board: Leaderboard, places: readonly Place[]): number =>
+  board.maxParticipants !== null && places.length >= board.maxParticipants ? places.at(-1)!.value : 0;

@@ -1,0 +1,109 @@
+import type { Pool } from 'pg';
+import type { Leaderboard } from '../../src/domain/catalog.ts';
+import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
+import type { TestUsers } from '../engine/users/test-users.ts';
+import { groupOf, standings, type Place } from './boards.ts';
+import { runOf, wall } from './calendar.ts';
+import { wire } from './decimals.ts';
+import type { LaurelModel } from './laurel-model.ts';
+import { same } from './seen.ts';
+import { asOf } from './streak.ts';
+import { pointsOf, totalOf, type ModelUser } from './user.ts';
+
+/** Compares whatever can be read of the users and the boards. */
+export class CompareReads {
+  private readonly engine: TestUsers;
+  private readonly model: LaurelModel;
+  private readonly streaks: StreakReads;
+  private readonly leaderboards: LeaderboardReads;
+
+  constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
+    const { redis, users, clock } = engine;
+    this.engine = engine;
+    this.model = model;
+    this.streaks = new StreakReads({ redis, pool, users, clock });
+    this.leaderboards = new LeaderboardReads({ redis, users, clock });
+  }
+
+  async all(): Promise<void> {
+    for (const user of this.model.users.values()) {
+      await this.user(user);
+      await this.streak(user);
+    }
+    for (const board of this.model.catalog.leaderboards) {
+      if (board.status !== 'active') continue;
+      const groups = board.breakdownAttributes.length === 0 ? [{}] : [{ plan: 'free' }, { plan: 'pro' }];
+      for (const group of groups) await this.page(board, group);
+      for (const user of this.model.users.values()) await this.place(board, user);
+    }
+  }
+
+  private async user(user: ModelUser): Promise<void> {
+    const { catalog } = this.model;
+    const compiled = this.engine.compiled();
+    const { tz, attributes } = await this.engine.profiles.get(compiled, user.id);
+    const { points } = await this.engine.users.state(catalog.tenantNo, user.id);
+    const metrics = await this.engine.users.metrics(compiled, user.id);
+    const completed = await this.engine.achievements.ofUser(compiled, user.id, false);
+    same(
+      {
+        tz,
+        attributes,
+        totals: metrics.map(({ current }) => current),
+        completed: completed.map(({ id, achievedAt, completions }) => [id, Date.parse(achievedAt!), completions]),
+        points: catalog.pointsSystems.map(({ no }) => points[no] ?? 0),
+      },
+      {
+        tz: user.tz,
+        attributes: user.attributes,
+        totals: catalog.metrics.map(({ id }) => wire(totalOf(user, id))),
+        completed: catalog.achievements
+          .filter(({ id }) => user.completed.has(id))
+          .map(({ id }) => [id, user.completed.get(id), this.havers(id)]),
+        points: catalog.pointsSystems.map(({ id }) => pointsOf(user, id)),
+      },
+    );
+  }
+
+  private havers(achievementId: string): number {
+    return [...this.model.users.values()].filter(({ completed }) => completed.has(achievementId)).length;
+  }
+
+  private async streak(user: ModelUser): Promise<void> {
+    const { streakHistory: _, pauses: __, ...streak } = await this.streaks.ofUser(this.engine.compiled(), user.id, 0);
+    const { length, extendedMs } = asOf(user.streaks[this.model.catalog.streaks.frequency], this.model.here(user));
+    const extended = length === 0 ? null : new Date(extendedMs!).toISOString();
+    same(streak, { ...this.model.streak(user), extended });
+  }
+
+  private async page(board: Leaderboard, group: Record<string, string>): Promise<void> {
+    const run = runOf(board, wall(this.model.nowMs, null).date);
+    if (run === null) return;
+    const pairs = Object.entries(group).map(([key, value]) => `${key}:${value}`);
+    const { rankings } = await this.leaderboards.rankings(this.engine.compiled(), board.key, {
+      offset: 0,
+      limit: 100,
+      run: run.start,
+      ...(pairs.length > 0 && { userAttributes: pairs.join(',') }),
+    });
+    const seen = rankings.map(({ userId, rank, value }) => ({ userId, rank, value }));
+    same(inOrder(seen), inOrder(standings(this.model, board, { run, group })));
+  }
+
+  private async place(board: Leaderboard, user: ModelUser): Promise<void> {
+    const { catalog, nowMs } = this.model;
+    const run = runOf(board, wall(nowMs, user.tz).date);
+    if (run === null) return;
+    const query = { key: board.key, numEvents: 0 };
+    const { rank, value } = await this.leaderboards.ofUser(this.engine.compiled(), user.id, query);
+    const group = groupOf(catalog, board, user);
+    const places = group === null ? [] : standings(this.model, board, { run, group });
+    const place = places.find(({ userId }) => userId === user.id);
+    same({ rank, value: rank === null ? null : value }, { rank: place?.rank ?? null, value: place?.value ?? null });
+  }
+}
+
+/** Who shares a rank stands in no order that is promised. */
+const inOrder = (places: readonly Place[]): Place[] =>
+  places.toSorted((a, b) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1));

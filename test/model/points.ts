@@ -1,0 +1,108 @@
+import type { Catalog, PointsBoost, PointsTrigger } from '../../src/domain/catalog.ts';
+import { named } from './conditions.ts';
+import { micros, multiplied } from './decimals.ts';
+import { matches, peakOf, pointsOf, type Award, type ModelUser } from './user.ts';
+
+/** What one step of a user did, for the triggers to look at. */
+export interface Step {
+  atMs: number;
+  date: string;
+  time: string;
+  created: boolean;
+  /** The user before the step's event; the same as after when there was none. */
+  before: ModelUser;
+  after: ModelUser;
+  /** The streak's new length if the step extended it. */
+  extendedTo: number | null;
+  completed: readonly string[];
+}
+
+const ORDER: readonly PointsTrigger['type'][] = ['user_creation', 'metric', 'streak', 'achievement'];
+
+interface Fired {
+  trigger: PointsTrigger;
+  points: number;
+}
+
+/** The triggers of a system that fire, in their order, with their points before boosts. */
+function fired(catalog: Catalog, systemId: string, step: Step): Fired[] {
+  return ORDER.flatMap((type) => catalog.triggers.filter((trigger) => trigger.type === type))
+    .filter(({ systemId: of, status }) => of === systemId && status === 'active')
+    .filter(({ userAttributes }) => matches(step.after.attributes, named(catalog, userAttributes)))
+    .map((trigger) => ({ trigger, points: trigger.points * times(catalog, trigger, step) }))
+    .filter(({ points }) => points !== 0);
+}
+
+function times(catalog: Catalog, trigger: PointsTrigger, step: Step): number {
+  switch (trigger.type) {
+    case 'user_creation':
+      return step.created ? 1 : 0;
+    case 'streak':
+      return step.extendedTo !== null && step.extendedTo % trigger.streakLength! === 0 ? 1 : 0;
+    case 'achievement':
+      return step.completed.includes(trigger.achievementId!) ? 1 : 0;
+    case 'time':
+      return 0;
+    case 'metric': {
+      const only = named(catalog, trigger.eventAttributes);
+      const multiples = (user: ModelUser): number =>
+        Number(peakOf(user, trigger.metricId!, only) / micros(trigger.metricThreshold!));
+      return multiples(step.after) - multiples(step.before);
+    }
+  }
+}
+
+const applies = (catalog: Catalog, boost: PointsBoost, { after, date }: Step): boolean =>
+  boost.start <= date &&
+  (boost.end === null || date <= boost.end) &&
+  (boost.userId === null || boost.userId === after.id) &&
+  matches(after.attributes, named(catalog, boost.userAttributes));
+
+/** Whether a trigger that blocks would take more than there is. A user's first points count as there. */
+export function isOutOfPoints(catalog: Catalog, step: Step): boolean {
+  return catalog.pointsSystems.some(({ id }) => {
+    const all = fired(catalog, id, step);
+    const first = all.filter(({ trigger }) => trigger.type === 'user_creation');
+    let balance = pointsOf({ ...step.before, awards: awardsOf(catalog, id, first, step) }, id);
+    return all.some(({ trigger, points }) => {
+      if (!trigger.blockIfOutOfPoints || points > 0) return false;
+      balance += points;
+      return balance < 0;
+    });
+  });
+}
+
+/** The awards of a step on one system, in their order. */
+export const awards = (catalog: Catalog, systemId: string, step: Step): Award[] =>
+  awardsOf(catalog, systemId, fired(catalog, systemId, step), step).slice(
+    step.before.awards.filter((award) => award.systemId === systemId).length,
+  );
+
+function awardsOf(catalog: Catalog, systemId: string, all: readonly Fired[], step: Step): Award[] {
+  const { maxPoints } = catalog.pointsSystems.find(({ id }) => id === systemId)!;
+  const result = step.before.awards.filter((award) => award.systemId === systemId);
+  let total = pointsOf(step.before, systemId);
+  for (const { trigger, points } of all) {
+    const boosts = points > 0 ? catalog.boosts.filter((b) => b.systemId === systemId && applies(catalog, b, step)) : [];
+    const rounding = (['down', 'nearest', 'up'] as const).find((way) => boosts.some((boost) => boost.rounding === way));
+    const boosted = multiplied(
+      points,
+      boosts.map(({ multiplier }) => multiplier),
+      rounding ?? 'down',
+    );
+    const capped = Math.min(total + boosted, Math.max(total, maxPoints ?? Infinity));
+    const awarded = Math.max(0, capped) - total;
+    if (awarded === 0) continue;
+    total += awarded;
+    const { atMs, date, time } = step;
+    const boostIds = boosts.map(({ id }) => id).toSorted();
+    result.push({ atMs, date, time, systemId, triggerId: trigger.id, awarded, total, boostIds });
+  }
+  return result;
+}
+
+/** The key of the highest level that so many points reach; null: none. */
+export function levelOf(catalog: Catalog, systemId: string, total: number): string | null {
+  const reached = catalog.levels.filter((level) => level.systemId === systemId && level.points <= total);
+  return reached.sort((a, b) => b.points - a.points)[0]?.key ?? null;
+}

@@ -1,0 +1,174 @@
+import fc from 'fast-check';
+import type { Catalog } from '../../src/domain/catalog.ts';
+import { CatalogBuilder } from '../engine/catalog-builder.ts';
+
+/** Catalogs with a bit of everything, small enough that random histories reach what is in them. */
+
+export const PLANS = ['free', 'pro'] as const;
+export const DECKS = ['nouns', 'verbs'] as const;
+export const METRICS = ['flips', 'minutes'] as const;
+
+const metric = fc.constantFrom(0, 1);
+/** Something in so many percent of the cases, else null. */
+export const maybe = <T>(some: fc.Arbitrary<T>, percent = 50): fc.Arbitrary<T | null> =>
+  fc.oneof(
+    { withCrossShrink: true },
+    { weight: 100 - percent, arbitrary: fc.constant(null) },
+    { weight: percent, arbitrary: some },
+  );
+const plan = maybe(fc.constantFrom(...PLANS), 25);
+const deck = maybe(fc.constantFrom(...DECKS), 33);
+const status = fc.constantFrom('active', 'active', 'active', 'inactive');
+/** Near the days on which histories happen. */
+const someDay = fc.integer({ min: -40, max: 40 });
+
+const achievement = fc.record({
+  trigger: fc.constantFrom('metric', 'metric', 'streak', 'api', 'achievement'),
+  metric,
+  amount: fc.constantFrom(0.1, 0.3, 1, 5, 10.5, 100),
+  length: fc.integer({ min: 1, max: 4 }),
+  parts: fc.uniqueArray(fc.nat(7), { minLength: 1, maxLength: 3 }),
+  plan,
+  deck,
+  status: fc.constantFrom('active', 'active', 'active', 'locked', 'inactive'),
+});
+
+const trigger = fc.record({
+  type: fc.constantFrom('metric', 'metric', 'metric', 'streak', 'achievement', 'user_creation'),
+  points: fc.constantFrom(1, 3, 5, 10, 100, -2, -5),
+  metric,
+  threshold: fc.constantFrom(1, 2, 5, 10),
+  length: fc.integer({ min: 1, max: 3 }),
+  achievement: fc.nat(7),
+  blocks: fc.boolean(),
+  plan,
+  deck,
+  status,
+});
+
+const boost = fc.record({
+  multiplier: fc.constantFrom(1.5, 2, 1.1, 0.5, 0.333333, 3),
+  rounding: fc.constantFrom('down', 'up', 'nearest'),
+  from: someDay,
+  days: maybe(fc.integer({ min: 0, max: 30 })),
+  user: maybe(fc.constantFrom('a', 'b'), 25),
+  plan,
+});
+
+const system = fc.record({
+  maxPoints: maybe(fc.constantFrom(7, 50, 1000)),
+  levels: fc.uniqueArray(fc.constantFrom(0, 1, 5, 10, 20, 100), { maxLength: 3 }),
+  triggers: fc.array(trigger, { maxLength: 5 }),
+  boosts: fc.array(boost, { maxLength: 3 }),
+});
+
+const board = fc.record({
+  points: fc.boolean(),
+  of: metric,
+  status,
+  max: maybe(fc.integer({ min: 1, max: 3 })),
+  from: fc.integer({ min: -400, max: 10 }),
+  days: maybe(fc.integer({ min: 0, max: 800 })),
+  hours: fc.constantFrom(null, ['06:00', '18:00'], ['22:00', '04:30:30'], [null, '12:00'], ['12:00', null]),
+  split: process.env['NOSPLIT'] ? fc.constant(false) : fc.boolean(),
+  run: fc.constantFrom(null, ['day', 1], ['day', 7], ['month', 1], ['month', 3], ['year', 1]),
+});
+
+const streaks = fc.record({
+  frequency: fc.constantFrom('daily', 'weekly', 'monthly'),
+  weekStart: fc.constantFrom('sunday', 'monday'),
+  evaluationMode: fc.constantFrom('OR', 'AND'),
+  thresholds: fc.tuple(maybe(fc.constantFrom(0.5, 1, 3)), maybe(fc.constantFrom(0.5, 1, 3))),
+});
+
+export const randomCatalog = fc.record({
+  achievements: fc.array(achievement, { maxLength: 6 }),
+  systems: fc.array(system, { maxLength: 2 }),
+  boards: fc.array(board, { maxLength: 3 }),
+  streaks,
+});
+type Drawn = typeof randomCatalog extends fc.Arbitrary<infer T> ? T : never;
+
+/** The catalog that was drawn, of a tenant; days are counted from `today`. */
+export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Catalog {
+  const builder = new CatalogBuilder(tenantNo);
+  const day = (days: number): string => new Date(todayMs + days * 86_400_000).toISOString().slice(0, 10);
+  const planId = builder.attribute('plan', 'user').id;
+  const deckId = builder.attribute('deck', 'event').id;
+  const ofPlan = (value: string | null) => (value === null ? [] : [{ attributeId: planId, attributeValue: value }]);
+  const ofDeck = (value: string | null) => (value === null ? [] : [{ attributeId: deckId, attributeValue: value }]);
+  const metrics = METRICS.map((key) => builder.metric(key));
+  const ids: string[] = [];
+  const achievementId = (nth: number): string | null => ids[nth % Math.max(1, ids.length)] ?? null;
+  for (const [index, one] of drawn.achievements.entries()) {
+    const { trigger: type } = one;
+    const parts = [...new Set(one.parts.map(achievementId).filter((id) => id !== null))];
+    if (type === 'achievement' && parts.length === 0) continue;
+    const { id } = builder.achievement(type, {
+      name: `${type} ${index}`,
+      key: `a${index}`,
+      status: one.status,
+      userAttributes: type === 'api' ? [] : ofPlan(one.plan),
+      ...(type === 'metric' && {
+        metricId: metrics[one.metric]!.id,
+        metricValue: one.amount,
+        eventAttributes: ofDeck(one.deck),
+      }),
+      ...(type === 'streak' && { streakLength: one.length }),
+      ...(type === 'achievement' && { achievementIds: parts }),
+    });
+    ids.push(id);
+  }
+  for (const [index, { maxPoints, levels, triggers, boosts }] of drawn.systems.entries()) {
+    const owner = builder.system(`xp${index}`, { maxPoints });
+    for (const points of levels) builder.level(owner, `from-${points}`, points);
+    for (const one of triggers) addTrigger(one, owner);
+    for (const { from, days, user, plan: forPlan, multiplier, rounding } of boosts) {
+      const start = day(from);
+      const end = days === null ? null : day(from + days);
+      builder.boost(owner, { multiplier, rounding, start, end, userId: user, userAttributes: ofPlan(forPlan) });
+    }
+  }
+  for (const [index, one] of drawn.boards.entries()) {
+    const systems = builder.catalog.pointsSystems;
+    const byPoints = one.points && systems.length > 0;
+    builder.leaderboard(`board${index}`, byPoints ? 'points' : 'metric', {
+      ...(byPoints ? { pointsSystemId: systems[one.of % systems.length]!.id } : { metricId: metrics[one.of]!.id }),
+      status: one.status,
+      maxParticipants: one.max,
+      start: day(one.from),
+      end: one.days === null ? null : day(one.from + one.days),
+      startTime: one.hours?.[0] ?? null,
+      endTime: one.hours?.[1] ?? null,
+      breakdownAttributes: one.split ? [planId] : [],
+      runUnit: (one.run?.[0] ?? null) as 'day' | null,
+      runInterval: (one.run?.[1] ?? null) as number | null,
+    });
+  }
+  const { thresholds, ...settings } = drawn.streaks;
+  builder.streaks({
+    ...settings,
+    metrics: thresholds.flatMap((threshold, index) =>
+      threshold === null ? [] : [{ metricId: metrics[index]!.id, threshold }],
+    ),
+  });
+  return builder.catalog;
+
+  function addTrigger(one: Drawn['systems'][number]['triggers'][number], owner: Parameters<typeof builder.trigger>[0]) {
+    const of = achievementId(one.achievement);
+    if (one.type === 'achievement' && of === null) return;
+    builder.trigger(owner, one.type, {
+      points: one.points,
+      status: one.status,
+      blockIfOutOfPoints: one.blocks && one.points < 0 && one.type !== 'user_creation',
+      userAttributes: ofPlan(one.plan),
+      ...(one.type === 'metric' && {
+        metricId: metrics[one.metric]!.id,
+        metricThreshold: one.threshold,
+        eventAttributes: ofDeck(one.deck),
+      }),
+      ...(one.type === 'streak' && { streakLength: one.length }),
+      ...(one.type === 'achievement' && { achievementId: of }),
+    });
+  }
+}

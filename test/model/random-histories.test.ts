@@ -1,0 +1,38 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, test } from 'vitest';
+import { CatalogBuilder } from '../engine/catalog-builder.ts';
+import { TestUsers } from '../engine/users/test-users.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { catalogOf, randomCatalog } from './random-catalog.ts';
+import { randomHistory } from './random-history.ts';
+import { SideBySide } from './side-by-side.ts';
+
+/** `RUNS=5000 npx vitest run test/model` is a thorough run. */
+const RUNS = Number(process.env['RUNS'] ?? 200);
+
+let database: TestDatabase;
+let engine: TestUsers;
+beforeAll(async () => {
+  database = await testDatabase();
+  engine = new TestUsers(database.stack.redisUrl, new CatalogBuilder().catalog);
+  await engine.ready();
+});
+afterAll(async () => {
+  await engine.close();
+  await database.close();
+});
+
+let tenantNo = 100;
+
+test('whatever happens, the engine answers what the model says', { timeout: 1_000 + RUNS * 1_000 }, async () => {
+  const sideBySide = fc.asyncProperty(randomCatalog, randomHistory, async (drawn, { start, steps }) => {
+    const startMs = Date.parse(start);
+    const catalog = catalogOf(drawn, (tenantNo += 1), startMs);
+    const both = new SideBySide(engine, database.pool, { catalog, startMs });
+    for (const step of steps) await both.take(step);
+    await both.compareReads();
+  });
+  const { failed, counterexample } = await fc.check(sideBySide, { numRuns: RUNS });
+  expect.soft(counterexample).toBeNull();
+  expect(failed).toBe(false);
+});

@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { DECKS, maybe, METRICS, PLANS } from './random-catalog.ts';
+
+/** Zones of every kind: both ends of the date line, half and quarter hours, both hemispheres, clocks changed at midnight. */
+const ZONES = [
+  null,
+  'Etc/GMT+12',
+  'Pacific/Niue',
+  'Pacific/Kiritimati',
+  'Pacific/Chatham',
+  'Pacific/Apia',
+  'Australia/Lord_Howe',
+  'Asia/Kathmandu',
+  'Asia/Kolkata',
+  'Europe/Berlin',
+  'Africa/Cairo',
+  'America/Santiago',
+  'America/St_Johns',
+  'America/New_York',
+] as const;
+
+/** Days around which clocks change, months of every length end, years end and leap days fall. */
+const STARTS = [
+  '2027-12-30T12:00:00Z',
+  '2028-02-27T22:00:00Z',
+  '2027-02-26T10:00:00Z',
+  '2027-03-12T09:00:00Z',
+  '2027-03-26T20:00:00Z',
+  '2027-10-30T21:00:00Z',
+  '2027-11-05T03:00:00Z',
+  '2027-04-02T12:30:00Z',
+  '2027-09-03T23:00:00Z',
+  '2027-08-30T11:59:59Z',
+] as const;
+
+const user = fc.constantFrom('a', 'b', 'c');
+const zone = fc.constantFrom(...(process.env['NOZONE'] ? [null] : ZONES)).map((tz) => ({ tz }));
+const attributes = fc.constantFrom(...PLANS).map((plan) => ({ plan }));
+const value = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom(1, 2, 0.5, 0.1, 0.2, 5, 9.9) },
+  { weight: 2, arbitrary: fc.constantFrom(-1, -0.1, -5, 0) },
+  { weight: 1, arbitrary: fc.integer({ min: -2_000_000, max: 9_000_000 }).map((amount) => amount / 1_000_000) },
+  { weight: 1, arbitrary: fc.constantFrom(0.0000004, 123456789.012345, 1e12, -1e12, 40) },
+);
+const HOUR = 3_600_000;
+const wait = fc.oneof(
+  { weight: 3, arbitrary: fc.integer({ min: 1, max: 3 * HOUR }) },
+  { weight: 5, arbitrary: fc.integer({ min: 6 * HOUR, max: 30 * HOUR }) },
+  { weight: 1, arbitrary: fc.integer({ min: 30 * HOUR, max: 200 * HOUR }) },
+  { weight: 1, arbitrary: fc.integer({ min: 4, max: 70 }).map((days) => days * 24 * HOUR) },
+);
+
+const event = fc.record({
+  do: fc.constant('event' as const),
+  user,
+  metric: fc.constantFrom(...METRICS),
+  value,
+  key: maybe(fc.constantFrom('k1', 'k2'), 25),
+  zone: maybe(zone, 12),
+  attributes: maybe(attributes, 25),
+  deck: maybe(fc.constantFrom(...DECKS), 50),
+});
+const steps = {
+  event,
+  wait: fc.record({ do: fc.constant('wait' as const), ms: wait }),
+  midnight: fc.record({ do: fc.constant('midnight' as const), user, before: fc.boolean() }),
+  upsert: fc.record({
+    do: fc.constant('upsert' as const),
+    user,
+    zone: maybe(zone, 50),
+    attributes: maybe(attributes, 50),
+  }),
+  complete: fc.record({ do: fc.constant('complete' as const), user, nth: fc.nat(5) }),
+  frequency: fc.record({
+    do: fc.constant('frequency' as const),
+    frequency: fc.constantFrom('daily' as const, 'weekly' as const, 'monthly' as const),
+  }),
+  read: fc.record({ do: fc.constant('read' as const) }),
+};
+const step = fc.oneof(
+  { weight: 12, arbitrary: steps.event },
+  { weight: 6, arbitrary: steps.wait },
+  { weight: 2, arbitrary: steps.midnight },
+  { weight: 1, arbitrary: steps.upsert },
+  { weight: 1, arbitrary: steps.complete },
+  { weight: 1, arbitrary: steps.frequency },
+  { weight: 2, arbitrary: steps.read },
+);
+export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** A beginning, and what happens from then on. */
+export const randomHistory = fc.record({
+  start: fc.constantFrom(...STARTS),
+  steps: fc.array(step, { minLength: 1, maxLength: 40, size: 'max' }),
+});

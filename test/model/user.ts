@@ -1,0 +1,68 @@
+import type { LocalDate } from './calendar.ts';
+import type { StreakTrack } from './streak.ts';
+import { sum } from './decimals.ts';
+
+/** Something that happened, with what the user's clock on the wall showed then. */
+interface Happened {
+  atMs: number;
+  date: LocalDate;
+  time: string;
+}
+
+export interface RecordedEvent extends Happened {
+  metricId: string;
+  amount: bigint;
+  attributes: Readonly<Record<string, string>>;
+  key: string | null;
+}
+
+export interface Award extends Happened {
+  systemId: string;
+  triggerId: string;
+  awarded: number;
+  total: number;
+  boostIds: string[];
+}
+
+/** All that is known about a user. Nothing is derived: totals, peaks and scores are added up when they are asked for. */
+export interface ModelUser {
+  id: string;
+  tz: string | null;
+  /** By key. */
+  attributes: Record<string, string>;
+  /** The attributes as of the last event: boards follow changes at the next event only. */
+  shown: Record<string, string>;
+  events: RecordedEvent[];
+  awards: Award[];
+  /** Achievement ID → epoch ms. */
+  completed: Map<string, number>;
+  streaks: Record<'daily' | 'weekly' | 'monthly', StreakTrack>;
+  /** Whether the user ever changed zone: past days are not compared then. */
+  travelled: boolean;
+}
+
+export const matches = (has: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean =>
+  Object.entries(wanted).every(([key, value]) => has[key] === value);
+
+/** The total of a metric, or of those events only that have all the attributes. */
+export const totalOf = (user: ModelUser, metricId: string, only: Readonly<Record<string, string>> = {}): bigint =>
+  sum(counted(user, metricId, only));
+
+/** The highest total a metric ever had, counting from 0. */
+export function peakOf(user: ModelUser, metricId: string, only: Readonly<Record<string, string>>): bigint {
+  let total = 0n;
+  let peak = 0n;
+  for (const amount of counted(user, metricId, only)) {
+    total += amount;
+    if (total > peak) peak = total;
+  }
+  return peak;
+}
+
+const counted = (user: ModelUser, metricId: string, only: Readonly<Record<string, string>>): bigint[] =>
+  user.events
+    .filter((event) => event.metricId === metricId && matches(event.attributes, only))
+    .map((event) => event.amount);
+
+export const pointsOf = (user: ModelUser, systemId: string): number =>
+  user.awards.filter((award) => award.systemId === systemId).reduce((total, { awarded }) => total + awarded, 0);
