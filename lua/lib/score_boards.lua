@@ -28,18 +28,22 @@ end
 
 -- Adds what an event earned to the user's scores on the boards. One who lacks a value of the breakdown is not
 -- ranked, but keeps the score (its group is ''): it counts once there is a value. One whose value is another than
--- before moves with the score, whether the event earned anything or not.
+-- before moves with the score, whether the event earned anything or not, at any time of day.
 -- Writes: state.b { board no = scores }. Returns: a list of changes { board, run day, group, old group,
 -- old score, score, whether only the group changed }, for `rank_boards`.
 local function score_boards(event, state, ledgers, outcome)
   local changes = {}
   for _, board in ipairs(event.plan.boards) do
     local run_day = board.runs[outcome.day - event.plan.firstDay + 1]
-    if run_day and run_day >= 0 and inside_window(board, outcome.second) then
-      local whole, micros = earned_on(board, event, ledgers)
+    if run_day and run_day >= 0 then
+      local inside = inside_window(board, outcome.second)
+      local whole, micros = 0, 0
+      if inside then
+        whole, micros = earned_on(board, event, ledgers)
+      end
       local scores = state.b[board.no]
       local group = board_group(board, state.a)
-      local streak_score = board.by == 'streak' and outcome.length
+      local streak_score = inside and board.by == 'streak' and outcome.length
       local earned = whole ~= 0 or micros ~= 0 or (streak_score and (scores and scores[3] or 0) ~= streak_score)
       local moved = board.groups and scores and scores[1] == run_day and group and scores[2] ~= group
       if earned or moved then

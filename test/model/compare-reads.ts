@@ -7,11 +7,11 @@ import { groupOf, standings, type Place } from './boards.ts';
 import { runOf, wall } from './calendar.ts';
 import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
-import { same } from './seen.ts';
+import type { Said } from './seen.ts';
 import { asOf } from './streak.ts';
 import { pointsOf, totalOf, type ModelUser } from './user.ts';
 
-/** Compares whatever can be read of the users and the boards. */
+/** Reads on both sides whatever can be read of the users and the boards. */
 export class CompareReads {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
@@ -26,35 +26,36 @@ export class CompareReads {
     this.leaderboards = new LeaderboardReads({ redis, users, clock });
   }
 
-  async all(): Promise<void> {
-    for (const user of this.model.users.values()) {
-      await this.user(user);
-      await this.streak(user);
-    }
+  async all(): Promise<Said> {
+    const parts: Said[] = [];
+    for (const user of this.model.users.values()) parts.push(await this.user(user), await this.streak(user));
     for (const board of this.model.catalog.leaderboards) {
       if (board.status !== 'active') continue;
       const groups = board.breakdownAttributes.length === 0 ? [{}] : [{ plan: 'free' }, { plan: 'pro' }];
-      for (const group of groups) await this.page(board, group);
-      for (const user of this.model.users.values()) await this.place(board, user);
+      for (const group of groups) parts.push(await this.page(board, group));
+      for (const user of this.model.users.values()) parts.push(await this.place(board, user));
     }
+    return { engine: parts.map(({ engine }) => engine), model: parts.map(({ model }) => model) };
   }
 
-  private async user(user: ModelUser): Promise<void> {
+  private async user(user: ModelUser): Promise<Said> {
     const { catalog } = this.model;
     const compiled = this.engine.compiled();
     const { tz, attributes } = await this.engine.profiles.get(compiled, user.id);
     const { points } = await this.engine.users.state(catalog.tenantNo, user.id);
     const metrics = await this.engine.users.metrics(compiled, user.id);
     const completed = await this.engine.achievements.ofUser(compiled, user.id, false);
-    same(
-      {
+    return {
+      engine: {
+        user: user.id,
         tz,
         attributes,
         totals: metrics.map(({ current }) => current),
         completed: completed.map(({ id, achievedAt, completions }) => [id, Date.parse(achievedAt!), completions]),
         points: catalog.pointsSystems.map(({ no }) => points[no] ?? 0),
       },
-      {
+      model: {
+        user: user.id,
         tz: user.tz,
         attributes: user.attributes,
         totals: catalog.metrics.map(({ id }) => wire(totalOf(user, id))),
@@ -63,23 +64,23 @@ export class CompareReads {
           .map(({ id }) => [id, user.completed.get(id), this.havers(id)]),
         points: catalog.pointsSystems.map(({ id }) => pointsOf(user, id)),
       },
-    );
+    };
   }
 
   private havers(achievementId: string): number {
     return [...this.model.users.values()].filter(({ completed }) => completed.has(achievementId)).length;
   }
 
-  private async streak(user: ModelUser): Promise<void> {
+  private async streak(user: ModelUser): Promise<Said> {
     const { streakHistory: _, pauses: __, ...streak } = await this.streaks.ofUser(this.engine.compiled(), user.id, 0);
     const { length, extendedMs } = asOf(user.streaks[this.model.catalog.streaks.frequency], this.model.here(user));
     const extended = length === 0 ? null : new Date(extendedMs!).toISOString();
-    same(streak, { ...this.model.streak(user), extended });
+    return { engine: { user: user.id, ...streak }, model: { user: user.id, ...this.model.streak(user), extended } };
   }
 
-  private async page(board: Leaderboard, group: Record<string, string>): Promise<void> {
+  private async page(board: Leaderboard, group: Record<string, string>): Promise<Said> {
     const run = runOf(board, wall(this.model.nowMs, null).date);
-    if (run === null) return;
+    if (run === null) return { engine: null, model: null };
     const pairs = Object.entries(group).map(([key, value]) => `${key}:${value}`);
     const { rankings } = await this.leaderboards.rankings(this.engine.compiled(), board.key, {
       offset: 0,
@@ -88,19 +89,24 @@ export class CompareReads {
       ...(pairs.length > 0 && { userAttributes: pairs.join(',') }),
     });
     const seen = rankings.map(({ userId, rank, value }) => ({ userId, rank, value }));
-    same(inOrder(seen), inOrder(standings(this.model, board, { run, group })));
+    const model = inOrder(standings(this.model, board, { run, group }));
+    return { engine: [board.key, group, inOrder(seen)], model: [board.key, group, model] };
   }
 
-  private async place(board: Leaderboard, user: ModelUser): Promise<void> {
+  private async place(board: Leaderboard, user: ModelUser): Promise<Said> {
     const { catalog, nowMs } = this.model;
     const run = runOf(board, wall(nowMs, user.tz).date);
-    if (run === null) return;
+    if (run === null) return { engine: null, model: null };
     const query = { key: board.key, numEvents: 0 };
     const { rank, value } = await this.leaderboards.ofUser(this.engine.compiled(), user.id, query);
     const group = groupOf(catalog, board, user);
     const places = group === null ? [] : standings(this.model, board, { run, group });
     const place = places.find(({ userId }) => userId === user.id);
-    same({ rank, value: rank === null ? null : value }, { rank: place?.rank ?? null, value: place?.value ?? null });
+    const who = { board: board.key, user: user.id };
+    return {
+      engine: { ...who, rank, value: rank === null ? null : value },
+      model: { ...who, rank: place?.rank ?? null, value: place?.value ?? null },
+    };
   }
 }
 

@@ -128,6 +128,7 @@ export class LaurelModel {
             travelled: false,
           };
     Object.assign(user.attributes, attributes);
+    if (known === undefined) user.shown = { ...user.attributes };
     if (tz !== undefined && tz !== user.tz) {
       const to = wall(this.nowMs, tz).date;
       for (const frequency of FREQUENCIES) {
@@ -180,9 +181,7 @@ export class LaurelModel {
       if (board.status !== 'active' || run === null || group === null) continue;
       const score = scoreOf(board, after, run);
       const scoreBefore = before === null ? 0n : scoreOf(board, before, run);
-      const groupBefore = before === null ? null : groupOf(this.catalog, board, before);
-      const moved = JSON.stringify(groupBefore) !== JSON.stringify(group) && scoreBefore !== 0n;
-      if (score === scoreBefore && !moved) continue;
+      if (score === scoreBefore) continue;
       const world = (me: ModelUser | null) => {
         const users = new Map(this.users);
         users.delete(after.id);

@@ -4,25 +4,33 @@ import type { TestUsers } from '../engine/users/test-users.ts';
 import { addDays, midnight, wall } from './calendar.ts';
 import { CompareReads } from './compare-reads.ts';
 import { LaurelModel, type SentUser } from './laurel-model.ts';
-import type { Step } from './random-history.ts';
-import { refused, same, seenCompletion, seenEvent } from './seen.ts';
+import type { History, Step } from './random-history.ts';
+import { refused, seenCompletion, seenEvent, type Said } from './seen.ts';
 
-/** Runs one history on the engine and on the model, and compares whatever either says. */
+const NOTHING: Said = { engine: null, model: null };
+
+/** Runs one history on the engine and on the model, and tells what either says. */
 export class SideBySide {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
   private readonly reads: CompareReads;
+  private readonly homes: History['homes'];
 
-  constructor(engine: TestUsers, pool: Pool, { catalog, startMs }: { catalog: Catalog; startMs: number }) {
+  constructor(
+    engine: TestUsers,
+    pool: Pool,
+    { catalog, startMs, homes }: { catalog: Catalog; startMs: number; homes: History['homes'] },
+  ) {
     this.engine = engine;
+    this.homes = homes;
     this.model = new LaurelModel(catalog, startMs);
     this.reads = new CompareReads(engine, this.model, pool);
     engine.catalog = catalog;
     engine.clock.set(startMs);
   }
 
-  /** Takes a step on both sides and compares the answers. */
-  async take(step: Step): Promise<void> {
+  /** Takes a step on both sides. */
+  async take(step: Step): Promise<Said> {
     switch (step.do) {
       case 'event':
         return this.event(step);
@@ -41,54 +49,56 @@ export class SideBySide {
         const { catalog } = this.model;
         const streaks = { ...catalog.streaks, frequency: step.frequency };
         this.model.catalog = this.engine.catalog = { ...catalog, streaks };
-        return;
+        return NOTHING;
       }
       case 'read':
-        return this.compareReads();
+        return this.reads.all();
     }
   }
 
-  /** Compares whatever can be read. */
-  compareReads(): Promise<void> {
-    return this.reads.all();
-  }
-
-  private clockTo(nowMs: number): void {
+  private clockTo(nowMs: number): Said {
     this.model.nowMs = nowMs;
     this.engine.clock.set(nowMs);
+    return NOTHING;
   }
 
-  private async upsert(step: Extract<Step, { do: 'upsert' }>): Promise<void> {
-    const user = sentUser(step);
+  private async upsert(step: Extract<Step, { do: 'upsert' }>): Promise<Said> {
+    const user = this.sentUser(step);
     this.model.upsert(user);
     await this.engine.profiles.upsert(this.engine.compiled(), user.id, user);
+    return NOTHING;
   }
 
-  private async event(step: Extract<Step, { do: 'event' }>): Promise<void> {
+  private async event(step: Extract<Step, { do: 'event' }>): Promise<Said> {
     const { metric: metricKey, value, key } = step;
-    const user = sentUser(step);
+    const user = this.sentUser(step);
     const attributes = step.deck === null ? {} : { deck: step.deck };
     const more = { attributes, ...(key !== null && { key }) };
     const answer = await this.engine.event(metricKey, user, value, more).catch(refused);
-    same(answer && seenEvent(answer), this.model.event({ metricKey, user, value, attributes, key }));
+    const model = this.model.event({ metricKey, user, value, attributes, key });
+    return { engine: answer && seenEvent(answer), model };
   }
 
-  private async complete(step: Extract<Step, { do: 'complete' }>): Promise<void> {
+  private async complete(step: Extract<Step, { do: 'complete' }>): Promise<Said> {
     const possible = this.model.catalog.achievements.filter((one) => one.trigger === 'api' && one.status === 'active');
     const key = possible[step.nth % possible.length]?.key ?? null;
-    if (key === null) return;
+    if (key === null) return NOTHING;
     const answer = await this.engine.complete(key, step.user).catch(refused);
-    same(answer && seenCompletion(answer), this.model.complete(key, { id: step.user }));
+    return { engine: answer && seenCompletion(answer), model: this.model.complete(key, { id: step.user }) };
+  }
+
+  /** A user that nobody knows yet tells where home is. */
+  private sentUser({ user: id, zone, attributes }: Sent): SentUser {
+    return {
+      id,
+      ...(this.model.users.has(id) ? zone : this.homes[id]),
+      ...(attributes !== null && { attributes }),
+    };
   }
 }
 
 interface Sent {
-  user: string;
+  user: 'a' | 'b' | 'c';
   zone: { tz: string | null } | null;
   attributes: { plan: string } | null;
 }
-const sentUser = ({ user: id, zone, attributes }: Sent): SentUser => ({
-  id,
-  ...zone,
-  ...(attributes !== null && { attributes }),
-});

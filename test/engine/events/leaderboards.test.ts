@@ -148,3 +148,18 @@ test('a breakdown splits a board in groups; the score moves with a changed value
       expect(boards).toHaveLength(1);
     },
   ));
+
+test('a score moves with a changed value at the next event, outside the time of day as well', () =>
+  withEngine(
+    (b) => {
+      const breakdownAttributes = [b.attribute('plan', 'user').id];
+      b.leaderboard('board', 'metric', { metricId: b.metric('m').id, breakdownAttributes, endTime: '12:00:01' });
+    },
+    async (laurel) => {
+      await laurel.event('m', 'u', 1);
+      laurel.clock.set(laurel.clock.now() + 3_600_000);
+      await laurel.event('m', { id: 'u', attributes: { plan: 'pro' } }, 1);
+      const { boards } = await laurel.users.state(0, 'u');
+      expect(Object.values(boards)).toEqual([[{ runDay: expect.any(Number), group: '3:pro', score: '1' }]]);
+    },
+  ));
