@@ -10,6 +10,8 @@ import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batche
 import { DailySnapshots } from '../src/engine/leaderboards/daily-snapshots.ts';
 import { FinalRuns } from '../src/engine/leaderboards/final-runs.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
+import { TimePayments } from '../src/engine/points/time-payments.ts';
+import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import type { DueWork } from '../src/engine/schedule/due-work.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
@@ -113,8 +115,18 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   });
   const stopWatching = watchOutbox({ redis, persister, log, ending: ending.signal });
 
+  const payments = new TimePayments({
+    redis,
+    script: new Script('pay_time_triggers'),
+    catalogs,
+    onWritten: (shard) => wakeUp.touched(shard),
+  });
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
-  const kinds: DueWork[] = [new DailySnapshots({ redis, pool }), new FinalRuns({ redis, pool })];
+  const kinds: DueWork[] = [
+    new TimeTriggers({ pool, payments }),
+    new DailySnapshots({ redis, pool }),
+    new FinalRuns({ redis, pool }),
+  ];
   const schedule = new Schedule({
     kinds,
     clock,

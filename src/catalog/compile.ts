@@ -3,7 +3,7 @@ import { periodOf, periodStart } from '../domain/periods.ts';
 import { achievementsFor, compileAchievement } from './compile/achievements.ts';
 import { compileBoard } from './compile/boards.ts';
 import { countersFor } from './compile/counters.ts';
-import { compileSystem } from './compile/points.ts';
+import { compileSystem, timeTriggers } from './compile/points.ts';
 import { compileStreak } from './compile/streak.ts';
 import type { CompiledCatalog } from './compiled-catalog.ts';
 import type { CompiledPlan, Plan } from './plan.ts';
@@ -29,6 +29,20 @@ export function compileBackdatingPlan(compiled: CompiledCatalog, nos: ReadonlySe
     .filter(({ trigger }) => trigger !== 'api')
     .map((achievement) => compileAchievement(compiled, achievement));
   return { ...compilePlanOf(compiled, null, utcDay).plan, achievements };
+}
+
+/**
+ * Compiles the plan for paying `time` triggers for periods that ended on a UTC day: the systems that have such
+ * triggers, and the boards of points.
+ */
+export function compileTimePlan(compiled: CompiledCatalog, utcDay: number): Plan {
+  const systems = compiled.catalog.pointsSystems
+    .map((system) => ({
+      ...compileSystem(compiled, system, { metric: null, firstDay: utcDay - 1 }),
+      time: timeTriggers(compiled, system),
+    }))
+    .filter(({ time }) => time.length > 0);
+  return { ...compilePlanOf(compiled, null, utcDay).plan, achievements: [], systems };
 }
 
 function compilePlanOf(compiled: CompiledCatalog, metric: Metric | null, utcDay: number): CompiledPlan {

@@ -82,6 +82,8 @@ export interface PlanSystem {
   metric: PlanTrigger[];
   streak: PlanTrigger[];
   achievement: PlanTrigger[];
+  /** Only in the plan for paying `time` triggers. */
+  time?: PlanTrigger[];
   boosts: PlanBoost[];
 }
 

@@ -35,6 +35,8 @@ export interface UserState {
   points: Record<number, number>;
   /** Achievement number → epoch ms of completion. */
   completions: Record<number, number>;
+  /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
+  timePaid: Record<number, number>;
   /** Board number → scores in the runs that are not final yet, newest first. */
   boards: Record<number, BoardScore[]>;
 }
@@ -116,6 +118,7 @@ export interface PackedState {
   sp?: PackedStreakRule;
   p?: Numbered<number>;
   t?: Numbered<number>;
+  tp?: Numbered<number>;
   b?: Numbered<PackedBoard>;
   /** Generation of the user, see `idempotency.ts`. */
   g?: number;
@@ -192,6 +195,7 @@ export function decodeState(packed: Buffer): UserState {
     streakRule: state.sp === undefined ? null : streakRule(state.sp),
     points: mapNumbered(state.p, (total) => total),
     completions: mapNumbered(state.t, (at) => at),
+    timePaid: mapNumbered(state.tp, (at) => at),
     boards: mapNumbered(state.b, boardScores),
   };
 }

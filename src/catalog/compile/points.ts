@@ -44,6 +44,12 @@ export function compilePersonalBoosts(compiled: CompiledCatalog): Map<string, st
   return new Map([...byUser].map(([userId, own]) => [userId, JSON.stringify(own)]));
 }
 
+/** A system's active `time` triggers, oldest first. */
+export const timeTriggers = (compiled: CompiledCatalog, system: PointsSystem): PlanTrigger[] =>
+  compiled.catalog.triggers
+    .filter(({ systemId, status, type }) => systemId === system.id && status === 'active' && type === 'time')
+    .map((trigger) => compileTrigger(compiled, trigger));
+
 /** A points system with what an event of the metric (null: a call that is no event) may set off. */
 export function compileSystem(
   compiled: CompiledCatalog,

@@ -5,6 +5,11 @@
  */
 export interface DueWork {
   readonly name: string;
+  /**
+   * What it did itself it knows at once, not only when the outbox has brought it to Postgres, and it gives other
+   * kinds nothing to do. So its next piece of work does not wait until Postgres holds the last one.
+   */
+  readonly seesItself?: true;
   /** The earliest time, not after `upToMs`, at which something fell due that is not done; null: nothing is. */
   due(upToMs: number): Promise<number | null>;
   /**

@@ -14,6 +14,13 @@ export interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceM
 /** `done`: nothing is due any more. `more`: it was enough for one pass, or it was called off. */
 export type PassOutcome = { state: 'done' | 'more' } | { state: 'held up'; by: string };
 
+/** What is due first; until `beforeMs` no other kind has anything to do. */
+interface Due {
+  kind: DueKind;
+  dueMs: number;
+  beforeMs: number;
+}
+
 /** A pass is not much longer than this, so that whoever waits for its end gets there. */
 const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
@@ -38,15 +45,19 @@ export class Schedule {
    */
   async pass(ending: AbortSignal): Promise<PassOutcome> {
     const endMs = performance.now() + PASS_MS;
-    let last = '';
-    let settle = true;
+    let last = null as DueKind | null;
+    let settledMs = -Infinity;
     while (!ending.aborted && performance.now() < endMs) {
-      // What one kind did, the next must see; parts of the same work follow one another without that.
-      if (settle && !(await this.options.settled(ending))) {
-        return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'what was accepted is not stored yet' };
-      }
       const upToMs = this.options.clock.now();
-      const first = await this.first(upToMs, ending);
+      let first: Due | null = last?.work.seesItself === true ? await this.first(upToMs, ending) : null;
+      // What was done, and the events from before the work, must be where it is looked for.
+      if (first === null || first.kind !== last || first.dueMs > settledMs) {
+        if (!(await this.options.settled(ending))) {
+          return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'what was accepted is not stored yet' };
+        }
+        settledMs = upToMs;
+        first = await this.first(upToMs, ending);
+      }
       if (first === null) {
         const aside = this.kinds.filter((kind) => kind.aside).map(({ work }) => work.name);
         if (ending.aborted) return { state: 'more' };
@@ -54,17 +65,12 @@ export class Schedule {
       }
       const { kind, dueMs, beforeMs } = first;
       await kind.perform(dueMs, ending, beforeMs);
-      const now = `${kind.work.name} ${dueMs}`;
-      settle = now !== last;
-      last = now;
+      last = kind;
     }
     return { state: 'more' };
   }
 
-  private async first(
-    upToMs: number,
-    ending: AbortSignal,
-  ): Promise<{ kind: DueKind; dueMs: number; beforeMs: number } | null> {
+  private async first(upToMs: number, ending: AbortSignal): Promise<Due | null> {
     const due: { kind: DueKind; dueMs: number }[] = [];
     const asked = this.kinds.filter((kind) => !kind.aside);
     const answers = await Promise.all(asked.map((kind) => kind.due(upToMs, ending)));

@@ -36,3 +36,5 @@ CREATE TABLE time_trigger_progress (
   next_ms bigint NOT NULL,
   PRIMARY KEY (tenant_no, trigger_no)
 );
+CREATE INDEX catalog_time_triggers ON catalog_resources (tenant_no)
+  WHERE kind = 'points_trigger' AND deleted IS NULL AND doc->>'type' = 'time' AND doc->>'status' = 'active';

@@ -85,6 +85,39 @@ test('before work is judged due, and between two pieces of it, what was accepted
   expect(done).toHaveLength(5);
 });
 
+test('a kind that sees what it did itself is waited for only where another one follows, or time went on', async () => {
+  const done: string[] = [];
+  const clock = new FixedClock(9);
+  class Seeing extends Listed {
+    readonly seesItself = true;
+    override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+      await super.perform(dueMs, ending, beforeMs);
+      if (dueMs === 5) clock.set(12);
+    }
+  }
+  const both = new Schedule({
+    kinds: [new Seeing('a', [1, 2, 4, 5, 11, 12], done), new Listed('b', [3], done)],
+    clock,
+    settled: async () => done.push('settled') > 0,
+    onTrouble: () => undefined,
+  });
+  await both.pass(never);
+  expect(done).toEqual([
+    'settled',
+    'a 1',
+    'a 2',
+    'settled',
+    'b 3',
+    'settled',
+    'a 4',
+    'a 5',
+    'settled',
+    'a 11',
+    'a 12',
+    'settled',
+  ]);
+});
+
 test('a kind that fails is named and does not silence the others; its own work keeps its order', async () => {
   const done: string[] = [];
   let broken = true;

@@ -1,0 +1,77 @@
+--- @include "lib/read_user"
+--- @include "lib/open_ledgers"
+--- @include "lib/pay_for_time"
+--- @include "lib/close_ledgers"
+--- @include "lib/score_boards"
+--- @include "lib/points_record"
+--- @include "lib/write_record"
+--- @include "lib/write_users"
+
+--[[
+Pays `time` triggers of one tenant to some users for periods that ended: awards, points sets, boards of points, a
+record each. Computed first, written last. A period that was paid already is left out, so a call repeated, or made
+by two at once, changes nothing.
+
+KEYS: 1 outbox of the shard, 2 counters of the tenant, then one a payment: the user.
+ARGV: 1 tenant no, 2 plan (JSON, see `compileTimePlan`; its day is that of the periods' ends in UTC), 3 prefix of
+      boards, 4 prefix of points sets, then 7 a payment, those of a user in the order of their times: user id, id of
+      the record (32 hex), end of the period (epoch ms), numbers of the triggers (comma separated), the user's own
+      boosts (JSON, ''), the zone that the offset is of ('' for none), the offset at that time (seconds).
+Returns: one number a payment: 1 paid, 0 nothing to pay, -1 the user is in another zone (nothing was done: ask
+      again); then the position of the outbox ('' if nothing was written).
+Errors: those of Redis only.
+Writes: outbox, users, points sets, boards.
+Cost: O(payments × (size of a user + boards × log N)).
+]]
+local plan = cjson.decode(ARGV[2])
+local FIRST, STRIDE = 5, 7
+local count = (#ARGV - FIRST + 1) / STRIDE
+local users, replies, applied = {}, {}, {}
+
+for n = 1, count do
+  local at = FIRST + (n - 1) * STRIDE
+  local user_id, record_id, due, trigger_nos, boosts, zone, offset = unpack(ARGV, at, at + STRIDE - 1)
+  local user = read_user(users, KEYS[2 + n], user_id)
+  local state = user.packed and state_of(user, 0, 0)
+  due = tonumber(due)
+  replies[n] = 0
+  if state and (state.z or '') ~= zone then
+    replies[n] = -1
+  elseif state then
+    local nos = {}
+    for no in string.gmatch(trigger_nos, '%d+') do
+      nos[tonumber(no)] = true
+    end
+    local local_second = math.floor(due / 1000) + tonumber(offset)
+    local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400 }
+    local ledgers = open_ledgers(plan, state, boosts ~= '' and cjson.decode(boosts))
+    if pay_for_time(ledgers, nos, due, state, outcome.day) then
+      close_ledgers(ledgers, state)
+      local changes = score_boards({ plan = plan, whole = 0, micros = 0 }, state, ledgers, outcome)
+      local record = {
+        k = 'u',
+        i = record_id,
+        u = user_id,
+        at = due,
+        d = outcome.day,
+        p = points_record(ledgers),
+      }
+      applied[#applied + 1] = { record, changes }
+      user.changed = true
+      replies[n] = 1
+    end
+  end
+end
+
+local touched = {}
+for _, user in ipairs(users) do
+  if user.changed then
+    touched[#touched + 1] = { user.key, user.id, cmsgpack.pack(user.state) }
+  end
+end
+local records = {}
+for i, payment in ipairs(applied) do
+  records[i] = write_record(payment[1], payment[2], KEYS[2], ARGV[4], ARGV[3])
+end
+replies[count + 1] = #records > 0 and write_users(KEYS[1], ARGV[1], records, touched) or ''
+return replies

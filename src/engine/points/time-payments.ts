@@ -1,0 +1,106 @@
+import type { Redis } from 'ioredis';
+import type { Catalogs } from '../../catalog/catalogs.ts';
+import { compileTimePlan } from '../../catalog/compile.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { zoneOffset } from '../../domain/zone.ts';
+import type { DuePeriod } from '../../postgres/time-triggers/due-periods.ts';
+import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
+import type { Script } from '../../redis/script.ts';
+import { unpack, type PackedState } from '../../redis/state.ts';
+import { eventId } from '../events/event-id.ts';
+
+export interface TimePaymentsOptions {
+  redis: Redis;
+  /** `pay_time_triggers`. */
+  script: Script;
+  catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
+  /** Tells that entries were written to the outbox of a shard. */
+  onWritten: (shard: number) => void;
+}
+
+/** A user's periods that ended at the same time. */
+interface Payment {
+  userId: string;
+  dueMs: number;
+  triggerNos: number[];
+}
+
+/** Payments a script call: 200 take about 5 ms of Redis, events wait no longer than that. */
+const PAYMENTS_A_CALL = 200;
+/** How often a user may change zone under a payment before it fails; the schedule tries it again. */
+const TRIES = 10;
+
+/** Pays periods of `time` triggers in Redis. */
+export class TimePayments {
+  private readonly options: TimePaymentsOptions;
+
+  constructor(options: TimePaymentsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Pays a tenant's periods, which all ended on one UTC day, in their order. One that was paid before changes
+   * nothing; a user who is gone is left out. `version`: of the catalog, at least. False: called off before the end.
+   */
+  async pay(
+    { tenantNo, version, periods }: { tenantNo: number; version: number; periods: readonly DuePeriod[] },
+    ending: AbortSignal,
+  ): Promise<boolean> {
+    const { catalogs } = this.options;
+    await catalogs.atLeast(tenantNo, version);
+    const compiled = await catalogs.of(tenantNo);
+    const payments = together(periods);
+    const plan = JSON.stringify(compileTimePlan(compiled, Math.floor((payments[0]?.dueMs ?? 0) / DAY_MS)));
+    for (let at = 0; at < payments.length; at += PAYMENTS_A_CALL) {
+      if (ending.aborted) return false;
+      let waiting = payments.slice(at, at + PAYMENTS_A_CALL);
+      for (let tries = 0; waiting.length > 0; tries += 1) {
+        if (tries === TRIES)
+          throw new Error(`User ${waiting[0]!.userId} of tenant ${tenantNo} changes zone all the time.`);
+        const outcomes = await this.call({ compiled, plan, payments: waiting });
+        waiting = waiting.filter((_, index) => outcomes[index] === -1);
+      }
+    }
+    return true;
+  }
+
+  private async call({
+    compiled,
+    plan,
+    payments,
+  }: {
+    compiled: CompiledCatalog;
+    plan: string;
+    payments: readonly Payment[];
+  }): Promise<number[]> {
+    const { redis, script, onWritten } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const shard = shardOf(tenantNo);
+    const users = payments.map(({ userId }) => userKey(tenantNo, userId));
+    const states = await redis.mgetBuffer(users);
+    const args: (string | number)[] = [tenantNo, plan, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo)];
+    for (const [index, { userId, dueMs, triggerNos }] of payments.entries()) {
+      const packed = states[index];
+      const zone = packed ? ((unpack(packed) as PackedState).z ?? '') : '';
+      const offset = zone === '' ? 0 : (zoneOffset(zone, dueMs)?.offsetSeconds ?? 0);
+      const boosts = compiled.personalBoosts.get(userId) ?? '';
+      args.push(userId, eventId(dueMs), dueMs, triggerNos.join(','), boosts, zone, offset);
+    }
+    const keys = [outboxKey(shard), countersKey(tenantNo), ...users];
+    const replies = (await script.run(redis, keys, args)) as (number | Buffer)[];
+    if (String(replies[payments.length]) !== '') onWritten(shard);
+    return replies.slice(0, payments.length) as number[];
+  }
+}
+
+/** Periods in the order of their ends and users: those of one user and time are one payment. */
+function together(periods: readonly DuePeriod[]): Payment[] {
+  const payments: Payment[] = [];
+  for (const { userId, dueMs, triggerNo } of periods) {
+    const last = payments.at(-1);
+    if (last?.userId === userId && last.dueMs === dueMs) last.triggerNos.push(triggerNo);
+    else payments.push({ userId, dueMs, triggerNos: [triggerNo] });
+  }
+  return payments;
+}

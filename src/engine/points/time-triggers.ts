@@ -1,0 +1,162 @@
+import type { Pool } from 'pg';
+import { DAY_MS } from '../../domain/periods.ts';
+import { duePeriods, HOUR_MS, type DuePeriod, type PeriodsAsked } from '../../postgres/time-triggers/due-periods.ts';
+import { noteProgress } from '../../postgres/time-triggers/note-progress.ts';
+import { openTriggers, type OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
+import type { DueWork } from '../schedule/due-work.ts';
+import type { TimePayments } from './time-payments.ts';
+
+export interface TimeTriggersOptions {
+  pool: Pool;
+  payments: Pick<TimePayments, 'pay'>;
+  /** Periods that are paid at a time; for tests. */
+  atOnce?: number;
+}
+
+/** A trigger with the time from which on its periods are to be paid, epoch ms. */
+interface Open extends OpenTrigger {
+  fromMs: number;
+}
+
+const AT_ONCE = 5_000;
+/** The span that is looked at first; it is doubled while nothing is in it. */
+const FIRST_SPAN_MS = 60_000;
+/** A piece of work takes not much longer than this. */
+const WORK_MS = 2_000;
+/** While nothing is due, what was looked at is noted this often only. */
+const NOTED_EVERY_MS = 60_000;
+
+/**
+ * Points for time: a `time` trigger pays every n hours or days (of 24 hours) since the user was first seen, at
+ * exact multiples, so that nothing drifts; only periods that end after its activation. Postgres says who is due by
+ * an index on the time of day of the first sight: in a second, of a million users, these are the 12 (days) or 280
+ * (hours) who were first seen at that time. How far each trigger is paid stands in Postgres, and what was paid last
+ * in the user's state: what is repeated after a crash, or by two schedules, is recognised there.
+ */
+export class TimeTriggers implements DueWork {
+  readonly name = 'points for time';
+  readonly seesItself = true;
+  private readonly options: TimeTriggersOptions;
+  private readonly atOnce: number;
+  /** What is paid at a time: so much of the clock's time as has about `atOnce` periods. */
+  private spanMs = FIRST_SPAN_MS;
+  /** What was looked at beyond what is noted: it holds while the note is the one that it was made from. */
+  private readonly looked = new Map<string, { noted: number | null; nextMs: number }>();
+
+  constructor(options: TimeTriggersOptions) {
+    this.options = options;
+    this.atOnce = options.atOnce ?? AT_ONCE;
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const { pool } = this.options;
+    const open = await this.open(upToMs);
+    const longest = longestSpan(open);
+    let spanMs = Math.min(FIRST_SPAN_MS, longest);
+    for (;;) {
+      const waiting = open.filter(({ fromMs }) => fromMs <= upToMs);
+      if (waiting.length === 0) return null;
+      const startMs = Math.min(...waiting.map(({ fromMs }) => fromMs));
+      const toMs = Math.min(upToMs, startMs + spanMs - 1);
+      const [first] = await duePeriods(pool, { asked: waiting.map(asked), toMs, limit: 1 });
+      if (first !== undefined) return first.dueMs;
+      await this.advance(waiting, toMs + 1, { noteAfterMs: NOTED_EVERY_MS });
+      spanMs = Math.min(spanMs * 2, longest);
+    }
+  }
+
+  async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+    const open = await this.open();
+    const longest = longestSpan(open);
+    const endMs = performance.now() + WORK_MS;
+    let fromMs = dueMs;
+    for (let left = this.atOnce; fromMs < beforeMs && left > 0 && performance.now() < endMs;) {
+      // A plan is one of a day.
+      const dayEndMs = (Math.floor(fromMs / DAY_MS) + 1) * DAY_MS;
+      const toMs = Math.min(beforeMs, dayEndMs, fromMs + Math.min(this.spanMs, longest)) - 1;
+      const { periods, nextMs } = await this.periods(open, { fromMs, toMs });
+      if (!(await this.pay(open, periods, ending))) return;
+      fromMs = nextMs;
+      left -= periods.length;
+      await this.advance(open, nextMs, { noteAfterMs: Infinity });
+    }
+    await this.advance(open, fromMs, { noteAfterMs: 0 });
+  }
+
+  /** The periods that end in a span, or in the first part of it: all before `nextMs`. */
+  private async periods(
+    open: readonly Open[],
+    { fromMs, toMs }: { fromMs: number; toMs: number },
+  ): Promise<{ periods: DuePeriod[]; nextMs: number }> {
+    const from = open.map((trigger) => ({ ...asked(trigger), fromMs: Math.max(trigger.fromMs, fromMs) }));
+    // All of one moment at least, however many they are.
+    for (let limit = this.atOnce; ; limit *= 4) {
+      const periods = await duePeriods(this.options.pool, { asked: from, toMs, limit });
+      if (periods.length < limit) {
+        if (periods.length < limit / 4) this.spanMs = Math.min(this.spanMs * 2, DAY_MS);
+        return { periods, nextMs: toMs + 1 };
+      }
+      this.spanMs = Math.max(this.spanMs / 2, 1_000);
+      const nextMs = periods.at(-1)!.dueMs;
+      const before = periods.filter((period) => period.dueMs < nextMs);
+      if (before.length > 0) return { periods: before, nextMs };
+    }
+  }
+
+  /** Pays periods; false: it was called off before the last. */
+  private async pay(open: readonly Open[], periods: readonly DuePeriod[], ending: AbortSignal): Promise<boolean> {
+    const versions = new Map(open.map(({ tenantNo, version }) => [tenantNo, version]));
+    for (const [tenantNo, version] of versions) {
+      const own = periods.filter((period) => period.tenantNo === tenantNo);
+      if (own.length > 0 && !(await this.options.payments.pay({ tenantNo, version, periods: own }, ending)))
+        return false;
+    }
+    return !ending.aborted;
+  }
+
+  /** `upToMs`: the clock's time, where it is to be seen whether it went back. */
+  private async open(upToMs = Infinity): Promise<Open[]> {
+    const { pool } = this.options;
+    const open = (await openTriggers(pool)).map((trigger) => {
+      const looked = this.looked.get(keyOf(trigger));
+      const known = looked?.noted === trigger.nextMs ? looked.nextMs : (trigger.nextMs ?? 0);
+      return { ...trigger, fromMs: Math.max(trigger.activatedMs + 1, known) };
+    });
+    // The clock went back: what was paid is recognised in the users' states, so that those who are new get theirs.
+    const ahead = open.filter(({ fromMs, activatedMs }) => fromMs > upToMs + 1 && activatedMs <= upToMs);
+    await this.advance(ahead, upToMs + 1, { noteAfterMs: 0, back: true });
+    return open;
+  }
+
+  /** From now on the triggers' periods from `nextMs` on are to be paid. */
+  private async advance(
+    triggers: readonly Open[],
+    nextMs: number,
+    { noteAfterMs, back = false }: { noteAfterMs: number; back?: boolean },
+  ): Promise<void> {
+    const noted: { tenantNo: number; no: number; nextMs: number }[] = [];
+    for (const trigger of triggers) {
+      if (trigger.fromMs > nextMs && !back) continue;
+      trigger.fromMs = nextMs;
+      if (back || nextMs - (trigger.nextMs ?? trigger.activatedMs) >= noteAfterMs) {
+        trigger.nextMs = nextMs;
+        noted.push({ tenantNo: trigger.tenantNo, no: trigger.no, nextMs });
+      }
+      this.looked.set(keyOf(trigger), { noted: trigger.nextMs, nextMs });
+    }
+    await noteProgress(this.options.pool, noted);
+  }
+}
+
+const keyOf = ({ tenantNo, no }: OpenTrigger): string => `${tenantNo}:${no}`;
+
+const unitMs = ({ unit }: OpenTrigger): number => (unit === 'hours' ? HOUR_MS : DAY_MS);
+
+const longestSpan = (open: readonly OpenTrigger[]): number => Math.min(DAY_MS, ...open.map(unitMs));
+
+const asked = (trigger: Open): PeriodsAsked => ({
+  tenantNo: trigger.tenantNo,
+  triggerNo: trigger.no,
+  periodMs: trigger.interval * unitMs(trigger),
+  fromMs: trigger.fromMs,
+});

@@ -1,0 +1,71 @@
+import type { Pool } from 'pg';
+
+/** Periods of a trigger that end in a span of time. */
+export interface PeriodsAsked {
+  tenantNo: number;
+  triggerNo: number;
+  /** Length of a period: a multiple of an hour, or of a day. */
+  periodMs: number;
+  /** Ends are wanted from this time on, epoch ms. */
+  fromMs: number;
+}
+
+/** A period of a user that ended. */
+export interface DuePeriod {
+  tenantNo: number;
+  triggerNo: number;
+  userId: string;
+  /** Its end, epoch ms. */
+  dueMs: number;
+}
+
+export const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+const DUE = `
+  SELECT asked.tenant_no AS "tenantNo", asked.trigger_no AS "triggerNo", users.id AS "userId", due_ms AS "dueMs"
+    FROM unnest($2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::int[], $7::int[])
+      AS asked (tenant_no, trigger_no, period_ms, from_ms, low, high)
+    JOIN users ON users.tenant_no = asked.tenant_no AND epoch_ms(created) % 86400000 BETWEEN low AND high
+   CROSS JOIN LATERAL (SELECT $1::bigint - ($1::bigint - epoch_ms(created)) % period_ms AS due_ms) due
+   WHERE due_ms >= from_ms AND due_ms > epoch_ms(created) AND epoch_ms(created) < $1::bigint
+   ORDER BY due_ms, asked.tenant_no, users.id, asked.trigger_no
+   LIMIT $8`;
+
+/**
+ * The first of the periods asked for that ended up to `toMs`, in the order of their ends, then of users and
+ * triggers. From `fromMs` to `toMs` may be an hour at most, or a day where all periods are of days. Reads, by an
+ * index, the users whose time of day of the first sight is in that span: with hours, in any hour of the day.
+ */
+export async function duePeriods(
+  pool: Pool,
+  { asked, toMs, limit }: { asked: readonly PeriodsAsked[]; toMs: number; limit: number },
+): Promise<DuePeriod[]> {
+  const ranges = asked.filter(({ fromMs }) => fromMs <= toMs).flatMap((periods) => timesOfDay(periods, toMs));
+  if (ranges.length === 0) return [];
+  const { rows } = await pool.query<DuePeriod>(DUE, [
+    toMs,
+    ranges.map(({ asked: { tenantNo } }) => tenantNo),
+    ranges.map(({ asked: { triggerNo } }) => triggerNo),
+    ranges.map(({ asked: { periodMs } }) => periodMs),
+    ranges.map(({ asked: { fromMs } }) => fromMs),
+    ranges.map(({ low }) => low),
+    ranges.map(({ high }) => high),
+    limit,
+  ]);
+  return rows;
+}
+
+/** The times of day (ms, both ends inside) at which those were first seen whose periods end in the span. */
+function timesOfDay(asked: PeriodsAsked, toMs: number): { asked: PeriodsAsked; low: number; high: number }[] {
+  const stepMs = asked.periodMs % DAY_MS === 0 ? DAY_MS : HOUR_MS;
+  const length = Math.min(toMs - asked.fromMs, stepMs - 1);
+  const ranges = [];
+  for (let shift = 0; shift < DAY_MS; shift += stepMs) {
+    const low = (asked.fromMs + shift) % DAY_MS;
+    const high = low + length;
+    ranges.push({ asked, low, high: Math.min(high, DAY_MS - 1) });
+    if (high >= DAY_MS) ranges.push({ asked, low: 0, high: high - DAY_MS });
+  }
+  return ranges;
+}
