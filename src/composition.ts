@@ -29,6 +29,9 @@ import { UserProfiles } from './engine/users/user-profiles.ts';
 import { UserReads } from './engine/users/user-reads.ts';
 import type { Log } from './http/log.ts';
 import type { Services } from './operations/services.ts';
+import { AdminKeys } from './postgres/admin-keys.ts';
+import { readAudit } from './postgres/audit/read-audit.ts';
+import { writeAudit } from './postgres/audit/write-audit.ts';
 import { listBackdatings } from './postgres/backdating/requests.ts';
 import { ApplicationKeys } from './postgres/application-keys.ts';
 import { createPool } from './postgres/pool.ts';
@@ -79,7 +82,7 @@ export async function openLaurel({
   const clock = testClock ?? (given as Clock);
   const tell = (message: string): Promise<void> => announce(redis, message);
   const catalogs = new Catalogs({ pool });
-  const tenants = new Tenants({ pool, announce: tell });
+  const tenants = new Tenants({ pool, announce: tell, clock });
   const changes = new Changes({ pool, redis });
   const backlog = new BacklogWatch({ redis, limit: backlogLimit });
   const wakeUp = new WakeUp(redis);
@@ -120,7 +123,7 @@ export async function openLaurel({
   const users = new UserReads(redis);
   const past = new KeptRuns(pool);
   const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
-  const applicationKeys = new ApplicationKeys({ pool, announce: tell });
+  const applicationKeys = new ApplicationKeys({ pool, announce: tell, clock });
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
@@ -151,6 +154,13 @@ export async function openLaurel({
         redis,
         calls: batcher.calls,
         keys: applicationKeys,
+        onDeleted: ({ tenantNo, users: count, who }) =>
+          writeAudit(pool, {
+            tenantNo,
+            nowMs: clock.now(),
+            who,
+            entries: [{ action: 'delete', kind: 'users', name: String(count) }],
+          }),
         clock,
         overloaded: backlog.exceeded,
       }),
@@ -165,6 +175,8 @@ export async function openLaurel({
       tenants,
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       applicationKeys,
+      adminKeys: new AdminKeys({ pool, announce: tell, clock }),
+      audit: { read: (tenantNo, query) => readAudit(pool, { tenantNo, ...query }) },
     },
     redis,
     pool,

@@ -7,6 +7,7 @@ import { createTenantResolver } from './http/tenancy.ts';
 import { createMetrics } from './metrics.ts';
 import { adminOperations, applicationOperations } from './operations/index.ts';
 import { existing } from './operations/operation.ts';
+import { noteAdminKeyUse } from './postgres/admin-key-rows.ts';
 import { findKey } from './postgres/find-key.ts';
 import { isMigrated } from './postgres/migrate.ts';
 
@@ -25,7 +26,10 @@ export async function serve(
 ): Promise<Served> {
   const { services, redis, pool } = laurel;
   const { host, bodyBytes, sharedPort, log } = options;
-  const keys = createAuthenticator({ lookup: { find: (prefix) => findKey(pool, prefix) } });
+  const keys = createAuthenticator({
+    lookup: { find: (prefix) => findKey(pool, prefix) },
+    onUse: (id, atMs) => void noteAdminKeyUse(pool, id, atMs).catch(() => undefined),
+  });
   laurel.onOrganisationChanged(() => keys.invalidate());
   const readiness = createReadiness({
     Redis: () => redis.ping(),

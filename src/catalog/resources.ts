@@ -3,12 +3,14 @@ import type { Clock } from '../clock.ts';
 import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import type { Announce } from '../postgres/announce.ts';
+import { writeAudit } from '../postgres/audit/write-audit.ts';
 import { requestBackdatings } from '../postgres/backdating/requests.ts';
 import { followBoards } from '../postgres/boards/progress.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
 import { lockCatalog, saveCatalog, type ResourceRow } from '../postgres/save-catalog.ts';
 import { transaction } from '../postgres/transaction.ts';
 import type { Catalogs } from './catalogs.ts';
+import { auditEntries } from './audit-entries.ts';
 import { CatalogDraft, type Change } from './draft.ts';
 import { identityOf, parentOf } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
@@ -82,16 +84,16 @@ export class Resources {
         version: before.version,
         nextNo: draft.nextNo,
         nowMs,
-        who,
         streaks: draft.catalog.streaks,
         created: changes.filter(({ before: earlier }) => earlier === null).map(rowOf),
         updated: changes.filter(({ before: earlier, after }) => earlier !== null && after !== null).map(rowOf),
         deleted: changes.flatMap(({ before: earlier, after }) =>
           after === null && earlier !== null ? [earlier.id] : [],
         ),
-        record: recordOf(changes, streakChanges),
       });
       await keepSecrets(client, tenantNo, changes);
+      const entries = auditEntries({ before, after: draft.catalog, changes, streakChanges });
+      await writeAudit(client, { tenantNo, nowMs, who, version, entries });
       const achievements = toBackdate(changes);
       if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
       const boards = switchedOn(changes);
@@ -119,12 +121,4 @@ export class Resources {
 function rowOf({ kind, after }: Change): ResourceRow {
   const { id, no, created: _created, updated: _updated, ...doc } = after!;
   return { id, no, kind, parentId: parentOf(doc), identity: identityOf(kind, doc), doc };
-}
-
-function recordOf(changes: Change[], streakChanges: string[]): object[] {
-  const record: object[] = changes.map(({ kind, before, after }) => {
-    const action = before === null ? 'create' : after === null ? 'delete' : 'update';
-    return { action, kind, id: (after ?? before)!.id };
-  });
-  return streakChanges.length === 0 ? record : [...record, { action: 'update', kind: 'streaks' }];
 }

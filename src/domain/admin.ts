@@ -55,6 +55,22 @@ export const CreatedApplicationKey = Type.Object({
 });
 export type CreatedApplicationKey = Static<typeof CreatedApplicationKey>;
 
+export const AdminKey = Type.Object({
+  id: Uuid,
+  /** The readable part of the key. */
+  prefix: Type.String(),
+  name: Type.String(),
+  status: Type.Enum(['active', 'inactive']),
+  created: Type.String({ format: 'date-time' }),
+  /** To the minute or so. */
+  lastUsed: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+});
+export type AdminKey = Static<typeof AdminKey>;
+
+/** An admin key as it is told once. */
+export const CreatedAdminKey = Type.Object({ ...AdminKey.properties, key: Type.String() });
+export type CreatedAdminKey = Static<typeof CreatedAdminKey>;
+
 export const Organisation = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 255 }),
   multiTenancy: Type.Boolean(),

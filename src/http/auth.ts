@@ -9,6 +9,9 @@ const KEY = /^([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{1,256})$/;
 
 const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, unknownMs: 5_000 };
 
+/** An admin key's use is told this often, from one process. */
+const USE_MS = 60_000;
+
 export interface Authenticator {
   /**
    * Who presents the `X-API-KEY` header, at once where the key is cached. Throws (or rejects with) 401 for a
@@ -49,16 +52,28 @@ export function createAuthenticator(options: {
   lookup: KeyLookup;
   limits?: Partial<KeyCacheLimits>;
   nowMs?: () => number;
+  /** Told, once a minute at most, that an admin key was used; what becomes of that concerns no request. */
+  onUse?: (keyId: string, nowMs: number) => void;
 }): Authenticator {
   const limits = { ...LIMITS, ...options.limits };
-  const cache = new KeyCache({ lookup: options.lookup, limits, nowMs: options.nowMs ?? Date.now });
+  const nowMs = options.nowMs ?? Date.now;
+  const cache = new KeyCache({ lookup: options.lookup, limits, nowMs });
+  const toldMs = new Map<string, number>();
+  const admitted = (record: KeyRecord | null, body: string): Caller => {
+    const caller = admit(record, body);
+    if (options.onUse && record?.kind === 'admin' && nowMs() - (toldMs.get(record.id) ?? -Infinity) >= USE_MS) {
+      toldMs.set(record.id, nowMs());
+      options.onUse(record.id, nowMs());
+    }
+    return caller;
+  };
   return {
     authenticate: (header) => {
       const parts = header === null ? null : KEY.exec(header);
       if (!parts) throw refused();
       const body = parts[2]!;
       const record = cache.get(parts[1]!);
-      return record instanceof Promise ? record.then((found) => admit(found, body)) : admit(record, body);
+      return record instanceof Promise ? record.then((found) => admitted(found, body)) : admitted(record, body);
     },
     invalidate: () => cache.invalidate(),
   };

@@ -44,8 +44,14 @@ import { adminWebhooksCreate } from './admin/webhooks/create.ts';
 import { adminWebhooksUpdate } from './admin/webhooks/update.ts';
 import { adminWebhooksDelete } from './admin/webhooks/delete.ts';
 import { adminWebhooksRotateSecret } from './admin/webhooks/rotate-secret.ts';
+import { adminAdminApiKeysCreate } from './admin/admin-api-keys/create.ts';
+import { adminAdminApiKeysDelete } from './admin/admin-api-keys/delete.ts';
+import { adminAdminApiKeysList } from './admin/admin-api-keys/list.ts';
+import { adminAdminApiKeysRotate } from './admin/admin-api-keys/rotate.ts';
+import { adminAdminApiKeysUpdate } from './admin/admin-api-keys/update.ts';
 import { adminApplicationApiKeysCreate } from './admin/application-api-keys/create.ts';
 import { adminApplicationApiKeysDelete } from './admin/application-api-keys/delete.ts';
+import { adminAuditLogList } from './admin/audit-log/list.ts';
 import { adminBackdatingsList } from './admin/backdatings/list.ts';
 import { adminClockDelete } from './admin/clock/delete.ts';
 import { adminClockGet } from './admin/clock/get.ts';
@@ -183,6 +189,12 @@ export const adminOperations: readonly Operation[] = [
   adminWebhooksRotateSecret,
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,
+  adminAdminApiKeysList,
+  adminAdminApiKeysCreate,
+  adminAdminApiKeysUpdate,
+  adminAdminApiKeysRotate,
+  adminAdminApiKeysDelete,
+  adminAuditLogList,
   adminApplicationApiKeysCreate,
   adminApplicationApiKeysDelete,
   adminMetricsBatchEvents,

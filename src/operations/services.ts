@@ -18,6 +18,8 @@ import type { UserDirectory } from '../engine/users/user-directory.ts';
 import type { UserProfiles } from '../engine/users/user-profiles.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
 import type { Backdating } from '../postgres/backdating/requests.ts';
+import type { AdminKeys } from '../postgres/admin-keys.ts';
+import type { AuditQuery, AuditRow } from '../postgres/audit/read-audit.ts';
 import type { ApplicationKeys } from '../postgres/application-keys.ts';
 import type { Tenants } from '../postgres/tenants.ts';
 
@@ -48,4 +50,6 @@ export interface Services {
   applicationKeys: ApplicationKeys;
   /** The secrets of a tenant's webhooks, by ID. */
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, string>>;
+  adminKeys: AdminKeys;
+  audit: { read(tenantNo: number, query: AuditQuery): Promise<AuditRow[]> };
 }

@@ -1,52 +1,116 @@
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
+import { systemClock, type Clock } from '../clock.ts';
+import { changeAdminKey, insertAdminKey, lockAdminKeys, removeAdminKey, type AdminKeyRow } from './admin-key-rows.ts';
 import { countRevision, type Announce } from './announce.ts';
+import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { keyHash, newKey } from './new-key.ts';
 import { transaction } from './transaction.ts';
 
-/** A key as it is told once, to who made it. */
-export interface CreatedAdminKey {
-  id: string;
-  name: string;
+/** A key as it is told once, to who made it or had it made anew. */
+export interface CreatedAdminKey extends AdminKeyRow {
+  /** `<prefix>.<body>`. */
   key: string;
-  prefix: string;
 }
+
+/** Why nothing was done: there is no such key, or it is the last active one. */
+export type AdminKeyRefusal = 'unknown' | 'last';
 
 /** A prefix and a body of at least 16 characters, as `ADMIN_API_KEY` must be. */
 export const ADMIN_KEY_PATTERN = /^(?!app_)([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{16,256})$/;
 
 const FIRST_KEY_NAME = 'First key';
 
-/** The stored admin keys. */
+/** The stored admin keys. There is always an active one. Every process hears of a change at once. */
 export class AdminKeys {
   private readonly pool: Pool;
   private readonly announce: Announce;
+  private readonly clock: Clock;
 
-  constructor({ pool, announce }: { pool: Pool; announce: Announce }) {
+  constructor({ pool, announce, clock = systemClock }: { pool: Pool; announce: Announce; clock?: Clock }) {
     this.pool = pool;
     this.announce = announce;
+    this.clock = clock;
   }
 
-  /** Makes a key. */
-  async create(name: string): Promise<CreatedAdminKey> {
-    for (;;) {
-      const created = await insertNew(this.pool, name);
-      if (created !== null) return created;
-    }
+  /** Keys, oldest first. */
+  async list({ limit, skip }: { limit: number; skip: number }): Promise<AdminKeyRow[]> {
+    const { rows } = await this.pool.query<AdminKeyRow>(
+      `SELECT id, prefix, name, status, created, last_used AS "lastUsed" FROM admin_keys
+        ORDER BY created, id LIMIT $1 OFFSET $2`,
+      [limit, skip],
+    );
+    return rows;
   }
 
-  /** Deletes those of the keys that exist; their IDs. Every process hears of it at once. */
-  async delete(ids: string[]): Promise<string[]> {
-    const deleted = await transaction(this.pool, async (client) => {
-      const { rows } = await client.query<{ id: string }>(
-        'DELETE FROM admin_keys WHERE id = ANY($1::uuid[]) RETURNING id',
-        [ids],
-      );
-      if (rows.length > 0) await countRevision(client);
-      return rows.map(({ id }) => id);
+  /** Makes a key for each of the names. `who`: the readable part of the key that asks for it, as for all of these. */
+  async create(names: readonly string[], who: string): Promise<CreatedAdminKey[]> {
+    return this.edit(who, async (client, audit) => {
+      const created: CreatedAdminKey[] = [];
+      for (const name of names) {
+        const made = await insertNew(client, name);
+        created.push(made);
+        audit.push({ action: 'create', kind: 'admin_key', id: made.id, name: `${name} (${made.prefix})` });
+      }
+      return created;
     });
-    if (deleted.length > 0) await this.announce('*');
-    return deleted;
+  }
+
+  /** Renames keys, deactivates or activates them, in order; one outcome an item. */
+  async update(
+    items: readonly { id: string; name?: string; status?: AdminKeyRow['status'] }[],
+    who: string,
+  ): Promise<(AdminKeyRow | AdminKeyRefusal)[]> {
+    return this.edit(who, async (client, audit) => {
+      const outcomes: (AdminKeyRow | AdminKeyRefusal)[] = [];
+      for (const item of items) {
+        const { before, outcome } = await changeAdminKey(client, item);
+        outcomes.push(outcome);
+        if (typeof outcome === 'string' || before === null) continue;
+        const { name, status, id, prefix } = outcome;
+        if (before.name === name && before.status === status) continue;
+        audit.push({
+          action: 'update',
+          kind: 'admin_key',
+          id,
+          name: `${name} (${prefix})`,
+          before: { name: before.name, status: before.status },
+          after: { name, status },
+        });
+      }
+      return outcomes;
+    });
+  }
+
+  /** Gives a key another secret; the old one holds nowhere from now on. Null: there is no such key. */
+  async rotate(id: string, who: string): Promise<CreatedAdminKey | null> {
+    return this.edit(who, async (client, audit) => {
+      const { body, hash } = newKey('adm');
+      const { rows } = await client.query<AdminKeyRow>(
+        `UPDATE admin_keys SET hash = $2 WHERE id = $1
+         RETURNING id, prefix, name, status, created, last_used AS "lastUsed"`,
+        [id, hash],
+      );
+      const [row] = rows;
+      if (row === undefined) return null;
+      audit.push({ action: 'rotate', kind: 'admin_key', id: row.id, name: `${row.name} (${row.prefix})` });
+      return { ...row, key: `${row.prefix}.${body}` };
+    });
+  }
+
+  /** Deletes keys, in order; the last active one stays. */
+  async delete(ids: readonly string[], who: string): Promise<{ deleted: string[]; last: string[] }> {
+    return this.edit(who, async (client, audit) => {
+      const result: { deleted: string[]; last: string[] } = { deleted: [], last: [] };
+      for (const id of ids) {
+        const outcome = await removeAdminKey(client, id);
+        if (outcome === 'last') result.last.push(id);
+        if (typeof outcome === 'string') continue;
+        result.deleted.push(id);
+        audit.push({ action: 'delete', kind: 'admin_key', id, name: `${outcome.name} (${outcome.prefix})` });
+      }
+      return result;
+    });
   }
 
   /**
@@ -57,39 +121,39 @@ export class AdminKeys {
   async ensureFirst(given: string | null): Promise<string | null> {
     if (given !== null) return this.ensureGiven(given);
     return transaction(this.pool, async (client) => {
-      await client.query('LOCK TABLE admin_keys IN SHARE ROW EXCLUSIVE MODE');
+      await lockAdminKeys(client);
       const { rowCount } = await client.query('SELECT FROM admin_keys LIMIT 1');
-      return rowCount === 0 ? ((await insertNew(client, FIRST_KEY_NAME))?.key ?? null) : null;
+      return rowCount === 0 ? (await insertNew(client, FIRST_KEY_NAME)).key : null;
     });
   }
 
   private async ensureGiven(given: string): Promise<string | null> {
     const parts = ADMIN_KEY_PATTERN.exec(given);
     if (parts === null) throw new Error('An admin key has the form <prefix>.<body>, the body at least 16 characters.');
-    const stored = await insert(this.pool, {
-      id: uuid(),
-      prefix: parts[1]!,
-      hash: keyHash(parts[2]!),
-      name: FIRST_KEY_NAME,
+    const [, prefix, body] = parts as unknown as [string, string, string];
+    const stored = await insertAdminKey(this.pool, { id: uuid(), prefix, hash: keyHash(body), name: FIRST_KEY_NAME });
+    return stored === null ? null : given;
+  }
+
+  /** Edits follow one another, so that two cannot each leave the other's key as the last one and remove it. */
+  private async edit<T>(who: string, work: (client: PoolClient, audit: AuditEntry[]) => Promise<T>): Promise<T> {
+    const audit: AuditEntry[] = [];
+    const result = await transaction(this.pool, async (client) => {
+      await lockAdminKeys(client);
+      const done = await work(client, audit);
+      await writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), who, entries: audit });
+      if (audit.length > 0) await countRevision(client);
+      return done;
     });
-    return stored ? given : null;
+    if (audit.length > 0) await this.announce('*');
+    return result;
   }
 }
 
-async function insertNew(client: Pool | PoolClient, name: string): Promise<CreatedAdminKey | null> {
-  const { prefix, key, hash } = newKey('adm');
-  const id = uuid();
-  return (await insert(client, { id, prefix, hash, name })) ? { id, name, key, prefix } : null;
-}
-
-/** False: the prefix is taken. */
-async function insert(
-  client: Pool | PoolClient,
-  { id, prefix, hash, name }: { id: string; prefix: string; hash: Buffer; name: string },
-): Promise<boolean> {
-  const { rowCount } = await client.query(
-    'INSERT INTO admin_keys (id, prefix, hash, name) VALUES ($1, $2, $3, $4) ON CONFLICT (prefix) DO NOTHING',
-    [id, prefix, hash, name],
-  );
-  return rowCount === 1;
+async function insertNew(client: Pool | PoolClient, name: string): Promise<CreatedAdminKey> {
+  for (;;) {
+    const { prefix, key, hash } = newKey('adm');
+    const row = await insertAdminKey(client, { id: uuid(), prefix, hash, name });
+    if (row !== null) return { ...row, key };
+  }
 }

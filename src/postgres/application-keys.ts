@@ -1,5 +1,7 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
+import { systemClock, type Clock } from '../clock.ts';
+import { writeAudit } from './audit/write-audit.ts';
 import { countRevision, type Announce } from './announce.ts';
 import { newKey, type NewKey } from './new-key.ts';
 import { transaction } from './transaction.ts';
@@ -16,14 +18,19 @@ export interface CreatedApplicationKey {
 export class ApplicationKeys {
   private readonly pool: Pool;
   private readonly announce: Announce;
+  private readonly clock: Clock;
 
-  constructor({ pool, announce }: { pool: Pool; announce: Announce }) {
+  constructor({ pool, announce, clock = systemClock }: { pool: Pool; announce: Announce; clock?: Clock }) {
     this.pool = pool;
     this.announce = announce;
+    this.clock = clock;
   }
 
-  /** Makes a key for each of the users (who need not have been seen yet), in their order. */
-  async create(tenantNo: number, userIds: string[]): Promise<CreatedApplicationKey[]> {
+  /**
+   * Makes a key for each of the users (who need not have been seen yet), in their order. `who`: the readable part of
+   * the key that asks for it.
+   */
+  async create(tenantNo: number, userIds: string[], who: string): Promise<CreatedApplicationKey[]> {
     const created: (CreatedApplicationKey | undefined)[] = userIds.map(() => undefined);
     // Drawing a prefix that is taken (1 in 10^12 a stored key) means drawing again.
     for (
@@ -32,7 +39,7 @@ export class ApplicationKeys {
       missing = missing.filter((at) => created[at] === undefined)
     ) {
       const drawn = missing.map((at) => ({ at, id: uuid(), userId: userIds[at]!, ...newKey('app') }));
-      const stored = await this.insert(tenantNo, drawn);
+      const stored = await this.insert(tenantNo, drawn, who);
       for (const { at, id, userId, key, prefix } of drawn)
         if (stored.has(id)) created[at] = { id, userId, key, prefix };
     }
@@ -40,13 +47,14 @@ export class ApplicationKeys {
   }
 
   /** Deletes those of the keys that are the tenant's; their IDs. Every process hears of it at once. */
-  async delete(tenantNo: number, ids: string[]): Promise<string[]> {
+  async delete(tenantNo: number, ids: string[], who: string): Promise<string[]> {
     const deleted = await transaction(this.pool, async (client) => {
-      const { rows } = await client.query<{ id: string }>(
-        'DELETE FROM application_keys WHERE tenant_no = $1 AND id = ANY($2::uuid[]) RETURNING id',
+      const { rows } = await client.query<{ id: string; prefix: string }>(
+        'DELETE FROM application_keys WHERE tenant_no = $1 AND id = ANY($2::uuid[]) RETURNING id, prefix',
         [tenantNo, ids],
       );
       if (rows.length > 0) await countRevision(client);
+      await this.note(client, { tenantNo, who, action: 'delete', keys: rows });
       return rows.map(({ id }) => id);
     });
     if (deleted.length > 0) await this.announce('*');
@@ -68,19 +76,40 @@ export class ApplicationKeys {
   }
 
   /** The IDs that are stored now. */
-  private async insert(tenantNo: number, keys: (NewKey & { id: string; userId: string })[]): Promise<Set<string>> {
-    const { rows } = await this.pool.query<{ id: string }>(
-      `INSERT INTO application_keys (tenant_no, id, prefix, hash, user_id)
+  private async insert(
+    tenantNo: number,
+    keys: (NewKey & { id: string; userId: string })[],
+    who: string,
+  ): Promise<Set<string>> {
+    return transaction(this.pool, async (client) => {
+      const { rows } = await client.query<{ id: string; prefix: string }>(
+        `INSERT INTO application_keys (tenant_no, id, prefix, hash, user_id)
        SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[])
-       ON CONFLICT (prefix) DO NOTHING RETURNING id`,
-      [
-        tenantNo,
-        keys.map((key) => key.id),
-        keys.map((key) => key.prefix),
-        keys.map((key) => key.hash),
-        keys.map((key) => key.userId),
-      ],
-    );
-    return new Set(rows.map(({ id }) => id));
+       ON CONFLICT (prefix) DO NOTHING RETURNING id, prefix`,
+        [
+          tenantNo,
+          keys.map((key) => key.id),
+          keys.map((key) => key.prefix),
+          keys.map((key) => key.hash),
+          keys.map((key) => key.userId),
+        ],
+      );
+      await this.note(client, { tenantNo, who, action: 'create', keys: rows });
+      return new Set(rows.map(({ id }) => id));
+    });
+  }
+
+  /** The log does not name the user, who may be deleted: the key's readable part says which key it was. */
+  private note(
+    client: PoolClient,
+    {
+      tenantNo,
+      who,
+      action,
+      keys,
+    }: { tenantNo: number; who: string; action: 'create' | 'delete'; keys: { id: string; prefix: string }[] },
+  ): Promise<void> {
+    const entries = keys.map(({ id, prefix }) => ({ action, kind: 'application_key', id, name: prefix }));
+    return writeAudit(client, { tenantNo, nowMs: this.clock.now(), who, entries });
   }
 }

@@ -4,6 +4,8 @@ import { createHash, randomBytes, randomInt } from 'node:crypto';
 export interface NewKey {
   prefix: string;
   key: string;
+  /** The secret part of `key`. */
+  body: string;
   /** SHA-256 of the body. */
   hash: Buffer;
 }
@@ -20,5 +22,5 @@ export function newKey(kind: 'app' | 'adm'): NewKey {
   const letters = Array.from({ length: PREFIX_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]);
   const prefix = `${kind}_${letters.join('')}`;
   const body = randomBytes(BODY_BYTES).toString('base64url');
-  return { prefix, key: `${prefix}.${body}`, hash: keyHash(body) };
+  return { prefix, key: `${prefix}.${body}`, body, hash: keyHash(body) };
 }

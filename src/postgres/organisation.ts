@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { PoolClient } from 'pg';
 
 /** The organisation's settings. */
 export interface Organisation {
@@ -8,14 +8,23 @@ export interface Organisation {
   controlShare: number;
 }
 
-/** Sets what is given; the settings as they are then. */
-export async function updateOrganisation(pool: Pool, changes: Partial<Organisation>): Promise<Organisation> {
-  const { rows } = await pool.query<Organisation>(
+const COLUMNS = 'name, multi_tenancy AS "multiTenancy", control_share AS "controlShare"';
+
+/** Sets what is given, in a transaction; the settings before and after, and the names of those that changed. */
+export async function updateOrganisation(
+  client: PoolClient,
+  changes: Partial<Organisation>,
+): Promise<{ before: Organisation; after: Organisation; fields: (keyof Organisation)[] }> {
+  const { rows: earlier } = await client.query<Organisation>(`SELECT ${COLUMNS} FROM organisation FOR UPDATE`);
+  const { rows: later } = await client.query<Organisation>(
     `UPDATE organisation SET
        name = coalesce($1, name), multi_tenancy = coalesce($2, multi_tenancy), control_share = coalesce($3, control_share),
        revision = revision + 1
-     RETURNING name, multi_tenancy AS "multiTenancy", control_share AS "controlShare"`,
+     RETURNING ${COLUMNS}`,
     [changes.name ?? null, changes.multiTenancy ?? null, changes.controlShare ?? null],
   );
-  return rows[0]!;
+  const before = earlier[0]!;
+  const after = later[0]!;
+  const names = Object.keys(after) as (keyof Organisation)[];
+  return { before, after, fields: names.filter((name) => before[name] !== after[name]) };
 }

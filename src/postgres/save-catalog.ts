@@ -18,15 +18,11 @@ export interface CatalogChanges {
   version: number;
   nextNo: number;
   nowMs: number;
-  /** Who makes the changes, for the record. */
-  who: string;
   streaks: StreakSettings;
   created: ResourceRow[];
   updated: ResourceRow[];
   /** IDs. Deleting is soft. */
   deleted: string[];
-  /** The record of the changes. */
-  record: object[];
 }
 
 /**
@@ -60,13 +56,6 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
     version,
     changes.nextNo,
     JSON.stringify(changes.streaks),
-  ]);
-  await client.query('INSERT INTO catalog_changes (tenant_no, version, who, at, changes) VALUES ($1, $2, $3, $4, $5)', [
-    tenantNo,
-    version,
-    changes.who,
-    now,
-    JSON.stringify(changes.record),
   ]);
   // Last, because every tenant's changes meet at this row.
   await client.query('UPDATE organisation SET catalogs_revision = catalogs_revision + 1');

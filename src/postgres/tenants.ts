@@ -1,7 +1,10 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
+import { systemClock, type Clock } from '../clock.ts';
 import type { Announce } from './announce.ts';
+import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { updateOrganisation, type Organisation } from './organisation.ts';
+import { transaction } from './transaction.ts';
 
 /** A tenant as the admin operations show it. */
 export interface TenantRow {
@@ -33,15 +36,17 @@ const UNIQUE_VIOLATION = '23505';
 export class Tenants {
   private readonly pool: Pool;
   private readonly announce: Announce;
+  private readonly clock: Clock;
   private known = new Map<number, KnownTenant>();
   private knownByCustomerId = new Map<string, KnownTenant>();
   private settings: Organisation = { name: '', multiTenancy: false, controlShare: 0 };
   private refreshing: Promise<void> | null = null;
   private again = false;
 
-  constructor({ pool, announce }: { pool: Pool; announce: Announce }) {
+  constructor({ pool, announce, clock = systemClock }: { pool: Pool; announce: Announce; clock?: Clock }) {
     this.pool = pool;
     this.announce = announce;
+    this.clock = clock;
   }
 
   /**
@@ -82,9 +87,18 @@ export class Tenants {
     return this.known.get(no);
   }
 
-  /** Sets what is given of the organisation's settings; all of them as they are now. */
-  async updateOrganisation(changes: Partial<Organisation>): Promise<Organisation> {
-    const updated = await updateOrganisation(this.pool, changes);
+  /**
+   * Sets what is given of the organisation's settings; all of them as they are now. `who`: the readable part of the
+   * key that asks for it, as for all of these.
+   */
+  async updateOrganisation(changes: Partial<Organisation>, who: string): Promise<Organisation> {
+    const updated = await this.audited(who, async (client, note) => {
+      const { before, after, fields } = await updateOrganisation(client, changes);
+      const of = (settings: Organisation): object => Object.fromEntries(fields.map((name) => [name, settings[name]]));
+      if (fields.length > 0)
+        note({ action: 'update', kind: 'organisation', name: after.name, before: of(before), after: of(after) });
+      return after;
+    });
     await this.changed();
     return updated;
   }
@@ -104,55 +118,84 @@ export class Tenants {
   }
 
   /** Creates each tenant whose customer ID is free; one outcome an item. */
-  async create(items: { customerId: string; name: string }[]): Promise<(TenantRow | TenantRefusal)[]> {
+  async create(items: { customerId: string; name: string }[], who: string): Promise<(TenantRow | TenantRefusal)[]> {
     const outcomes: (TenantRow | TenantRefusal)[] = [];
     for (const { customerId, name } of items) {
-      const { rows } = await this.pool.query<TenantRow>(
-        `${COUNTED} INSERT INTO tenants (id, customer_id, name) VALUES ($1, $2, $3)
-         ON CONFLICT (customer_id) WHERE status = 'active' DO NOTHING RETURNING ${COLUMNS}`,
-        [uuid(), customerId, name],
-      );
-      outcomes.push(rows[0] ?? 'taken');
+      const created = await this.audited(who, async (client, note) => {
+        const { rows } = await client.query<TenantRow>(
+          `${COUNTED} INSERT INTO tenants (id, customer_id, name) VALUES ($1, $2, $3)
+           ON CONFLICT (customer_id) WHERE status = 'active' DO NOTHING RETURNING ${COLUMNS}`,
+          [uuid(), customerId, name],
+        );
+        for (const { id } of rows) note({ action: 'create', kind: 'tenant', id, name: customerId });
+        return rows[0] ?? 'taken';
+      });
+      outcomes.push(created);
     }
     if (outcomes.some((outcome) => outcome !== 'taken')) await this.changed();
     return outcomes;
   }
 
   /** Updates each active tenant, in order; one outcome an item. */
-  async update(items: { id: string; customerId?: string; name?: string }[]): Promise<(TenantRow | TenantRefusal)[]> {
+  async update(
+    items: { id: string; customerId?: string; name?: string }[],
+    who: string,
+  ): Promise<(TenantRow | TenantRefusal)[]> {
     const outcomes: (TenantRow | TenantRefusal)[] = [];
-    for (const item of items) outcomes.push(await this.updateOne(item));
+    for (const item of items) outcomes.push(await this.updateOne(item, who));
     if (outcomes.some((outcome) => typeof outcome === 'object')) await this.changed();
     return outcomes;
   }
 
   /** Archives those of the tenants that are active; their IDs. Their data rests. */
-  async delete(ids: string[]): Promise<string[]> {
-    const { rows } = await this.pool.query<{ id: string }>(
-      `${COUNTED} UPDATE tenants SET status = 'archived', updated = now()
-        WHERE id = ANY($1::uuid[]) AND ${LISTED} RETURNING id`,
-      [ids],
-    );
+  async delete(ids: string[], who: string): Promise<string[]> {
+    const rows = await this.audited(who, async (client, note) => {
+      const archived = await client.query<{ id: string; name: string }>(
+        `${COUNTED} UPDATE tenants SET status = 'archived', updated = now()
+          WHERE id = ANY($1::uuid[]) AND ${LISTED} RETURNING id, customer_id AS name`,
+        [ids],
+      );
+      for (const { id, name } of archived.rows) note({ action: 'delete', kind: 'tenant', id, name });
+      return archived.rows;
+    });
     if (rows.length > 0) await this.changed();
     return rows.map(({ id }) => id);
   }
 
-  private async updateOne(item: {
-    id: string;
-    customerId?: string;
-    name?: string;
-  }): Promise<TenantRow | TenantRefusal> {
+  private async updateOne(
+    { id, ...sent }: { id: string; customerId?: string; name?: string },
+    who: string,
+  ): Promise<TenantRow | TenantRefusal> {
     try {
-      const { rows } = await this.pool.query<TenantRow>(
-        `${COUNTED} UPDATE tenants SET customer_id = coalesce($2, customer_id), name = coalesce($3, name), updated = now()
-          WHERE id = $1 AND ${LISTED} RETURNING ${COLUMNS}`,
-        [item.id, item.customerId ?? null, item.name ?? null],
-      );
-      return rows[0] ?? 'unknown';
+      return await this.audited(who, async (client, note) => {
+        const { rows } = await client.query<TenantRow>(
+          `${COUNTED} UPDATE tenants SET customer_id = coalesce($2, customer_id), name = coalesce($3, name), updated = now()
+            WHERE id = $1 AND ${LISTED} RETURNING ${COLUMNS}`,
+          [id, sent.customerId ?? null, sent.name ?? null],
+        );
+        const [row] = rows;
+        if (row === undefined) return 'unknown';
+        const { customerId, name } = row;
+        note({ action: 'update', kind: 'tenant', id: row.id, name: customerId, after: { customerId, name } });
+        return row;
+      });
     } catch (error) {
       if ((error as { code?: string }).code === UNIQUE_VIOLATION) return 'taken';
       throw error;
     }
+  }
+
+  /** Does something in a transaction, with what is to be noted of it. */
+  private audited<T>(
+    who: string,
+    work: (client: PoolClient, note: (entry: AuditEntry) => void) => Promise<T>,
+  ): Promise<T> {
+    return transaction(this.pool, async (client) => {
+      const entries: AuditEntry[] = [];
+      const result = await work(client, (entry) => entries.push(entry));
+      await writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), who, entries });
+      return result;
+    });
   }
 
   private async changed(): Promise<void> {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await database.pool.query(
-    `TRUNCATE catalog_resources, catalog_changes CASCADE; UPDATE tenants SET catalog_version = 0, next_no = 1`,
+    `TRUNCATE catalog_resources, audit_log CASCADE; UPDATE tenants SET catalog_version = 0, next_no = 1`,
   );
   announced = [];
   resources = new Resources({ pool: database.pool, announce: async (message) => void announced.push(message), clock });

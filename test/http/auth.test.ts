@@ -174,8 +174,8 @@ describe('over the stored keys', () => {
     const tell = (message: string): Promise<void> => announce(redis, message);
     const admins = new AdminKeys({ pool, announce: tell });
     const users = new ApplicationKeys({ pool, announce: tell });
-    const { key: adminKey } = await admins.create('Test');
-    const [created] = await users.create(0, ['ada']);
+    const [{ key: adminKey } = { key: '' }] = await admins.create(['Test'], 'test');
+    const [created] = await users.create(0, ['ada'], 'test');
     const keys = createAuthenticator({ lookup: { find: (prefix) => findKey(pool, prefix) } });
     const changes = new Changes({ pool, redis });
     changes.listen({ organisationChanged: () => keys.invalidate() });
@@ -192,7 +192,7 @@ describe('over the stored keys', () => {
       tenantNo: 0,
     });
     const deletedMs = Date.now();
-    await users.delete(0, [created!.id]);
+    await users.delete(0, [created!.id], 'test');
     await eventually(async () => (await outcome(() => keys.authenticate(created!.key))) === 401);
     expect(Date.now() - deletedMs).toBeLessThan(1_000);
     expect(await outcome(() => keys.authenticate(adminKey))).toMatchObject({ kind: 'admin' });

@@ -28,7 +28,7 @@ const revision = async (): Promise<number> =>
   (await database.pool.query('SELECT revision FROM organisation')).rows[0].revision;
 
 test('an application key is found by its prefix, and stored as a hash of its body only', async () => {
-  const [first, second] = await applicationKeys.create(0, ['ada', 'ada']);
+  const [first, second] = await applicationKeys.create(0, ['ada', 'ada'], 'test');
   expect(first!.key).toMatch(/^app_[a-z0-9]{8}\.[A-Za-z0-9_-]{43}$/);
   expect(first!.key.startsWith(`${first!.prefix}.`)).toBe(true);
   expect(second!.key).not.toBe(first!.key);
@@ -47,11 +47,11 @@ test('an application key is found by its prefix, and stored as a hash of its bod
 });
 
 test('deleting an application key is counted and announced, in its own tenant only', async () => {
-  const [created] = await applicationKeys.create(0, ['ada']);
+  const [created] = await applicationKeys.create(0, ['ada'], 'test');
   const before = await revision();
-  expect(await applicationKeys.delete(1, [created!.id])).toEqual([]);
+  expect(await applicationKeys.delete(1, [created!.id], 'test')).toEqual([]);
   expect(announced).toEqual([]);
-  expect(await applicationKeys.delete(0, [created!.id, created!.id])).toEqual([created!.id]);
+  expect(await applicationKeys.delete(0, [created!.id, created!.id], 'test')).toEqual([created!.id]);
   expect(announced).toEqual(['*']);
   expect(await revision()).toBe(before + 1);
   expect(await findKey(database.pool, created!.prefix)).toBeNull();
@@ -64,7 +64,7 @@ test('the first admin key is made once, however many start at once', async () =>
 });
 
 test('a given admin key is stored once, beside others', async () => {
-  await adminKeys.create('Another');
+  await adminKeys.create(['Another'], 'test');
   expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBe('ops.0123456789abcdef');
   expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBeNull();
   const found = await findKey(database.pool, 'ops');
@@ -74,8 +74,10 @@ test('a given admin key is stored once, beside others', async () => {
 });
 
 test('a deleted admin key is gone and announced', async () => {
-  const { id, prefix } = await adminKeys.create('For the nightly job');
-  expect(await adminKeys.delete([id])).toEqual([id]);
+  const [made] = await adminKeys.create(['For the nightly job', 'Another'], 'test');
+  const { id, prefix } = made!;
+  announced = [];
+  expect(await adminKeys.delete([id], 'test')).toEqual({ deleted: [id], last: [] });
   expect(await findKey(database.pool, prefix)).toBeNull();
   expect(announced).toEqual(['*']);
 });

@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterAll(() => database.close());
 
 async function created(customerId: string): Promise<TenantRow> {
-  const [row] = await tenants.create([{ customerId, name: customerId.toUpperCase() }]);
+  const [row] = await tenants.create([{ customerId, name: customerId.toUpperCase() }], 'test');
   return row as TenantRow;
 }
 
@@ -46,26 +46,32 @@ test('a created tenant is known at once, here and after a refresh elsewhere', as
 
 test('a customer ID is free or taken, in one call too', async () => {
   await created('acme');
-  const outcomes = await tenants.create([
-    { customerId: 'acme', name: 'A' },
-    { customerId: 'beta', name: 'B' },
-    { customerId: 'beta', name: 'B again' },
-  ]);
+  const outcomes = await tenants.create(
+    [
+      { customerId: 'acme', name: 'A' },
+      { customerId: 'beta', name: 'B' },
+      { customerId: 'beta', name: 'B again' },
+    ],
+    'test',
+  );
   expect(outcomes).toEqual(['taken', expect.objectContaining({ customerId: 'beta', name: 'B' }), 'taken']);
   expect(announced).toEqual(['*', '*']);
-  expect(await tenants.create([{ customerId: 'acme', name: 'A' }])).toEqual(['taken']);
+  expect(await tenants.create([{ customerId: 'acme', name: 'A' }], 'test')).toEqual(['taken']);
   expect(announced).toEqual(['*', '*']);
 });
 
 test('updates set what is given and leave the rest', async () => {
   const [acme, beta] = [await created('acme'), await created('beta')];
-  const outcomes = await tenants.update([
-    { id: acme.id, name: 'Acme Inc.' },
-    { id: beta.id, customerId: 'acme' },
-    { id: NOBODY, name: 'x' },
-    { id: tenants.default().id, name: 'x' },
-    { id: beta.id, customerId: 'gamma' },
-  ]);
+  const outcomes = await tenants.update(
+    [
+      { id: acme.id, name: 'Acme Inc.' },
+      { id: beta.id, customerId: 'acme' },
+      { id: NOBODY, name: 'x' },
+      { id: tenants.default().id, name: 'x' },
+      { id: beta.id, customerId: 'gamma' },
+    ],
+    'test',
+  );
   expect(outcomes).toEqual([
     expect.objectContaining({ customerId: 'acme', name: 'Acme Inc.' }),
     'taken',
@@ -79,8 +85,8 @@ test('updates set what is given and leave the rest', async () => {
 
 test('a deleted tenant rests: unknown, unlisted, its customer ID free for a new one', async () => {
   const acme = await created('acme');
-  expect(await tenants.delete([acme.id, acme.id, NOBODY, tenants.default().id])).toEqual([acme.id]);
-  expect(await tenants.delete([acme.id])).toEqual([]);
+  expect(await tenants.delete([acme.id, acme.id, NOBODY, tenants.default().id], 'test')).toEqual([acme.id]);
+  expect(await tenants.delete([acme.id], 'test')).toEqual([]);
   expect(tenants.byCustomerId('acme')).toBeUndefined();
   expect(tenants.byNo(acme.no)).toBeUndefined();
   expect(await tenants.get(acme.id)).toBeNull();
@@ -119,13 +125,13 @@ describe('refresh', () => {
 });
 
 test('the organisation takes each setting by itself', async () => {
-  expect(await tenants.updateOrganisation({ multiTenancy: true })).toEqual({
+  expect(await tenants.updateOrganisation({ multiTenancy: true }, 'test')).toEqual({
     name: 'Laurel',
     multiTenancy: true,
     controlShare: 0,
   });
   expect(tenants.multiTenancy()).toBe(true);
-  expect(await tenants.updateOrganisation({ name: 'Study', controlShare: 0.1 })).toEqual({
+  expect(await tenants.updateOrganisation({ name: 'Study', controlShare: 0.1 }, 'test')).toEqual({
     name: 'Study',
     multiTenancy: true,
     controlShare: 0.1,

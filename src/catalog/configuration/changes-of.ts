@@ -5,7 +5,7 @@ import { differences, parentOf } from '../kinds.ts';
 import { Export } from './export.ts';
 
 /** Two catalogs, the second made from the first by the changes. */
-interface Edit {
+export interface Edit {
   before: Catalog;
   after: Catalog;
   changes: Change[];

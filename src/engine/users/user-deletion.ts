@@ -15,6 +15,8 @@ export interface UserDeletionOptions {
   /** The batcher's, so that both know the same of the outboxes. */
   calls: ScriptCalls;
   keys: Pick<ApplicationKeys, 'deleteOf'>;
+  /** Notes that users were deleted. */
+  onDeleted: (deletion: { tenantNo: number; users: number; who: string }) => Promise<void>;
   clock: Clock;
   /** Whether the outbox holds more than it may, so that nothing is taken. */
   overloaded: () => boolean;
@@ -30,16 +32,17 @@ export class UserDeletion {
   }
 
   /**
-   * Deletes users; those who were there. When it resolves they are gone from every live read and their application keys
+   * Deletes users; those who were there. `who`: the readable part of the key that asks for it. When it resolves they are gone from every live read and their application keys
    * are refused; Postgres follows behind the events before it. What comes after, batches that are waiting
    * included, is of a new user, for whom no idempotency key is used. Idempotent; after an error (503) some may be deleted.
    */
-  async delete(tenantNo: number, userIds: readonly string[]): Promise<string[]> {
+  async delete(tenantNo: number, userIds: readonly string[], who: string): Promise<string[]> {
     if (this.options.overloaded())
       throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
     const naming = await namingKeys(this.options.redis, tenantNo);
     const deleted: string[] = [];
     for (const userId of userIds) if (await this.deleteOne(tenantNo, userId, naming)) deleted.push(userId);
+    if (deleted.length > 0) await this.options.onDeleted({ tenantNo, users: deleted.length, who });
     return deleted;
   }
 

@@ -15,9 +15,11 @@ export const adminApplicationApiKeysCreate = operation({
   summary: 'Create keys that stand for one user each; a key is shown this once',
   body: items.body,
   responses: { 200: Created, 201: Created },
-  handle: async ({ applicationKeys }, { tenant, body }) => {
+  handle: async ({ applicationKeys }, { tenant, caller, body }) => {
     const userIds = (good: { userId: string }[]): string[] => good.map(({ userId }) => userId);
-    const { done, issues } = await items.each(body, (good) => applicationKeys.create(tenant.no, userIds(good)));
+    const { done, issues } = await items.each(body, (good) =>
+      applicationKeys.create(tenant.no, userIds(good), caller.prefix),
+    );
     return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
   },
 });

@@ -11,5 +11,8 @@ export const adminOrganisationUpdate = operation({
   scope: 'organisation',
   body: Type.Partial(Organisation),
   responses: { 200: Organisation },
-  handle: async ({ tenants }, { body }) => ({ status: 200, body: await tenants.updateOrganisation(body) }),
+  handle: async ({ tenants }, { caller, body }) => ({
+    status: 200,
+    body: await tenants.updateOrganisation(body, caller.prefix),
+  }),
 });

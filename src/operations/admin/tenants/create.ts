@@ -21,8 +21,10 @@ export const adminTenantsCreate = operation({
   scope: 'organisation',
   body: items.body,
   responses: { 200: Created, 201: Created },
-  handle: async ({ tenants }, { body }) => {
-    const { done, issues } = await items.each(body, async (good) => (await tenants.create(good)).map(tenantOutcome));
+  handle: async ({ tenants }, { caller, body }) => {
+    const { done, issues } = await items.each(body, async (good) =>
+      (await tenants.create(good, caller.prefix)).map(tenantOutcome),
+    );
     return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
   },
 });

@@ -11,8 +11,8 @@ export const adminTenantsDelete = operation({
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },
-  handle: async ({ tenants }, { query }) => ({
+  handle: async ({ tenants }, { caller, query }) => ({
     status: 200,
-    body: await deleteEach(query.ids, { noun: 'tenant', work: (ids) => tenants.delete(ids) }),
+    body: await deleteEach(query.ids, { noun: 'tenant', work: (ids) => tenants.delete(ids, caller.prefix) }),
   }),
 });

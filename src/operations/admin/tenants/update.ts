@@ -21,8 +21,10 @@ export const adminTenantsUpdate = operation({
   scope: 'organisation',
   body: items.body,
   responses: { 200: Type.Object({ updated: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) }) },
-  handle: async ({ tenants }, { body }) => {
-    const { done, issues } = await items.each(body, async (good) => (await tenants.update(good)).map(tenantOutcome));
+  handle: async ({ tenants }, { caller, body }) => {
+    const { done, issues } = await items.each(body, async (good) =>
+      (await tenants.update(good, caller.prefix)).map(tenantOutcome),
+    );
     return { status: 200, body: { updated: done, issues } };
   },
 });

@@ -12,12 +12,12 @@ export const adminUsersDeleteOne = operation({
   summary: 'Delete one user, whose ID may hold a comma, which separates those of the list',
   params: Type.Object({ id: UserId }),
   responses: { 200: DeletedUsers },
-  handle: async ({ deletion }, { tenant, params }) => ({
+  handle: async ({ deletion }, { tenant, caller, params }) => ({
     status: 200,
     body: await deleteEach([params.id], {
       noun: 'user',
       exact: true,
-      work: (ids) => deletion.delete(tenant.no, ids),
+      work: (ids) => deletion.delete(tenant.no, ids, caller.prefix),
     }),
   }),
 });

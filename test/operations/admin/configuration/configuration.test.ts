@@ -24,7 +24,7 @@ test('admin_configuration_diff tells what admin_configuration_put then does', as
   expect(await laurel.admin.post(`${PATH}/diff`, document)).toMatchObject({ status: 200, body: { changes } });
   expect((await laurel.admin.get(PATH)).body.metrics).toHaveLength(2);
   expect(await laurel.admin.put(PATH, document)).toMatchObject({ status: 200, body: { version: 2, changes } });
-  const { rows } = await laurel.pool.query('SELECT who FROM catalog_changes ORDER BY version');
+  const { rows } = await laurel.pool.query('SELECT who FROM audit_log ORDER BY no');
   expect(rows.at(-1)).toEqual({ who: laurel.adminKey.split('.')[0] });
 });
 

@@ -1,0 +1,23 @@
+import type { AuditEntry } from '../postgres/audit/write-audit.ts';
+import { changesOf, type Edit } from './configuration/changes-of.ts';
+import type { Change } from './draft.ts';
+import { differences } from './kinds.ts';
+
+/** What an edit of a catalog did, for the audit log: in the words of the configuration document, where it has any. */
+export function auditEntries(edit: Edit): AuditEntry[] {
+  const told = edit.changes.filter(({ kind }) => kind !== 'webhook');
+  const entries = changesOf({ ...edit, changes: told }).map(({ action, kind, name, before, after }, index) => {
+    const change = told[index];
+    return { action, kind, id: (change?.after ?? change?.before)?.id ?? null, name, before, after };
+  });
+  return [...entries, ...edit.changes.filter(({ kind }) => kind === 'webhook').map(plainEntry)];
+}
+
+function plainEntry({ kind, before, after }: Change): AuditEntry {
+  const { id, name } = (after ?? before)! as { id: string; name: string };
+  if (before === null || after === null) return { action: before === null ? 'create' : 'delete', kind, id, name };
+  const changed = differences(before, after);
+  const fields = (of: object): object =>
+    Object.fromEntries(Object.entries(of).filter(([key]) => changed.includes(key)));
+  return { action: 'update', kind, id, name, before: fields(before), after: fields(after) };
+}

@@ -1,0 +1,30 @@
+import { Type } from 'typebox';
+import { AdminIssue, AdminKey, Uuid } from '../../../domain/admin.ts';
+import { bulkItems } from '../../bulk.ts';
+import { operation } from '../../operation.ts';
+import { adminKeyOutcome } from './admin-key-answer.ts';
+
+const items = bulkItems(
+  Type.Object({
+    id: Uuid,
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+    status: Type.Optional(AdminKey.properties.status),
+  }),
+);
+
+export const adminAdminApiKeysUpdate = operation({
+  id: 'admin_admin_api_keys_update',
+  surface: 'admin',
+  method: 'patch',
+  path: '/v1/admin-api-keys',
+  summary: 'Rename admin keys, or revoke them for a while: an inactive key is refused, the last active one stays',
+  scope: 'organisation',
+  body: items.body,
+  responses: { 200: Type.Object({ updated: Type.Array(AdminKey), issues: Type.Array(AdminIssue) }) },
+  handle: async ({ adminKeys }, { caller, body }) => {
+    const { done, issues } = await items.each(body, async (good) =>
+      (await adminKeys.update(good, caller.prefix)).map(adminKeyOutcome),
+    );
+    return { status: 200, body: { updated: done, issues } };
+  },
+});

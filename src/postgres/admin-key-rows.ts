@@ -1,0 +1,68 @@
+import type { Pool, PoolClient } from 'pg';
+import { storableText } from './persist/storable-json.ts';
+
+/** An admin key as it is listed. */
+export interface AdminKeyRow {
+  id: string;
+  prefix: string;
+  name: string;
+  status: 'active' | 'inactive';
+  created: Date;
+  /** To the minute or so; null: never. */
+  lastUsed: Date | null;
+}
+
+const COLUMNS = 'id, prefix, name, status, created, last_used AS "lastUsed"';
+const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE status = 'active' AND id <> $1)`;
+
+/** Excludes other edits of admin keys until the transaction ends. */
+export const lockAdminKeys = (client: PoolClient): Promise<unknown> =>
+  client.query('LOCK TABLE admin_keys IN SHARE ROW EXCLUSIVE MODE');
+
+/** Null: the prefix is taken. */
+export async function insertAdminKey(
+  client: Pool | PoolClient,
+  { id, prefix, hash, name }: { id: string; prefix: string; hash: Buffer; name: string },
+): Promise<AdminKeyRow | null> {
+  const { rows } = await client.query<AdminKeyRow>(
+    `INSERT INTO admin_keys (id, prefix, hash, name, created) VALUES ($1, $2, $3, $4, clock_timestamp())
+     ON CONFLICT (prefix) DO NOTHING RETURNING ${COLUMNS}`,
+    [id, prefix, hash, storableText(name)],
+  );
+  return rows[0] ?? null;
+}
+
+const find = async (client: PoolClient, id: string): Promise<AdminKeyRow | null> =>
+  (await client.query<AdminKeyRow>(`SELECT ${COLUMNS} FROM admin_keys WHERE id = $1`, [id])).rows[0] ?? null;
+
+/** Sets what is given of a key, unless that would leave no active one. Under `lockAdminKeys`. */
+export async function changeAdminKey(
+  client: PoolClient,
+  { id, name, status }: { id: string; name?: string; status?: AdminKeyRow['status'] },
+): Promise<{ before: AdminKeyRow | null; outcome: AdminKeyRow | 'unknown' | 'last' }> {
+  const before = await find(client, id);
+  if (before === null) return { before, outcome: 'unknown' };
+  const { rows } = await client.query<AdminKeyRow>(
+    `UPDATE admin_keys SET name = coalesce($2, name), status = coalesce($3, status)
+      WHERE id = $1 AND ($3 IS DISTINCT FROM 'inactive' OR status = 'inactive' OR ${ANOTHER}) RETURNING ${COLUMNS}`,
+    [id, name === undefined ? null : storableText(name), status ?? null],
+  );
+  return { before, outcome: rows[0] ?? 'last' };
+}
+
+/** Deletes a key, unless that would leave no active one; what it was. Under `lockAdminKeys`. */
+export async function removeAdminKey(client: PoolClient, id: string): Promise<AdminKeyRow | 'unknown' | 'last'> {
+  const { rows } = await client.query<AdminKeyRow>(
+    `DELETE FROM admin_keys WHERE id = $1 AND (status = 'inactive' OR ${ANOTHER}) RETURNING ${COLUMNS}`,
+    [id],
+  );
+  return rows[0] ?? ((await find(client, id)) === null ? 'unknown' : 'last');
+}
+
+/** Notes that a key was used. Never goes back. */
+export async function noteAdminKeyUse(pool: Pool, id: string, atMs: number): Promise<void> {
+  await pool.query('UPDATE admin_keys SET last_used = greatest(last_used, to_timestamp($2 / 1000.0)) WHERE id = $1', [
+    id,
+    atMs,
+  ]);
+}

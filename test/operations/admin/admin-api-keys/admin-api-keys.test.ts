@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { eventually } from '../../../postgres/database.ts';
+
+const NOBODY = '00000000-0000-7000-8000-000000000000';
+const PATH = '/v1/admin-api-keys';
+const LAST = 'This is the last active admin key: create or activate another one first';
+let laurel: TestLaurel;
+let first: string;
+
+beforeAll(async () => {
+  laurel = await startLaurel();
+  first = (await laurel.admin.get(PATH)).body[0].id;
+});
+beforeEach(async () => {
+  await laurel.pool.query('DELETE FROM admin_keys WHERE id <> $1', [first]);
+});
+afterAll(() => laurel.close());
+
+const make = async (name = 'CI'): Promise<{ id: string; key: string; prefix: string }> =>
+  (await laurel.admin.post(PATH, [{ name }])).body.created[0];
+const statusWith = async (key: string): Promise<number> => (await laurel.admin.get('/v1/metrics', { key })).status;
+const refused = async (key: string, client = laurel): Promise<void> => {
+  const began = performance.now();
+  await eventually(async () => (await client.admin.get('/v1/metrics', { key })).status === 401);
+  expect(performance.now() - began).toBeLessThan(900);
+};
+
+test('created keys work on both surfaces and are shown once; bad items are issues', async () => {
+  const { status, body } = await laurel.admin.post(PATH, [{ name: 'CI' }, { name: '' }, {}]);
+  expect(status).toBe(201);
+  expect(body.created).toEqual([
+    {
+      id: expect.any(String),
+      name: 'CI',
+      prefix: expect.stringMatching(/^adm_[a-z0-9]{8}$/),
+      status: 'active',
+      created: expect.any(String),
+      lastUsed: null,
+      key: expect.stringMatching(/^adm_[a-z0-9]{8}\..{43}$/),
+    },
+  ]);
+  expect(body.issues).toEqual([
+    { index: 1, severity: 'error', message: 'name must not be empty' },
+    { index: 2, severity: 'error', message: 'name is required' },
+  ]);
+  const [{ key, prefix, id }] = body.created;
+  expect(await statusWith(key)).toBe(200);
+  expect((await laurel.app.get('/v1/users/nobody', { key })).status).toBe(404);
+  const listed = (await laurel.admin.get(PATH)).body;
+  expect(listed.map((one: { id: string }) => one.id)).toEqual([first, id]);
+  expect(JSON.stringify(listed)).not.toContain(key.slice(prefix.length + 1));
+  expect((await laurel.admin.post(PATH, [{}])).status).toBe(200);
+  expect((await laurel.admin.post(PATH, [])).status).toBe(422);
+  expect((await laurel.admin.get(`${PATH}?limit=1&skip=1`)).body).toHaveLength(1);
+  expect((await laurel.admin.get(`${PATH}?limit=101`)).status).toBe(422);
+});
+
+test('the list tells when a key was used last', async () => {
+  const { id, key } = await make();
+  const before = Date.now();
+  await statusWith(key);
+  let lastUsed: string | null = null;
+  await eventually(async () => {
+    lastUsed = (await laurel.admin.get(PATH)).body.find((one: { id: string }) => one.id === id).lastUsed;
+    return lastUsed !== null;
+  });
+  expect(Date.parse(lastUsed!)).toBeGreaterThanOrEqual(before - 1);
+  expect(Date.parse(lastUsed!)).toBeLessThanOrEqual(Date.now());
+  // Once a minute is enough.
+  await laurel.pool.query('UPDATE admin_keys SET last_used = NULL WHERE id = $1', [id]);
+  for (let n = 0; n < 5; n += 1) await statusWith(key);
+  const { rows } = await laurel.pool.query('SELECT last_used FROM admin_keys WHERE id = $1', [id]);
+  expect(rows).toEqual([{ last_used: null }]);
+});
+
+test('an inactive key is refused by every process, and holds again when it is active', async () => {
+  const other = await laurel.another();
+  const { id, key } = await make('before');
+  expect((await other.admin.get('/v1/metrics', { key })).status).toBe(200);
+  const { status, body } = await laurel.admin.patch(PATH, [
+    { id, status: 'inactive', name: 'after' },
+    { id: NOBODY, name: 'x' },
+    { id, status: 'gone' },
+  ]);
+  expect(status).toBe(200);
+  expect(body.updated).toEqual([expect.objectContaining({ id, name: 'after', status: 'inactive' })]);
+  expect(body.issues).toEqual([
+    { id: NOBODY, severity: 'error', message: 'There is no admin key with this ID' },
+    { id, severity: 'error', message: 'status must be one of: active, inactive' },
+  ]);
+  await refused(key);
+  await eventually(async () => (await other.admin.get('/v1/metrics', { key })).status === 401);
+  await laurel.admin.patch(PATH, [{ id, status: 'active' }]);
+  await eventually(async () => (await other.admin.get('/v1/metrics', { key })).status === 200);
+});
+
+test('a rotated key has another secret under the same prefix; the old one is dead', async () => {
+  const { id, key, prefix } = await make();
+  expect(await statusWith(key)).toBe(200);
+  const { status, body } = await laurel.admin.post(`${PATH}/${id}/rotate`);
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ id, prefix, status: 'active' });
+  expect(body.key).not.toBe(key);
+  await refused(key);
+  expect(await statusWith(body.key)).toBe(200);
+  for (const unknown of [NOBODY, 'no-uuid'])
+    expect((await laurel.admin.post(`${PATH}/${unknown}/rotate`)).status).toBe(404);
+});
+
+test('a deleted key is refused; unknown ones are issues', async () => {
+  const { id, key } = await make();
+  expect(await statusWith(key)).toBe(200);
+  expect((await laurel.admin.delete(`${PATH}?ids=${id},${NOBODY}`)).body).toEqual({
+    deleted: [{ id }],
+    issues: [{ id: NOBODY, severity: 'error', message: 'There is no admin key with this ID' }],
+  });
+  await refused(key);
+});
+
+test('the last active key can be neither deleted nor deactivated; another one may go, also by itself', async () => {
+  expect((await laurel.admin.delete(`${PATH}?ids=${first}`)).body).toEqual({
+    deleted: [],
+    issues: [{ id: first, severity: 'error', message: LAST }],
+  });
+  expect((await laurel.admin.patch(PATH, [{ id: first, status: 'inactive' }])).body).toEqual({
+    updated: [],
+    issues: [{ id: first, severity: 'error', message: LAST }],
+  });
+  const { id, key } = await make();
+  await laurel.admin.patch(PATH, [{ id, status: 'inactive' }]);
+  // An inactive one does not stand in for it, and can itself be deleted.
+  expect((await laurel.admin.delete(`${PATH}?ids=${first}`)).body.deleted).toEqual([]);
+  await laurel.admin.patch(PATH, [{ id, status: 'active' }]);
+  await eventually(async () => (await statusWith(key)) === 200);
+  expect((await laurel.admin.delete(`${PATH}?ids=${id}`, { key })).body.deleted).toEqual([{ id }]);
+  await refused(key);
+  // Of all keys in one request one stays.
+  const two = await make();
+  const { body } = await laurel.admin.delete(`${PATH}?ids=${two.id},${first}`);
+  expect(body).toMatchObject({ deleted: [{ id: two.id }], issues: [{ id: first, message: LAST }] });
+});
+
+test('requests at once that would together remove every key leave one', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const keys = [await make(), await make(), await make()];
+    await Promise.all([
+      ...keys.map(({ id }) => laurel.admin.delete(`${PATH}?ids=${id}`)),
+      laurel.admin.patch(PATH, [{ id: first, status: 'inactive' }]),
+    ]);
+    const { rows } = await laurel.pool.query(`SELECT id FROM admin_keys WHERE status = 'active'`);
+    expect(rows.length).toBe(1);
+    await laurel.pool.query(`UPDATE admin_keys SET status = 'active' WHERE id = $1`, [first]);
+    await laurel.pool.query('UPDATE organisation SET revision = revision + 1');
+    await eventually(async () => (await laurel.admin.get('/v1/metrics')).status === 200);
+  }
+});
+
+test('is about the organisation: no Tenant-ID is needed', async () => {
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  expect((await laurel.admin.get(PATH)).status).toBe(200);
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
+});
