@@ -157,7 +157,7 @@ test('no secret stands in what is configured, its record, or its document, which
   expect(document).not.toHaveProperty('webhooks');
   expect((await laurel.admin.put('/v1/configuration', { ...document, webhooks: [] })).body.changes).toEqual([]);
   expect((await laurel.admin.get(`${PATH}?limit=100`)).body).toEqual(before);
-  for (const table of ['catalog_resources', 'catalog_changes']) {
+  for (const table of ['catalog_resources', 'audit_log']) {
     const { rows } = await laurel.pool.query(`SELECT FROM ${table} WHERE ${table}::text LIKE '%whsec%'`);
     expect(rows).toEqual([]);
   }
