@@ -23,6 +23,8 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'] },
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
   { table: 'board_finals', user: 'user_id', section: 'finalRanks', order: ['group_id'] },
+  // Ranks of runs that are over: those of the others stay as they were.
+  { table: 'board_finals', user: 'user_id', section: 'finalRanks', order: ['group_id'], hidden: ['place'] },
   {
     table: 'application_keys',
     user: 'user_id',
