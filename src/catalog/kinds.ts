@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type {
   Achievement,
   Attribute,
@@ -51,16 +50,19 @@ const KEPT: ReadonlySet<string> = new Set<Kept>(['id', 'no', 'created', 'updated
 const configured = (resource: object): [string, unknown][] =>
   Object.entries(resource).filter(([name]) => !KEPT.has(name));
 
-/** The names of the configured fields in which two resources differ. */
+/**
+ * The names of the configured fields in which two resources differ once they are stored: as JSON, in which -0 is 0
+ * and the order of fields says nothing.
+ */
 export function differences(before: object, after: object): string[] {
   const values = new Map(configured(before));
-  return configured(after).flatMap(([name, value]) => (isDeepStrictEqual(value, values.get(name)) ? [] : [name]));
+  return configured(after).flatMap(([name, value]) => (canonical(value) === canonical(values.get(name)) ? [] : [name]));
 }
 
 /** A text that resources share which are configured alike, in whatever order their fields stand. */
-export const contentOf = (resource: object): string => canonical(Object.fromEntries(configured(resource)));
+export const contentOf = (resource: object): string => canonical(Object.fromEntries(configured(resource)))!;
 
-function canonical(value: unknown): string {
+function canonical(value: unknown): string | undefined {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));

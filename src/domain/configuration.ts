@@ -10,7 +10,7 @@ import { KEY_PATTERN, TIME_OF_DAY_PATTERN } from './catalog.ts';
 const Key = Type.String({ pattern: KEY_PATTERN, maxLength: 255 });
 const Name = Type.String({ minLength: 1 });
 const Description = Type.Optional(Type.Union([Type.String(), Type.Null()]));
-const Badge = Type.Optional(Type.Union([Type.Object({ url: Type.String({ minLength: 1 }) }), Type.Null()]));
+const Badge = Type.Optional(Type.Union([Type.Object({ url: Type.String() }), Type.Null()]));
 const LocalDate = Type.String({ format: 'date' });
 const TimeOfDay = Type.String({ pattern: TIME_OF_DAY_PATTERN });
 

@@ -1,9 +1,11 @@
 import { v7 as uuid } from 'uuid';
 import type { Achievement } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
+import { DAY_MS } from '../../domain/periods.ts';
 import type { Kind } from '../../postgres/load-catalog.ts';
 import type { CatalogDraft } from '../draft.ts';
-import { contentOf, listOf, type Fields, type ResourceOf } from '../kinds.ts';
+import { contentOf, differences, listOf, type Fields, type ResourceOf } from '../kinds.ts';
+import { changeProblems } from '../rules/changes.ts';
 import { problemsOf } from '../rules/rules.ts';
 import { streakProblems } from '../rules/streaks.ts';
 import { completeConfiguration } from './complete.ts';
@@ -11,7 +13,8 @@ import { documentPath } from './document-path.ts';
 import { exportConfiguration } from './export.ts';
 import * as fieldsOf from './fields.ts';
 import { pair, same, type PairingRule } from './pair.ts';
-import { References, type DocumentProblem } from './references.ts';
+import { ownerAt } from './owner.ts';
+import { References, type DocumentProblem, type Noun } from './references.ts';
 
 /** An item of the document with the resource that it describes. */
 interface Placed<K extends Kind, Item> {
@@ -34,7 +37,7 @@ class Configuring {
   private readonly draft: CatalogDraft;
   private readonly document: Required<Configuration>;
   private readonly today: string;
-  private readonly references = new References();
+  private readonly references: References;
   private readonly problems: DocumentProblem[] = [];
   private readonly checks: (() => DocumentProblem[])[] = [];
 
@@ -42,6 +45,7 @@ class Configuring {
     this.draft = draft;
     this.document = document;
     this.today = today;
+    this.references = new References((path) => ownerAt({ document, path }));
   }
 
   run(): DocumentProblem[] {
@@ -53,13 +57,15 @@ class Configuring {
     const metrics = this.place('metric', 'metrics', document.metrics, [BY_KEY]);
     const achievements = this.place('achievement', 'achievements', document.achievements, ACHIEVEMENT_RULES);
     const systems = this.place('points_system', 'pointsSystems', document.pointsSystems, [BY_KEY]);
-    for (const { item, id } of attributes) references.add(`${item.type} attribute`, item.key, id);
+    for (const { item, id } of attributes) references.add(...attributeName(item), id);
     for (const { item, id } of metrics) references.add('metric', item.key, id);
     for (const { item, id } of systems) references.add('points system', item.key, id);
-    for (const { item, id } of achievements) {
-      if (item.key === undefined) references.add('achievement without a key', item.name, id);
-      else references.add('achievement', item.key, id);
-    }
+    for (const { item, id } of achievements) references.add(...achievementName(item), id);
+    const { before } = draft;
+    for (const attribute of before.attributes) references.addPresent(...attributeName(attribute));
+    for (const { key } of before.metrics) references.addPresent('metric', key);
+    for (const { key } of before.pointsSystems) references.addPresent('points system', key);
+    for (const achievement of before.achievements) references.addPresent(...achievementName(achievement));
 
     this.checkTypes(attributes);
     this.store('attribute', attributes, ({ item }) => fieldsOf.attributeFields(item));
@@ -106,14 +112,20 @@ class Configuring {
     all: Placed<K, Item>[],
     fields: (placed: Placed<K, Item>) => Fields<K>,
   ): void {
+    const utcDay = Math.floor(this.draft.nowMs / DAY_MS);
     for (const placed of all) {
-      const { id, path, item } = placed;
-      const resource =
-        placed.current === undefined
-          ? this.draft.create(kind, fields(placed), id)
-          : this.draft.update(kind, id, fields(placed));
+      const { id, path, item, current: before } = placed;
+      const { draft } = this;
+      const after =
+        before === undefined ? draft.create(kind, fields(placed), id) : draft.update(kind, id, fields(placed));
+      // The rules look at the whole document, so they wait until all of it is there.
       this.checks.push(() =>
-        problemsOf(kind, resource, this.draft).map(({ field, text }) => ({
+        [
+          ...(before === undefined
+            ? []
+            : changeProblems(kind, { before, after, sent: changed(before, after), utcDay })),
+          ...problemsOf(kind, after, draft),
+        ].map(({ field, text }) => ({
           path: `${path}.${documentPath(field, (item as ConfiguredAchievement).achievementKeys?.length)}`,
           text,
         })),
@@ -181,6 +193,13 @@ class Configuring {
   }
 }
 
+const attributeName = ({ type, key }: { type: 'user' | 'event'; key: string }): [Noun, string] => [
+  `${type} attribute`,
+  key,
+];
+const achievementName = ({ key, name }: { key?: string | null; name: string }): [Noun, string] =>
+  key === undefined || key === null ? ['achievement without a key', name] : ['achievement', key];
+
 const BY_KEY = same(({ key }: { key: string }) => key);
 
 const ACHIEVEMENT_RULES: PairingRule<ConfiguredAchievement, Achievement>[] = [
@@ -193,6 +212,10 @@ const ACHIEVEMENT_RULES: PairingRule<ConfiguredAchievement, Achievement>[] = [
   { item: ({ key, name }) => (key === undefined ? name : null), resource: ({ name }) => name },
   { item: ({ name }) => name, resource: ({ key, name }) => (key === null ? name : null) },
 ];
+
+/** What a document asks to be changed is what it says differently: it names every field of everything. */
+const changed = <T extends object>(before: T, after: T): Partial<T> =>
+  Object.fromEntries(differences(before, after).map((name) => [name, after[name as keyof T]])) as Partial<T>;
 
 const targetOf = ({ type, metricId, achievementId }: Fields<'points_trigger'>): string =>
   JSON.stringify([type, metricId, achievementId]);

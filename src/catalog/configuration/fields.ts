@@ -80,6 +80,8 @@ export function triggerFields(
   { path, references }: Place,
   systemId: string,
 ): Fields<'points_trigger'> {
+  if (item.achievementKey !== undefined && item.achievementName !== undefined)
+    references.problems.push({ path: `${path}.achievementName`, text: 'only where achievementKey is not given' });
   const byName = references.find('achievement without a key', item.achievementName, `${path}.achievementName`);
   return {
     systemId,

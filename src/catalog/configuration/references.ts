@@ -7,7 +7,7 @@ export interface DocumentProblem {
   text: string;
 }
 
-type Noun =
+export type Noun =
   | 'metric'
   | 'points system'
   | 'achievement'
@@ -19,6 +19,18 @@ type Noun =
 export class References {
   readonly problems: DocumentProblem[] = [];
   private readonly ids = new Map<string, string>();
+  private readonly leftOut = new Set<string>();
+  private readonly ownerAt: (path: string) => string | null;
+
+  /** @param ownerAt what stands at a path of the document, for a person */
+  constructor(ownerAt: (path: string) => string | null) {
+    this.ownerAt = ownerAt;
+  }
+
+  /** Tells of a key that names something as yet, and nothing any more should the document not name it. */
+  addPresent(noun: Noun, key: string): void {
+    this.leftOut.add(`${noun}:${key}`);
+  }
 
   add(noun: Noun, key: string, id: string): void {
     const named = `${noun}:${key}`;
@@ -30,7 +42,7 @@ export class References {
     if (key === null || key === undefined) return null;
     const id = this.ids.get(`${noun}:${key}`);
     if (id !== undefined) return id;
-    this.problems.push({ path, text: `unknown ${noun} '${key}'${this.hint(noun, key)}` });
+    this.problems.push({ path, text: `unknown ${noun} '${key}'${this.hint(noun, key, path)}` });
     return null;
   }
 
@@ -47,7 +59,9 @@ export class References {
     });
   }
 
-  private hint(noun: Noun, key: string): string {
+  private hint(noun: Noun, key: string, path: string): string {
+    if (this.leftOut.has(`${noun}:${key}`))
+      return `: the document leaves it out, but ${this.ownerAt(path) ?? 'this'} refers to it`;
     if (noun === 'user attribute' && this.ids.has(`event attribute:${key}`)) return ' (it is an event attribute)';
     if (noun === 'event attribute' && this.ids.has(`user attribute:${key}`)) return ' (it is a user attribute)';
     return '';

@@ -35,8 +35,11 @@ function* windowProblems({ start, end, startTime, endTime }: Leaderboard): Gener
   if (!isDate(start)) yield problem('start', 'must be a date (YYYY-MM-DD)');
   if (end !== null && !isDate(end)) yield problem('end', 'must be a date (YYYY-MM-DD)');
   else if (end !== null && end < start) yield problem('end', 'must not be before start');
-  if (startTime !== null && startTime === endTime) yield problem('endTime', 'must differ from startTime');
+  if (startTime !== null && endTime !== null && withSeconds(startTime) === withSeconds(endTime))
+    yield problem('endTime', 'must differ from startTime');
 }
+
+const withSeconds = (timeOfDay: string): string => (timeOfDay.length === 5 ? `${timeOfDay}:00` : timeOfDay);
 
 function* runProblems({ rankBy, runUnit, runInterval }: Leaderboard): Generator<Problem> {
   if (runUnit !== null && rankBy === 'streak')

@@ -1,0 +1,211 @@
+import fc from 'fast-check';
+import type {
+  Configuration,
+  ConfiguredAchievement,
+  ConfiguredBoost,
+  ConfiguredCondition,
+  ConfiguredLeaderboard,
+  ConfiguredTrigger,
+} from '../../src/domain/configuration.ts';
+
+type Draw = <T>(arbitrary: fc.Arbitrary<T>) => T;
+
+const name = fc.constantFrom('One', 'Two', 'Ünïcödé ✓', '"quoted" \\ back', ' spaced ');
+const text = fc.constantFrom('', 'Text', 'zwei\nZeilen', '…');
+const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.option(arbitrary, { nil: undefined });
+const date = fc.constantFrom('2025-12-31', '2026-01-01', '2026-02-28', '2026-03-01', '2026-12-24');
+const amount = fc.constantFrom(0.000_001, 0.5, 1, 10, 999.999, 1e12);
+const subset = <T>(all: readonly T[]): fc.Arbitrary<T[]> => fc.shuffledSubarray([...all]);
+
+/** Without what is undefined, as it is sent. */
+const sent = <T extends object>(item: { [N in keyof T]: T[N] | undefined }): T => JSON.parse(JSON.stringify(item)) as T;
+
+/** A document that keeps the rules, whatever was configured before the first. */
+export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((gen) => {
+  const draw: Draw = (arbitrary) => gen(() => arbitrary);
+  const attributes = draw(
+    subset([
+      { key: 'plan', type: 'user' },
+      { key: '__proto__', type: 'user' },
+      { key: 'plan', type: 'event' },
+      { key: 'deck', type: 'event' },
+    ] as const),
+  ).map((attribute) => ({ ...attribute, name: draw(name) }));
+  const metrics = draw(subset(['flips', 'minutes', 'constructor'])).map((key) =>
+    sent<NonNullable<Configuration['metrics']>[number]>({
+      key,
+      name: draw(name),
+      unitType: draw(optional(fc.constantFrom('number', 'currency'))),
+      units: draw(optional(text)),
+    }),
+  );
+  const known: Known = {
+    draw,
+    userKeys: attributes.filter(({ type }) => type === 'user').map(({ key }) => key),
+    eventKeys: attributes.filter(({ type }) => type === 'event').map(({ key }) => key),
+    metricKeys: metrics.map(({ key }) => key),
+    achievements: [],
+  };
+  // Each may be made of those before it; then they are shuffled.
+  for (const label of ['a', 'b', 'c', 'd']) if (draw(fc.boolean())) known.achievements.push(achievement(known, label));
+  const achievements = draw(fc.shuffledSubarray(known.achievements, { minLength: known.achievements.length }));
+  const pointsSystems = draw(subset(['xp', 'gems'])).map((key) => ({
+    ...sent<{ key: string; name: string }>({
+      key,
+      name: draw(name),
+      description: draw(optional(fc.option(text))),
+      badge: draw(optional(fc.option(text.map((url) => ({ url }))))),
+      maxPoints: draw(optional(fc.constantFrom(null, 1, 1_000))),
+    } as never),
+    levels: draw(subset(['low', 'mid', 'top'])).map((level, index) =>
+      sent<never>({ key: level, name: draw(name), points: index * 10, description: draw(optional(text)) } as never),
+    ),
+    triggers: draw(fc.array(fc.constant(null), { maxLength: 4 })).map(() => trigger(known)),
+    boosts: draw(fc.array(fc.constant(null), { maxLength: 3 })).map(() => boost(known)),
+  }));
+  const leaderboards = draw(subset(['week', 'all'])).map((key) =>
+    leaderboard(
+      known,
+      key,
+      pointsSystems.map((system) => system.key),
+    ),
+  );
+  return sent<Configuration>({
+    attributes,
+    metrics,
+    achievements,
+    pointsSystems,
+    leaderboards,
+    streaks: streaks(known),
+  });
+});
+
+interface Known {
+  draw: Draw;
+  userKeys: string[];
+  eventKeys: string[];
+  metricKeys: string[];
+  achievements: ConfiguredAchievement[];
+}
+
+function conditions({ draw }: Known, keys: string[]): ConfiguredCondition[] | undefined {
+  return draw(optional(subset(keys)))?.map((key) => ({ key, value: draw(text) }));
+}
+
+function achievement(known: Known, label: string): ConfiguredAchievement {
+  const { draw, metricKeys, achievements, userKeys, eventKeys } = known;
+  const kinds = [
+    'streak',
+    'api',
+    ...(metricKeys.length > 0 ? ['metric'] : []),
+    ...(achievements.length > 0 ? ['achievement'] : []),
+  ];
+  const trigger = draw(fc.constantFrom(...kinds)) as ConfiguredAchievement['trigger'];
+  const keyed = trigger === 'api' || draw(fc.boolean());
+  const parts = trigger === 'achievement' ? draw(fc.shuffledSubarray(achievements, { minLength: 1 })) : [];
+  return sent<ConfiguredAchievement>({
+    key: keyed ? `key-${label}` : undefined,
+    name: `Name ${label}`,
+    description: draw(optional(fc.option(text))),
+    badge: draw(optional(fc.option(text.map((url) => ({ url }))))),
+    status: draw(optional(fc.constantFrom('inactive', 'active', 'locked'))),
+    trigger,
+    metricKey: trigger === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,
+    metricValue: trigger === 'metric' ? draw(amount) : undefined,
+    streakLength: trigger === 'streak' ? draw(fc.integer({ min: 1, max: 400 })) : undefined,
+    achievementKeys: trigger === 'achievement' ? parts.flatMap(({ key }) => key ?? []) : undefined,
+    achievementNames:
+      trigger === 'achievement' ? parts.flatMap((part) => (part.key === undefined ? [part.name] : [])) : undefined,
+    userAttributes: conditions(known, userKeys),
+    eventAttributes: trigger === 'metric' ? conditions(known, eventKeys) : undefined,
+  });
+}
+
+function trigger(known: Known): ConfiguredTrigger {
+  const { draw, metricKeys, achievements, userKeys, eventKeys } = known;
+  const kinds = [
+    'streak',
+    'time',
+    'user_creation',
+    ...(metricKeys.length > 0 ? ['metric'] : []),
+    ...(achievements.length > 0 ? ['achievement'] : []),
+  ];
+  const type = draw(fc.constantFrom(...kinds)) as ConfiguredTrigger['type'];
+  const paid = type === 'achievement' ? draw(fc.constantFrom(...achievements)) : null;
+  return sent<ConfiguredTrigger>({
+    type,
+    points: draw(fc.constantFrom(-5, -0, 0, 5, 1e12)),
+    status: draw(optional(fc.constantFrom('inactive', 'active'))),
+    metricKey: type === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,
+    metricThreshold: type === 'metric' ? draw(fc.integer({ min: 1, max: 3 })) : undefined,
+    achievementKey: paid?.key,
+    achievementName: paid !== null && paid.key === undefined ? paid.name : undefined,
+    streakLength: type === 'streak' ? draw(fc.integer({ min: 1, max: 3 })) : undefined,
+    timeUnit: type === 'time' ? draw(fc.constantFrom('hours', 'days')) : undefined,
+    timeInterval: type === 'time' ? draw(fc.integer({ min: 1, max: 3 })) : undefined,
+    blockIfOutOfPoints: draw(optional(fc.boolean())),
+    userAttributes: conditions(known, userKeys),
+    eventAttributes: type === 'metric' ? conditions(known, eventKeys) : undefined,
+  });
+}
+
+function boost(known: Known): ConfiguredBoost {
+  const { draw } = known;
+  const [start, end] = draw(fc.tuple(date, optional(fc.option(date))));
+  return sent<ConfiguredBoost>({
+    name: draw(name),
+    userId: draw(optional(fc.constantFrom(null, 'ada', 'bob'))),
+    start,
+    end: typeof end === 'string' && end < start ? start : end,
+    multiplier: draw(fc.constantFrom(0.5, 1, 2, 99.999)),
+    rounding: draw(optional(fc.constantFrom('down', 'up', 'nearest'))),
+    userAttributes: conditions(known, known.userKeys),
+  });
+}
+
+function leaderboard(known: Known, key: string, systemKeys: string[]): ConfiguredLeaderboard {
+  const { draw, metricKeys, userKeys } = known;
+  const kinds = ['streak', ...(metricKeys.length > 0 ? ['metric'] : []), ...(systemKeys.length > 0 ? ['points'] : [])];
+  const rankBy = draw(fc.constantFrom(...kinds)) as ConfiguredLeaderboard['rankBy'];
+  const [start, end] = draw(fc.tuple(optional(date), optional(fc.option(fc.constantFrom('2026-12-24', '2027-01-01')))));
+  const runUnit =
+    rankBy === 'streak'
+      ? draw(fc.constantFrom(undefined, null))
+      : draw(optional(fc.constantFrom('day', 'month', 'year')));
+  return sent<ConfiguredLeaderboard>({
+    key,
+    name: draw(name),
+    description: draw(optional(fc.option(text))),
+    status: draw(optional(fc.constantFrom('inactive', 'scheduled', 'active', 'finished'))),
+    rankBy,
+    metricKey: rankBy === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,
+    pointsSystemKey: rankBy === 'points' ? draw(fc.constantFrom(...systemKeys)) : undefined,
+    maxParticipants: draw(optional(fc.constantFrom(null, 1, 1_000))),
+    start,
+    end,
+    startTime: draw(optional(fc.constantFrom(null, '08:00', '08:00:00'))),
+    endTime: draw(optional(fc.constantFrom(null, '09:30', '23:59:59'))),
+    breakdownAttributes: draw(optional(subset(userKeys))),
+    runUnit,
+    runInterval: typeof runUnit === 'string' ? draw(optional(fc.integer({ min: 1, max: 31 }))) : undefined,
+  });
+}
+
+function streaks({ draw, metricKeys }: Known): NonNullable<Configuration['streaks']> {
+  const earned = draw(fc.boolean());
+  return sent<NonNullable<Configuration['streaks']>>({
+    enabled: draw(optional(fc.boolean())),
+    frequency: draw(optional(fc.constantFrom('daily', 'weekly', 'monthly'))),
+    weekStart: draw(optional(fc.constantFrom('sunday', 'monday'))),
+    evaluationMode: draw(optional(fc.constantFrom('OR', 'AND'))),
+    metrics: draw(subset(metricKeys)).map((metricKey) => ({ metricKey, threshold: draw(amount) })),
+    freezes: {
+      initial: draw(fc.integer({ min: 0, max: 3 })),
+      max: draw(fc.integer({ min: 3, max: 100 })),
+      autoEarnInterval: earned ? draw(fc.integer({ min: 1, max: 30 })) : null,
+      autoEarnAmount: earned ? draw(fc.integer({ min: 1, max: 5 })) : null,
+    },
+    personalization: draw(optional(fc.boolean())),
+  });
+}

@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { configure } from '../../src/catalog/configuration/configure.ts';
+import { exportConfiguration } from '../../src/catalog/configuration/export.ts';
+import { CatalogDraft } from '../../src/catalog/draft.ts';
+import { DEFAULT_STREAK_SETTINGS, type Catalog } from '../../src/domain/catalog.ts';
+import type { Configuration } from '../../src/domain/configuration.ts';
+import { DAY_MS, dateOf, dayOf } from '../../src/domain/periods.ts';
+import { randomConfiguration } from './random-configuration.ts';
+
+const EMPTY: Catalog = {
+  tenantNo: 0,
+  version: 0,
+  attributes: [],
+  metrics: [],
+  achievements: [],
+  pointsSystems: [],
+  levels: [],
+  triggers: [],
+  boosts: [],
+  leaderboards: [],
+  webhooks: [],
+  streaks: DEFAULT_STREAK_SETTINGS,
+};
+const FIRST_DAY = dayOf('2026-03-01');
+const asStored = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+
+/** What an application of the document comes to. */
+function applied(before: Catalog, document: Configuration, day = FIRST_DAY) {
+  const draft = new CatalogDraft(before, { nextNo: 1_000 * (day - FIRST_DAY) + 1, nowMs: day * DAY_MS });
+  const problems = configure(draft, document, dateOf(day));
+  const changes = [...draft.changes(), ...draft.streakChanges()];
+  return { problems, changes, catalog: asStored(draft.catalog) };
+}
+
+/** The IDs that resources are referred to by. */
+const referredIn = ({ achievements, triggers, boosts, levels, leaderboards, streaks }: Catalog): string[] => {
+  const text = JSON.stringify([
+    achievements.map(({ id: _, ...more }) => more),
+    triggers.map(({ id: _, ...more }) => more),
+    boosts.map(({ id: _, ...more }) => more),
+    levels.map(({ id: _, ...more }) => more),
+    leaderboards.map(({ id: _, ...more }) => more),
+    streaks,
+  ]);
+  return [...text.matchAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g)].map(([id]) => id);
+};
+
+test('any document: applied again, or exported and applied, it changes nothing; what is exported makes the same elsewhere', () => {
+  let taken = 0;
+  const property = fc.property(
+    randomConfiguration,
+    randomConfiguration,
+    fc.integer({ min: 1, max: 400 }),
+    (a, b, days) => {
+      const first = applied(EMPTY, a);
+      expect(first.problems).toEqual([]);
+      // The second comes to what the first left, on a later day; rules of change may be against it.
+      const second = applied(first.catalog, b, FIRST_DAY + days);
+      const steps = [{ ...first, document: a, day: FIRST_DAY }];
+      if (second.problems.length === 0) {
+        taken++;
+        steps.push({ ...second, document: b, day: FIRST_DAY + days });
+      }
+      for (const { catalog, document, day } of steps) {
+        const known = new Set(
+          Object.values(catalog).flatMap((list) => (Array.isArray(list) ? list.map(({ id }) => id) : [])),
+        );
+        expect(referredIn(catalog).filter((id) => !known.has(id))).toEqual([]);
+        for (const later of [day, day + 1_000]) {
+          expect(applied(catalog, document, later)).toMatchObject({ problems: [], changes: [] });
+          expect(applied(catalog, exportConfiguration(catalog), later)).toMatchObject({ problems: [], changes: [] });
+        }
+        const exported = exportConfiguration(catalog);
+        const elsewhere = applied(EMPTY, exported, day);
+        expect(elsewhere.problems).toEqual([]);
+        expect(exportConfiguration(elsewhere.catalog)).toEqual(exported);
+      }
+    },
+  );
+  // Not shrunk: a document of many drawn parts takes longer to shrink than to read.
+  fc.assert(property, { numRuns: 200, endOnFailure: true });
+  expect(taken).toBeGreaterThan(30);
+});
