@@ -5,7 +5,7 @@ import { persistedReplies } from '../../../src/engine/events/persisted-replies.t
 import { migrate } from '../../../src/postgres/migrate.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
-import { CuttingProxy } from './cutting-proxy.ts';
+import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { TestEngine } from './engine.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
-import { CuttingProxy } from '../events/cutting-proxy.ts';
+import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { TestUsers } from './test-users.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;

@@ -1,0 +1,58 @@
+import type { Redis } from 'ioredis';
+import type { HttpClient } from './http.ts';
+import { microsText } from './micros.ts';
+import type { ModelUser } from './model.ts';
+
+const BOARDS: Record<string, (model: ModelUser) => string> = {
+  cards: ({ totals }) => microsText(totals.cards),
+  minutes: ({ totals }) => microsText(totals.minutes),
+  xp: ({ points }) => String(points),
+};
+const RUN_DAY = Date.parse('2025-01-01') / 86_400_000;
+
+/** The boards and the points' order: who is on them and with which score, in the API and in Redis. */
+export async function auditBoards(
+  {
+    models,
+    app,
+    redis,
+    numbers,
+  }: { models: Map<string, ModelUser>; app: HttpClient; redis: Redis; numbers: Map<string, number> },
+  differences: string[],
+): Promise<void> {
+  const compare = (what: string, found: string[], expected: string[]): void => {
+    if (found.toSorted().join(' ') !== expected.toSorted().join(' '))
+      differences.push(`${what}: ${found.toSorted().join(' ')}; expected ${expected.toSorted().join(' ')}`);
+  };
+  for (const [key, score] of Object.entries(BOARDS)) {
+    const expected = [...models].map(([id, model]) => `${id}=${score(model)}`).filter((text) => !/=(-|0$)/.test(text));
+    const { body } = await app.send('GET', `/v1/leaderboards/${key}?limit=100`);
+    const { rankings } = body as { rankings: { userId: string; rank: number; value: number }[] };
+    compare(
+      `board ${key}`,
+      rankings.map(({ userId, value }) => `${userId}=${value}`),
+      expected,
+    );
+    for (const { userId, rank, value } of rankings) {
+      const above = rankings.filter((other) => other.value > value).length;
+      if (rank !== above + 1) differences.push(`board ${key}: ${userId} has rank ${rank}, ${above} are above`);
+    }
+    const set = `{s0}:0:b:${numbers.get(`leaderboard ${key}`)}:${RUN_DAY}:`;
+    compare(`set of board ${key}`, await members(redis, set), expected);
+    if (key === 'xp')
+      compare('set of points', await members(redis, `{s0}:0:p:${numbers.get('points_system xp')}`), expected);
+  }
+  const { body } = await app.send('GET', '/v1/achievements');
+  for (const { key, completions } of body as { key: string; completions: number }[]) {
+    const expected = [...models.values()].filter(({ achieved }) => achieved.has(key as never)).length;
+    if (completions !== expected)
+      differences.push(`${key}: ${completions} completions are counted, expected ${expected}`);
+  }
+}
+
+async function members(redis: Redis, key: string): Promise<string[]> {
+  const flat = (await redis.call('ZRANGE', key, '0', '-1', 'WITHSCORES')) as (string | [string, string])[];
+  // RESP3 answers pairs, RESP2 a flat list.
+  const pairs = flat.flat().map(String);
+  return pairs.flatMap((id, at) => (at % 2 === 0 ? [`${id}=${Number(pairs[at + 1])}`] : []));
+}

@@ -1,0 +1,92 @@
+import type { Redis } from 'ioredis';
+import type { Client } from 'pg';
+import type { HttpClient } from './http.ts';
+import type { Ledger } from './ledger.ts';
+import { auditEvents, type StoredEvent } from './audit-events.ts';
+import { auditUser, type Stored } from './audit-user.ts';
+import { auditBoards } from './audit-boards.ts';
+import { ModelUser } from './model.ts';
+import { microsOf } from './micros.ts';
+import { eventually } from './processes.ts';
+
+export interface Evidence {
+  app: HttpClient;
+  sql: Client;
+  redis: Redis;
+  ledger: Ledger;
+}
+
+/** What an audit finds. */
+export interface Findings {
+  differences: string[];
+  /** Events acknowledged that Postgres does not hold, and those that it holds more than once. */
+  lost: number;
+  duplicated: number;
+  stored: number;
+}
+
+const DRAIN_MS = 120_000;
+
+/** Resolves when nothing waits any more: no batch, and nothing for Postgres. */
+export async function drained(redis: Redis): Promise<void> {
+  await eventually(
+    'the queues are empty',
+    async () => {
+      const keys = Array.from({ length: 8 }, (_, shard) => [`{s${shard}}:outbox`, `{s${shard}}:batches`]).flat();
+      const lengths = await Promise.all(keys.map((key) => redis.xlen(key))).catch(() => [1]);
+      return lengths.every((length) => length === 0);
+    },
+    DRAIN_MS,
+  );
+}
+
+/**
+ * Compares what the clients were told with what Postgres, Redis and the API hold. It shares no code with the
+ * engine: the rules are worked out again in `model.ts`. To be called when nothing is sent and everything is drained.
+ */
+export async function audit({ app, sql, redis, ledger }: Evidence): Promise<Findings> {
+  const differences = [...ledger.contradictions];
+  const stored = await readStored(sql);
+  const { lost, duplicated } = auditEvents(ledger, stored.events, differences);
+
+  const users = new Set([...stored.events.map(({ userId }) => userId), ...ledger.tours]);
+  for (const id of stored.states.keys())
+    if (!users.has(id)) differences.push(`Postgres holds the user ${id} without events`);
+  const models = new Map([...users].map((id) => [id, ledger.own.get(id)?.model ?? modelOf(id, ledger, stored.events)]));
+  for (const [id, model] of models) await auditUser({ id, model, app, redis, stored }, differences);
+  await auditBoards({ models, app, redis, numbers: stored.numbers }, differences);
+  return { differences, lost, duplicated, stored: stored.events.length };
+}
+
+/** Of a user with events whose order does not matter. */
+function modelOf(id: string, ledger: Ledger, events: readonly StoredEvent[]): ModelUser {
+  const model = new ModelUser();
+  if (ledger.tours.has(id)) model.tour();
+  for (const { userId, value } of events) if (userId === id) model.event('cards', microsOf(value));
+  return model;
+}
+
+async function readStored(sql: Client): Promise<Stored> {
+  const rows = async <T>(statement: string): Promise<T[]> => (await sql.query(statement)).rows as T[];
+  const resources = await rows<{ no: number; key: string; kind: string }>(
+    `SELECT no, kind, doc->>'key' AS key FROM catalog_resources WHERE tenant_no = 0 AND deleted IS NULL`,
+  );
+  const states = await rows<{ id: string; state: Buffer; points: Record<string, number> }>(
+    'SELECT id, state, points FROM users WHERE tenant_no = 0',
+  );
+  return {
+    numbers: new Map(resources.map(({ no, kind, key }) => [`${kind} ${key}`, no])),
+    keys: new Map(resources.map(({ no, key }) => [no, key])),
+    events: await rows<StoredEvent>(
+      `SELECT id::text, user_id AS "userId", metric_no AS "metricNo", value::text, total::text, local_date::text AS date,
+              coalesce(idempotency_key, attributes->>'deck') AS mark FROM events ORDER BY id`,
+    ),
+    awards: await rows<{ userId: string; awarded: string }>(
+      'SELECT user_id AS "userId", sum(awarded)::text AS awarded FROM awards GROUP BY user_id',
+    ),
+    completions: await rows<{ userId: string; no: number }>(
+      'SELECT user_id AS "userId", achievement_no AS no FROM completions',
+    ),
+    states: new Map(states.map((row) => [row.id, row])),
+  };
+}

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cut, CuttingProxy } from '../stack/cutting-proxy.ts';
+import { signal } from './processes.ts';
+import type { Random } from './random.ts';
+import type { ChaosStack, Part } from './stack.ts';
+
+/** Something that goes wrong. Resolves when what it hit may work again; false: it found nothing to hit. */
+export type Fault = (stack: ChaosStack, random: Random) => Promise<boolean>;
+
+/** How long a server is away, or a process stands still. */
+const AWAY_MS = { min: 0, max: 2_500 };
+/** How long a call is waited for that can be cut. */
+const ARMED_MS = 3_000;
+
+async function kill(stack: ChaosStack, part: Part, awayMs: number): Promise<boolean> {
+  if (part === 'redis' || part === 'postgres') {
+    // The server itself, whose own processes then end by themselves.
+    signal(stack.pids(part).slice(0, 1), 'SIGKILL');
+    await sleep(awayMs);
+    await stack.startAgain(part);
+    return true;
+  }
+  const pids = stack.pids(part).slice(0, 1);
+  signal(pids, 'SIGKILL');
+  return pids.length > 0;
+}
+
+async function stop(stack: ChaosStack, part: Part, stillMs: number): Promise<boolean> {
+  const pids = part === 'frontend' ? stack.pids(part).slice(0, 1) : stack.pids(part);
+  signal(pids, 'SIGSTOP');
+  await sleep(stillMs);
+  signal(pids, 'SIGCONT');
+  return pids.length > 0;
+}
+
+/** Cuts one call of those whose request holds the text, and in that moment does `then`. */
+async function cut(
+  proxy: CuttingProxy,
+  { what, text, then = async () => undefined }: { what: Cut; text: string; then?: () => Promise<unknown> },
+): Promise<boolean> {
+  let done: Promise<unknown> | null = null;
+  const happened = new Promise<true>((resolve) => {
+    proxy.cutNext(
+      what,
+      () => {
+        done = then();
+        resolve(true);
+        return done.then(() => undefined);
+      },
+      (chunk) => chunk.includes(text),
+    );
+  });
+  const waiting = new AbortController();
+  const late = sleep(ARMED_MS, false, { signal: waiting.signal }).catch(() => false);
+  await Promise.race([happened, late]);
+  waiting.abort();
+  if (proxy.disarm()) return false;
+  await done;
+  return true;
+}
+
+const SCRIPT = 'EVALSHA';
+const COMMIT = 'COMMIT';
+const away = (random: Random): number => random.whole(AWAY_MS.min, AWAY_MS.max);
+
+/** By name; a round draws one of them. */
+export const FAULTS: Record<string, Fault> = {
+  ...Object.fromEntries(
+    (['frontend', 'worker', 'redis', 'postgres'] as const).flatMap((part): [string, Fault][] => [
+      [`kill ${part}`, (stack, random) => kill(stack, part, away(random))],
+      [`stop ${part}`, (stack, random) => stop(stack, part, 200 + away(random))],
+    ]),
+  ),
+  'cut every Redis connection': async ({ redisProxy }) => (redisProxy.cutAll(), true),
+  'cut every Postgres connection': async ({ postgresProxy }) => (postgresProxy.cutAll(), true),
+  'cut before the script': ({ redisProxy }) => cut(redisProxy, { what: 'requests', text: SCRIPT }),
+  'cut between script and reply': ({ redisProxy }) => cut(redisProxy, { what: 'replies', text: SCRIPT }),
+  'kill a frontend between script and reply': (stack) =>
+    cut(stack.redisProxy, { what: 'replies', text: SCRIPT, then: () => kill(stack, 'frontend', 0) }),
+  'kill Redis between script and reply': (stack, random) =>
+    cut(stack.redisProxy, { what: 'replies', text: SCRIPT, then: () => kill(stack, 'redis', away(random)) }),
+  'cut before COMMIT': ({ postgresProxy }) => cut(postgresProxy, { what: 'requests', text: COMMIT }),
+  'cut between COMMIT and trim': ({ postgresProxy }) => cut(postgresProxy, { what: 'replies', text: COMMIT }),
+  'kill the worker between COMMIT and trim': (stack) =>
+    cut(stack.postgresProxy, { what: 'replies', text: COMMIT, then: () => kill(stack, 'worker', 0) }),
+  'kill Redis between COMMIT and trim': (stack, random) =>
+    cut(stack.postgresProxy, { what: 'replies', text: COMMIT, then: () => kill(stack, 'redis', away(random)) }),
+  'kill Postgres between COMMIT and trim': (stack, random) =>
+    cut(stack.postgresProxy, { what: 'replies', text: COMMIT, then: () => kill(stack, 'postgres', away(random)) }),
+  'kill Redis and Postgres': async (stack, random) => {
+    await Promise.all([kill(stack, 'redis', away(random)), kill(stack, 'postgres', away(random))]);
+    return true;
+  },
+  'stop Redis and cut its connections meanwhile': async (stack, random) => {
+    const pids = stack.pids('redis');
+    signal(pids, 'SIGSTOP');
+    await sleep(300 + random.whole(0, 300));
+    stack.redisProxy.cutAll();
+    await sleep(random.whole(100, 1_500));
+    signal(pids, 'SIGCONT');
+    return true;
+  },
+};

@@ -1,0 +1,57 @@
+import { Agent, request } from 'node:http';
+
+/** An answer, its body parsed. */
+export interface Reply {
+  status: number;
+  body: unknown;
+}
+
+/** Above the time in which a frontend answers, whatever hangs behind it. */
+const TIMEOUT_MS = 8_000;
+
+/** Calls one surface over keep-alive connections. A connection that breaks, or no answer in time, rejects: nothing is sent twice here. */
+export class HttpClient {
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  private readonly port: number;
+  private readonly key: string;
+
+  constructor(port: number, key: string) {
+    this.port = port;
+    this.key = key;
+  }
+
+  send(
+    method: string,
+    path: string,
+    { body, idempotencyKey }: { body?: unknown; idempotencyKey?: string } = {},
+  ): Promise<Reply> {
+    const headers: Record<string, string> = { 'X-API-KEY': this.key };
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    if (text !== undefined) {
+      headers['Content-Type'] = 'application/json';
+      headers['Content-Length'] = String(Buffer.byteLength(text));
+    }
+    if (idempotencyKey !== undefined) headers['Idempotency-Key'] = idempotencyKey;
+    return new Promise((resolve, reject) => {
+      const options = { host: '127.0.0.1', port: this.port, path, method, headers, agent: this.agent };
+      const sent = request(options, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('aborted', () => reject(new Error('The answer broke off.')));
+        response.on('end', () => {
+          const answer = Buffer.concat(chunks).toString('utf8');
+          resolve({ status: response.statusCode ?? 0, body: answer === '' ? null : JSON.parse(answer) });
+        });
+      });
+      const timer = setTimeout(() => sent.destroy(new Error('No answer in time.')), TIMEOUT_MS);
+      sent.on('close', () => clearTimeout(timer));
+      sent.on('error', reject);
+      sent.end(text);
+    });
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+}

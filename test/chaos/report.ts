@@ -1,0 +1,31 @@
+import type { ChaosResult } from './suite.ts';
+
+/** The figures of a run as a table in Markdown. */
+export function reportOf(result: ChaosResult): string {
+  const { rounds, findings } = result;
+  const answered = rounds.map(({ answeredMs }) => answeredMs);
+  const drained = rounds.map(({ drainedMs }) => drainedMs);
+  const rows: [string, string | number][] = [
+    ['rounds', rounds.length],
+    ['events sent', result.sent],
+    ['acknowledged', result.acknowledged],
+    ['refused (4xx)', result.refused],
+    ['given up by their client', result.abandoned],
+    ['requests, retries among them', `${result.requests}, ${result.retries}`],
+    ['events in Postgres', findings.stored],
+    ['lost', findings.lost],
+    ['duplicated', findings.duplicated],
+    ['differences', findings.differences.length],
+    ['next answer after a fault, p50 / p99', `${quantile(answered, 0.5)} / ${quantile(answered, 0.99)} ms`],
+    ['everything in Postgres, p50 / p99', `${quantile(drained, 0.5)} / ${quantile(drained, 0.99)} ms`],
+    ['duration', `${result.seconds.toFixed(0)} s`],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, value]) => `| ${name.padEnd(width)} | ${value} |`).join('\n');
+}
+
+/** The smallest value that so large a share of the values does not exceed; 0 without any. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return Math.round(sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0);
+}

@@ -1,0 +1,156 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '../../src/local/free-port.ts';
+import { startPostgres, type LocalServer } from '../../src/local/postgres-server.ts';
+import { findRedisProgram, startRedis } from '../../src/local/redis-server.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { CuttingProxy } from '../stack/cutting-proxy.ts';
+import { childrenOf, eventually, signal } from './processes.ts';
+
+export const API_KEY = 'chaos.0123456789abcdef0123456789abcdef';
+
+/** What a fault can hit. */
+export type Part = 'frontend' | 'worker' | 'redis' | 'postgres';
+
+/**
+ * Laurel as it is run: the built supervisor with two frontends and a worker, Redis and Postgres with every answer
+ * on disk. Between them stand proxies that can cut a call.
+ */
+export class ChaosStack {
+  readonly appPort: number;
+  readonly adminPort: number;
+  readonly redisProxy: CuttingProxy;
+  readonly postgresProxy: CuttingProxy;
+  private readonly folder: string;
+  private readonly servers: { redis: LocalServer; postgres: LocalServer };
+  private supervisor: ChildProcess | null = null;
+
+  private constructor(parts: {
+    ports: [number, number];
+    folder: string;
+    servers: { redis: LocalServer; postgres: LocalServer };
+  }) {
+    [this.appPort, this.adminPort] = parts.ports;
+    this.folder = parts.folder;
+    this.servers = parts.servers;
+    this.redisProxy = new CuttingProxy(parts.servers.redis.url);
+    this.postgresProxy = new CuttingProxy(parts.servers.postgres.url);
+  }
+
+  /** Starts it. `variables`: more of the environment. It ends with this process at the latest. */
+  static async start(variables: NodeJS.ProcessEnv = {}): Promise<ChaosStack> {
+    const folder = await mkdtemp(join(tmpdir(), 'laurel-chaos-'));
+    const [redis, postgres] = await Promise.all([startChaosRedis(folder), startChaosPostgres(folder)]);
+    const ports: [number, number] = [await freePort(), await freePort()];
+    const stack = new ChaosStack({ ports, folder, servers: { redis, postgres } });
+    try {
+      await stack.startLaurel(variables);
+      return stack;
+    } catch (error) {
+      await stack.stop();
+      throw error;
+    }
+  }
+
+  /** Straight to the servers, past the proxies. */
+  get redisUrl(): string {
+    return this.servers.redis.url;
+  }
+
+  get databaseUrl(): string {
+    return this.servers.postgres.url;
+  }
+
+  /** What the processes have logged. */
+  get logFile(): string {
+    return join(this.folder, 'laurel.log');
+  }
+
+  /** The processes of a part, those of a Postgres server included. */
+  pids(part: Part): number[] {
+    if (part === 'redis') return [this.servers.redis.pid];
+    if (part === 'postgres') return [this.servers.postgres.pid, ...childrenOf(this.servers.postgres.pid)];
+    return childrenOf(this.supervisor?.pid ?? -1, part === 'worker' ? 'workers/main.js' : 'src/frontend.js');
+  }
+
+  /** Starts a killed server again, on its data. A killed process of Laurel is its supervisor's business. */
+  async startAgain(part: 'redis' | 'postgres'): Promise<void> {
+    await this.servers[part].exited;
+    const start = part === 'redis' ? startChaosRedis : startChaosPostgres;
+    this.servers[part] = await start(this.folder);
+    (part === 'redis' ? this.redisProxy : this.postgresProxy).retarget(this.servers[part].url);
+  }
+
+  /** The supervisor's process; SIGTERM ends all of Laurel. */
+  get laurel(): ChildProcess {
+    return this.supervisor!;
+  }
+
+  async stop(): Promise<void> {
+    for (const part of ['frontend', 'worker', 'redis', 'postgres'] as const) signal(this.pids(part), 'SIGCONT');
+    const { supervisor } = this;
+    if (supervisor !== null && supervisor.exitCode === null && supervisor.signalCode === null) {
+      const exited = once(supervisor, 'exit');
+      supervisor.kill('SIGTERM');
+      const timer = setTimeout(() => supervisor.kill('SIGKILL'), 40_000);
+      await exited;
+      clearTimeout(timer);
+    }
+    for (const proxy of [this.redisProxy, this.postgresProxy]) proxy.close();
+    await Promise.all([this.servers.redis.stop(), this.servers.postgres.stop()]);
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+  }
+
+  private async startLaurel(variables: NodeJS.ProcessEnv): Promise<void> {
+    const supervisor = spawn(process.execPath, ['--enable-source-maps', 'dist/src/main.js'], {
+      cwd: PACKAGE_ROOT,
+      env: {
+        PATH: process.env['PATH'],
+        NODE_ENV: 'production',
+        HOST: '127.0.0.1',
+        APP_PORT: String(this.appPort),
+        ADMIN_PORT: String(this.adminPort),
+        REDIS_URL: await this.redisProxy.listen(),
+        DATABASE_URL: await this.postgresProxy.listen(),
+        ADMIN_API_KEY: API_KEY,
+        HTTP_PROCESSES: '2',
+        ...variables,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.supervisor = supervisor;
+    const log = createWriteStream(this.logFile);
+    let output = '';
+    for (const stream of [supervisor.stdout, supervisor.stderr]) {
+      stream.pipe(log);
+      stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString('utf8')).slice(-4000)));
+    }
+    await eventually('Laurel starts', () => {
+      if (supervisor.exitCode !== null) throw new Error(`Laurel did not start:\n${output}`);
+      return output.includes('Ctrl-C ends it.');
+    });
+  }
+}
+
+function startChaosRedis(folder: string): Promise<LocalServer> {
+  const program = findRedisProgram();
+  if (program === null) throw new Error('This needs redis-server or valkey-server on the PATH.');
+  return startRedis({ program, directory: join(folder, 'redis'), password: null, durable: true, temporary: false });
+}
+
+/** The backends of a killed Postgres hold its memory for a moment longer, in which the next one does not start. */
+async function startChaosPostgres(folder: string): Promise<LocalServer> {
+  const deadline = performance.now() + 30_000;
+  for (;;) {
+    try {
+      return await startPostgres({ directory: join(folder, 'postgres'), password: 'chaos', temporary: false });
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}

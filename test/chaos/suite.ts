@@ -1,0 +1,173 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { audit, drained, type Findings } from './audit.ts';
+import { Client } from './client.ts';
+import { configuration } from './configuration.ts';
+import { FAULTS } from './faults.ts';
+import { HttpClient } from './http.ts';
+import { Ledger, type OwnUser } from './ledger.ts';
+import { ModelUser } from './model.ts';
+import { Random } from './random.ts';
+import { API_KEY, ChaosStack } from './stack.ts';
+
+export interface ChaosOptions {
+  rounds: number;
+  seed: number;
+  clients?: number;
+  /** Only faults whose names hold this text. */
+  only?: string;
+  say: (line: string) => void;
+}
+
+export interface Round {
+  fault: string;
+  /** Whether it found something to hit. */
+  hit: boolean;
+  /** From the end of the fault to the first answer to a call made after it, and until nothing waits for Postgres. */
+  answeredMs: number;
+  drainedMs: number;
+}
+
+export interface ChaosResult {
+  seed: number;
+  rounds: Round[];
+  sent: number;
+  acknowledged: number;
+  refused: number;
+  abandoned: number;
+  requests: number;
+  retries: number;
+  seconds: number;
+  findings: Findings;
+}
+
+const CLIENTS = 6;
+const OWN_USERS = 3;
+/** Load before and after a fault. */
+const BEFORE_MS = { min: 200, max: 900 };
+const AFTER_MS = { min: 300, max: 900 };
+
+/** Runs the rounds, each with another fault under load and an audit of everything at its end; the first difference ends them. */
+export async function runChaos({ rounds, seed, clients = CLIENTS, only, say }: ChaosOptions): Promise<ChaosResult> {
+  const names = Object.keys(FAULTS).filter((name) => name.includes(only ?? ''));
+  if (names.length === 0) throw new Error(`No fault's name holds "${only}": ${Object.keys(FAULTS).join(', ')}`);
+  const startedMs = performance.now();
+  const random = new Random(seed);
+  const stack = await ChaosStack.start();
+  const app = new HttpClient(stack.appPort, API_KEY);
+  const admin = new HttpClient(stack.adminPort, API_KEY);
+  try {
+    const applied = await admin.send('PUT', '/v1/configuration', { body: configuration(0) });
+    if (applied.status !== 200) throw new Error(`The configuration was refused: ${JSON.stringify(applied.body)}`);
+    const ledger = new Ledger(`c${seed}`);
+    const workers = Array.from({ length: clients }, (_, no) => {
+      const own = Array.from({ length: OWN_USERS }, (_each, n): OwnUser => ({
+        id: `own-${no}-${n}`,
+        model: new ModelUser(),
+      }));
+      for (const user of own) ledger.own.set(user.id, user);
+      return new Client({ app, admin, ledger, random: random.fork(), own });
+    });
+
+    const done: Round[] = [];
+    let findings: Findings = { differences: [], lost: 0, duplicated: 0, stored: 0 };
+    const bag = new Bag(names, random);
+    for (let no = 1; no <= rounds && findings.differences.length === 0; no++) {
+      const fault = bag.next();
+      const round = await runRound({ stack, workers, ledger, random, fault }).catch(async (error: unknown) => {
+        const log = (await readFile(stack.logFile, 'utf8')).split('\n').slice(-60).join('\n');
+        throw new Error(`Round ${no}, ${fault}. What Laurel said last:\n${log}`, { cause: error });
+      });
+      done.push(round);
+      findings = await auditNow(stack, app, ledger);
+      const ms = `answered after ${round.answeredMs.toFixed(0)} ms, drained after ${round.drainedMs.toFixed(0)} ms`;
+      say(
+        `${no}/${rounds}  ${round.fault}${round.hit ? '' : ' (nothing to hit)'}: ${ms}; ${findings.stored} events stored`,
+      );
+      for (const difference of findings.differences.slice(0, 20)) say(`  DIFFERENCE  ${difference}`);
+    }
+    return {
+      seed,
+      rounds: done,
+      sent: ledger.events.size,
+      acknowledged: ledger.count('acknowledged'),
+      refused: ledger.count('refused'),
+      abandoned: ledger.count('abandoned'),
+      requests: ledger.requests,
+      retries: ledger.retries,
+      seconds: (performance.now() - startedMs) / 1000,
+      findings,
+    };
+  } finally {
+    app.close();
+    admin.close();
+    await stack.stop();
+  }
+}
+
+async function runRound({
+  stack,
+  workers,
+  ledger,
+  random,
+  fault,
+}: {
+  stack: ChaosStack;
+  workers: readonly Client[];
+  ledger: Ledger;
+  random: Random;
+  fault: string;
+}): Promise<Round> {
+  const ending = new AbortController();
+  const working = Promise.all(workers.map((client) => client.work(ending.signal)));
+  // A client that gives up ends the round where it is awaited below.
+  working.catch(() => undefined);
+  await sleep(random.whole(BEFORE_MS.min, BEFORE_MS.max));
+  ledger.acknowledgements = [];
+  const hit = await FAULTS[fault]!(stack, random);
+  const overMs = performance.now();
+  await sleep(random.whole(AFTER_MS.min, AFTER_MS.max));
+  ending.abort();
+  await working;
+  const after = ledger.acknowledgements.filter(({ sentMs }) => sentMs >= overMs).map(({ atMs }) => atMs);
+  const redis = new Redis(stack.redisUrl);
+  await drained(redis);
+  redis.disconnect();
+  return {
+    fault,
+    hit,
+    answeredMs: Math.min(...after, performance.now()) - overMs,
+    drainedMs: performance.now() - overMs,
+  };
+}
+
+async function auditNow(stack: ChaosStack, app: HttpClient, ledger: Ledger): Promise<Findings> {
+  const redis = new Redis(stack.redisUrl);
+  const sql = new pg.Client({ connectionString: stack.databaseUrl });
+  await sql.connect();
+  try {
+    return await audit({ app, sql, redis, ledger });
+  } finally {
+    redis.disconnect();
+    await sql.end();
+  }
+}
+
+/** Draws each name once before any comes again. */
+class Bag {
+  private readonly names: readonly string[];
+  private readonly random: Random;
+  private left: string[] = [];
+
+  constructor(names: readonly string[], random: Random) {
+    this.names = names;
+    this.random = random;
+  }
+
+  next(): string {
+    if (this.left.length === 0) this.left = [...this.names];
+    return this.left.splice(this.random.whole(0, this.left.length - 1), 1)[0]!;
+  }
+}

@@ -1,0 +1,115 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** 'requests': the request is not passed on; 'replies': it is, and its reply is not. */
+export type Cut = 'requests' | 'replies';
+
+interface Armed {
+  what: Cut;
+  when: (chunk: Buffer) => boolean;
+  then: () => Promise<void> | void;
+}
+
+interface Link {
+  client: Socket;
+  upstream: Socket;
+  /** Its next reply is to be cut. */
+  expecting: Armed | null;
+  cut: boolean;
+}
+
+/** A proxy before a Redis or a Postgres that can cut the connection in the middle of a call. */
+export class CuttingProxy {
+  private readonly server: Server;
+  private readonly links = new Set<Link>();
+  private target: URL;
+  private armed: Armed | null = null;
+
+  constructor(url: string) {
+    this.target = new URL(url);
+    this.server = createServer((client) => this.link(client));
+  }
+
+  /** Listens on a free port; the server's URL as seen through the proxy. */
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    const url = new URL(this.target.href);
+    url.hostname = '127.0.0.1';
+    url.port = String((this.server.address() as AddressInfo).port);
+    return url.href;
+  }
+
+  /** The server is elsewhere from now on: one that was started again has another port. */
+  retarget(url: string): void {
+    this.target = new URL(url);
+  }
+
+  /**
+   * Cuts the next call, of those whose request `when` says so, then does `then`, and closes that connection. All
+   * others go on.
+   */
+  cutNext(what: Cut, then: Armed['then'] = () => undefined, when: Armed['when'] = () => true): void {
+    this.armed = { what, when, then };
+  }
+
+  /** Gives up waiting for a call to cut; false if it was cut already. */
+  disarm(): boolean {
+    const waiting = this.armed !== null;
+    this.armed = null;
+    return waiting;
+  }
+
+  /** Breaks every connection. */
+  cutAll(): void {
+    for (const link of this.links) destroy(link);
+  }
+
+  close(): void {
+    this.cutAll();
+    this.server.close();
+  }
+
+  private link(client: Socket): void {
+    const upstream = connect(Number(this.target.port), this.target.hostname);
+    const link: Link = { client, upstream, expecting: null, cut: false };
+    this.links.add(link);
+    for (const socket of [client, upstream]) {
+      socket.setNoDelay(true);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        this.links.delete(link);
+        if (!link.cut) destroy(link);
+      });
+    }
+    client.on('data', (chunk: Buffer) => this.request(link, chunk));
+    upstream.on('data', (chunk: Buffer) => this.reply(link, chunk));
+  }
+
+  private request(link: Link, chunk: Buffer): void {
+    if (link.cut) return;
+    const { armed } = this;
+    if (armed?.when(chunk) === true) {
+      this.armed = null;
+      if (armed.what === 'requests') return cut(link, armed);
+      link.expecting = armed;
+    }
+    link.upstream.write(chunk);
+  }
+
+  private reply(link: Link, chunk: Buffer): void {
+    if (link.cut) return;
+    if (link.expecting !== null) return cut(link, link.expecting);
+    link.client.write(chunk);
+  }
+}
+
+function cut(link: Link, { then }: Armed): void {
+  link.cut = true;
+  void Promise.resolve()
+    .then(then)
+    .finally(() => destroy(link));
+}
+
+function destroy({ client, upstream }: Link): void {
+  client.destroy();
+  upstream.destroy();
+}
