@@ -53,6 +53,8 @@ export interface Laurel {
 
 /** Postgres connections of one frontend: reads and admin work; events do not use them. */
 const POOL_SIZE = 10;
+/** Twice this is the longest that a Postgres that hangs keeps a request waiting: for a connection, and for an answer. */
+const POSTGRES_TIMEOUT_MS = 5_000;
 
 /**
  * Connects to Redis and a migrated Postgres and makes everything that the operations are handed. Resolves when
@@ -76,7 +78,7 @@ export async function openLaurel({
 }): Promise<Laurel> {
   const redis = createRedis(redisUrl);
   redis.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
-  const pool = createPool(databaseUrl, { max: POOL_SIZE });
+  const pool = createPool(databaseUrl, { max: POOL_SIZE, timeoutMs: POSTGRES_TIMEOUT_MS });
 
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import { Fence } from '../redis/fence.ts';
 import { outboxKey, shardOf } from '../redis/keys.ts';
 import type { ScriptReply } from '../redis/record.ts';
 import type { Script } from '../redis/script.ts';
@@ -29,17 +30,23 @@ const RETRY_MS = 2_000;
 
 /**
  * Calls the scripts that write. A call whose connection broke is retried with the same IDs and an outbox position
- * from before it, by which the script recognises what the first try applied.
+ * from before it, by which the script recognises what the first try applied; and first the broken connection is
+ * closed in Redis, so that the first try cannot come after the second.
  */
 export class ScriptCalls {
   private readonly options: ScriptCallsOptions;
   private readonly positions = new Map<number, string>();
+  private readonly fence: Fence;
 
   constructor(options: ScriptCallsOptions) {
     this.options = options;
+    this.fence = new Fence(options.redis);
   }
 
-  /** The script's replies without the position; null if `foundElsewhere` ended it. 503 if Redis does not answer. */
+  /**
+   * The script's replies without the position; null if `foundElsewhere` ended it. 503 if Redis does not answer, which
+   * leaves open whether the call was, or will be, applied.
+   */
   async run(tenantNo: number, call: ScriptCall): Promise<Buffer[] | null> {
     const { redis, clock } = this.options;
     if (redis.status !== 'ready') throw unavailable();
@@ -48,8 +55,13 @@ export class ScriptCalls {
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
     const deadlineMs = Date.now() + RETRY_MS;
     let retryPosition = '';
+    let sentOver: number | null = null;
+    let toClose: number | null = null;
     for (;;) {
       try {
+        if (toClose !== null) await this.fence.close(toClose);
+        toClose = null;
+        sentOver = this.fence.connection;
         const { keys, args } = call.keysAndArgs({ nowMs, retryPosition });
         const replies = (await call.script.run(redis, keys, args)) as Buffer[];
         const position = replies.pop()!.toString('latin1');
@@ -69,7 +81,8 @@ export class ScriptCalls {
       } catch (error) {
         if (!isLostConnection(error)) throw error;
         retryPosition = before;
-        if (!(await reconnected(redis, deadlineMs))) throw unavailable();
+        toClose ??= sentOver;
+        if (toClose === null || !(await reconnected(redis, deadlineMs))) throw unavailable();
       }
     }
   }
@@ -97,9 +110,9 @@ function isLostConnection(error: unknown): boolean {
 }
 
 async function reconnected(redis: Redis, deadlineMs: number): Promise<boolean> {
-  while (redis.status !== 'ready') {
-    if (redis.status === 'end' || Date.now() > deadlineMs) return false;
+  while (redis.status !== 'end' && Date.now() <= deadlineMs) {
+    if (redis.status === 'ready') return true;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  return true;
+  return false;
 }

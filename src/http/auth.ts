@@ -7,7 +7,7 @@ import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
 
 const KEY = /^([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{1,256})$/;
 
-const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, unknownMs: 5_000 };
+const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
 
 /** An admin key's use is told this often, from one process. */
 const USE_MS = 60_000;

@@ -10,6 +10,11 @@ export interface KeyCacheLimits {
   entries: number;
   /** How long a known key is believed should a change never be heard of. */
   knownMs: number;
+  /**
+   * How long, from then on, it is still believed where the look-up fails or hangs: with Postgres away events are
+   * taken as before. A change can hardly be made then, and would be heard of through Redis.
+   */
+  staleMs: number;
   /** How long an unknown prefix is believed to be unknown. */
   unknownMs: number;
 }
@@ -17,7 +22,13 @@ export interface KeyCacheLimits {
 interface Entry {
   record: KeyRecord | null;
   untilMs: number;
+  /** Until when it may be used where the look-up fails. */
+  staleUntilMs: number;
 }
+
+/** How long a look-up keeps a request waiting whose key was known, and how long the next request does without one. */
+const PATIENCE_MS = 250;
+const RETRY_MS = 5_000;
 
 /** Keys as they were looked up lately. `invalidate` forgets them all, answers that are on their way included. */
 export class KeyCache {
@@ -39,13 +50,34 @@ export class KeyCache {
     const cache = this.known.has(prefix) ? this.known : this.unknown;
     const entry = cache.get(prefix);
     if (entry) {
+      const nowMs = this.nowMs();
       cache.delete(prefix);
-      if (entry.untilMs > this.nowMs()) {
-        cache.set(prefix, entry);
-        return entry.record;
-      }
+      if (entry.untilMs > nowMs || entry.staleUntilMs > nowMs) cache.set(prefix, entry);
+      if (entry.untilMs > nowMs) return entry.record;
+      if (entry.staleUntilMs > nowMs) return this.renew(prefix, entry);
     }
     return this.pending.get(prefix) ?? this.fetch(prefix);
+  }
+
+  /** What the look-up of a key that was known finds; if that fails or takes too long, what was known. */
+  private async renew(prefix: string, entry: Entry): Promise<KeyRecord | null> {
+    const { known } = this;
+    const found = this.pending.get(prefix) ?? this.fetch(prefix);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('The look-up of a key takes too long.')), PATIENCE_MS);
+    });
+    try {
+      return await Promise.race([found, late]);
+    } catch {
+      found.catch(() => undefined);
+      // Meanwhile there was news of changed keys: this one may be among them.
+      if (known !== this.known) return this.get(prefix);
+      entry.untilMs = this.nowMs() + RETRY_MS;
+      return entry.record;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   invalidate(): void {
@@ -61,7 +93,10 @@ export class KeyCache {
         pending.delete(prefix);
         // After an invalidation these maps are no longer in use: a stale answer goes nowhere.
         const untilMs = this.nowMs() + (record ? this.limits.knownMs : this.limits.unknownMs);
-        this.keep(record ? known : unknown, prefix, { record, untilMs });
+        const staleUntilMs = record ? untilMs + this.limits.staleMs : untilMs;
+        // A key that was deleted is not to be believed any longer.
+        if (record === null) known.delete(prefix);
+        this.keep(record ? known : unknown, prefix, { record, untilMs, staleUntilMs });
         return record;
       },
       (error: unknown) => {

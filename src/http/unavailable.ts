@@ -32,7 +32,7 @@ const NAMES = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError', 'Ab
 
 /** Client-side errors that carry neither a code nor a name of their own. */
 const MESSAGES =
-  /^(Connection is closed\.|Stream isn't writeable|Command timed out|Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Connection ended|Client was closed|Failed to refresh slots cache|None of startup nodes is available)/;
+  /^(Connection is closed\.|Stream isn't writeable|Command timed out|Socket timeout|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Connection ended|Client was closed|Failed to refresh slots cache|None of startup nodes is available)/;
 
 /** True for an error, or one with such a cause, that says that Redis or Postgres cannot serve now. */
 export function isUnavailable(error: unknown): boolean {

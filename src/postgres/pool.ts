@@ -9,16 +9,30 @@ const PARSERS = new Map<number, (text: string) => unknown>([
   [DATE, (text) => text],
 ]);
 
+export interface PoolOptions {
+  max: number;
+  /**
+   * How long a connection, and then a statement, may take; unlimited without. For what somebody waits for: a Postgres
+   * that hangs is answered 503 then. What such a statement did is not known.
+   */
+  timeoutMs?: number;
+}
+
 /**
  * A pool of Postgres connections: `bigint` comes as a number, `date` as `YYYY-MM-DD`, `numeric` as text. A
  * connection that breaks while idle is dropped in silence; the next query opens another or rejects.
  */
-export function createPool(url: string, { max }: { max: number }): pg.Pool {
+export function createPool(url: string, { max, timeoutMs }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max,
     application_name: 'laurel',
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: timeoutMs ?? 10_000,
+    ...(timeoutMs !== undefined && {
+      query_timeout: timeoutMs,
+      // A process that hangs, or that nobody can reach, in a transaction must not keep its locks.
+      idle_in_transaction_session_timeout: timeoutMs * 2,
+    }),
     keepAlive: true,
     types: {
       getTypeParser: ((oid: number, format?: 'text' | 'binary') =>

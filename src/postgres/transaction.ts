@@ -16,7 +16,9 @@ export async function transaction<T>(pool: Pool, work: (client: PoolClient) => P
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    await client.query('ROLLBACK').catch((failure: Error) => void (broken = failure));
+    // A statement that got no answer in time still runs: what follows on this connection would wait for it too.
+    if (error instanceof Error && error.message === 'Query read timeout') broken = error;
+    else await client.query('ROLLBACK').catch((failure: Error) => void (broken = failure));
     throw error;
   } finally {
     client.off('error', onError);

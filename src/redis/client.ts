@@ -4,6 +4,12 @@ import { Redis } from 'ioredis';
 const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt - 1, 6), 2000);
 
 /**
+ * A Redis that is silent for so long while commands wait is taken for gone: it hangs, or the way to it is cut. Its
+ * connection is dropped, so that what waits fails at once, and what comes next too, until it answers again.
+ */
+const SILENCE_MS = 3_000;
+
+/**
  * A connection for work that somebody waits for. While Redis is away every command fails at once, and nothing is
  * sent twice: a script that was under way when the connection broke may or may not have run, and only the caller
  * knows how to find out. It reconnects by itself. Listen to `error`, or the process ends with the first one.
@@ -14,6 +20,7 @@ export const createRedis = (url: string): Redis =>
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: 5000,
+    socketTimeout: SILENCE_MS,
     retryStrategy: reconnectDelayMs,
   });
 

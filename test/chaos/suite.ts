@@ -46,8 +46,8 @@ export interface ChaosResult {
 const CLIENTS = 6;
 const OWN_USERS = 3;
 /** Load before and after a fault. */
-const BEFORE_MS = { min: 200, max: 900 };
-const AFTER_MS = { min: 300, max: 900 };
+const BEFORE_MS = { min: 150, max: 600 };
+const AFTER_MS = { min: 250, max: 700 };
 
 /** Runs the rounds, each with another fault under load and an audit of everything at its end; the first difference ends them. */
 export async function runChaos({ rounds, seed, clients = CLIENTS, only, say }: ChaosOptions): Promise<ChaosResult> {
@@ -77,6 +77,8 @@ export async function runChaos({ rounds, seed, clients = CLIENTS, only, say }: C
     for (let no = 1; no <= rounds && findings.differences.length === 0; no++) {
       const fault = bag.next();
       const round = await runRound({ stack, workers, ledger, random, fault }).catch(async (error: unknown) => {
+        // For a look at processes that hang: their numbers stand in the log.
+        if (process.env['CHAOS_HOLD']) await sleep(Number(process.env['CHAOS_HOLD']) * 1000);
         const log = (await readFile(stack.logFile, 'utf8')).split('\n').slice(-60).join('\n');
         throw new Error(`Round ${no}, ${fault}. What Laurel said last:\n${log}`, { cause: error });
       });

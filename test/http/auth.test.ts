@@ -115,6 +115,38 @@ describe('authenticate', () => {
     expect(asked).toHaveLength(4);
   });
 
+  test('while look-ups fail or hang, a key that was known holds for a time; what was not known fails', async () => {
+    let nowMs = 0;
+    let find: () => Promise<KeyRecord | null> = async () => stored('adm_a');
+    const { authenticate, invalidate } = createAuthenticator({
+      lookup: { find: () => find() },
+      nowMs: () => nowMs,
+      limits: { knownMs: 1_000, staleMs: 60_000 },
+    });
+    await authenticate('adm_a.body');
+    const away = async (): Promise<never> => Promise.reject(new Error('Connection terminated'));
+    find = away;
+    nowMs = 1_000;
+    const both = await Promise.all([authenticate('adm_a.body'), authenticate('adm_a.body')]);
+    expect(both).toMatchObject([{ prefix: 'adm_a' }, { prefix: 'adm_a' }]);
+    expect(await outcome(() => authenticate('adm_a.wrong'))).toBe(401);
+    await expect(authenticate('adm_b.body')).rejects.toThrow('Connection terminated');
+    // Not every request waits for a look-up that hangs.
+    find = () => new Promise(() => undefined);
+    nowMs = 10_000;
+    expect(await authenticate('adm_a.body')).toMatchObject({ prefix: 'adm_a' });
+    expect(authenticate('adm_a.body')).not.toBeInstanceOf(Promise);
+    // News of changed keys end it, and so does its time.
+    invalidate();
+    find = away;
+    await expect(authenticate('adm_a.body')).rejects.toThrow('Connection terminated');
+    find = async () => stored('adm_a');
+    await authenticate('adm_a.body');
+    find = away;
+    nowMs += 61_000;
+    await expect(authenticate('adm_a.body')).rejects.toThrow('Connection terminated');
+  });
+
   test('no more is kept than the limit, and what is used stays', async () => {
     const { asked, lookup } = countedKeys(['a', 'b', 'c', 'd'].map((prefix) => stored(prefix)));
     const { authenticate } = createAuthenticator({ lookup, limits: { entries: 2 } });

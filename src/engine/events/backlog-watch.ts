@@ -19,7 +19,13 @@ export class BacklogWatch {
   }
 
   start(): void {
-    this.timer = setInterval(() => void this.measure(), INTERVAL_MS).unref();
+    let measuring = false;
+    this.timer = setInterval(() => {
+      // A Redis that hangs gets no more questions than one.
+      if (measuring) return;
+      measuring = true;
+      void this.measure().finally(() => (measuring = false));
+    }, INTERVAL_MS).unref();
   }
 
   stop(): void {
