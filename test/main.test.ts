@@ -174,6 +174,7 @@ describe('npm start', () => {
   test.each([
     [{ NODE_ENV: 'production' }, 'both REDIS_URL and DATABASE_URL must be set'],
     [{ APP_PORT: 'x' }, 'APP_PORT must be a whole number'],
+    [{ DATA_DIR: '/proc/laurel/data' }, 'The data directory /proc/laurel/data (DATA_DIR) cannot be made: '],
   ])('%o ends with a sentence and no stack', async (more, sentence) => {
     const laurel = start(more);
     expect(await laurel.end()).toBe(1);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { lockDataDir } from './data-dir-lock.ts';
@@ -84,9 +85,22 @@ export async function startServers(env: Env, say: (line: string) => void): Promi
 
 async function makeDataDir(dataDir: string): Promise<void> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o755 });
+    await makeDirectories(dataDir);
   } catch (error) {
     throw new StartError(`The data directory ${dataDir} (DATA_DIR) cannot be made: ${(error as Error).message}.`);
+  }
+}
+
+/** Node's own recursive `mkdir` never returns where an existing directory takes none, as /proc. */
+async function makeDirectories(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o755 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return;
+    if (code !== 'ENOENT' || existsSync(dirname(path))) throw error;
+    await makeDirectories(dirname(path));
+    await mkdir(path, { mode: 0o755 });
   }
 }
 
