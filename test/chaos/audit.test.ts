@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { auditEvents, type StoredEvent } from './audit-events.ts';
+import { Ledger } from './ledger.ts';
+import { microsOf, microsText } from './micros.ts';
+import { ModelUser } from './model.ts';
+import { quantile } from './report.ts';
+
+// The auditor itself: that it sees what it is there for.
+
+function run(): {
+  ledger: Ledger;
+  rows: StoredEvent[];
+  audit: () => { differences: string[]; lost: number; duplicated: number };
+} {
+  const ledger = new Ledger('r');
+  const rows: StoredEvent[] = [];
+  for (let n = 1; n <= 3; n++) {
+    const event = ledger.add({ userId: 'ann', metric: 'cards', micros: 2_000_000n, keyed: true, batch: false });
+    event.outcome = 'acknowledged';
+    event.eventId = `id-${n}`;
+    const total = String(2 * n);
+    rows.push({ id: `id-${n}`, userId: 'ann', metricNo: 1, value: '2', total, date: '2026-01-01', mark: event.mark });
+  }
+  const audit = () => {
+    const differences: string[] = [];
+    return { differences, ...auditEvents(ledger, rows, differences) };
+  };
+  return { ledger, rows, audit };
+}
+
+test('what agrees is no difference', () => {
+  expect(run().audit()).toEqual({ differences: [], lost: 0, duplicated: 0 });
+});
+
+test('a lost event, one that stands twice, a refused one, one that nobody sent and one with another ID are found', () => {
+  const lost = run();
+  lost.rows.pop();
+  expect(lost.audit()).toMatchObject({ lost: 1, differences: ['event r-3 was acknowledged, and is lost'] });
+
+  const twice = run();
+  twice.rows.push({ ...twice.rows[0]!, id: 'id-9' });
+  expect(twice.audit().duplicated).toBe(1);
+
+  const refused = run();
+  refused.ledger.events.get('r-2')!.outcome = 'refused';
+  expect(refused.audit().differences).toEqual(['event r-2 was refused, and stands as id-2']);
+
+  const unsent = run();
+  unsent.rows.push({ ...unsent.rows[0]!, mark: 'x' });
+  expect(unsent.audit().differences).toEqual(['event id-1 (x) was never sent']);
+
+  const other = run();
+  other.rows[0]!.id = 'id-8';
+  expect(other.audit().differences).toEqual(['event r-1 was answered as id-1, and stands as id-8']);
+
+  const abandoned = run();
+  abandoned.ledger.events.get('r-1')!.outcome = 'abandoned';
+  abandoned.rows.shift();
+  expect(abandoned.audit().differences).toEqual([]);
+});
+
+test('decimals are exact', () => {
+  expect(microsText(microsOf('0.1') + microsOf('0.2'))).toBe('0.3');
+  expect(microsText(microsOf('-12.500000'))).toBe('-12.5');
+  expect(microsText(microsOf('1000000000000') + microsOf('-0.000001'))).toBe('999999999999.999999');
+  expect(() => microsOf('1e3')).toThrow();
+});
+
+test('the model: welcome, steps by the highest total, spending, achievements', () => {
+  const user = new ModelUser();
+  expect(user.event('spend', microsOf('2'))).toBe(false);
+  expect(user.known).toBe(false);
+  expect(user.event('spend', microsOf('1'))).toBe(true);
+  expect(user.points).toBe(1);
+  user.event('minutes', microsOf('7.5'));
+  user.event('minutes', microsOf('-5'));
+  user.event('minutes', microsOf('5'));
+  expect(user.points).toBe(3);
+  user.event('cards', microsOf('100'));
+  expect(user.points).toBe(3 + 30 + 50);
+  expect([...user.achieved].toSorted()).toEqual(['begun', 'both', 'goal']);
+});
+
+test('quantiles', () => {
+  expect([quantile([], 0.5), quantile([4, 1, 3, 2], 0.5), quantile([4, 1, 3, 2], 0.99)]).toEqual([0, 2, 4]);
+});
