@@ -60,7 +60,9 @@ export async function auditUser(
 
   const completed = (await get<{ key: string }[]>('achievements')).map(({ key }) => key);
   compare('achievements', completed.toSorted(), [...model.achieved].toSorted());
-  const rows = stored.completions.filter(({ userId }) => userId === id).map(({ no }) => stored.keys.get(no));
+  const rows = stored.completions
+    .filter(({ userId }) => userId === id)
+    .map(({ no }) => stored.keys.get(no) ?? `no. ${no}`);
   compare('completions in Postgres', rows.toSorted(), [...model.achieved].toSorted());
 
   compare('streak', (await get<{ length: number }>('streak')).length, streakOf(events));

@@ -67,8 +67,8 @@ export class Client {
       ledger.contradict(
         `${event.mark}: status ${reply?.status}, but by the model ${accepted ? 'accepted' : 'refused'}`,
       );
-    } else if (accepted) {
-      const { total } = reply?.body as { total: number };
+    } else if (reply !== null && accepted) {
+      const { total } = reply.body as { total: number };
       const expected = microsText(model.totals[metric]);
       if (String(total) !== expected) ledger.contradict(`${event.mark}: answered total ${total}, expected ${expected}`);
     }

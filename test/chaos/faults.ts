@@ -33,30 +33,22 @@ async function stop(stack: ChaosStack, part: Part, stillMs: number): Promise<boo
   return pids.length > 0;
 }
 
-/** Cuts one call of those whose request holds the text, and in that moment does `then`. */
+/** Cuts one call of those whose request holds the text, and does `meanwhile` before the connection closes. */
 async function cut(
   proxy: CuttingProxy,
-  { what, text, then = async () => undefined }: { what: Cut; text: string; then?: () => Promise<unknown> },
+  { what, text, meanwhile = async () => undefined }: { what: Cut; text: string; meanwhile?: () => Promise<unknown> },
 ): Promise<boolean> {
-  let done: Promise<unknown> | null = null;
-  const happened = new Promise<true>((resolve) => {
-    proxy.cutNext(
-      what,
-      () => {
-        done = then();
-        resolve(true);
-        return done.then(() => undefined);
-      },
-      (chunk) => chunk.includes(text),
-    );
+  const happened = new Promise<boolean>((resolve, reject) => {
+    const late = setTimeout(() => {
+      if (proxy.disarm()) resolve(false);
+    }, ARMED_MS);
+    const begun = async (): Promise<void> => {
+      clearTimeout(late);
+      await meanwhile().then(() => resolve(true), reject);
+    };
+    proxy.cutNext(what, begun, (chunk) => chunk.includes(text));
   });
-  const waiting = new AbortController();
-  const late = sleep(ARMED_MS, false, { signal: waiting.signal }).catch(() => false);
-  await Promise.race([happened, late]);
-  waiting.abort();
-  if (proxy.disarm()) return false;
-  await done;
-  return true;
+  return happened;
 }
 
 const SCRIPT = 'EVALSHA';
@@ -76,17 +68,17 @@ export const FAULTS: Record<string, Fault> = {
   'cut before the script': ({ redisProxy }) => cut(redisProxy, { what: 'requests', text: SCRIPT }),
   'cut between script and reply': ({ redisProxy }) => cut(redisProxy, { what: 'replies', text: SCRIPT }),
   'kill a frontend between script and reply': (stack) =>
-    cut(stack.redisProxy, { what: 'replies', text: SCRIPT, then: () => kill(stack, 'frontend', 0) }),
+    cut(stack.redisProxy, { what: 'replies', text: SCRIPT, meanwhile: () => kill(stack, 'frontend', 0) }),
   'kill Redis between script and reply': (stack, random) =>
-    cut(stack.redisProxy, { what: 'replies', text: SCRIPT, then: () => kill(stack, 'redis', away(random)) }),
+    cut(stack.redisProxy, { what: 'replies', text: SCRIPT, meanwhile: () => kill(stack, 'redis', away(random)) }),
   'cut before COMMIT': ({ postgresProxy }) => cut(postgresProxy, { what: 'requests', text: COMMIT }),
   'cut between COMMIT and trim': ({ postgresProxy }) => cut(postgresProxy, { what: 'replies', text: COMMIT }),
   'kill the worker between COMMIT and trim': (stack) =>
-    cut(stack.postgresProxy, { what: 'replies', text: COMMIT, then: () => kill(stack, 'worker', 0) }),
+    cut(stack.postgresProxy, { what: 'replies', text: COMMIT, meanwhile: () => kill(stack, 'worker', 0) }),
   'kill Redis between COMMIT and trim': (stack, random) =>
-    cut(stack.postgresProxy, { what: 'replies', text: COMMIT, then: () => kill(stack, 'redis', away(random)) }),
+    cut(stack.postgresProxy, { what: 'replies', text: COMMIT, meanwhile: () => kill(stack, 'redis', away(random)) }),
   'kill Postgres between COMMIT and trim': (stack, random) =>
-    cut(stack.postgresProxy, { what: 'replies', text: COMMIT, then: () => kill(stack, 'postgres', away(random)) }),
+    cut(stack.postgresProxy, { what: 'replies', text: COMMIT, meanwhile: () => kill(stack, 'postgres', away(random)) }),
   'kill Redis and Postgres': async (stack, random) => {
     await Promise.all([kill(stack, 'redis', away(random)), kill(stack, 'postgres', away(random))]);
     return true;

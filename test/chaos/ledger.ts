@@ -1,4 +1,4 @@
-import { ModelUser, type Metric } from './model.ts';
+import type { ModelUser, Metric } from './model.ts';
 
 /**
  * What became of an event, as its client knows. `open`: it is still tried; `abandoned`: its client gave up after a

@@ -86,7 +86,7 @@ describe('as the clients of Redis and Postgres really fail', () => {
   });
 
   test('no connection of the pool is free in time', async () => {
-    const pool = new pg.Pool({ connectionString: database.stack.databaseUrl, max: 1, connectionTimeoutMillis: 30 });
+    const pool = new pg.Pool({ connectionString: database.stack.databaseUrl, max: 1, connectionTimeoutMillis: 1_000 });
     const client = await pool.connect();
     expect(isUnavailable(await reasonOf(pool.query('SELECT 1')))).toBe(true);
     client.release();

@@ -6,7 +6,7 @@ export type Cut = 'requests' | 'replies';
 interface Armed {
   what: Cut;
   when: (chunk: Buffer) => boolean;
-  then: () => Promise<void> | void;
+  meanwhile: () => Promise<void> | void;
 }
 
 interface Link {
@@ -44,11 +44,11 @@ export class CuttingProxy {
   }
 
   /**
-   * Cuts the next call, of those whose request `when` says so, then does `then`, and closes that connection. All
+   * Cuts the next call, of those whose request `when` says so, then does `meanwhile`, and closes that connection. All
    * others go on.
    */
-  cutNext(what: Cut, then: Armed['then'] = () => undefined, when: Armed['when'] = () => true): void {
-    this.armed = { what, when, then };
+  cutNext(what: Cut, meanwhile: Armed['meanwhile'] = () => undefined, when: Armed['when'] = () => true): void {
+    this.armed = { what, when, meanwhile };
   }
 
   /** Gives up waiting for a call to cut; false if it was cut already. */
@@ -102,10 +102,10 @@ export class CuttingProxy {
   }
 }
 
-function cut(link: Link, { then }: Armed): void {
+function cut(link: Link, { meanwhile }: Armed): void {
   link.cut = true;
   void Promise.resolve()
-    .then(then)
+    .then(meanwhile)
     .finally(() => destroy(link));
 }
 
