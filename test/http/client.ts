@@ -97,7 +97,8 @@ export class TestClient {
     return seen;
   }
 
-  private check(method: string, path: string, { status, body }: { status: number; body: unknown }): void {
+  /** Throws where an answer (`path` without its query) fits neither our schemas nor the contract. */
+  check(method: string, path: string, { status, body }: { status: number; body: unknown }): void {
     const operation = this.find(method, path);
     checkAnswer({ surface: this.surface, method, path: operation?.path ?? path, status, body });
     if (status >= 400 || !operation) return;

@@ -1,0 +1,134 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { freePort } from '../../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { AdminKeys } from '../../src/postgres/admin-keys.ts';
+import { migrate } from '../../src/postgres/migrate.ts';
+import { createPool } from '../../src/postgres/pool.ts';
+import { SHARDS } from '../../src/redis/keys.ts';
+import { backlog } from '../../src/redis/outbox.ts';
+import { testStack } from '../stack/stack.ts';
+
+const KEY = 'fuzz.0123456789abcdef';
+
+export interface Answer {
+  status: number;
+  contentType: string;
+  text: string;
+}
+
+/** A frontend and a worker as processes of their own (the built code: `npm test` builds first). */
+export interface Target {
+  ports: { application: number; admin: number };
+  /** Sends a request as it is, with the admin key. Rejects where the connection breaks before the answer. */
+  send(options: {
+    surface: 'application' | 'admin';
+    method: string;
+    path: string;
+    headers?: Record<string, string>;
+    body?: string | null;
+  }): Promise<Answer>;
+  /** MiB that the frontend holds. */
+  memoryMiB(): number;
+  /** Throws if one of the processes has ended. */
+  alive(): void;
+  /** Outbox entries and batches that wait to be stored. */
+  waiting(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function startTarget(): Promise<Target> {
+  const stack = await testStack();
+  const pool = createPool(stack.databaseUrl, { max: 1 });
+  await migrate(pool);
+  await new AdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
+  await pool.end();
+  const ports = { application: await freePort(), admin: await freePort() };
+  const env = {
+    PATH: process.env['PATH'],
+    HOST: '127.0.0.1',
+    APP_PORT: String(ports.application),
+    ADMIN_PORT: String(ports.admin),
+    REDIS_URL: stack.redisUrl,
+    DATABASE_URL: stack.databaseUrl,
+    LOG_LEVEL: 'error',
+  };
+  const start = async (file: string): Promise<ChildProcess> => {
+    const child = fork(join(PACKAGE_ROOT, 'dist', file), { env, execArgv: ['--enable-source-maps'] });
+    await once(child, 'message');
+    return child;
+  };
+  const children = await Promise.all([start('src/frontend.js'), start('workers/main.js')]);
+  const redis = new Redis(stack.redisUrl);
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+  return {
+    ports,
+    send: (options) => sendThrough(agent, ports[options.surface], options),
+    memoryMiB: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${children[0].pid}/status`, 'utf8'))?.[1]) / 1024,
+    alive: () => {
+      for (const { exitCode, signalCode, spawnargs } of children) {
+        if (exitCode !== null || signalCode !== null)
+          throw new Error(`${spawnargs.at(-1)} ended: ${String(signalCode ?? exitCode)}`);
+      }
+    },
+    waiting: async () => {
+      const entries = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => backlog(redis, shard)));
+      return entries.reduce((sum, one) => sum + one, 0);
+    },
+    close: async () => {
+      agent.destroy();
+      redis.disconnect();
+      await Promise.all(
+        children.map(async (child) => {
+          if (child.exitCode !== null || child.signalCode !== null) return;
+          const exited = once(child, 'exit');
+          child.kill('SIGTERM');
+          await exited;
+        }),
+      );
+      await stack.close();
+    },
+  };
+}
+
+function sendThrough(
+  agent: Agent,
+  port: number,
+  { method, path, headers, body }: Parameters<Target['send']>[0],
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        agent,
+        host: '127.0.0.1',
+        port,
+        method,
+        path,
+        headers: {
+          'x-api-key': KEY,
+          ...headers,
+          ...(body !== undefined && body !== null && { 'content-length': Buffer.byteLength(body) }),
+        },
+      },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('error', reject);
+        incoming.on('end', () =>
+          resolve({
+            status: incoming.statusCode ?? 0,
+            contentType: incoming.headers['content-type'] ?? '',
+            text: Buffer.concat(chunks).toString('utf8'),
+          }),
+        );
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.setTimeout(30_000, () => outgoing.destroy(new Error('No answer in 30 s.')));
+    outgoing.end(body ?? undefined);
+  });
+}
