@@ -20,8 +20,11 @@ interface Schema {
   format?: string;
 }
 
-/** Keys and IDs that exist, so that some requests get past the look-ups. */
-export type Known = () => readonly string[];
+/**
+ * What exists, so that requests get past the look-ups: the values that a field or parameter of this name may have,
+ * e.g. of `metricId`; of an unknown name, some of all.
+ */
+export type Known = (name: string) => readonly string[];
 
 const AWKWARD_TEXTS = [
   '',
@@ -40,9 +43,9 @@ const AWKWARD_NUMBERS = [0, -0, -1, 0.1, 1e-7, 1e12, -1e12, 1e12 + 1, 2 ** 53, -
 
 const awkwardText = fc.oneof(fc.constantFrom(...AWKWARD_TEXTS), fc.string({ unit: 'binary', maxLength: 40 }));
 
-const knownText = (known: Known): fc.Arbitrary<string> =>
+const knownText = (known: Known, name: string): fc.Arbitrary<string> =>
   fc.nat().map((at) => {
-    const texts = known();
+    const texts = known(name);
     return texts[at % Math.max(1, texts.length)] ?? 'u1';
   });
 
@@ -59,13 +62,13 @@ const TEXTS_OF: Record<string, fc.Arbitrary<string>> = {
 };
 
 /** Values that fit the schema, mostly (patterns are not followed); texts are often known ones. */
-export function fitting(schema: Schema, known: Known): fc.Arbitrary<unknown> {
+export function fitting(schema: Schema, known: Known, name = ''): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
-  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => fitting(one, known)));
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => fitting(one, known, name)));
   switch (Array.isArray(schema.type) ? schema.type[0] : schema.type) {
     case 'string':
-      return text(schema, known);
+      return text(schema, known, name);
     case 'integer':
       return fc.oneof(
         fc.integer({ min: schema.minimum ?? -1_000, max: schema.maximum ?? 100_000 }),
@@ -81,32 +84,33 @@ export function fitting(schema: Schema, known: Known): fc.Arbitrary<unknown> {
     case 'null':
       return fc.constant(null);
     case 'array':
-      return fc.array(fitting(schema.items ?? {}, known), {
+      return fc.array(fitting(schema.items ?? {}, known, name), {
         minLength: schema.minItems ?? 0,
         maxLength: Math.min(schema.maxItems ?? 4, Math.max(4, schema.minItems ?? 0)),
       });
     case 'object':
-      return object(schema, known);
+      return object(schema, known, name);
     default:
       return fc.jsonValue({ maxDepth: 2 });
   }
 }
 
-function text(schema: Schema, known: Known): fc.Arbitrary<string> {
+function text(schema: Schema, known: Known, name: string): fc.Arbitrary<string> {
   const formatted = TEXTS_OF[schema.format ?? ''];
-  if (formatted !== undefined) return fc.oneof({ weight: 3, arbitrary: formatted }, knownText(known));
+  if (formatted !== undefined)
+    return fc.oneof({ weight: 3, arbitrary: formatted }, { weight: 6, arbitrary: knownText(known, name) });
   const own = fc.string({ minLength: schema.minLength ?? 1, maxLength: Math.min(schema.maxLength ?? 12, 12) });
-  return fc.oneof({ weight: 5, arbitrary: knownText(known) }, { weight: 2, arbitrary: own }, awkwardText);
+  return fc.oneof({ weight: 12, arbitrary: knownText(known, name) }, { weight: 2, arbitrary: own }, awkwardText);
 }
 
-function object(schema: Schema, known: Known): fc.Arbitrary<unknown> {
+function object(schema: Schema, known: Known, name: string): fc.Arbitrary<unknown> {
   const rest = Object.values(schema.patternProperties ?? {})[0] ?? schema.additionalProperties;
   const named = Object.fromEntries(
-    Object.entries(schema.properties ?? {}).map(([name, property]) => [name, fitting(property, known)]),
+    Object.entries(schema.properties ?? {}).map(([own, property]) => [own, fitting(property, known, own)]),
   );
-  const record = fc.record(named, { requiredKeys: (schema.required ?? []).filter((name) => name in named) });
+  const record = fc.record(named, { requiredKeys: (schema.required ?? []).filter((own) => own in named) });
   if (typeof rest !== 'object') return record;
-  const others = fc.dictionary(knownText(known), fitting(rest, known), { maxKeys: 3 });
+  const others = fc.dictionary(knownText(known, `keys of ${name}`), fitting(rest, known), { maxKeys: 3 });
   return fc.tuple(record, others).map(([own, more]) => ({ ...more, ...own }));
 }
 

@@ -25,6 +25,12 @@ const encoded = (value: unknown): string => {
 const HEADER_VALUE = fc.string({ maxLength: 300 }).map((text) => text.replaceAll(/[^\x20-\x7e]/g, '?'));
 const AWKWARD_SEGMENTS = ['..', '.', '%', '%zz', '%FF', '%00', '%2F', 'a'.repeat(2_000), '*'];
 
+/** `key` of `/v1/metrics/{key}/event` is one of `metrics key`: what a parameter names, by the segment before it. */
+const paramKind = (path: string, name: string): string => {
+  const parts = path.split('/');
+  return `${parts[parts.indexOf(`{${name}}`) - 1]} ${name}`;
+};
+
 /** Requests to one operation: valid, nearly valid, or garbage in one or several of their parts. */
 export function requestsTo(operation: Operation, known: Known): fc.Arbitrary<HostileRequest> {
   const params = (operation.params ?? null) as Schemas | null;
@@ -33,7 +39,7 @@ export function requestsTo(operation: Operation, known: Known): fc.Arbitrary<Hos
   return fc
     .record({
       template: fc.constantFrom(operation.path, ...operation.aliases),
-      params: params === null ? fc.constant({}) : fitting(params, known),
+      params: params === null ? fc.constant({}) : fitting(params, (name) => known(paramKind(operation.path, name))),
       segment: often(null, fc.constantFrom(...AWKWARD_SEGMENTS), 20),
       query:
         query === null ? often({}, fc.dictionary(fc.string(), fc.string(), { maxKeys: 2 }), 9) : either(query, known),
@@ -49,7 +55,7 @@ export function requestsTo(operation: Operation, known: Known): fc.Arbitrary<Hos
         fc.constantFrom('application/json; charset=utf-8', 'text/plain', '', 'application/xml'),
         30,
       ),
-      tenantId: fc.constantFrom(null, 'acme', 'acme', 'nobody', ''),
+      tenantId: often('acme', fc.constantFrom(null, 'nobody', ''), 8),
       idempotencyKey: often(null, fc.oneof(HEADER_VALUE, fc.constantFrom('a', 'b', '')), 3),
     })
     .map((made) => {

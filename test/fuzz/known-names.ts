@@ -1,0 +1,59 @@
+import { STUDY_APP } from '../study-app.ts';
+
+type Admin = (method: string, path: string, body?: unknown) => Promise<unknown>;
+
+const LISTS = ['attributes', 'metrics', 'achievements', 'points', 'leaderboards', 'tenants', 'webhooks'] as const;
+const OF_A_SYSTEM = ['levels', 'boosts', 'triggers'] as const;
+const USERS = ['u1', 'u2', 'u3'];
+const DAYS = ['2026-01-01', '2026-11-18', '2026-11-19'];
+
+/** Which list a field or a parameter's place names, e.g. `metricId`, or `metrics key` for `/v1/metrics/{key}`. */
+const LIST_OF: Record<string, string> = {
+  metricId: 'metrics id',
+  achievementId: 'achievements id',
+  achievementIds: 'achievements id',
+  attributeId: 'attributes id',
+  breakdownAttributes: 'attributes id',
+  pointsSystemId: 'points id',
+  'points systemId': 'points id',
+  'keys of attributes': 'attributes key',
+  userIds: 'users id',
+  userId: 'users id',
+  id: 'users id',
+  key: 'metrics key',
+  'users userId': 'users id',
+};
+
+/** The names of what there is: IDs and keys of the resources, users, days. */
+export class KnownNames {
+  private readonly lists = new Map<string, string[]>();
+
+  /** Values for a field or parameter; of all kinds where its name says nothing. */
+  of(name: string): readonly string[] {
+    return this.lists.get(LIST_OF[name] ?? name) ?? this.lists.get('all') ?? USERS;
+  }
+
+  /** Makes the configuration what it was at first, and reads what it is made of. */
+  async renew(admin: Admin): Promise<void> {
+    await admin('PATCH', '/v1/organisation', { multiTenancy: false });
+    await admin('PUT', '/v1/configuration', STUDY_APP);
+    this.lists.clear();
+    this.lists.set('users id', USERS);
+    for (const list of LISTS) this.learn(list, await admin('GET', `/v1/${list}`));
+    const systemId = this.of('points id')[0];
+    for (const list of OF_A_SYSTEM) this.learn(list, await admin('GET', `/v1/points/${systemId}/${list}`));
+    this.lists.set('all', [...USERS, ...DAYS, ...[...this.lists.values()].flatMap((names) => names.slice(0, 3))]);
+  }
+
+  private learn(list: string, answer: unknown): void {
+    const items = Array.isArray(answer) ? (answer as { id?: string; key?: string }[]) : [];
+    this.lists.set(
+      `${list} id`,
+      items.flatMap(({ id }) => id ?? []),
+    );
+    this.lists.set(
+      `${list} key`,
+      items.flatMap(({ key }) => key ?? []),
+    );
+  }
+}
