@@ -26,6 +26,8 @@ export interface Env {
   webhookAllowPrivate: boolean;
   /** Bytes of a request's body; more is answered 413. */
   bodyLimitBytes: number;
+  /** The origin whose pages may use the Application API from a browser, `*` for any; null: none. */
+  corsOrigin: string | null;
   logLevel: (typeof LOG_LEVELS)[number];
 }
 
@@ -61,6 +63,7 @@ export function readEnv(variables: Variables): Env {
     backlogLimit: read.whole('BACKLOG_LIMIT', { fallback: 100_000, min: 1, max: 100_000_000 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 4_194_304, min: 1_024, max: 67_108_864 }),
+    corsOrigin: read.origin('CORS_ORIGIN', '*'),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
   };
 
@@ -102,6 +105,18 @@ function reader(variables: Variables, problems: string[]) {
       if (number >= min && number <= max) return number;
       problems.push(`${name} must be a whole number from ${min} to ${max}; it is "${value}".`);
       return fallback;
+    },
+    /** `*`, one origin, or `none`. */
+    origin: (name: string, fallback: string): string | null => {
+      const value = text(name) ?? fallback;
+      if (value === 'none') return null;
+      if (
+        value === '*' ||
+        (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && new URL(value).origin === value)
+      )
+        return value;
+      problems.push(`${name} must be "*", "none" or one origin such as https://app.example; it is "${value}".`);
+      return null;
     },
     url: (name: string, protocols: readonly string[]): string | null => {
       const value = text(name);

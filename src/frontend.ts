@@ -29,6 +29,7 @@ async function main(): Promise<void> {
     appPort: env.appPort,
     adminPort: env.adminPort,
     bodyBytes: env.bodyLimitBytes,
+    corsOrigin: env.corsOrigin,
     sharedPort: env.httpProcesses > 1,
     log,
   });

@@ -22,10 +22,18 @@ export interface Served {
 /** Opens both surfaces of a Laurel. Rejects, with nothing left open, where a port is taken. */
 export async function serve(
   laurel: Laurel,
-  options: { host: string; appPort: number; adminPort: number; bodyBytes: number; sharedPort: boolean; log: Log },
+  options: {
+    host: string;
+    appPort: number;
+    adminPort: number;
+    bodyBytes: number;
+    corsOrigin: string | null;
+    sharedPort: boolean;
+    log: Log;
+  },
 ): Promise<Served> {
   const { services, redis, pool } = laurel;
-  const { host, bodyBytes, sharedPort, log } = options;
+  const { host, bodyBytes, corsOrigin, sharedPort, log } = options;
   const keys = createAuthenticator({
     lookup: { find: (prefix) => findKey(pool, prefix) },
     onUse: (id, atMs) => void noteAdminKeyUse(pool, id, atMs).catch(() => undefined),
@@ -47,7 +55,7 @@ export async function serve(
     log,
     sharedPort,
   };
-  const app = createServer({ ...shared, surface: 'application', operations: applicationOperations });
+  const app = createServer({ ...shared, surface: 'application', corsOrigin, operations: applicationOperations });
   const admin = createServer({
     ...shared,
     surface: 'admin',

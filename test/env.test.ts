@@ -21,6 +21,7 @@ describe('readEnv', () => {
       httpProcesses: 1,
       backlogLimit: 100_000,
       bodyLimitBytes: 4_194_304,
+      corsOrigin: '*',
       logLevel: 'info',
     });
   });
@@ -52,6 +53,14 @@ describe('readEnv', () => {
   });
 
   test.each([
+    ['none', null],
+    ['*', '*'],
+    ['https://app.example:8443', 'https://app.example:8443'],
+  ])('CORS_ORIGIN %s', (value, corsOrigin) => {
+    expect(readEnv({ CORS_ORIGIN: value }).corsOrigin).toBe(corsOrigin);
+  });
+
+  test.each([
     [{ APP_PORT: 'x' }, 'APP_PORT must be a whole number from 1 to 65535; it is "x".'],
     [{ APP_PORT: '0' }, 'APP_PORT must be'],
     [{ ADMIN_PORT: '65536' }, 'ADMIN_PORT must be'],
@@ -61,6 +70,7 @@ describe('readEnv', () => {
     [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL must be a URL that begins with redis:// or rediss://.'],
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be'],
     [{ TEST_CLOCK: 'yes' }, 'TEST_CLOCK must be one of 0, 1; it is "yes".'],
+    [{ CORS_ORIGIN: 'https://app.example/path' }, 'CORS_ORIGIN must be "*", "none" or one origin'],
     [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be one of'],
     [{ ADMIN_API_KEY: 'no-dot-in-this-one-at-all' }, 'ADMIN_API_KEY must be'],
     [{ ADMIN_API_KEY: 'a.short' }, 'ADMIN_API_KEY must be'],

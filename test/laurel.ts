@@ -62,7 +62,15 @@ export async function startLaurel(
       clock,
       log,
     });
-    const listening = { host: '127.0.0.1', appPort: 0, adminPort: 0, bodyBytes: 1_048_576, sharedPort: false, log };
+    const listening = {
+      host: '127.0.0.1',
+      appPort: 0,
+      adminPort: 0,
+      bodyBytes: 1_048_576,
+      corsOrigin: '*',
+      sharedPort: false,
+      log,
+    };
     const served = await serve(laurel, listening);
     const appUrl = `http://127.0.0.1:${served.appPort}`;
     const adminUrl = `http://127.0.0.1:${served.adminPort}`;

@@ -22,6 +22,8 @@ export interface ExchangeContext {
   bodyBytes: number;
   log: Log;
   draining: boolean;
+  /** Headers that let pages of other origins read every response; null where they may not. */
+  cors: Readonly<Record<string, string>> | null;
   /** Exchanges begun and not ended: their handlers may still use the services. */
   begun(): void;
   ended(): void;
@@ -165,7 +167,12 @@ export class Exchange {
     this.responded = true;
     // An abort before the handler began has ended the exchange already.
     if (!this.aborted || this.handling) this.context.ended();
-    if (!this.aborted) write(this.res, response, { head: this.headOnly, close: close || this.context.draining });
+    if (!this.aborted)
+      write(this.res, response, {
+        head: this.headOnly,
+        close: close || this.context.draining,
+        cors: this.context.cors,
+      });
   }
 
   private abort(): void {

@@ -12,7 +12,7 @@ export const healthHandler =
   (context: ExchangeContext) =>
   (headOnly: boolean): Handler =>
   (res) =>
-    write(res, ok('ok'), { head: headOnly, close: context.draining });
+    write(res, ok('ok'), { head: headOnly, close: context.draining, cors: context.cors });
 
 /** `/readyz`: 200, or 503 with what is missing; 503 from the moment that draining begins. */
 export const readyHandler =
@@ -33,7 +33,7 @@ async function answerReady(
   if (aborted) return;
   const sentence = context.draining ? 'Shutting down' : missing;
   const response = sentence === null ? ok('ready') : errorResponse(new AppError('unavailable', sentence));
-  write(res, response, { head: headOnly, close: context.draining });
+  write(res, response, { head: headOnly, close: context.draining, cors: context.cors });
 }
 
 /** `/metrics`: what `read` tells, in the Prometheus text format; 503 if it cannot be read now. */
@@ -57,5 +57,5 @@ async function answerMetrics(
     text === null
       ? errorResponse(new AppError('unavailable', 'The metrics cannot be read now'))
       : { status: 200, json: text, contentType: 'text/plain; version=0.0.4; charset=utf-8' };
-  write(res, response, { head: headOnly, close: context.draining });
+  write(res, response, { head: headOnly, close: context.draining, cors: context.cors });
 }

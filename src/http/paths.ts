@@ -13,7 +13,6 @@ const VERBS = {
   PUT: 'put',
   PATCH: 'patch',
   DELETE: 'del',
-  OPTIONS: 'options',
 } as const;
 type Verb = keyof typeof VERBS;
 
@@ -36,12 +35,24 @@ export class Paths {
    * Registers everything with uWS. The other methods of a path are registered one by one besides `any`: uWS
    * tries `any` last, so that GET of `/metrics/events` (POST only) would be taken for `/metrics/{id}`.
    */
-  register(app: TemplatedApp, refuse: (error: AppError) => Handler): void {
+  register(
+    app: TemplatedApp,
+    {
+      refuse,
+      preflight,
+    }: {
+      refuse: (error: AppError) => Handler;
+      /** Answers OPTIONS for a path with these methods. */
+      preflight: (methods: string, notAllowed: AppError) => Handler;
+    },
+  ): void {
     for (const [pattern, verbs] of this.paths) {
       const allow = [...verbs.keys()].sort().join(', ');
-      const notAllowed = refuse(
-        new AppError('method_not_allowed', `The method is not allowed here, only ${allow}`, { Allow: allow }),
-      );
+      const error = new AppError('method_not_allowed', `The method is not allowed here, only ${allow}`, {
+        Allow: allow,
+      });
+      const notAllowed = refuse(error);
+      app.options(pattern, preflight(allow, error));
       for (const [verb, name] of Object.entries(VERBS)) app[name](pattern, verbs.get(verb as Verb) ?? notAllowed);
       app.any(pattern, notAllowed);
     }

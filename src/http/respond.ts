@@ -18,12 +18,20 @@ export interface Response {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Writes a response in one go. `head`: headers only, as they would stand before the body. */
-export function write(res: HttpResponse, response: Response, how: { head: boolean; close: boolean }): void {
+/** `head`: headers only, as they would stand before the body. `cors`: headers of every response, or none. */
+interface How {
+  head: boolean;
+  close: boolean;
+  cors: Readonly<Record<string, string>> | null;
+}
+
+/** Writes a response in one go. */
+export function write(res: HttpResponse, response: Response, how: How): void {
   res.cork(() => {
     const { status, json, headers, contentType = 'application/json' } = response;
     if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status));
     if (json !== null) res.writeHeader('Content-Type', contentType);
+    if (how.cors) for (const name in how.cors) res.writeHeader(name, how.cors[name]!);
     if (headers) for (const name in headers) res.writeHeader(name, headers[name]!);
     if (json !== null && !how.head) return res.end(json, how.close);
     if (how.close) res.writeHeader('Connection', 'close');

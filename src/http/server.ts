@@ -2,6 +2,7 @@ import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
+import { corsHeaders, preflightHandler } from './cors.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
 import { healthHandler, metricsHandler, readyHandler } from './health.ts';
 import { InFlight } from './in-flight.ts';
@@ -26,6 +27,8 @@ export interface ServerOptions {
   /** What `/metrics` tells; without it there is none. */
   metrics?: () => Promise<string>;
   log: Log;
+  /** The origin whose pages may call this surface from a browser, `*` for any; null or left out: none. */
+  corsOrigin?: string | null;
   /**
    * Several processes may listen on the port, and the kernel spreads connections over them. Off (the default), a
    * port that is taken is refused: uWS would otherwise let a second Laurel share it unnoticed.
@@ -63,6 +66,7 @@ export function createServer(options: ServerOptions): Server {
     bodyBytes: limits.bodyBytes,
     log,
     draining: false,
+    cors: options.corsOrigin === undefined || options.corsOrigin === null ? null : corsHeaders(options.corsOrigin),
     begun: () => inFlight.begun(),
     ended: () => inFlight.ended(),
   };
@@ -81,7 +85,10 @@ export function createServer(options: ServerOptions): Server {
   paths.add('/readyz', 'get', readyHandler(context, readiness));
   if (options.metrics) paths.add('/metrics', 'get', metricsHandler(context, options.metrics));
   const app = uws().App();
-  paths.register(app, refusal(context));
+  paths.register(app, {
+    refuse: refusal(context),
+    preflight: (methods, notAllowed) => preflightHandler(context, { methods, notAllowed }),
+  });
   return serverOf(app, { context, inFlight, sharedPort: options.sharedPort ?? false });
 }
 
@@ -98,7 +105,7 @@ const refusal =
   (context: ExchangeContext) =>
   (error: AppError): Handler =>
   (res, req) =>
-    write(res, errorResponse(error), { head: req.getMethod() === 'head', close: context.draining });
+    write(res, errorResponse(error), { head: req.getMethod() === 'head', close: context.draining, cors: context.cors });
 
 function serverOf(
   app: TemplatedApp,

@@ -1,0 +1,41 @@
+import { AppError } from '../errors.ts';
+import type { ExchangeContext } from './exchange.ts';
+import type { Handler } from './paths.ts';
+import { errorResponse, write, type Response } from './respond.ts';
+
+/** Request headers of ours that a page's script may send, and response headers that it may read. */
+const ALLOWED = 'X-API-KEY, Content-Type, Idempotency-Key, Tenant-ID';
+const EXPOSED = 'Retry-After, X-Request-Id';
+/** How long a browser may remember a preflight, in seconds: two hours, the longest that browsers keep to. */
+const MAX_AGE = '7200';
+
+/** The headers that let a page of this origin (`*`: of any) read a response. */
+export const corsHeaders = (origin: string): Readonly<Record<string, string>> => ({
+  'Access-Control-Allow-Origin': origin,
+  'Access-Control-Expose-Headers': EXPOSED,
+});
+
+/**
+ * Answers a browser's preflight: an OPTIONS request that asks for a method. Any other OPTIONS request is refused
+ * as `notAllowed`. Keys are sent in a header of their own and never by the browser itself, so that a page can do
+ * nothing here without a key that it was given: any origin may be let in (Fetch standard, CORS protocol).
+ */
+export const preflightHandler =
+  (context: ExchangeContext, { methods, notAllowed }: { methods: string; notAllowed: AppError }): Handler =>
+  (res, req) => {
+    const asked = context.cors !== null && req.getHeader('access-control-request-method') !== '';
+    const allowed: Response = {
+      status: 204,
+      json: null,
+      headers: {
+        'Access-Control-Allow-Methods': methods,
+        'Access-Control-Allow-Headers': ALLOWED,
+        'Access-Control-Max-Age': MAX_AGE,
+      },
+    };
+    write(res, asked ? allowed : errorResponse(notAllowed), {
+      head: false,
+      close: context.draining,
+      cors: context.cors,
+    });
+  };

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel();
+});
+afterAll(async () => {
+  await laurel.close();
+});
+
+const preflight = (url: string, method: string): Promise<Response> =>
+  fetch(url, {
+    method: 'OPTIONS',
+    headers: {
+      Origin: 'https://app.example',
+      'Access-Control-Request-Method': method,
+      'Access-Control-Request-Headers': 'x-api-key,content-type,idempotency-key,tenant-id',
+    },
+  });
+
+describe('a page in a browser that holds an application key', () => {
+  test('may send an event: the preflight names the method and the headers', async () => {
+    const { status, headers } = await preflight(`${laurel.appUrl}/v1/metrics/flips/event`, 'POST');
+    expect(status).toBe(204);
+    expect(headers.get('access-control-allow-origin')).toBe('*');
+    expect(headers.get('access-control-allow-methods')).toBe('POST');
+    const allowed = headers.get('access-control-allow-headers')?.toLowerCase().split(', ');
+    expect(allowed).toEqual(expect.arrayContaining(['x-api-key', 'content-type', 'idempotency-key', 'tenant-id']));
+  });
+
+  test('may read answers and errors', async () => {
+    const key = laurel.adminKey;
+    for (const headers of [{ 'X-API-KEY': key }, {}]) {
+      const answer = await fetch(`${laurel.appUrl}/v1/leaderboards`, { headers });
+      expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    }
+    const unknown = await fetch(`${laurel.appUrl}/nowhere`);
+    expect(unknown.status).toBe(404);
+    expect(unknown.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
+  test('an OPTIONS request that is no preflight is a method that is not allowed', async () => {
+    const { status, headers } = await fetch(`${laurel.appUrl}/v1/leaderboards`, { method: 'OPTIONS' });
+    expect(status).toBe(405);
+    expect(headers.get('allow')).toBe('GET, HEAD');
+  });
+
+  test('has no business on the admin port', async () => {
+    const { status, headers } = await preflight(`${laurel.adminUrl}/v1/metrics`, 'GET');
+    expect(status).toBe(405);
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+  });
+});
