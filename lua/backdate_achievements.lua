@@ -55,7 +55,7 @@ for n = 1, count do
       local ledgers = open_ledgers(plan, state, boosts ~= '' and cjson.decode(boosts))
       fire_triggers(ledgers, {}, state, outcome)
       close_ledgers(ledgers, state)
-      local changes = score_boards({ plan = plan, whole = 0, micros = 0 }, state, ledgers, outcome)
+      local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome)
       local record = {
         k = #outcome.completed > 0 and 'c' or 'u',
         i = record_id,

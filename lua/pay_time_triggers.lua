@@ -47,7 +47,7 @@ for n = 1, count do
     local ledgers = open_ledgers(plan, state, boosts ~= '' and cjson.decode(boosts))
     if pay_for_time(ledgers, nos, due, state, outcome.day) then
       close_ledgers(ledgers, state)
-      local changes = score_boards({ plan = plan, whole = 0, micros = 0 }, state, ledgers, outcome)
+      local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome)
       local record = {
         k = 'u',
         i = record_id,

@@ -48,6 +48,6 @@ local function apply_user_call(call, state, is_new)
   end
   close_ledgers(ledgers, state)
   outcome.ledgers = ledgers
-  outcome.changes = score_boards({ plan = plan, whole = 0, micros = 0 }, state, ledgers, outcome)
+  outcome.changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome)
   return outcome
 end

@@ -28,7 +28,8 @@ end
 
 -- Adds what an event earned to the user's scores on the boards. One who lacks a value of the breakdown is not
 -- ranked, but keeps the score (its group is ''): it counts once there is a value. One whose value is another than
--- before moves with the score, whether the event earned anything or not, at any time of day.
+-- before moves with the score, whether the event earned anything or not, at any time of day;
+-- a call that is no event (`event.call`) moves it only if it earned something.
 -- Writes: state.b { board no = scores }. Returns: a list of changes { board, run day, group, old group,
 -- old score, score, whether only the group changed }, for `rank_boards`.
 local function score_boards(event, state, ledgers, outcome)
@@ -45,7 +46,7 @@ local function score_boards(event, state, ledgers, outcome)
       local group = board_group(board, state.a)
       local streak_score = inside and board.by == 'streak' and outcome.length
       local earned = whole ~= 0 or micros ~= 0 or (streak_score and (scores and scores[3] or 0) ~= streak_score)
-      local moved = board.groups and scores and scores[1] == run_day and group and scores[2] ~= group
+      local moved = not event.call and board.groups and scores and scores[1] == run_day and group and scores[2] ~= group
       if earned or moved then
         if not scores then
           scores = {}

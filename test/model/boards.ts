@@ -24,12 +24,22 @@ export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint {
   return sum(earned);
 }
 
-/** The user's values of the attributes that split a board; null: one is missing. */
-export function groupOf(catalog: Catalog, board: Leaderboard, user: ModelUser): Record<string, string> | null {
+/** The user's values of the attributes that split a board, as last looked at in a run; null: one was missing. */
+export function groupOf(
+  catalog: Catalog,
+  board: Leaderboard,
+  { user, run }: { user: ModelUser; run: Run },
+): Record<string, string> | null {
+  const look = user.looks.findLast(
+    ({ date, time, systemId }) =>
+      date >= run.start &&
+      (run.end === null || date <= run.end) &&
+      (systemId === null || (systemId === board.pointsSystemId && inHours(board, time))),
+  );
   const group: Record<string, string> = {};
   for (const id of board.breakdownAttributes) {
     const { key } = catalog.attributes.find((attribute) => attribute.id === id)!;
-    const value = user.shown[key];
+    const value = look?.attributes[key];
     if (value === undefined) return null;
     group[key] = value;
   }
@@ -45,7 +55,7 @@ export function standings(
   { run, group }: { run: Run; group: Record<string, string> },
 ): Place[] {
   const scored = [...users.values()]
-    .filter((user) => same(groupOf(catalog, board, user), group))
+    .filter((user) => same(groupOf(catalog, board, { user, run }), group))
     .map((user) => ({ userId: user.id, score: scoreOf(board, user, run) }))
     .filter(({ score }) => score > 0n);
   return scored

@@ -23,8 +23,17 @@ export const daysBetween = (from: LocalDate, to: LocalDate): number =>
   date(from).until(date(to), { largestUnit: 'days' }).days;
 export const latest = (a: LocalDate, b: LocalDate): LocalDate => (a > b ? a : b);
 
+const found = new Map<string, LocalDate>();
+
 /** The first day of the period that a day is in; it stands for the period. */
 export function periodOf(day: LocalDate, frequency: Frequency, weekStart: WeekStart): LocalDate {
+  const asked = `${day} ${frequency} ${weekStart}`;
+  const known = found.get(asked) ?? firstDayOf(day, frequency, weekStart);
+  found.set(asked, known);
+  return known;
+}
+
+function firstDayOf(day: LocalDate, frequency: Frequency, weekStart: WeekStart): LocalDate {
   if (frequency === 'daily') return day;
   if (frequency === 'monthly') return date(day).with({ day: 1 }).toString();
   // 1 is Monday, 7 is Sunday.

@@ -8,7 +8,6 @@ import { runOf, wall } from './calendar.ts';
 import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
-import { asOf } from './streak.ts';
 import { pointsOf, totalOf, type ModelUser } from './user.ts';
 
 /** Reads on both sides whatever can be read of the users and the boards. */
@@ -73,9 +72,10 @@ export class CompareReads {
 
   private async streak(user: ModelUser): Promise<Said> {
     const { streakHistory: _, pauses: __, ...streak } = await this.streaks.ofUser(this.engine.compiled(), user.id, 0);
-    const { length, extendedMs } = asOf(user.streaks[this.model.catalog.streaks.frequency], this.model.here(user));
+    const told = this.model.streak(user);
+    const { length, extendedMs } = user.streaks.tracks[this.model.catalog.streaks.frequency];
     const extended = length === 0 ? null : new Date(extendedMs!).toISOString();
-    return { engine: { user: user.id, ...streak }, model: { user: user.id, ...this.model.streak(user), extended } };
+    return { engine: { user: user.id, ...streak }, model: { user: user.id, ...told, extended } };
   }
 
   private async page(board: Leaderboard, group: Record<string, string>): Promise<Said> {
@@ -99,7 +99,7 @@ export class CompareReads {
     if (run === null) return { engine: null, model: null };
     const query = { key: board.key, numEvents: 0 };
     const { rank, value } = await this.leaderboards.ofUser(this.engine.compiled(), user.id, query);
-    const group = groupOf(catalog, board, user);
+    const group = groupOf(catalog, board, { user, run });
     const places = group === null ? [] : standings(this.model, board, { run, group });
     const place = places.find(({ userId }) => userId === user.id);
     const who = { board: board.key, user: user.id };

@@ -1,10 +1,10 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
 import { groupOf, scoreOf, standings, thresholdOf } from './boards.ts';
-import { runOf, wall, type Frequency } from './calendar.ts';
+import { runOf, wall } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
-import { afterJump, afterMet, asOf, FREQUENCIES, isMet, NO_STREAK, told } from './streak.ts';
+import { bringTo, extend, firstStreaks, jump, told } from './streak.ts';
 import { pointsOf, totalOf, type ModelUser } from './user.ts';
 
 export interface SentUser {
@@ -47,10 +47,12 @@ export class LaurelModel {
     const here = wall(this.nowMs, before.tz);
     const amount = micros(value);
     const after = structuredClone(before);
-    after.events.push({ atMs: this.nowMs, ...here, metricId, amount, attributes, key });
-    after.shown = { ...after.attributes };
-    const extended = this.extend(after);
-    const { length } = asOf(after.streaks[this.frequency], this.here(after));
+    const { frequency } = this.catalog.streaks;
+    const { day } = after.streaks;
+    after.events.push({ atMs: this.nowMs, ...here, metricId, amount, attributes, key, day, dayThen: day });
+    after.looks.push({ atMs: this.nowMs, ...here, attributes: { ...after.attributes }, systemId: null });
+    const extended = extend(after, this.catalog, this.nowMs).includes(frequency);
+    const { length } = after.streaks.tracks[frequency];
     const completed = completes(this.catalog, after, length, []);
     const extendedTo = extended ? length : null;
     const step: Step = {
@@ -98,16 +100,11 @@ export class LaurelModel {
     this.settle({ atMs: this.nowMs, ...here, created, before: after, after, extendedTo: null, completed: [] });
   }
 
+  /** The user's streak as it stands now. */
   streak(user: ModelUser): Answer {
-    return told(user.streaks[this.frequency], this.here(user));
-  }
-
-  here(user: ModelUser, frequency: Frequency = this.frequency) {
-    return { today: wall(this.nowMs, user.tz).date, frequency, weekStart: this.catalog.streaks.weekStart };
-  }
-
-  private get frequency(): Frequency {
-    return this.catalog.streaks.frequency;
+    const { date } = wall(this.nowMs, user.tz);
+    bringTo(user.streaks, date, this.catalog);
+    return told(user.streaks, date, this.catalog);
   }
 
   /** A copy of the user with what was sent. */
@@ -118,39 +115,21 @@ export class LaurelModel {
         ? structuredClone(known)
         : {
             id,
-            tz: null,
+            tz: tz ?? null,
             attributes: {},
-            shown: {},
+            looks: [],
             events: [],
             awards: [],
             completed: new Map(),
-            streaks: { daily: NO_STREAK, weekly: NO_STREAK, monthly: NO_STREAK },
-            travelled: false,
+            streaks: firstStreaks(this.catalog, wall(this.nowMs, tz ?? null).date),
           };
     Object.assign(user.attributes, attributes);
-    if (known === undefined) user.shown = { ...user.attributes };
+    bringTo(user.streaks, wall(this.nowMs, user.tz).date, this.catalog);
     if (tz !== undefined && tz !== user.tz) {
-      const to = wall(this.nowMs, tz).date;
-      for (const frequency of FREQUENCIES) {
-        user.streaks[frequency] = afterJump(user.streaks[frequency], this.here(user, frequency), to);
-      }
-      if (user.events.length > 0) user.travelled = true;
+      jump(user, wall(this.nowMs, tz).date, this.catalog);
       user.tz = tz;
     }
     return user;
-  }
-
-  /** Extends the streaks that the user's last event extends; whether it did so with the one that is shown. */
-  private extend(user: ModelUser): boolean {
-    let extended = false;
-    for (const frequency of FREQUENCIES) {
-      const here = this.here(user, frequency);
-      const track = user.streaks[frequency];
-      if (!isMet(user, this.catalog, here)) continue;
-      user.streaks[frequency] = afterMet(track, here, this.nowMs);
-      if (frequency === this.frequency) extended = user.streaks[frequency].met !== asOf(track, here).met;
-    }
-    return extended;
   }
 
   /** Makes a step true; the points systems that it changed. */
@@ -162,6 +141,8 @@ export class LaurelModel {
       if (made.length === 0) continue;
       const levelBefore = levelOf(this.catalog, id, pointsOf(before, id));
       after.awards = [...after.awards, ...made];
+      const { atMs, date, time } = step;
+      after.looks.push({ atMs, date, time, attributes: { ...after.attributes }, systemId: id });
       const total = pointsOf(after, id);
       const level = levelOf(this.catalog, id, total);
       const added = made.reduce((all, { awarded }) => all + awarded, 0);
@@ -177,8 +158,9 @@ export class LaurelModel {
     const changed: Answer = {};
     for (const board of this.catalog.leaderboards) {
       const run = runOf(board, wall(this.nowMs, after.tz).date);
-      const group = groupOf(this.catalog, board, after);
-      if (board.status !== 'active' || run === null || group === null) continue;
+      if (board.status !== 'active' || run === null) continue;
+      const group = groupOf(this.catalog, board, { user: after, run });
+      if (group === null) continue;
       const score = scoreOf(board, after, run);
       const scoreBefore = before === null ? 0n : scoreOf(board, before, run);
       if (score === scoreBefore) continue;

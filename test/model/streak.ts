@@ -9,7 +9,6 @@ import {
   periodOf,
   type Frequency,
   type LocalDate,
-  type WeekStart,
 } from './calendar.ts';
 import { micros, sum } from './decimals.ts';
 import type { ModelUser } from './user.ts';
@@ -19,54 +18,85 @@ export interface StreakTrack {
   length: number;
   /** First day of the first period. */
   started: LocalDate | null;
-  /** The last period that was met. */
-  met: LocalDate | null;
+  /** The last period that was met, frozen or paused. */
+  kept: LocalDate;
   extendedMs: number | null;
 }
 
-export const NO_STREAK: StreakTrack = { length: 0, started: null, met: null, extendedMs: null };
-export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
-
-interface Here {
-  today: LocalDate;
-  frequency: Frequency;
-  weekStart: WeekStart;
+/** A user's streaks, brought day by day to the last day that began for the user. Days do not begin twice. */
+export interface Streaks {
+  day: LocalDate;
+  tracks: Record<Frequency, StreakTrack>;
+  freezes: number;
+  /** The day on which the user was first seen. */
+  first: LocalDate;
+  pauses: { start: LocalDate; end: LocalDate }[];
 }
 
-/** The streak as it is today: one whose last period is neither this one nor the one before is over. */
-export function asOf(track: StreakTrack, { today, frequency, weekStart }: Here): StreakTrack {
-  const current = periodOf(today, frequency, weekStart);
-  if (track.met === null || track.met >= periodBefore(current, frequency)) return track;
-  return { ...NO_STREAK, extendedMs: track.extendedMs };
+const NONE: StreakTrack = { length: 0, started: null, kept: '0001-01-01', extendedMs: null };
+const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
+
+export function firstStreaks({ streaks: { freezes } }: Catalog, first: LocalDate): Streaks {
+  const tracks = { daily: NONE, weekly: NONE, monthly: NONE };
+  return { day: first, tracks, freezes: freezes.enabled ? freezes.initial : 0, first, pauses: [] };
 }
 
-/** The streak after today's period was met (again). */
-export function afterMet(track: StreakTrack, here: Here, atMs: number): StreakTrack {
-  const current = periodOf(here.today, here.frequency, here.weekStart);
-  const alive = asOf(track, here);
-  if (alive.met !== null && alive.met >= current) return alive;
-  return { length: alive.length + 1, started: alive.started ?? current, met: current, extendedMs: atMs };
-}
-
-/**
- * The streak after its user's date jumped from `here.today` to `to`. Never lost by that alone: a living streak lives
- * on. Never two days from one: the day that was met last moves along with today.
- */
-export function afterJump(track: StreakTrack, here: Here, to: LocalDate): StreakTrack {
-  const { frequency, weekStart, today } = here;
-  const living = asOf(track, here);
-  if (living.met === null || to <= today) return living;
-  if (frequency === 'daily') {
-    const moved = addDays(living.met, daysBetween(today, to));
-    return { ...living, met: latest(living.met, moved > to ? to : moved) };
+/** Lets midnight after midnight pass until it is `today`. */
+export function bringTo(streaks: Streaks, today: LocalDate, catalog: Catalog): void {
+  while (streaks.day < today) {
+    for (const frequency of FREQUENCIES) atMidnight(streaks, frequency, catalog);
+    streaks.day = addDays(streaks.day, 1);
+    earn(streaks, catalog);
   }
-  return { ...living, met: latest(living.met, periodBefore(periodOf(to, frequency, weekStart), frequency)) };
 }
 
-/** Whether what the user did in the period of `here.today` suffices. */
-export function isMet(user: ModelUser, { streaks }: Catalog, { today, frequency, weekStart }: Here): boolean {
-  const current = periodOf(today, frequency, weekStart);
-  const done = user.events.filter((event) => periodOf(event.date, frequency, weekStart) === current);
+/** What the end of `streaks.day` does: a living streak whose period ends unmet is kept by a pause, a freeze or not. */
+function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings }: Catalog): void {
+  const { day, tracks, pauses } = streaks;
+  const track = tracks[frequency];
+  const period = periodOf(day, frequency, settings.weekStart);
+  if (track.length === 0 || track.kept >= period || day !== lastDayOf(period, frequency)) return;
+  const paused = daysOf(period, day).every((one) => pauses.some(({ start, end }) => start <= one && one <= end));
+  const frozen = !paused && frequency === settings.frequency && settings.freezes.enabled && streaks.freezes > 0;
+  if (frozen) streaks.freezes -= 1;
+  tracks[frequency] = paused || frozen ? { ...track, kept: period } : NONE;
+}
+
+function daysOf(first: LocalDate, last: LocalDate): LocalDate[] {
+  return first > last ? [] : [first, ...daysOf(addDays(first, 1), last)];
+}
+
+/** What the beginning of `streaks.day` earns. */
+function earn(streaks: Streaks, { streaks: { freezes } }: Catalog): void {
+  const { enabled, max, autoEarnInterval, autoEarnAmount } = freezes;
+  if (!enabled || autoEarnInterval === null || autoEarnAmount === null) return;
+  if (daysBetween(streaks.first, streaks.day) % autoEarnInterval !== 0) return;
+  streaks.freezes = Math.max(streaks.freezes, Math.min(max, streaks.freezes + autoEarnAmount));
+}
+
+/** Counts what the user did on `streaks.day`; the frequencies whose streak it extended. */
+export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequency[] {
+  const { day, tracks } = user.streaks;
+  const extended: Frequency[] = [];
+  for (const frequency of FREQUENCIES) {
+    const track = tracks[frequency];
+    const period = periodOf(day, frequency, catalog.streaks.weekStart);
+    if (track.kept >= period || !isMet(user, catalog, { frequency, period })) continue;
+    tracks[frequency] = { length: track.length + 1, started: track.started ?? period, kept: period, extendedMs: atMs };
+    extended.push(frequency);
+  }
+  return extended;
+}
+
+/** Whether what the user did in a period suffices. */
+function isMet(
+  user: ModelUser,
+  { streaks }: Catalog,
+  { frequency, period }: { frequency: Frequency; period: LocalDate },
+): boolean {
+  const done = user.events.filter(
+    (event) => periodOf(frequency === 'daily' ? event.day : event.dayThen, frequency, streaks.weekStart) === period,
+  );
   if (streaks.metrics.length === 0) return done.some(({ amount }) => amount > 0n);
   const reached = streaks.metrics.map(
     ({ metricId, threshold }) =>
@@ -75,20 +105,45 @@ export function isMet(user: ModelUser, { streaks }: Catalog, { today, frequency,
   return streaks.evaluationMode === 'AND' ? reached.every(Boolean) : reached.some(Boolean);
 }
 
-/** The streak as the wire tells it. */
-export function told(track: StreakTrack, here: Here): Record<string, unknown> {
-  const { today, frequency, weekStart } = here;
-  const { length, started, met } = asOf(track, here);
-  if (met === null) {
-    return { length: 0, frequency, started: null, periodStart: null, periodEnd: null, expires: null };
+/**
+ * The user's date jumps from today to another day, by a change of zone alone. Back: nothing happens until the date has
+ * caught up. On: no streak is lost, so a living one stands as if the periods left out had been kept; and no two days
+ * are made of one, so what was done today was done on the new day.
+ */
+export function jump(user: ModelUser, to: LocalDate, catalog: Catalog): void {
+  const { streaks } = user;
+  const today = streaks.day;
+  if (to <= today) return;
+  const { daily } = streaks.tracks;
+  const moved = addDays(daily.kept, daysBetween(today, to));
+  if (daily.length > 0) streaks.tracks.daily = { ...daily, kept: latest(daily.kept, moved < to ? moved : to) };
+  for (const event of user.events) if (event.day === today) event.day = to;
+  for (const frequency of ['weekly', 'monthly'] as const) {
+    const track = streaks.tracks[frequency];
+    const before = periodBefore(periodOf(to, frequency, catalog.streaks.weekStart), frequency);
+    if (track.length > 0) streaks.tracks[frequency] = { ...track, kept: latest(track.kept, before) };
   }
+  while (streaks.day < to) {
+    streaks.day = addDays(streaks.day, 1);
+    earn(streaks, catalog);
+  }
+}
+
+/** The streak as the wire tells it on a local date. */
+export function told({ tracks, freezes: left }: Streaks, today: LocalDate, { streaks: settings }: Catalog) {
+  const { frequency, weekStart, freezes } = settings;
+  const { length, started, kept } = tracks[frequency];
   const current = periodOf(today, frequency, weekStart);
+  const { autoEarnInterval, autoEarnAmount } = freezes;
   return {
     length,
     frequency,
     started,
-    periodStart: current,
-    periodEnd: lastDayOf(current, frequency),
-    expires: lastDayOf(nextPeriod(met, frequency), frequency),
+    periodStart: length === 0 ? null : current,
+    periodEnd: length === 0 ? null : lastDayOf(current, frequency),
+    expires: length === 0 ? null : lastDayOf(nextPeriod(kept, frequency), frequency),
+    ...(freezes.enabled && { freezes: left, maxFreezes: freezes.max }),
+    ...(freezes.enabled && autoEarnInterval !== null && { freezeAutoEarnInterval: autoEarnInterval }),
+    ...(freezes.enabled && autoEarnAmount !== null && { freezeAutoEarnAmount: autoEarnAmount }),
   };
 }

@@ -1,5 +1,5 @@
 import type { LocalDate } from './calendar.ts';
-import type { StreakTrack } from './streak.ts';
+import type { Streaks } from './streak.ts';
 import { sum } from './decimals.ts';
 
 /** Something that happened, with what the user's clock on the wall showed then. */
@@ -14,6 +14,10 @@ export interface RecordedEvent extends Happened {
   amount: bigint;
   attributes: Readonly<Record<string, string>>;
   key: string | null;
+  /** The day of the daily streak that it counts for; a change of zone moves it along. */
+  day: LocalDate;
+  /** The same when it happened. */
+  dayThen: LocalDate;
 }
 
 export interface Award extends Happened {
@@ -24,21 +28,25 @@ export interface Award extends Happened {
   boostIds: string[];
 }
 
+/** The attributes when something counted; `systemId` null: on every board. */
+export interface Look extends Happened {
+  attributes: Readonly<Record<string, string>>;
+  systemId: string | null;
+}
+
 /** All that is known about a user. Nothing is derived: totals, peaks and scores are added up when they are asked for. */
 export interface ModelUser {
   id: string;
   tz: string | null;
   /** By key. */
   attributes: Record<string, string>;
-  /** The attributes as of the last event: boards follow changes at the next event only. */
-  shown: Record<string, string>;
+  /** Boards follow changed attributes when something counts only: an event for all, points for those of a system. */
+  looks: Look[];
   events: RecordedEvent[];
   awards: Award[];
   /** Achievement ID → epoch ms. */
   completed: Map<string, number>;
-  streaks: Record<'daily' | 'weekly' | 'monthly', StreakTrack>;
-  /** Whether the user ever changed zone: past days are not compared then. */
-  travelled: boolean;
+  streaks: Streaks;
 }
 
 export const matches = (has: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean =>
