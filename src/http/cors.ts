@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import type { AppError } from '../errors.ts';
 import type { ExchangeContext } from './exchange.ts';
 import type { Handler } from './paths.ts';
 import { errorResponse, write, type Response } from './respond.ts';

@@ -66,7 +66,7 @@ export function fitting(schema: Schema, known: Known, name = ''): fc.Arbitrary<u
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => fitting(one, known, name)));
-  switch (Array.isArray(schema.type) ? schema.type[0] : schema.type) {
+  switch ((Array.isArray(schema.type) ? schema.type[0] : schema.type) ?? 'any') {
     case 'string':
       return text(schema, known, name);
     case 'integer':
