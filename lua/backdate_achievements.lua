@@ -1,5 +1,6 @@
 --- @include "lib/read_user"
---- @include "lib/settle_streak"
+--- @include "lib/settle_streaks"
+--- @include "lib/settled_record"
 --- @include "lib/complete_achievements"
 --- @include "lib/open_ledgers"
 --- @include "lib/fire_triggers"
@@ -42,9 +43,8 @@ for n = 1, count do
     local local_second = math.floor(now / 1000) + (state.zo or 0)
     local outcome =
       { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {}, peaks = {} }
-    for frequency = 1, 3 do
-      settle_streak(state.s[frequency], plan.periods[outcome.day - plan.firstDay + 1][frequency])
-    end
+    local told = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
+    outcome.length = state.s[plan.streak.frequency][1]
     if counts ~= '' then
       for no, total in pairs(cjson.decode(counts)) do
         state.f[tonumber(no)] = total
@@ -66,6 +66,7 @@ for n = 1, count do
         p = points_record(ledgers),
         bd = 1,
       }
+      settled_record(record, told, state)
       replies[n] = #outcome.completed > 0 and 1 or 0
       applied[#applied + 1] = { record, changes }
       touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(state) }

@@ -3,6 +3,8 @@
 --- @include "lib/generation"
 --- @include "lib/streak_record"
 --- @include "lib/points_record"
+--- @include "lib/settled_record"
+--- @include "lib/settle_streaks"
 --- @include "lib/write_record"
 --- @include "lib/write_users"
 --- @include "lib/retried"
@@ -89,13 +91,16 @@ for n = 1, count do
   elseif used_at then
     local state = state_of(user, now, 0)
     local total = state.m[plan.metric] or { 0, 0 }
-    local streak = state.s[plan.streak.frequency]
+    -- The streak of now is told of a copy: a replay writes nothing.
+    local day = math.floor((now + (state.zo or 0) * 1000) / 86400000)
+    local copy = cmsgpack.unpack(cmsgpack.pack(state))
+    settle_streaks(copy, plan.streak, plan.periods[day - plan.firstDay + 1])
     replies[n] = cmsgpack.pack({
       k = 'r',
       at = tonumber(used_at),
       t = { total[1], total[2] },
-      s = streak_record(streak, false, state),
-      d = math.floor((now + (state.zo or 0) * 1000) / 86400000),
+      s = streak_record(copy.s[plan.streak.frequency], false, copy),
+      d = day,
     })
   else
     local is_new = not user.packed and not user.changed
@@ -142,7 +147,9 @@ for n = 1, count do
         p = points_record(outcome.ledgers),
         x = ARGV[at + 10] ~= '' and ARGV[at + 10] or nil,
         ik = field ~= '' and idempotency_key or nil,
+        y = (outcome.due_moved or event.sent and event.sent.moved) and 1 or nil,
       }
+      settled_record(record, outcome.told, state)
       applied[#applied + 1] = { n, record, outcome.changes, bucket, field }
     end
   end

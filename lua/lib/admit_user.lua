@@ -2,14 +2,18 @@
 
 -- The first step of whatever concerns a user: the stored zone's offset must hold for this time, then the sent
 -- fields (see upsert_user; nil for none) are laid over the state.
--- Returns: nil, or a refusal (`z` or `m`) that leaves the state as it was.
+-- Returns: a refusal (`z` or `m`) that leaves the state as it was, or nil and what a change of the zone settled.
 local function admit_user(state, sent, now, plan)
-  local renewed = sent and (sent.z ~= nil or sent.zn == state.z)
+  local renewed = sent and (sent.z == state.z or sent.zn == state.z or sent.bn == state.z)
   if state.zu and state.zu <= now and not renewed then
     return { k = 'z', tz = state.z }
   end
-  if sent and not upsert_user(state, sent, now, plan) then
+  if not sent then
+    return nil
+  end
+  local accepted, told = upsert_user(state, sent, now, plan)
+  if not accepted then
     return { k = 'm' }
   end
-  return nil
+  return nil, told
 end

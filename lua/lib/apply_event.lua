@@ -1,7 +1,8 @@
 --- @include "add_to_total"
+--- @include "add_told"
 --- @include "admit_user"
 --- @include "streak_rule"
---- @include "settle_streak"
+--- @include "settle_streaks"
 --- @include "extend_streak"
 --- @include "complete_achievements"
 --- @include "open_ledgers"
@@ -16,10 +17,11 @@
 -- The order is the published one: user, out-of-points check, total, streak, achievements, points, boards.
 -- `event`: plan, now, whole, micros, sent (see upsert_user), counted (numbers of the achievements and triggers
 -- whose event-attribute conditions match), boosts (the user's own, by points system number).
--- Returns: outcome { day, second, length, extended, streak, completed, ledgers, changes }, or nil and a refusal.
+-- Returns: outcome { day, second, length, extended, streak, due_moved, told, completed, ledgers, changes }, or nil and
+-- a refusal. `due_moved`: a streak was extended, in whichever frequency; `told`: see settle_streaks.
 local function apply_event(event, state, is_new)
   local plan, now = event.plan, event.now
-  local refusal = admit_user(state, event.sent, now, plan)
+  local refusal, told = admit_user(state, event.sent, now, plan)
   if refusal then
     return nil, refusal
   end
@@ -42,12 +44,12 @@ local function apply_event(event, state, is_new)
     return nil, { k = 'o', trigger = blocking }
   end
 
+  outcome.told = add_told(told, settle_streaks(state, plan.streak, periods))
   local rule = streak_rule(plan.streak, state.sp)
   if rule.on then
     for frequency = 1, 3 do
-      local streak = state.s[frequency]
-      settle_streak(streak, periods[frequency])
-      local extended = extend_streak(streak, rule, event, periods[frequency + 3])
+      local extended = extend_streak(state.s[frequency], rule, event, periods[frequency + 3])
+      outcome.due_moved = outcome.due_moved or extended
       if frequency == plan.streak.frequency then
         outcome.extended = extended
       end

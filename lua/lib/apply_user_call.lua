@@ -1,4 +1,6 @@
+--- @include "add_told"
 --- @include "admit_user"
+--- @include "settle_streaks"
 --- @include "set_preferences"
 --- @include "holds"
 --- @include "complete_achievements"
@@ -12,10 +14,10 @@
 -- state may be half changed and must be dropped.
 -- `call`: plan (of no metric), now, sent (see upsert_user and set_preferences; nil for none), boosts (the user's
 -- own), achievement { no, users, locked } to complete, nil for none.
--- Returns: outcome { day, second, completed, ledgers, changes }, or nil and a refusal.
+-- Returns: outcome { day, second, length, told, completed, ledgers, changes }, or nil and a refusal.
 local function apply_user_call(call, state, is_new)
   local plan, now = call.plan, call.now
-  local refusal = admit_user(state, call.sent, now, plan)
+  local refusal, told = admit_user(state, call.sent, now, plan)
   if refusal then
     return nil, refusal
   end
@@ -25,6 +27,8 @@ local function apply_user_call(call, state, is_new)
   local local_second = math.floor(now / 1000) + (state.zo or 0)
   local day = math.floor(local_second / 86400)
   local outcome = { day = day, second = local_second % 86400, completed = {}, peaks = {} }
+  outcome.told = add_told(told, settle_streaks(state, plan.streak, plan.periods[day - plan.firstDay + 1]))
+  outcome.length = state.s[plan.streak.frequency][1]
 
   local ledgers = open_ledgers(plan, state, call.boosts)
   if is_new then

@@ -1,6 +1,7 @@
 --- @include "apply_user_call"
 --- @include "read_user"
 --- @include "points_record"
+--- @include "settled_record"
 --- @include "write_record"
 --- @include "write_users"
 --- @include "retried"
@@ -53,6 +54,7 @@ local function run_user_call(keys, argv, achievement, must_exist)
     c = completed and outcome.completed or nil,
     p = points_record(outcome.ledgers),
   }
+  settled_record(record, outcome.told, state)
   if not (is_new or completed or call.sent) then
     return { cmsgpack.pack(record), user.packed, '' }
   end

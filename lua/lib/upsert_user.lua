@@ -1,11 +1,14 @@
+--- @include "settle_streaks"
 --- @include "shift_streaks"
 
 -- Lays the sent fields over a user's state: sent ones replace, others stay, `false` clears.
 -- `sent`: n name, e e-mail, d device tokens (JSON text), sub subscribe to e-mails, a { attribute no = value },
 -- z time zone with zo its offset in seconds and zu the epoch ms until which that holds; zn instead of z only
--- renews offset and end for a user who is in that zone.
--- Writes: sent.changed = true if name, e-mail or an attribute has another value now: what users are searched by.
--- Returns: true, or false for a subscription without an e-mail address.
+-- renews offset and end for a user who is in that zone; bn, bo with z: the zone left behind, with its offset now.
+-- What the clock did in the zone left behind is settled there first.
+-- Writes: sent.changed = true if name, e-mail or an attribute has another value now: what users are searched by;
+-- sent.moved = true if the zone has.
+-- Returns: true and what was settled (see settle_streaks), or false for a subscription without an e-mail address.
 local function upsert_user(state, sent, now, plan)
   if sent.sub == true and not (sent.e or state.e) then
     return false
@@ -38,16 +41,21 @@ local function upsert_user(state, sent, now, plan)
       end
     end
   end
+  local told
   if sent.z ~= nil and (sent.z or nil) ~= state.z then
+    state.zo = sent.bn and sent.bn == state.z and sent.bo or state.zo
     local before = math.floor((now + (state.zo or 0) * 1000) / 86400000)
     local after = math.floor((now + (sent.zo or 0) * 1000) / 86400000)
-    if state.s and after > before then
-      shift_streaks(state.s, plan.periods[before - plan.firstDay + 1], plan.periods[after - plan.firstDay + 1])
+    local row = plan.periods[before - plan.firstDay + 1]
+    told = settle_streaks(state, plan.streak, row)
+    if after > before then
+      shift_streaks(state.s, row, plan.periods[after - plan.firstDay + 1])
     end
     state.z = sent.z or nil
+    sent.moved = true
   end
   if sent.z ~= nil or (sent.zn and sent.zn == state.z) then
     state.zo, state.zu = sent.zo, sent.zu
   end
-  return true
+  return true, told
 end

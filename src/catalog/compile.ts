@@ -52,7 +52,7 @@ function compilePlanOf(compiled: CompiledCatalog, metric: Metric | null, utcDay:
     (board) =>
       (board.status === 'active' || board.status === 'scheduled') &&
       (metric === null
-        ? board.rankBy === 'points'
+        ? board.rankBy !== 'metric'
         : board.rankBy !== 'metric' || board.metricId === metric.id || board.breakdownAttributes.length > 0),
   );
   const systems = compiled.catalog.pointsSystems

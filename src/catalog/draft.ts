@@ -108,6 +108,9 @@ export class CatalogDraft {
   }
 
   setStreaks(settings: StreakSettings): void {
+    const { freezes } = this.before.streaks;
+    const earning = ['enabled', 'autoEarnInterval', 'autoEarnAmount'] as const;
+    if (earning.some((name) => freezes[name] !== settings.freezes[name])) this.catalog.earnSince = this.nowMs;
     this.catalog.streaks = settings;
   }
 

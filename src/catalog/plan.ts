@@ -29,6 +29,10 @@ export interface PlanStreak {
   metrics: [number, number, number][];
   /** Streak freezes that a new user starts with. */
   freezes: number;
+  /** Freezes are used. */
+  frozen?: true;
+  /** Freezes are earned: every so many days, amount, maximum, since when it is so (epoch ms). */
+  earn?: [number, number, number, number];
   /** Numbers of all metrics, where users may have a rule of their own, which may name them. */
   personal?: number[];
 }

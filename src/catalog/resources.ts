@@ -85,6 +85,7 @@ export class Resources {
         nextNo: draft.nextNo,
         nowMs,
         streaks: draft.catalog.streaks,
+        earnSince: draft.catalog.earnSince ?? null,
         created: changes.filter(({ before: earlier }) => earlier === null).map(rowOf),
         updated: changes.filter(({ before: earlier, after }) => earlier !== null && after !== null).map(rowOf),
         deleted: changes.flatMap(({ before: earlier, after }) =>

@@ -193,4 +193,6 @@ export interface Catalog {
   leaderboards: Leaderboard[];
   webhooks: Webhook[];
   streaks: StreakSettings;
+  /** Since when freezes are earned as the settings say, epoch ms: what is earned is not counted from before. */
+  earnSince?: number;
 }

@@ -51,18 +51,9 @@ export const BulkStreakResponse = Type.Array(
 );
 export type BulkStreakResponse = Static<typeof BulkStreakResponse>;
 
-/** A streak at a local day, in one frequency. */
-export interface StreakOnDay {
-  length: number;
-  /** First day (epoch day) of its first period. */
-  startDay: number;
-  /** Index of the last period that was met. */
-  lastPeriod: number;
-}
-
-/** The dates of a streak: null at length 0; `expires` is the last day on which acting still keeps it. */
+/** The dates of a settled streak: null at length 0; `expires` is the last day on which acting still keeps it. */
 export function streakDates(
-  streak: StreakOnDay,
+  { length, startDay, lastPeriod }: StreakAsLeft,
   { day, frequency, weekStart }: { day: number; frequency: Frequency; weekStart: WeekStart },
 ): {
   started: string | null;
@@ -70,29 +61,22 @@ export function streakDates(
   periodEnd: string | null;
   expires: string | null;
 } {
-  if (streak.length === 0) return { started: null, periodStart: null, periodEnd: null, expires: null };
+  if (length === 0 || startDay === null) return { started: null, periodStart: null, periodEnd: null, expires: null };
   const period = periodOf(day, frequency, weekStart);
-  const last = streak.lastPeriod >= period ? period + 1 : period;
+  const last = (lastPeriod ?? -1) >= period ? period + 1 : period;
   return {
-    started: dateOf(streak.startDay),
+    started: dateOf(startDay),
     periodStart: dateOf(periodStart(period, frequency, weekStart)),
     periodEnd: dateOf(periodEnd(period, frequency, weekStart)),
     expires: dateOf(periodEnd(last, frequency, weekStart)),
   };
 }
 
-/** A streak as a user's state holds it: as it stood when the user last did something. */
+/** A streak as a user's state holds it: as it stood when it was last settled (`settle-streaks.ts`). */
 export interface StreakAsLeft {
   length: number;
+  /** First day (epoch day) of its first period; null at length 0. */
   startDay: number | null;
+  /** Index of the last period that was met or excused; null: none ever. */
   lastPeriod: number | null;
-}
-
-/**
- * The streak as it stands in a period: one whose last full period was not met is over. The one place of this rule
- * for reads (`lua/lib/settle_streak.lua` applies it to an event); freezes and pauses that excuse a period belong here.
- */
-export function settledStreak({ length, startDay, lastPeriod }: StreakAsLeft, period: number): StreakOnDay {
-  const over = length === 0 || startDay === null || lastPeriod === null || lastPeriod < period - 1;
-  return over ? { length: 0, startDay: -1, lastPeriod: lastPeriod ?? -1 } : { length, startDay, lastPeriod };
 }

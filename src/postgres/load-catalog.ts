@@ -19,6 +19,7 @@ export type Kind = keyof typeof LISTS;
 interface Row {
   version: number;
   streaks: StreakSettings | null;
+  earn_since: number | null;
   /** `[kind, id, no, created, updated, doc]`; times in epoch ms. */
   resources: [Kind, string, number, number, number, object][];
 }
@@ -26,7 +27,7 @@ interface Row {
 /** A tenant's living resources with the version they stand at, in one snapshot; null: there is no such tenant. */
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
   const { rows } = await client.query<Row>(
-    `SELECT catalog_version AS version, streaks, coalesce((
+    `SELECT catalog_version AS version, streaks, earn_since, coalesce((
               SELECT json_agg(json_build_array(kind, id, no,
                        (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY created, no)
                 FROM catalog_resources WHERE tenant_no = tenants.no AND deleted IS NULL), '[]') AS resources
@@ -48,6 +49,7 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
     leaderboards: [],
     webhooks: [],
     streaks: row.streaks ?? DEFAULT_STREAK_SETTINGS,
+    ...(row.earn_since !== null && { earnSince: row.earn_since }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {
     // Written by `saveCatalog` from the same types.

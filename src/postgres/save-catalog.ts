@@ -19,6 +19,8 @@ export interface CatalogChanges {
   nextNo: number;
   nowMs: number;
   streaks: StreakSettings;
+  /** See `Catalog`. */
+  earnSince: number | null;
   created: ResourceRow[];
   updated: ResourceRow[];
   /** IDs. Deleting is soft. */
@@ -51,11 +53,12 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
   }
   if (updated.length > 0) await update(client, tenantNo, updated, now);
   if (created.length > 0) await insert(client, tenantNo, created, now);
-  await client.query('UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4 WHERE no = $1', [
+  await client.query('UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5 WHERE no = $1', [
     tenantNo,
     version,
     changes.nextNo,
     JSON.stringify(changes.streaks),
+    changes.earnSince,
   ]);
   // Last, because every tenant's changes meet at this row.
   await client.query('UPDATE organisation SET catalogs_revision = catalogs_revision + 1');

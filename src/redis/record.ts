@@ -3,8 +3,11 @@
  * the record in the outbox. A msgpack map with one-letter keys; this is its decoded form.
  */
 export interface HappenedRecord {
-  /** `e` an event, `u` a user was created or changed, `c` an achievement was completed by call. */
-  k: 'e' | 'u' | 'c';
+  /**
+   * `e` an event, `u` a user was created or changed, `c` an achievement was completed by call, `s` the clock or an
+   * administrator changed a user's streaks.
+   */
+  k: 'e' | 'u' | 'c' | 's';
   /** ID of what happened: 32 hex digits of a UUIDv7 whose last 4 are 0; the nth award (from 1) has n there. */
   i: string;
   /** User ID. */
@@ -33,6 +36,15 @@ export interface HappenedRecord {
   x?: string;
   /** Idempotency key. */
   ik?: string;
+  /** 1: what Postgres keeps beside the user's state for the sweep of streaks has changed (events). */
+  y?: 1;
+  /** What became of streaks by the clock or by an administrator, see `RecordedSettlement`. */
+  w?: RecordedSettlement[];
+  /** Freezes that were earned meanwhile, and freezes left after all of it. */
+  fe?: number;
+  fz?: number;
+  /** Pauses that were made or, with `to` before `from`, taken back; cut short with a `to` before the one they had. */
+  pa?: [from: number, to: number, id: string][];
   /** 1: completions that were backdated: nobody is notified of them. */
   bd?: 1;
 }
@@ -50,6 +62,12 @@ export interface GoneRecord {
   g?: number;
 }
 
+/**
+ * `[frequency 1 to 3, kind, first day, last day, length]`: kind 1 a freeze excused the days, 2 a pause did, 3 the streak
+ * of that length and those days was lost, 4 a streak of that length was restored (it began on the first of the days and
+ * waits, or was met already, on the last).
+ */
+export type RecordedSettlement = [number, number, number, number, number?];
 /** `[length, startDay, lastPeriod, extended 0|1, freezes]`; −1 stands for null. */
 export type RecordedStreak = [number, number, number, number, number];
 /** `[system no, total before, total after, awards]`. */

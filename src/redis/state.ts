@@ -14,6 +14,8 @@ export interface UserState {
   email: string | null;
   /** IANA name; null: UTC. */
   tz: string | null;
+  /** The zone's offset from UTC, seconds, as the user's last change knew it. */
+  offsetSeconds: number;
   deviceTokens: string[] | null;
   subscribed: boolean;
   /** Attribute number → value. */
@@ -27,6 +29,10 @@ export interface UserState {
   countPeaks: Record<number, string>;
   streaks: { daily: StreakState; weekly: StreakState; monthly: StreakState };
   freezes: number;
+  /** The local day (epoch day) from which the next interval of earning freezes counts; null: not known yet. */
+  earnedDay: number | null;
+  /** The user's pauses that still count, by first day. */
+  pauses: Pause[];
   /** What the user set: a digit a kind of notification, '-' where nothing is set; null: nothing at all. */
   notifications: string | null;
   /** The user's own rule of the streak; null in its fields: as for everyone. */
@@ -45,7 +51,7 @@ export interface StreakState {
   length: number;
   /** Local day (epoch day) on which the first period began; null at length 0. */
   startDay: number | null;
-  /** Index of the last period that was met; null: never. */
+  /** Index of the last period that was met, or excused by a freeze or pause; null: never. */
   lastPeriod: number | null;
   /** Epoch ms of the event that met it. */
   extendedMs: number | null;
@@ -53,6 +59,14 @@ export interface StreakState {
   currentPeriod: number | null;
   /** Metric number → sum of values in the current period. */
   sums: Record<number, string>;
+}
+
+export interface Pause {
+  /** First and last local day (epoch days). */
+  from: number;
+  to: number;
+  /** 32 hex digits of a UUID. */
+  id: string;
 }
 
 export interface StreakRule {
@@ -114,6 +128,8 @@ export interface PackedState {
   f?: Numbered<PackedTotal>;
   s?: [PackedStreak, PackedStreak, PackedStreak];
   fz?: number;
+  fe?: number;
+  pa?: [number, number, string][];
   np?: string;
   sp?: PackedStreakRule;
   p?: Numbered<number>;
@@ -178,6 +194,7 @@ export function decodeState(packed: Buffer): UserState {
     name: state.n ?? null,
     email: state.e ?? null,
     tz: state.z ?? null,
+    offsetSeconds: state.zo ?? 0,
     deviceTokens: state.d === undefined ? null : (JSON.parse(state.d) as string[]),
     subscribed: state.un === undefined,
     attributes: mapNumbered(state.a, (value) => value),
@@ -191,6 +208,8 @@ export function decodeState(packed: Buffer): UserState {
       monthly: streak(state.s?.[2]),
     },
     freezes: state.fz ?? 0,
+    earnedDay: state.fe ?? null,
+    pauses: (state.pa ?? []).map(([from, to, id]) => ({ from, to, id })),
     notifications: state.np ?? null,
     streakRule: state.sp === undefined ? null : streakRule(state.sp),
     points: mapNumbered(state.p, (total) => total),

@@ -58,7 +58,8 @@ export async function withReads(
   build(builder);
   const laurel = new TestEngine(stack.redisUrl, builder.catalog);
   try {
-    await pool.query('TRUNCATE users, events, awards, completions, outbox_cursors, catalog_resources CASCADE');
+    await pool.query(`TRUNCATE users, events, awards, completions, streak_changes, streak_pauses, streak_zones, outbox_cursors,
+        catalog_resources CASCADE`);
     await laurel.ready();
     await run(new ReadFixture(laurel, pool, past));
   } finally {

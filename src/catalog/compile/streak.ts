@@ -1,3 +1,4 @@
+import type { Catalog } from '../../domain/catalog.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CompiledCatalog } from '../compiled-catalog.ts';
 import type { PlanStreak } from '../plan.ts';
@@ -5,6 +6,13 @@ import { present } from './conditions.ts';
 
 /** Frequencies as the script counts them. */
 export const FREQUENCY = { daily: 1, weekly: 2, monthly: 3 } as const;
+
+/** How freezes are earned: every so many days, amount, maximum, since when it is so (epoch ms); null: they are not. */
+export function earning({ streaks, earnSince }: Catalog): [number, number, number, number] | null {
+  const { enabled, autoEarnInterval, autoEarnAmount, max } = streaks.freezes;
+  if (!enabled || autoEarnInterval === null || autoEarnAmount === null) return null;
+  return [autoEarnInterval, autoEarnAmount, max, earnSince ?? 0];
+}
 
 /** The streak settings as the script takes them. */
 export function compileStreak(compiled: CompiledCatalog): PlanStreak {
@@ -19,6 +27,8 @@ export function compileStreak(compiled: CompiledCatalog): PlanStreak {
       return no === undefined ? [] : [[no, whole, micros] as [number, number, number]];
     }),
     freezes: settings.freezes.enabled ? settings.freezes.initial : 0,
+    frozen: settings.freezes.enabled ? true : undefined,
+    earn: earning(compiled.catalog) ?? undefined,
     personal: settings.personalization ? compiled.catalog.metrics.map(({ no }) => no) : undefined,
   });
 }

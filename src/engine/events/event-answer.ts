@@ -17,9 +17,10 @@ function fragmentsOf(compiled: CompiledCatalog, day: number): AnswerFragments {
 }
 
 /** JSON of the streak in the configured frequency, as it stands after the event. */
-export function streakJson(compiled: CompiledCatalog, streak: RecordedStreak, day: number): string {
-  const [length, startDay, lastPeriod, extended, freezesLeft] = streak;
-  const base = baseStreak(compiled, { streak: { length, startDay, lastPeriod }, freezesLeft, day });
+export function streakJson(compiled: CompiledCatalog, recorded: RecordedStreak, day: number): string {
+  const [length, startDay, lastPeriod, extended, freezesLeft] = recorded;
+  const streak = { length, startDay: startDay === -1 ? null : startDay, lastPeriod };
+  const base = baseStreak(compiled, { streak, freezesLeft, day });
   return JSON.stringify({ ...base, extended: extended === 1 });
 }
 

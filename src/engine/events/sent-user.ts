@@ -15,6 +15,9 @@ export interface SentUser {
   zn?: string;
   zo?: number;
   zu?: number;
+  /** With `z`: the zone that is left behind, and its offset now. */
+  bn?: string;
+  bo?: number;
 }
 
 /** 422 that names every key that is not an attribute. */
@@ -55,5 +58,6 @@ function inZone(name: string, nowMs: number): SentUser {
 export function withZone(sent: SentUser | null, tz: string, nowMs: number): SentUser {
   // A stored zone was checked when it was set; if this machine does not know it any more, it counts as UTC.
   const zone = zoneOffset(tz, nowMs) ?? { offsetSeconds: 0, untilMs: nowMs + 3_600_000 };
+  if (sent?.z !== undefined && sent.z !== tz) return { ...sent, bn: tz, bo: zone.offsetSeconds };
   return { ...sent, zn: tz, zo: zone.offsetSeconds, zu: zone.untilMs };
 }

@@ -1,6 +1,8 @@
 import { decimalText } from '../../domain/decimal.ts';
 import type { AwardRow } from '../../postgres/persist/insert-awards.ts';
 import type { CompletionRow } from '../../postgres/persist/insert-completions.ts';
+import type { StreakChangeRow } from '../../postgres/persist/insert-streak-changes.ts';
+import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.ts';
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
 import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
 import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts';
@@ -19,6 +21,8 @@ export interface Batch {
   events: EventRow[];
   awards: AwardRow[];
   completions: CompletionRow[];
+  streakChanges: StreakChangeRow[];
+  pauses: StreakPauseRow[];
   /** The last state of each user who is new, or whose attributes or points changed. */
   users: PackedUser[];
   /** The last state of the others: nothing of it is queried that Postgres does not hold already. */
@@ -56,6 +60,8 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
     events: [],
     awards: [],
     completions: [],
+    streakChanges: [],
+    pauses: [],
     users: [],
     unchangedUsers: [],
     position: '',
@@ -89,9 +95,9 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
   return batch;
 }
 
-/** Whether a record leaves its user's attributes and points as they were, and the user is not new. */
-const leavesAsKnown = ({ k, n, a, p }: HappenedRecord): boolean =>
-  k === 'e' && n === undefined && a === undefined && p === undefined;
+/** Whether a record leaves what is queried of its user as it was, and the user is not new. */
+const leavesAsKnown = ({ k, n, a, p, y }: HappenedRecord): boolean =>
+  k === 'e' && n === undefined && a === undefined && p === undefined && y === undefined;
 
 /** Leaves out what the batch holds of the user so far: the deletion comes before all that is written. */
 function addDeletion(batch: Batch, tenantNo: number, { u: userId, g: generation }: GoneRecord): void {
@@ -105,11 +111,13 @@ function addDeletion(batch: Batch, tenantNo: number, { u: userId, g: generation 
   batch.events = batch.events.filter(others);
   batch.awards = batch.awards.filter(others);
   batch.completions = batch.completions.filter(others);
+  batch.streakChanges = batch.streakChanges.filter(others);
+  batch.pauses = batch.pauses.filter(others);
 }
 
 function addRecord(batch: Batch, tenantNo: number, record: HappenedRecord): void {
   const { k: kind, u: userId, at: atMs, d: localDay } = record;
-  if (kind !== 'e' && kind !== 'u' && kind !== 'c') throw new Error('a record of no known kind');
+  if (kind !== 'e' && kind !== 'u' && kind !== 'c' && kind !== 's') throw new Error('a record of no known kind');
   if (kind === 'e') {
     const { m, v, t } = record;
     if (m === undefined || v === undefined || t === undefined) throw new Error(`event ${record.i} lacks a field`);
@@ -127,6 +135,21 @@ function addRecord(batch: Batch, tenantNo: number, record: HappenedRecord): void
     });
   }
   for (const achievementNo of record.c ?? []) batch.completions.push({ tenantNo, userId, achievementNo, atMs });
+  for (const [frequency, change, fromDay, toDay, length] of record.w ?? []) {
+    batch.streakChanges.push({
+      tenantNo,
+      userId,
+      frequency,
+      kind: change,
+      fromDay,
+      toDay,
+      length: length ?? null,
+      atMs,
+    });
+  }
+  for (const [fromDay, toDay, id] of record.pa ?? []) {
+    batch.pauses.push({ id, tenantNo, userId, fromDay, toDay, atMs });
+  }
   let ordinal = 0;
   for (const [systemNo, , , awards] of record.p ?? []) {
     for (const [triggerNo, awarded, total, boostNos] of awards) {

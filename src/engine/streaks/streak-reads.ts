@@ -2,17 +2,18 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import { periodOf, periodStart } from '../../domain/periods.ts';
-import { settledStreak, type BulkStreakResponse, type StreakResponse } from '../../domain/streak.ts';
-import { dayIn } from '../../domain/zone.ts';
+import { dateOf, periodOf, periodStart } from '../../domain/periods.ts';
+import type { BulkStreakResponse, StreakResponse } from '../../domain/streak.ts';
 import { AppError } from '../../errors.ts';
 import { userMetricDays } from '../../postgres/history/user-metric-days.ts';
+import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../redis/state.ts';
 import { metPeriods } from '../history/longest-streak.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { firstPeriodOf, streakHistory } from './streak-history.ts';
-import { baseStreak } from './streak-response.ts';
+import { uuidText } from '../events/event-id.ts';
+import { baseStreak, settledNow } from './streak-response.ts';
 
 const MAX_PERIODS = 1000;
 const MAX_USERS = 100;
@@ -41,18 +42,39 @@ export class StreakReads {
       throw new AppError('unprocessable', `historyPeriods must be from 0 to ${MAX_PERIODS}.`);
     const state = await this.users.state(compiled.catalog.tenantNo, userId);
     const { streaks: settings } = compiled.catalog;
-    const day = dayIn(state.tz, this.clock.now());
-    const live = state.streaks[settings.frequency];
-    const current = periodOf(day, settings.frequency, settings.weekStart);
-    const base = baseStreak(compiled, { streak: live, freezesLeft: state.freezes, day });
+    const { frequency, weekStart } = settings;
+    const { day, streaks, freezes, settlements } = settledNow(compiled, state, this.clock.now());
+    const live = streaks[frequency];
+    const current = periodOf(day, frequency, weekStart);
+    const base = baseStreak(compiled, { streak: live, freezesLeft: freezes, day });
+    const oldest = current - historyPeriods + 1;
     const first = firstPeriodOf(live, current, settings);
-    const earlier =
-      settings.enabled && current - historyPeriods + 1 < first ? await this.metBefore(compiled, userId, first) : [];
+    const [earlier, stored] = await Promise.all([
+      settings.enabled && oldest < first ? this.metBefore(compiled, userId, first) : [],
+      historyPeriods > 0
+        ? streakChangesSince(this.pool, {
+            tenantNo: compiled.catalog.tenantNo,
+            userId,
+            frequency,
+            fromDay: Math.min(periodStart(oldest, frequency, weekStart), live.startDay ?? day),
+          })
+        : [],
+    ]);
+    const unstored = settlements.filter((settlement) => settlement.frequency === frequency);
     return {
       ...base,
-      extended: extendedAt(base.length, live.extendedMs),
-      streakHistory: streakHistory({ live, earlier, current, count: historyPeriods, calendar: settings }),
-      pauses: [],
+      extended: extendedAt(base.length, state.streaks[frequency].extendedMs),
+      streakHistory: streakHistory({
+        live,
+        earlier,
+        settlements: [...stored, ...unstored],
+        current,
+        count: historyPeriods,
+        calendar: settings,
+      }),
+      pauses: state.pauses
+        .filter(({ to }) => to >= day)
+        .map(({ id, from, to }) => ({ id: uuidText(id), start: dateOf(from), end: dateOf(to) })),
     };
   }
 
@@ -76,10 +98,9 @@ export class StreakReads {
     state: UserState | null,
   ): { streakLength: number; extended: string | null } {
     if (state === null) return { streakLength: 0, extended: null };
-    const { frequency, weekStart } = compiled.catalog.streaks;
-    const live = state.streaks[frequency];
-    const { length } = settledStreak(live, periodOf(dayIn(state.tz, this.clock.now()), frequency, weekStart));
-    return { streakLength: length, extended: extendedAt(length, live.extendedMs) };
+    const { frequency } = compiled.catalog.streaks;
+    const { length } = settledNow(compiled, state, this.clock.now()).streaks[frequency];
+    return { streakLength: length, extended: extendedAt(length, state.streaks[frequency].extendedMs) };
   }
 
   private async metBefore(compiled: CompiledCatalog, userId: string, period: number): Promise<number[]> {

@@ -1,6 +1,11 @@
+import { earning } from '../../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { periodOf, type Frequency } from '../../domain/periods.ts';
-import { settledStreak, streakDates, type StreakAsLeft } from '../../domain/streak.ts';
+import type { Frequency } from '../../domain/periods.ts';
+import { settleStreaks, type SettledStreaks, type StreakSettlementRule } from '../../domain/settle-streaks.ts';
+import { streakDates, type StreakAsLeft } from '../../domain/streak.ts';
+import { localDay } from '../../domain/periods.ts';
+import { zoneOffset } from '../../domain/zone.ts';
+import type { UserState } from '../../redis/state.ts';
 
 /** The fields that every answer with a streak has. */
 export interface BaseStreak extends ReturnType<typeof streakDates> {
@@ -12,17 +17,16 @@ export interface BaseStreak extends ReturnType<typeof streakDates> {
   freezeAutoEarnAmount?: number;
 }
 
-/** A streak in the configured frequency as it stands on a local day; the freezes where the tenant has them. */
+/** A settled streak in the configured frequency on a local day; the freezes where the tenant has them. */
 export function baseStreak(
   compiled: CompiledCatalog,
   { streak, freezesLeft, day }: { streak: StreakAsLeft; freezesLeft: number; day: number },
 ): BaseStreak {
   const { frequency, weekStart, freezes } = compiled.catalog.streaks;
-  const settled = settledStreak(streak, periodOf(day, frequency, weekStart));
   return {
-    length: settled.length,
+    length: streak.length,
     frequency,
-    ...streakDates(settled, { day, frequency, weekStart }),
+    ...streakDates(streak, { day, frequency, weekStart }),
     ...(freezes.enabled && {
       freezes: freezesLeft,
       maxFreezes: freezes.max,
@@ -30,4 +34,21 @@ export function baseStreak(
       ...(freezes.autoEarnAmount !== null && { freezeAutoEarnAmount: freezes.autoEarnAmount }),
     }),
   };
+}
+
+/** By what a tenant's streaks are settled. */
+export function settlementRule({ catalog }: CompiledCatalog): StreakSettlementRule {
+  const { frequency, weekStart, freezes } = catalog.streaks;
+  return { frequency, weekStart, frozen: freezes.enabled, earning: earning(catalog) };
+}
+
+/** A user's streaks as they stand now, on the user's local day. */
+export function settledNow(
+  compiled: CompiledCatalog,
+  state: UserState,
+  nowMs: number,
+): SettledStreaks & { day: number } {
+  const offsetSeconds = state.tz === null ? 0 : (zoneOffset(state.tz, nowMs)?.offsetSeconds ?? 0);
+  const day = localDay(nowMs, offsetSeconds);
+  return { ...settleStreaks({ ...state, offsetSeconds }, settlementRule(compiled), day), day };
 }

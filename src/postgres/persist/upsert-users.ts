@@ -1,7 +1,9 @@
 import type { PoolClient } from 'pg';
 import { numbered, unpack, type Numbered, type PackedState } from '../../redis/state.ts';
 import { searchKeys } from '../users/search-keys.ts';
+import { streakDueDay } from '../../domain/streak-due.ts';
 import { binaryArray, BYTEA, JSONB, TEXT } from './binary-array.ts';
+import { noteZones } from './note-zones.ts';
 import { storableJson, storableText } from './storable-json.ts';
 
 export interface PackedUser {
@@ -12,13 +14,18 @@ export interface PackedUser {
 }
 
 const UPSERT = `
-  INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key, last_name_key, email_key)
-  SELECT tenant_no, id, to_timestamp(created_ms / 1000.0), state, attributes, points, name_key, last_name_key, email_key
-  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::bigint[], $5::jsonb[], $6::jsonb[], $7::text[], $8::text[], $9::text[])
-    AS touched (tenant_no, id, state, created_ms, attributes, points, name_key, last_name_key, email_key)
+  INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key, last_name_key, email_key,
+                     zone, due_day, freezes, earned_day)
+  SELECT tenant_no, id, to_timestamp(created_ms / 1000.0), state, attributes, points, name_key, last_name_key, email_key,
+         zone, due_day, freezes, earned_day
+  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::bigint[], $5::jsonb[], $6::jsonb[], $7::text[], $8::text[],
+              $9::text[], $10::text[], $11::int[], $12::int[], $13::int[])
+    AS touched (tenant_no, id, state, created_ms, attributes, points, name_key, last_name_key, email_key,
+                zone, due_day, freezes, earned_day)
   ON CONFLICT (tenant_no, id) DO UPDATE
     SET state = EXCLUDED.state, attributes = EXCLUDED.attributes, points = EXCLUDED.points,
-        name_key = EXCLUDED.name_key, last_name_key = EXCLUDED.last_name_key, email_key = EXCLUDED.email_key`;
+        name_key = EXCLUDED.name_key, last_name_key = EXCLUDED.last_name_key, email_key = EXCLUDED.email_key,
+        zone = EXCLUDED.zone, due_day = EXCLUDED.due_day, freezes = EXCLUDED.freezes, earned_day = EXCLUDED.earned_day`;
 
 /** The parameters $1 to $3 of both statements. */
 export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
@@ -35,6 +42,9 @@ export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
 
 const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
   Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
+
+const dueDay = ({ s }: PackedState): number | null =>
+  s === undefined ? null : streakDueDay(s.map(([length, , lastPeriod]) => ({ length, lastPeriod })));
 
 /** Writes users whole: state and what is queried of it. Each may be named only once in a call. Idempotent. */
 export async function upsertUsers(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
@@ -55,5 +65,13 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
     keys.map(({ name }) => name),
     keys.map(({ lastName }) => lastName),
     keys.map(({ email }) => email),
+    states.map((state) => state.z ?? ''),
+    states.map(dueDay),
+    states.map((state) => state.fz ?? 0),
+    states.map((state) => state.fe ?? null),
   ]);
+  await noteZones(
+    client,
+    states.map((state, index) => ({ tenantNo: users[index]!.tenantNo, zone: state.z ?? '', atMs: state.up })),
+  );
 }

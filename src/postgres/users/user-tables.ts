@@ -25,6 +25,8 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'board_finals', user: 'user_id', section: 'finalRanks', order: ['group_id'] },
   // Ranks of runs that are over: those of the others stay as they were.
   { table: 'board_finals', user: 'user_id', section: 'finalRanks', order: ['group_id'], hidden: ['place'] },
+  { table: 'streak_changes', user: 'user_id', section: 'streakChanges', order: ['frequency', 'to_day', 'no'] },
+  { table: 'streak_pauses', user: 'user_id', section: 'streakPauses', order: ['id'] },
   {
     table: 'application_keys',
     user: 'user_id',

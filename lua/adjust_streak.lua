@@ -1,0 +1,55 @@
+--- @include "lib/admit_user"
+--- @include "lib/change_streak"
+--- @include "lib/read_user"
+--- @include "lib/score_boards"
+--- @include "lib/settle_streaks"
+--- @include "lib/settled_record"
+--- @include "lib/write_record"
+--- @include "lib/write_users"
+
+--[[
+Changes a user's streak by an administrator's word, in one atomic step: what the clock did is settled first, then a
+freeze is given, a pause made or deleted, or the longest streak restored; streak boards follow.
+
+KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), 3 the user (string). Boards come as a prefix; same
+      hash tag.
+ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON, see src/catalog/plan.ts), 4 prefix of boards, 5 '1' for a
+      retry: the first try may have been applied, 6 user id, 7 id of the call (32 hex), 8 the zone's offset now (JSON, as
+      upsert_user takes it, or ''), 9 the change (JSON, see lib/change_streak).
+Returns: a record `s`, or a refusal z, n, x (packed, src/redis/record.ts); the position of the outbox after the call ('' if
+      it wrote nothing).
+Errors: those of Redis only.
+Writes: outbox, user, boards.
+Cost: O(size of the user + days unmet + boards × log N).
+]]
+local now, plan, user_id, call_id = tonumber(ARGV[1]), cjson.decode(ARGV[3]), ARGV[6], ARGV[7]
+local user = read_user({}, KEYS[3], user_id)
+if not user.packed then
+  return { cmsgpack.pack({ k = 'n' }), '' }
+end
+local state = state_of(user, now, 0)
+local refusal = admit_user(state, ARGV[8] ~= '' and cjson.decode(ARGV[8]) or nil, now, plan)
+if refusal then
+  return { cmsgpack.pack(refusal), '' }
+end
+local local_second = math.floor(now / 1000) + (state.zo or 0)
+local day = math.floor(local_second / 86400)
+local row = plan.periods[day - plan.firstDay + 1]
+local record = { k = 's', i = call_id, u = user_id, at = now, d = day }
+if ARGV[5] == '1' and state.ac == call_id then
+  return { cmsgpack.pack(record), '' }
+end
+
+local told = settle_streaks(state, plan.streak, row) or {}
+local why = change_streak(state, cjson.decode(ARGV[9]), { rule = plan.streak, row = row, told = told, record = record })
+if why then
+  return { cmsgpack.pack({ k = 'x', why = why, d = day }), '' }
+end
+settled_record(record, told, state)
+-- By this a retry knows that the change was made.
+state.ac = call_id
+local outcome = { day = day, second = local_second % 86400, length = state.s[plan.streak.frequency][1] }
+local changes = score_boards({ plan = plan, whole = 0, micros = 0 }, state, {}, outcome)
+local packed = cmsgpack.pack(state)
+local reply = write_record(record, changes, KEYS[2], '', ARGV[4])
+return { reply, write_users(KEYS[1], ARGV[2], { reply }, { { user.key, user_id, packed } }) }

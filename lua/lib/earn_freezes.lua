@@ -1,0 +1,21 @@
+-- Gives the freezes that are earned up to a local day: `amount` every `interval` days since the user was first seen,
+-- or, for a user of before, since earning was set so; never above the maximum. See `earnFreezes` of
+-- src/domain/settle-streaks.ts.
+-- `earn`: { interval in days, amount, maximum, epoch ms since when it is so }.
+-- Writes: state.fz, state.fe (the day from which the next interval counts). Returns: how many were given.
+local function earn_freezes(state, earn, day)
+  if state.c < earn[4] then
+    state.fe = math.max(state.fe or 0, math.floor(earn[4] / 86400000))
+  elseif not state.fe then
+    state.fe = math.floor((state.c + (state.zo or 0) * 1000) / 86400000)
+  end
+  local times = math.floor((day - state.fe) / earn[1])
+  if times <= 0 then
+    return 0
+  end
+  state.fe = state.fe + times * earn[1]
+  local held = state.fz or 0
+  local after = math.max(held, math.min(earn[3], held + times * earn[2]))
+  state.fz = after > 0 and after or nil
+  return after - held
+end

@@ -1,0 +1,11 @@
+-- Whether every day from `first` to `last` is inside a pause. `pauses`: { { first day, last day, id }, ... } by first
+-- day; nil for none.
+local function paused(pauses, first, last)
+  local day = first
+  for _, pause in ipairs(pauses or {}) do
+    if pause[1] <= day and pause[2] >= day then
+      day = pause[2] + 1
+    end
+  end
+  return day > last
+end

@@ -1,0 +1,138 @@
+import { periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
+import type { StreakAsLeft } from './streak.ts';
+
+/*
+ * What the clock does to streaks. The rule is applied on read (here), and on event, call and sweep
+ * (`lua/lib/settle_streaks.lua`, line for line the same; `test/lua/settle-streaks.test.ts` compares them). It goes by the
+ * local days alone, so it does not matter when it is applied, nor how often:
+ *
+ * - At the local midnight after a period that was not met, a streak that has a length
+ *   1. is kept if every day of the period is inside a pause (of one or of several); a day that is not ends the cover;
+ *   2. else, in the configured frequency, uses a freeze if one is left;
+ *   3. else ends. A streak that is over uses nothing.
+ * - A freeze that is earned at that very midnight comes after: the day that ended could not use it.
+ * - The other two frequencies are tracked with the same pauses, without freezes.
+ * - It makes no difference whether streaks are switched off, for all or for one user: they are not extended then, and
+ *   what was not met is settled as ever.
+ * - A change of the settings counts from when it is made: what is settled then is settled by the new ones.
+ */
+
+export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const satisfies Frequency[];
+
+export interface StreakSettlementRule {
+  frequency: Frequency;
+  weekStart: WeekStart;
+  /** Whether freezes are used. */
+  frozen: boolean;
+  /** Interval in days, amount, maximum, since when it is so (epoch ms); null: nothing is earned. */
+  earning: readonly [number, number, number, number] | null;
+}
+
+/** What a user's state says of streaks. */
+export interface StreaksAsLeft {
+  createdMs: number;
+  offsetSeconds: number;
+  streaks: Record<Frequency, StreakAsLeft>;
+  freezes: number;
+  earnedDay: number | null;
+  /** By first day. */
+  pauses: readonly { from: number; to: number }[];
+}
+
+export type SettlementKind = 'freeze' | 'pause' | 'lost' | 'restored';
+
+/** Something that became of a streak: days that a freeze or pause excused; a streak lost, with its days and length. */
+export interface Settlement {
+  frequency: Frequency;
+  kind: SettlementKind;
+  /** First and last day (epoch days). */
+  from: number;
+  to: number;
+  /** Of the streak that was lost or restored. */
+  length: number | null;
+}
+
+export interface SettledStreaks {
+  streaks: Record<Frequency, StreakAsLeft>;
+  freezes: number;
+  /** In the order of the periods, by frequency. */
+  settlements: Settlement[];
+}
+
+/** The streaks of a user as they stand on a local day, and what became of them since they were left. Pure. */
+export function settleStreaks(left: StreaksAsLeft, rule: StreakSettlementRule, day: number): SettledStreaks {
+  const purse = { ...left };
+  const settlements: Settlement[] = [];
+  const streaks = { ...left.streaks };
+  for (const frequency of FREQUENCIES) {
+    const current = periodOf(day, frequency, rule.weekStart);
+    const streak = streaks[frequency];
+    if (streak.length === 0 || streak.startDay === null || (streak.lastPeriod ?? -1) >= current - 1) continue;
+    streaks[frequency] = settleGap(streak, { purse, rule, frequency, current, settlements });
+  }
+  if (rule.earning !== null) earnFreezes(purse, rule.earning, day);
+  return { streaks, freezes: purse.freezes, settlements };
+}
+
+function settleGap(
+  streak: StreakAsLeft,
+  {
+    purse,
+    rule,
+    frequency,
+    current,
+    settlements,
+  }: {
+    purse: StreaksAsLeft;
+    rule: StreakSettlementRule;
+    frequency: Frequency;
+    current: number;
+    settlements: Settlement[];
+  },
+): StreakAsLeft {
+  const counts = frequency === rule.frequency;
+  let lastPeriod = streak.lastPeriod ?? -1;
+  const used = (kind: SettlementKind, from: number, to: number): void => {
+    const before = settlements.at(-1);
+    if (before?.frequency === frequency && before.kind === kind && before.to === from - 1) before.to = to;
+    else settlements.push({ frequency, kind, from, to, length: null });
+  };
+  while (lastPeriod < current - 1) {
+    const from = periodStart(lastPeriod + 1, frequency, rule.weekStart);
+    const to = periodEnd(lastPeriod + 1, frequency, rule.weekStart);
+    if (counts && rule.earning !== null) earnFreezes(purse, rule.earning, to);
+    if (isPaused(purse.pauses, from, to)) used('pause', from, to);
+    else if (counts && rule.frozen && purse.freezes > 0) {
+      purse.freezes -= 1;
+      used('freeze', from, to);
+    } else {
+      settlements.push({ frequency, kind: 'lost', from: streak.startDay ?? from, to: from - 1, length: streak.length });
+      return { ...streak, length: 0, startDay: null, lastPeriod };
+    }
+    lastPeriod += 1;
+  }
+  return { ...streak, lastPeriod };
+}
+
+/** Whether every day from one to another is inside a pause. */
+function isPaused(pauses: StreaksAsLeft['pauses'], from: number, to: number): boolean {
+  let day = from;
+  for (const pause of pauses) if (pause.from <= day && pause.to >= day) day = pause.to + 1;
+  return day > to;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Gives the freezes earned up to a day. A user from before earning was set so counts from then (the UTC day). */
+function earnFreezes(
+  purse: StreaksAsLeft,
+  [interval, amount, max, sinceMs]: readonly [number, number, number, number],
+  day: number,
+): void {
+  const since = Math.floor(sinceMs / DAY_MS);
+  const created = Math.floor((purse.createdMs + purse.offsetSeconds * 1000) / DAY_MS);
+  const from = purse.createdMs < sinceMs ? Math.max(purse.earnedDay ?? 0, since) : (purse.earnedDay ?? created);
+  const times = Math.max(0, Math.floor((day - from) / interval));
+  purse.earnedDay = from + times * interval;
+  if (times > 0) purse.freezes = Math.max(purse.freezes, Math.min(max, purse.freezes + times * amount));
+}

@@ -1,0 +1,29 @@
+import type { PoolClient } from 'pg';
+
+/** A zone that a tenant's user is in. */
+export interface UserZone {
+  tenantNo: number;
+  /** IANA name; '' is UTC. */
+  zone: string;
+  /** When the user was last changed, epoch ms. */
+  atMs: number;
+}
+
+const DAY_MS = 86_400_000;
+
+const NOTE = `
+  INSERT INTO streak_zones (tenant_no, zone, swept_day)
+  SELECT * FROM unnest($1::int[], $2::text[], $3::int[])
+  ON CONFLICT DO NOTHING`;
+
+/** Has the days of zones swept from now on, if they are not yet. */
+export async function noteZones(client: PoolClient, zones: readonly UserZone[]): Promise<void> {
+  const distinct = new Map(zones.map((each) => [`${each.tenantNo} ${each.zone}`, each]));
+  const rows = [...distinct.values()];
+  await client.query(NOTE, [
+    rows.map((row) => row.tenantNo),
+    rows.map((row) => row.zone),
+    // No zone is further behind UTC than a day.
+    rows.map((row) => Math.floor(row.atMs / DAY_MS) - 1),
+  ]);
+}
