@@ -16,7 +16,7 @@ KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), 3 the use
 ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON, see src/catalog/plan.ts), 4 prefix of boards, 5 '1' for a
       retry: the first try may have been applied, 6 user id, 7 id of the call (32 hex), 8 the zone's offset now (JSON, as
       upsert_user takes it, or ''), 9 the change (JSON, see lib/change_streak).
-Returns: a record `s`, or a refusal z, n, x (packed, src/redis/record.ts); the position of the outbox after the call ('' if
+Returns: a record `s`, or a refusal z, n, w (packed, src/redis/record.ts); the position of the outbox after the call ('' if
       it wrote nothing).
 Errors: those of Redis only.
 Writes: outbox, user, boards.
@@ -43,7 +43,7 @@ end
 local told = settle_streaks(state, plan.streak, row) or {}
 local why = change_streak(state, cjson.decode(ARGV[9]), { rule = plan.streak, row = row, told = told, record = record })
 if why then
-  return { cmsgpack.pack({ k = 'x', why = why, d = day }), '' }
+  return { cmsgpack.pack({ k = 'w', why = why, d = day }), '' }
 end
 settled_record(record, told, state)
 -- By this a retry knows that the change was made.

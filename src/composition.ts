@@ -21,6 +21,9 @@ import { KeptRuns } from './engine/leaderboards/kept-runs.ts';
 import { LeaderboardReads } from './engine/leaderboards/leaderboard-reads.ts';
 import { PointsReads } from './engine/points/points-reads.ts';
 import { UserPoints } from './engine/points/user-points.ts';
+import { untilPersisted } from './engine/persist/until-persisted.ts';
+import { StreakAdmin } from './engine/streaks/streak-admin.ts';
+import { StreakCall } from './engine/streaks/streak-call.ts';
 import { StreakReads } from './engine/streaks/streak-reads.ts';
 import { UserCalls } from './engine/users/user-calls.ts';
 import { UserDeletion } from './engine/users/user-deletion.ts';
@@ -171,6 +174,13 @@ export async function openLaurel({
       points: new PointsReads({ redis, pool, clock }),
       userPoints: new UserPoints({ pool, users, clock }),
       streaks: new StreakReads({ redis, pool, users, clock }),
+      streakAdmin: new StreakAdmin({
+        pool,
+        users,
+        calls: new StreakCall({ calls: batcher.calls, clock, overloaded: backlog.exceeded }),
+        clock,
+        persisted: (tenantNo) => untilPersisted({ redis, pool }, tenantNo),
+      }),
       leaderboards: new LeaderboardReads({ redis, users, clock, past }),
       history: new HistoryReads({ pool, users }),
       wrapped: new WrappedReads({ pool, redis, past, clock, users, controlShare }),

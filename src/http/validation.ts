@@ -22,22 +22,32 @@ function makeAjv(useDefaults: boolean): Ajv2020 {
   return ajv;
 }
 
+/** Whether a body is an object of nothing but an array of items that are left to the operation. */
+function isBulkObject(schema: TSchema): boolean {
+  const [only, ...others] = Object.values((schema as { properties?: Record<string, object> }).properties ?? {});
+  return only !== undefined && others.length === 0 && 'maxItems' in only && !('items' in only);
+}
+
 /** Compiles an operation's schemas. One for a server: compiled at start, never per request. */
 export class Validation {
   private readonly bodies = makeAjv(false);
   private readonly queries = makeAjv(true);
 
   /**
-   * A misfit is 400 and names the field. A body that is to be an array of so many items and is none is 422:
-   * bulk operations report what is wrong with an item themselves.
+   * A misfit is 400 and names the field. A body that is to be an array of so many items, or an object of one, and is
+   * none is 422: bulk operations report what is wrong with an item themselves.
    */
   body(schema: TSchema): Check {
     const validate = this.bodies.compile(schema);
-    const bulk = (schema as { type?: unknown }).type === 'array';
+    const isArray = (schema as { type?: unknown }).type === 'array';
+    const isObjectOfArray = isBulkObject(schema);
     return (value) => {
       if (validate(value)) return;
       const { field, text } = firstMisfit(validate.errors ?? []);
-      throw new AppError(bulk && field === '' ? 'unprocessable' : 'invalid', `${field || 'The body'} ${text}`);
+      throw new AppError(
+        isObjectOfArray || (isArray && field === '') ? 'unprocessable' : 'invalid',
+        `${field || 'The body'} ${text}`,
+      );
     };
   }
 

@@ -27,8 +27,17 @@ export interface BulkItems<Item extends TObject> {
    */
   each<Done extends object>(
     items: unknown[],
-    work: (good: Static<Item>[]) => Promise<(Done | string)[]>,
+    work: (good: Static<Item>[]) => Promise<(Done | string | Warning)[]>,
   ): Promise<BulkOutcome<Done>>;
+}
+
+/** Says of an item that nothing was to be done for it, which is no mistake. */
+export class Warning {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
 }
 
 /** Declares the items of a bulk operation. The schema is compiled here, once. */
@@ -45,10 +54,14 @@ export function bulkItems<Item extends TObject>(item: Item): BulkItems<Item> {
       const texts = items.map(misfit);
       const good = items.filter((_, index) => texts[index] === null) as Static<Item>[];
       const outcomes = good.length === 0 ? [] : await work(good);
-      const done = outcomes.filter((outcome) => typeof outcome !== 'string');
+      const done = outcomes.filter(
+        (outcome): outcome is Exclude<typeof outcome, string | Warning> =>
+          typeof outcome !== 'string' && !(outcome instanceof Warning),
+      );
       let next = 0;
       const issues = items.flatMap((value, index) => {
         const text = texts[index] ?? outcomes[next++];
+        if (text instanceof Warning) return [issue(value, index, text.text, 'warning')];
         return typeof text === 'string' ? [issue(value, index, text)] : [];
       });
       return { done, issues };
@@ -95,13 +108,13 @@ function arrayOf(item: TObject): TUnsafe<unknown[]> {
   return Type.Unsafe<unknown[]>(Object.defineProperty({ ...shape }, 'toJSON', { value: toJSON, enumerable: false }));
 }
 
-function issue(item: unknown, index: number, message: string): AdminIssue {
+function issue(item: unknown, index: number, message: string, severity: AdminIssue['severity'] = 'error'): AdminIssue {
   const { id, userId } = (item ?? {}) as { id?: unknown; userId?: unknown };
   const text = (value: unknown): value is string => typeof value === 'string';
   return {
     ...(text(id) ? { id } : { index }),
     ...(text(userId) && { userId }),
-    severity: 'error',
+    severity,
     message,
   };
 }

@@ -62,6 +62,10 @@ import { adminConfigurationPut } from './admin/configuration/put.ts';
 import { adminMetricsBatchEvents } from './admin/metrics/batch-events.ts';
 import { adminOrganisationGet } from './admin/organisation/get.ts';
 import { adminOrganisationUpdate } from './admin/organisation/update.ts';
+import { adminStreaksFreezesCreate } from './admin/streaks/freezes/create.ts';
+import { adminStreaksPausesCreate } from './admin/streaks/pauses/create.ts';
+import { adminStreaksPausesDelete } from './admin/streaks/pauses/delete.ts';
+import { adminStreaksRestore } from './admin/streaks/restore.ts';
 import { adminStreaksSettingsGet } from './admin/streaks/settings/get.ts';
 import { adminStreaksSettingsUpdate } from './admin/streaks/settings/update.ts';
 import { adminTenantsCreate } from './admin/tenants/create.ts';
@@ -195,6 +199,10 @@ export const adminOperations: readonly Operation[] = [
   adminAdminApiKeysRotate,
   adminAdminApiKeysDelete,
   adminAuditLogList,
+  adminStreaksFreezesCreate,
+  adminStreaksPausesCreate,
+  adminStreaksPausesDelete,
+  adminStreaksRestore,
   adminApplicationApiKeysCreate,
   adminApplicationApiKeysDelete,
   adminMetricsBatchEvents,

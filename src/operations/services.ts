@@ -12,6 +12,7 @@ import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import type { PointsReads } from '../engine/points/points-reads.ts';
 import type { UserPoints } from '../engine/points/user-points.ts';
+import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { UserDeletion } from '../engine/users/user-deletion.ts';
 import type { UserDirectory } from '../engine/users/user-directory.ts';
@@ -43,6 +44,7 @@ export interface Services {
   points: PointsReads;
   userPoints: UserPoints;
   streaks: StreakReads;
+  streakAdmin: StreakAdmin;
   leaderboards: LeaderboardReads;
   history: HistoryReads;
   wrapped: WrappedReads;

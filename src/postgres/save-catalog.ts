@@ -53,13 +53,10 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
   }
   if (updated.length > 0) await update(client, tenantNo, updated, now);
   if (created.length > 0) await insert(client, tenantNo, created, now);
-  await client.query('UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5 WHERE no = $1', [
-    tenantNo,
-    version,
-    changes.nextNo,
-    JSON.stringify(changes.streaks),
-    changes.earnSince,
-  ]);
+  await client.query(
+    'UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5 WHERE no = $1',
+    [tenantNo, version, changes.nextNo, JSON.stringify(changes.streaks), changes.earnSince],
+  );
   // Last, because every tenant's changes meet at this row.
   await client.query('UPDATE organisation SET catalogs_revision = catalogs_revision + 1');
   return version;

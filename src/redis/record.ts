@@ -77,6 +77,8 @@ export type RecordedAward = [number, number, number, number[]];
 /** `[board no, run day, group, previous rank, rank, threshold]`; rank −1: not on the board. */
 export type RecordedBoard = [number, number, string, number, number, number];
 
+export type StreakRefusal = 'full' | 'past' | 'overlap' | 'many' | 'gone' | 'none';
+
 /** The other answers of the script; they are not recorded. */
 export type Refusal =
   /** Replay: the key was used by the event of that time. */
@@ -91,6 +93,8 @@ export type Refusal =
   | { k: 'n' }
   /** The achievement is locked, and the user does not have it. */
   | { k: 'l' }
+  /** A change of a streak that cannot be: why (`lua/lib/change_streak.lua`), on the user's local day. */
+  | { k: 'w'; why: StreakRefusal; d: number }
   /** The user's attributes do not meet the achievement's conditions. */
   | { k: 'q' }
   /** A retry whose first try may stand in Postgres already: look there, then ask again with this position. */

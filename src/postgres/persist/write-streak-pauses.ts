@@ -23,7 +23,7 @@ const UPSERT = `
 /** Adds pauses; one that is there already is deleted, and lasted until the day given. */
 export async function writeStreakPauses(client: PoolClient, pauses: readonly StreakPauseRow[]): Promise<void> {
   // One statement cannot touch a row twice: a pause made and deleted in one batch takes two.
-  for (let rest = [...pauses]; rest.length > 0; ) {
+  for (let rest = [...pauses]; rest.length > 0;) {
     const seen = new Set<string>();
     const now = rest.filter(({ id }) => !seen.has(id) && seen.add(id));
     rest = rest.filter((row) => !now.includes(row));

@@ -138,13 +138,20 @@ test('the local day decides, and freezes are told where there are any', () =>
       expect(await streakOf(reads, 'east', 2)).toMatchObject({
         length: 1,
         freezes: 1,
-        streakHistory: [{ length: 1, usedFreeze: false }, { length: 1 }],
+        streakHistory: [
+          { length: 1, usedFreeze: true },
+          { length: 1, usedFreeze: false },
+        ],
       });
       reads.at('2026-11-21T10:00:00Z');
       expect(await streakOf(reads, 'east', 3)).toMatchObject({
         length: 1,
         freezes: 0,
-        streakHistory: [{ length: 1 }, { length: 1, usedFreeze: true }, { length: 1, usedFreeze: false }],
+        streakHistory: [
+          { length: 1, usedFreeze: true },
+          { length: 1, usedFreeze: true },
+          { length: 1, usedFreeze: false },
+        ],
       });
       reads.at('2026-11-22T10:00:00Z');
       expect((await streakOf(reads, 'east')).length).toBe(0);

@@ -1,0 +1,124 @@
+import type { Pool } from 'pg';
+import { v7 as uuid } from 'uuid';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { AdminStreakPause, StreakPauseItem } from '../../domain/streak-admin.ts';
+import { dateOf, dayOf } from '../../domain/periods.ts';
+import { restoreWindowStart } from '../../domain/restore-window.ts';
+import { dayIn } from '../../domain/zone.ts';
+import { longestLost } from '../../postgres/streaks/longest-lost.ts';
+import { findPauses } from '../../postgres/streaks/find-pauses.ts';
+import type { UserReads } from '../users/user-reads.ts';
+import type { RefusedChange, StreakCall } from './streak-call.ts';
+
+export interface StreakAdminOptions {
+  pool: Pool;
+  users: Pick<UserReads, 'find'>;
+  calls: StreakCall;
+  clock: Clock;
+  /** Resolves when Postgres holds what was written for the tenant so far; 503 if that takes too long. */
+  persisted: (tenantNo: number) => Promise<void>;
+}
+
+/** Nothing was done, and that is no mistake. */
+export class NothingDone {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+/** Whose streak was changed. */
+export interface StreakOwner {
+  userId: string;
+}
+
+const UNKNOWN = 'There is no user with this ID';
+
+/** What administrators do to streaks. Users are worked on one after another; each change is atomic by itself. */
+export class StreakAdmin {
+  private readonly options: StreakAdminOptions;
+
+  constructor(options: StreakAdminOptions) {
+    this.options = options;
+  }
+
+  /** Gives a user a freeze; a text tells why not. */
+  async giveFreeze(compiled: CompiledCatalog, userId: string): Promise<StreakOwner | string | NothingDone> {
+    const { enabled, max } = compiled.catalog.streaks.freezes;
+    if (!enabled) return 'Freezes are not enabled in the streak settings';
+    const refused = await this.options.calls.change(compiled, userId, { freeze: true, max });
+    if (refused?.why === 'full') return new NothingDone(`The user has the maximum of ${max} freezes already`);
+    return refused === null ? { userId } : reason(refused);
+  }
+
+  /** Pauses a user's streaks; a text tells why not. */
+  async pause(compiled: CompiledCatalog, { userId, start, end }: StreakPauseItem): Promise<AdminStreakPause | string> {
+    const [from, to] = [dayOf(start), dayOf(end)];
+    if (to < from) return 'end must not be before start';
+    const id = uuid();
+    const refused = await this.options.calls.change(compiled, userId, { pause: [from, to, id.replaceAll('-', '')] });
+    return refused === null ? { id, userId, start, end, status: 'active' } : reason(refused);
+  }
+
+  /** Deletes pauses by ID; days of theirs that are over stay paused. The IDs that were deleted. */
+  async deletePauses(compiled: CompiledCatalog, ids: readonly string[]): Promise<string[]> {
+    const { pool, persisted, calls } = this.options;
+    const { tenantNo } = compiled.catalog;
+    let found = await findPauses(pool, tenantNo, ids);
+    if (found.length < ids.length) {
+      // One made a moment ago may not stand in Postgres yet.
+      await persisted(tenantNo);
+      found = await findPauses(pool, tenantNo, ids);
+    }
+    const deleted: string[] = [];
+    for (const { id, userId, from, to } of found) {
+      const refused = await calls.change(compiled, userId, { unpause: [from, to, id.replaceAll('-', '')] });
+      if (refused === null) deleted.push(id);
+    }
+    return deleted;
+  }
+
+  /** Restores the longest streaks of users; `null` for a user whose was restored, else why not. */
+  async restore(
+    compiled: CompiledCatalog,
+    userIds: readonly string[],
+  ): Promise<(StreakOwner | string | NothingDone)[]> {
+    await this.options.persisted(compiled.catalog.tenantNo);
+    const outcomes: (StreakOwner | string | NothingDone)[] = [];
+    for (const userId of userIds) outcomes.push(await this.restoreOne(compiled, userId));
+    return outcomes;
+  }
+
+  private async restoreOne(compiled: CompiledCatalog, userId: string): Promise<StreakOwner | string | NothingDone> {
+    const { pool, users, clock, calls } = this.options;
+    const { tenantNo, streaks } = compiled.catalog;
+    const state = await users.find(tenantNo, userId);
+    if (state === null) return UNKNOWN;
+    const since = restoreWindowStart(dayIn(state.tz, clock.now()), streaks);
+    const lost = await longestLost(pool, { tenantNo, userId, frequency: streaks.frequency, since });
+    const refused = await calls.change(compiled, userId, {
+      restore: { length: lost?.length ?? 0, first: lost?.from ?? 0, since },
+    });
+    if (refused?.why === 'none') return new NothingDone('There is no longer streak to restore');
+    return refused === null ? { userId } : reason(refused);
+  }
+}
+
+function reason({ why, day }: RefusedChange): string {
+  switch (why) {
+    case 'unknown':
+      return UNKNOWN;
+    case 'past':
+      return `start is in the past: the user's local date is ${dateOf(day)}`;
+    case 'overlap':
+      return 'The user has a pause on some of these days already';
+    case 'many':
+      return 'The user has 100 pauses already';
+    case 'full':
+    case 'gone':
+    case 'none':
+      return 'Nothing to do';
+  }
+}

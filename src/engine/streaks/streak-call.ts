@@ -1,0 +1,79 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
+import type { HappenedRecord, ScriptReply, StreakRefusal } from '../../redis/record.ts';
+import { Script } from '../../redis/script.ts';
+import { unpack } from '../../redis/state.ts';
+import { eventId } from '../events/event-id.ts';
+import { withZone, type SentUser } from '../events/sent-user.ts';
+import type { ScriptCalls } from '../script-calls.ts';
+
+/** A change of one user's streak, as `lua/lib/change_streak.lua` takes it. Days are epoch days. */
+export type StreakChange =
+  | { freeze: true; max: number }
+  | { pause: PackedPause }
+  | { unpause: PackedPause }
+  | { restore: { length: number; first: number; since: number } };
+
+/** First day, last day, ID (32 hex digits). */
+type PackedPause = [number, number, string];
+
+/** Why a change was not made; `unknown`: no such user. `day`: the user's local day. */
+export interface RefusedChange {
+  why: StreakRefusal | 'unknown';
+  day: number;
+}
+
+/** Runs `lua/adjust_streak.lua`. */
+export class StreakCall {
+  private readonly calls: ScriptCalls;
+  private readonly clock: Clock;
+  private readonly overloaded: () => boolean;
+  private readonly script = new Script('adjust_streak');
+
+  /** `calls`: the batcher's; `overloaded`: whether the outbox holds more than it may. */
+  constructor({ calls, clock, overloaded }: { calls: ScriptCalls; clock: Clock; overloaded: () => boolean }) {
+    this.calls = calls;
+    this.clock = clock;
+    this.overloaded = overloaded;
+  }
+
+  /** Makes the change once, even if the connection breaks under it. Null: it is made. 503 while Redis is away. */
+  async change(compiled: CompiledCatalog, userId: string, change: StreakChange): Promise<RefusedChange | null> {
+    if (this.overloaded()) {
+      throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
+    }
+    const { tenantNo } = compiled.catalog;
+    const id = eventId(this.clock.now());
+    let zone: SentUser | null = null;
+    for (;;) {
+      const packed = await this.calls.run(tenantNo, {
+        script: this.script,
+        keysAndArgs: ({ nowMs, retryPosition }) => ({
+          keys: [outboxKey(shardOf(tenantNo)), countersKey(tenantNo), userKey(tenantNo, userId)],
+          args: [
+            nowMs,
+            tenantNo,
+            compiled.userPlan(Math.floor(nowMs / DAY_MS)).json,
+            boardKeyPrefix(tenantNo),
+            retryPosition === '' ? '' : '1',
+            userId,
+            id,
+            zone === null ? '' : JSON.stringify(zone),
+            JSON.stringify(change),
+          ],
+        }),
+        // The user's state tells a retry.
+        foundElsewhere: async () => false,
+      });
+      const reply = unpack(packed![0]!) as ScriptReply | HappenedRecord;
+      if (reply.k === 's') return null;
+      if (reply.k === 'z') zone = withZone(zone, reply.tz, this.clock.now());
+      else if (reply.k === 'n') return { why: 'unknown', day: 0 };
+      else if (reply.k === 'w') return { why: reply.why, day: reply.d };
+      else throw new Error(`adjust_streak answered ${reply.k}`);
+    }
+  }
+}

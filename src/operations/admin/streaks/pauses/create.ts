@@ -1,0 +1,24 @@
+import { Type } from 'typebox';
+import { CreatedStreakPauses, StreakPauseItem } from '../../../../domain/streak-admin.ts';
+import { bulkItems } from '../../../bulk.ts';
+import { operation } from '../../../operation.ts';
+import { oneByOne } from '../one-by-one.ts';
+
+const items = bulkItems(StreakPauseItem);
+
+export const adminStreaksPausesCreate = operation({
+  id: 'admin_streaks_pauses_create',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/streaks/pauses',
+  summary: "Pause users' streaks from one local day to another, from today on",
+  body: Type.Object({ pauses: items.body }),
+  responses: { 200: CreatedStreakPauses, 201: CreatedStreakPauses },
+  handle: async ({ catalogs, streakAdmin }, { tenant, body }) => {
+    const compiled = await catalogs.of(tenant.no);
+    const { done, issues } = await items.each(body.pauses, (good) =>
+      oneByOne(good, (item) => streakAdmin.pause(compiled, item)),
+    );
+    return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
+  },
+});

@@ -1,0 +1,181 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { periodOf, periodStart } from '../../src/domain/periods.ts';
+import {
+  FREQUENCIES,
+  settleStreaks,
+  type Settlement,
+  type StreaksAsLeft,
+  type StreakSettlementRule,
+} from '../../src/domain/settle-streaks.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { SETTLEMENT_KINDS } from '../../src/postgres/persist/insert-streak-changes.ts';
+import { readScript } from '../../src/redis/script.ts';
+import { testStack } from '../stack/stack.ts';
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+let redis: Redis;
+beforeAll(async () => {
+  stack = await testStack();
+  redis = new Redis(stack.redisUrl);
+});
+afterAll(async () => {
+  await redis.quit();
+  await stack.close();
+});
+
+const SEED = Number(process.env['SEED']);
+
+/** Settles on each of the rows in turn, as the script does. */
+const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/settle_streaks.lua'))}
+local state, rule, told = cjson.decode(ARGV[1]), cjson.decode(ARGV[2]), {}
+local earned = 0
+for _, row in ipairs(cjson.decode(ARGV[3])) do
+  local some = settle_streaks(state, rule, row)
+  for _, each in ipairs(some or {}) do
+    told[#told + 1] = each
+  end
+  earned = earned + (some and some.earned or 0)
+end
+return cjson.encode({ s = state.s, fz = state.fz or 0, fe = state.fe, told = told, earned = earned })`;
+
+interface LuaOutcome {
+  s: [number, number, number][];
+  fz: number;
+  told: [number, number, number, number, number?][] | Record<string, never>;
+  earned: number;
+}
+
+const rowOf = (day: number, { weekStart }: StreakSettlementRule): number[] => {
+  const periods = FREQUENCIES.map((frequency) => periodOf(day, frequency, weekStart));
+  return [...periods, ...FREQUENCIES.map((frequency, at) => periodStart(periods[at]!, frequency, weekStart))];
+};
+
+async function inLua(left: StreaksAsLeft, rule: StreakSettlementRule, days: number[]): Promise<LuaOutcome> {
+  const state = {
+    c: left.createdMs,
+    zo: left.offsetSeconds,
+    s: FREQUENCIES.map((frequency) => {
+      const { length, startDay, lastPeriod } = left.streaks[frequency];
+      return [length, startDay ?? -1, lastPeriod ?? -1, -1, -1, {}];
+    }),
+    ...(left.freezes > 0 && { fz: left.freezes }),
+    ...(left.earnedDay !== null && { fe: left.earnedDay }),
+    ...(left.pauses.length > 0 && { pa: left.pauses.map(({ from, to }) => [from, to, 'id']) }),
+  };
+  const plan = {
+    frequency: FREQUENCIES.indexOf(rule.frequency) + 1,
+    ...(rule.frozen && { frozen: true }),
+    ...(rule.earning !== null && { earn: rule.earning }),
+  };
+  const rows = days.map((day) => rowOf(day, rule));
+  const args = [JSON.stringify(state), JSON.stringify(plan), JSON.stringify(rows)];
+  return JSON.parse((await redis.eval(TEXT, 0, ...args)) as string) as LuaOutcome;
+}
+
+/** Adjoining uses of the same kind are told as one, or as several, as it is settled at once or day by day. */
+function joined(settlements: readonly Settlement[]): Settlement[] {
+  const result: Settlement[] = [];
+  for (const frequency of FREQUENCIES) {
+    for (const each of settlements.filter((settlement) => settlement.frequency === frequency)) {
+      const before = result.at(-1);
+      const follows = before?.frequency === frequency && before.kind === each.kind && before.to === each.from - 1;
+      if (follows && each.length === null) before.to = each.to;
+      else result.push({ ...each });
+    }
+  }
+  return result;
+}
+
+const told = ({ told: list }: LuaOutcome): Settlement[] =>
+  (Array.isArray(list) ? list : []).map(([frequency, kind, from, to, length]) => ({
+    frequency: FREQUENCIES[frequency - 1]!,
+    kind: SETTLEMENT_KINDS[kind - 1]!,
+    from,
+    to,
+    length: length ?? null,
+  }));
+
+const DAY0 = 19_000;
+const day = fc.integer({ min: DAY0, max: DAY0 + 800 });
+const weekStart = fc.constantFrom('sunday' as const, 'monday' as const);
+
+const history = fc
+  .record({
+    weekStart,
+    frequency: fc.constantFrom(...FREQUENCIES),
+    frozen: fc.boolean(),
+    earning: fc.option(
+      fc.tuple(
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 1, max: 3 }),
+        fc.integer({ min: 0, max: 6 }),
+        fc.integer({ min: DAY0 - 30, max: DAY0 + 60 }).map((since) => since * 86_400_000 + 5),
+      ),
+    ),
+    lengths: fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 })),
+    last: day,
+    freezes: fc.integer({ min: 0, max: 6 }),
+    earnedDay: fc.option(day),
+    created: fc.integer({ min: DAY0 - 50, max: DAY0 + 50 }),
+    offsetHours: fc.constantFrom(-12, -3.5, 0, 5.75, 14),
+    pauses: fc.array(fc.tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 70 })), { maxLength: 5 }),
+    steps: fc.array(fc.integer({ min: 0, max: 45 }), { minLength: 1, maxLength: 8 }),
+  })
+  .map((made) => {
+    const rule: StreakSettlementRule = {
+      frequency: made.frequency,
+      weekStart: made.weekStart,
+      frozen: made.frozen,
+      earning: made.frozen ? made.earning : null,
+    };
+    const streak = (frequency: (typeof FREQUENCIES)[number], length: number) => ({
+      length,
+      startDay: length === 0 ? null : made.last - 400,
+      lastPeriod: periodOf(made.last, frequency, made.weekStart),
+    });
+    let from = made.last - 40;
+    const pauses = made.pauses.map(([gap, days]) => {
+      const pause = { from: from + gap, to: from + gap + days };
+      from = pause.to + 1;
+      return pause;
+    });
+    const left: StreaksAsLeft = {
+      createdMs: made.created * 86_400_000 + 40_000_000,
+      offsetSeconds: made.offsetHours * 3600,
+      streaks: {
+        daily: streak('daily', made.lengths[0]),
+        weekly: streak('weekly', made.lengths[1]),
+        monthly: streak('monthly', made.lengths[2]),
+      },
+      freezes: made.freezes,
+      earnedDay: made.earnedDay,
+      pauses,
+    };
+    let at = made.last;
+    return { left, rule, days: made.steps.map((step) => (at += step)) };
+  });
+
+test('read and script settle alike, at once or on any days between', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async ({ left, rule, days }) => {
+      const last = days.at(-1)!;
+      const read = settleStreaks(left, rule, last);
+      const atOnce = await inLua(left, rule, [last]);
+      const everyDay = Array.from({ length: last - days[0]! + 1 }, (_, index) => days[0]! + index);
+      for (const outcome of [atOnce, await inLua(left, rule, days), await inLua(left, rule, everyDay)]) {
+        expect(outcome.fz).toBe(read.freezes);
+        for (const [at, frequency] of FREQUENCIES.entries()) {
+          const [length, startDay, lastPeriod] = outcome.s[at]!;
+          const expected = read.streaks[frequency];
+          expect({ length, startDay: startDay === -1 ? null : startDay, lastPeriod }).toEqual(expected);
+        }
+        expect(joined(told(outcome))).toEqual(joined(read.settlements));
+      }
+      expect(told(atOnce)).toEqual(read.settlements);
+    }),
+    { numRuns: 1500, seed: SEED },
+  );
+}, 120_000);

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FixedClock } from '../../../../src/clock.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+const NOBODY = '00000000-0000-7000-8000-000000000000';
+const clock = new FixedClock(0);
+let laurel: TestLaurel;
+beforeAll(async () => {
+  clock.set(Date.parse('2026-03-01T12:00:00Z'));
+  laurel = await startLaurel({
+    clock,
+    workers: true,
+    configuration: {
+      ...STUDY_APP,
+      streaks: { enabled: true, frequency: 'daily', freezes: { enabled: true, initial: 0, max: 2 } },
+    },
+  });
+});
+afterAll(() => laurel.close());
+
+const at = (iso: string): void => clock.set(Date.parse(iso));
+const act = (id: string, tz?: string) =>
+  laurel.app.post('/v1/metrics/flips/event', { user: { id, ...(tz && { tz }) }, value: 1 });
+const streak = async (id: string, periods = 0) =>
+  (await laurel.app.get(`/v1/users/${id}/streak?historyPeriods=${periods}`)).body;
+/** Histories follow events after a moment. */
+const expectStreak = (id: string, periods: number) => expect.poll(() => streak(id, periods), { timeout: 10_000 });
+const pause = (...pauses: { userId: string; start: string; end: string }[]) =>
+  laurel.admin.post('/v1/streaks/pauses', { pauses });
+const freeze = (...userIds: string[]) =>
+  laurel.admin.post('/v1/streaks/freezes', { freezes: userIds.map((userId) => ({ userId })) });
+const restore = (...ids: string[]) => laurel.admin.post('/v1/streaks/restore', { users: ids.map((id) => ({ id })) });
+const remove = (...ids: string[]) => laurel.admin.delete(`/v1/streaks/pauses?ids=${ids.join(',')}`);
+
+test('admin_streaks_freezes_create: up to the maximum, beyond it a warning', async () => {
+  at('2026-03-01T12:00:00Z');
+  await act('f');
+  expect(await streak('f')).toMatchObject({ freezes: 0, maxFreezes: 2 });
+  expect(await freeze('f')).toMatchObject({ status: 201, body: { issues: [] } });
+  const { status, body } = await freeze('f', 'f', 'stranger', '');
+  expect(status).toBe(201);
+  expect(body.issues).toEqual([
+    { index: 1, userId: 'f', severity: 'warning', message: 'The user has the maximum of 2 freezes already' },
+    { index: 2, userId: 'stranger', severity: 'error', message: 'There is no user with this ID' },
+    { index: 3, userId: '', severity: 'error', message: 'userId must not be empty' },
+  ]);
+  expect(await streak('f')).toMatchObject({ freezes: 2 });
+  expect((await freeze('f')).status).toBe(200);
+
+  at('2026-03-04T12:00:00Z');
+  expect(await streak('f', 4)).toMatchObject({
+    length: 1,
+    freezes: 0,
+    expires: '2026-03-04',
+    streakHistory: [
+      { length: 1, usedFreeze: false },
+      { length: 1, usedFreeze: true },
+      { length: 1, usedFreeze: true },
+      { length: 1, usedFreeze: false },
+    ],
+  });
+  // The freeze that is given now is there tonight, not the night before last.
+  await freeze('f');
+  at('2026-03-05T12:00:00Z');
+  expect((await act('f')).body.currentStreak).toMatchObject({ length: 2, freezes: 0 });
+  at('2026-03-07T00:00:00Z');
+  expect(await streak('f')).toMatchObject({ length: 0, started: null });
+});
+
+test.each([
+  ['freezes', { freezes: [] }],
+  ['freezes', [{ userId: 'f' }]],
+  ['freezes', { freezes: Array.from({ length: 101 }, () => ({ userId: 'f' })) }],
+  ['pauses', { pauses: {} }],
+  ['pauses', {}],
+  ['restore', { users: [] }],
+])('%s: a body that is not an object of 1 to 100 items is 422', async (path, body) => {
+  expect((await laurel.admin.post(`/v1/streaks/${path}`, body)).status).toBe(422);
+});
+
+test('admin_streaks_pauses_create and _delete', async () => {
+  at('2026-04-10T11:00:00Z');
+  await act('p', 'Pacific/Kiritimati'); // there it is the 11th, 01:00
+  const made = await pause(
+    { userId: 'p', start: '2026-04-10', end: '2026-04-12' },
+    { userId: 'p', start: '2026-04-12', end: '2026-04-14' },
+    { userId: 'p', start: '2026-04-14', end: '2026-04-20' },
+    { userId: 'p', start: '2026-04-22', end: '2026-04-21' },
+    { userId: 'p', start: '2026-04-31', end: '2026-05-01' },
+    { userId: 'stranger', start: '2026-04-12', end: '2026-04-14' },
+    { userId: 'p', start: '2026-04-20', end: '2026-04-25' },
+  );
+  expect(made.status).toBe(201);
+  expect(made.body.created).toEqual([
+    { id: expect.any(String), userId: 'p', start: '2026-04-12', end: '2026-04-14', status: 'active' },
+    { id: expect.any(String), userId: 'p', start: '2026-04-20', end: '2026-04-25', status: 'active' },
+  ]);
+  expect(made.body.issues).toMatchObject([
+    { index: 0, userId: 'p', message: "start is in the past: the user's local date is 2026-04-11" },
+    { index: 2, message: 'The user has a pause on some of these days already' },
+    { index: 3, message: 'end must not be before start' },
+    { index: 4, message: expect.stringContaining('start') },
+    { index: 5, userId: 'stranger', message: 'There is no user with this ID' },
+  ]);
+  const [first, second] = made.body.created;
+  expect((await streak('p')).pauses).toEqual([
+    { id: first.id, start: '2026-04-12', end: '2026-04-14' },
+    { id: second.id, start: '2026-04-20', end: '2026-04-25' },
+  ]);
+
+  // Acting on a paused day extends; the other paused days keep the length.
+  at('2026-04-12T11:00:00Z'); // the 13th
+  expect((await act('p')).body.currentStreak).toMatchObject({ length: 2 });
+  at('2026-04-14T11:00:00Z'); // the 15th
+  await expectStreak('p', 5).toMatchObject({
+    length: 2,
+    streakHistory: [
+      { length: 1, usedPause: false },
+      { length: 1, usedPause: true },
+      { length: 2, usedPause: false },
+      { length: 2, usedPause: true },
+      { length: 2, usedPause: false },
+    ],
+    pauses: [{ id: second.id }],
+  });
+  await act('p');
+  at('2026-04-15T11:00:00Z');
+  await act('p');
+
+  // Deleted on its first day, a pause covers nothing; the IDs may be repeated or in one, each counts once.
+  expect((await remove(second.id, NOBODY, second.id)).body).toEqual({
+    deleted: [{ id: second.id }],
+    issues: [{ id: NOBODY, severity: 'error', message: 'There is no pause with this ID' }],
+  });
+  const again = await laurel.admin.delete(`/v1/streaks/pauses?ids=${second.id}`);
+  expect(again.body).toMatchObject({ deleted: [], issues: [{ id: second.id }] });
+  expect((await streak('p')).pauses).toEqual([]);
+
+  // Deleted in the middle, it covers the days that are over.
+  const [long] = (await pause({ userId: 'p', start: '2026-04-16', end: '2026-04-30' })).body.created;
+  at('2026-04-18T11:00:00Z'); // the 19th
+  await remove(long.id);
+  await expectStreak('p', 4).toMatchObject({
+    length: 4,
+    expires: '2026-04-19',
+    streakHistory: [{ length: 4, usedPause: false }, { usedPause: true }, { usedPause: true }, { usedPause: false }],
+  });
+  at('2026-04-19T11:00:00Z');
+  expect(await streak('p')).toMatchObject({ length: 0 });
+});
+
+test('admin_streaks_restore: the longest of the last 90 days, waiting for today', async () => {
+  at('2026-06-01T12:00:00Z');
+  for (const day of ['01', '02', '03', '05', '07', '08']) {
+    at(`2026-06-${day}T12:00:00Z`);
+    await act('r');
+  }
+  at('2026-06-11T12:00:00Z');
+  expect(await streak('r')).toMatchObject({ length: 0 });
+  const { status, body } = await restore('r', 'stranger', 'r');
+  expect(status).toBe(201);
+  expect(body).toEqual({
+    restoredUsers: ['r'],
+    issues: [
+      { userId: 'stranger', severity: 'error', message: 'There is no user with this ID' },
+      { userId: 'r', severity: 'warning', message: 'There is no longer streak to restore' },
+    ],
+  });
+  expect(await streak('r')).toMatchObject({ length: 3, started: '2026-06-01', expires: '2026-06-11' });
+  expect((await act('r')).body.currentStreak).toMatchObject({ length: 4, extended: true });
+  expect((await act('r')).body.currentStreak).toMatchObject({ length: 4, extended: false });
+  at('2026-06-12T12:00:00Z');
+  await act('r');
+  await expectStreak('r', 12).toMatchObject({
+    streakHistory: [1, 2, 3, 0, 1, 0, 1, 2, 0, 0, 4, 5].map((length) => ({ length })),
+  });
+  // Not restored, it is over tomorrow night like any other.
+  at('2026-06-14T00:00:00Z');
+  expect(await streak('r')).toMatchObject({ length: 0 });
+
+  // 90 days after the last day of the longest, and one more.
+  at('2026-09-10T12:00:00Z');
+  expect((await restore('r')).body).toMatchObject({ restoredUsers: ['r'] });
+  expect(await streak('r')).toMatchObject({ length: 5 });
+  at('2026-12-10T12:00:00Z');
+  expect(await restore('r')).toMatchObject({
+    status: 200,
+    body: { restoredUsers: [], issues: [{ userId: 'r', severity: 'warning' }] },
+  });
+});
