@@ -48,7 +48,7 @@ local function apply_event(event, state, is_new)
   local rule = streak_rule(plan.streak, state.sp)
   if rule.on then
     for frequency = 1, 3 do
-      local extended = extend_streak(state.s[frequency], rule, event, periods[frequency + 3])
+      local extended = extend_streak(state.s[frequency], rule, event, periods[frequency], periods[frequency + 3])
       outcome.due_moved = outcome.due_moved or extended
       if frequency == plan.streak.frequency then
         outcome.extended = extended

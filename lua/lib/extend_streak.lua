@@ -1,11 +1,15 @@
 --- @include "decimal_add"
 --- @include "decimal_reaches"
 
--- Counts a value towards the current period of a (settled) streak, and extends the streak if that meets it.
+-- Counts a value towards the current period of a (settled) streak, and extends the streak if that meets it. A period
+-- before the one begun (an event applied late, a zone further west) begins nothing anew.
 -- `rule`: all (true: every metric must reach its threshold, false: one), metrics { { no, whole, micros } };
 -- without metrics any event of positive value meets the period. A period once met stays met.
 -- Returns: whether this value extended the streak.
-local function extend_streak(streak, rule, event, first_day)
+local function extend_streak(streak, rule, event, current, first_day)
+  if streak[5] < current then
+    streak[5], streak[6] = current, {}
+  end
   local period, met = streak[5], false
   if #rule.metrics == 0 then
     met = event.whole > 0 or event.micros > 0

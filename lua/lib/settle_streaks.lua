@@ -48,7 +48,7 @@ end
 
 -- Brings the streaks of a user to a local day, as the clock would have: streaks whose periods were not met use
 -- pauses and freezes or end, freezes are earned. Nothing to do costs three comparisons. A day before the one that
--- they stand at (an event applied late, a zone further west) changes nothing, and begins no period anew.
+-- they stand at (an event applied late, a zone further west) changes nothing.
 -- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums };
 -- -1: none. `row`: of the plan's periods for that day. `rule`: the plan's `streak`.
 -- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 a freeze was used,
@@ -60,9 +60,6 @@ local function settle_streaks(state, rule, row)
     if streak[1] > 0 and streak[3] < current - 1 then
       told = told or {}
       earned = earned + settle_gap(state, rule, frequency, row, told)
-    end
-    if streak[5] < current then
-      streak[5], streak[6] = current, {}
     end
   end
   if rule.earn then
