@@ -61,7 +61,7 @@ describe('an achievement', () => {
   });
 
   test('keeps the key that it was given', () => {
-    const { key: _, ...keyless } = streak;
+    const keyless: ConfiguredAchievement = { name: 'A', trigger: 'streak', streakLength: 1, status: 'active' };
     expect(ofChange({}, keyless)).toEqual(["achievements[0].key: cannot be changed: it is 'a'"]);
   });
 });

@@ -35,14 +35,8 @@ function applied(before: Catalog, document: Configuration, day = FIRST_DAY) {
 
 /** The IDs that resources are referred to by. */
 const referredIn = ({ achievements, triggers, boosts, levels, leaderboards, streaks }: Catalog): string[] => {
-  const text = JSON.stringify([
-    achievements.map(({ id: _, ...more }) => more),
-    triggers.map(({ id: _, ...more }) => more),
-    boosts.map(({ id: _, ...more }) => more),
-    levels.map(({ id: _, ...more }) => more),
-    leaderboards.map(({ id: _, ...more }) => more),
-    streaks,
-  ]);
+  const parts = [achievements, triggers, boosts, levels, leaderboards].flat();
+  const text = JSON.stringify([parts.map((part) => ({ ...part, id: null })), streaks]);
   return [...text.matchAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g)].map(([id]) => id);
 };
 

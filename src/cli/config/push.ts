@@ -31,8 +31,7 @@ export function addPush(config: Command): void {
 async function confirmArchiving(changes: Change[]): Promise<void> {
   const count = changes.filter(({ action }) => action === 'delete').length;
   if (count === 0) return;
-  if (!process.stdin.isTTY)
-    throw new CommandError(`Nothing was changed: this archives ${count} of them, which takes --yes.`);
+  if (!process.stdin.isTTY) throw new CommandError(`Nothing was changed: this archives ${count}, which takes --yes.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(
     `Archive ${count}? Their history stays, but they cannot be taken back. [y/N] `,

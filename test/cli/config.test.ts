@@ -1,0 +1,198 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Configuration } from '../../src/domain/configuration.ts';
+import { freePort } from '../../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+// What `npx laurel` runs, as a process of its own, against a Laurel over HTTP.
+let laurel: TestLaurel;
+let folder: string;
+let file: string;
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP });
+  folder = await mkdtemp(join(tmpdir(), 'laurel-test-cli-'));
+  file = join(folder, 'laurel.json');
+});
+beforeEach(async () => {
+  await laurel.admin.put('/v1/configuration', STUDY_APP);
+});
+afterAll(async () => {
+  await laurel.close();
+  await rm(folder, { recursive: true });
+});
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+/** Runs `laurel config <words>`, told by the environment where Laurel is. */
+function config(words: string[], variables: Record<string, string | undefined> = {}): Promise<Ended> {
+  const env = { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey, ...variables };
+  const child = spawn('src/cli/laurel.mjs', ['config', ...words], {
+    cwd: PACKAGE_ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 50_000,
+  });
+  const ended: Ended = { code: null, out: '', err: '' };
+  child.stdout.on('data', (chunk: Buffer) => (ended.out += chunk.toString('utf8')));
+  child.stderr.on('data', (chunk: Buffer) => (ended.err += chunk.toString('utf8')));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ ...ended, code }));
+  });
+}
+
+const pulled = async (): Promise<Required<Configuration>> => {
+  await config(['pull', file]);
+  return JSON.parse(await readFile(file, 'utf8')) as Required<Configuration>;
+};
+const write = (document: unknown): Promise<void> => writeFile(file, JSON.stringify(document));
+
+test('pull writes what is configured, the same each time; pushed, it changes nothing', async () => {
+  expect(await config(['pull', file])).toEqual({ code: 0, out: '', err: '' });
+  const text = await readFile(file, 'utf8');
+  expect(text).toBe(`${JSON.stringify((await laurel.admin.get('/v1/configuration')).body, null, 2)}\n`);
+  expect(await config(['pull'])).toEqual({ code: 0, out: text, err: '' });
+  expect(await readdir(folder)).toEqual(['laurel.json']);
+  expect(await config(['diff', file])).toEqual({ code: 0, out: 'No differences.\n', err: '' });
+  expect(await config(['push', file])).toEqual({ code: 0, out: 'No differences.\n', err: '' });
+});
+
+test('diff tells what is created, changed (from what to what) and archived, and changes nothing; push does it', async () => {
+  const document = await pulled();
+  const [flips, minutes] = document.metrics;
+  const [system] = document.pointsSystems;
+  await write({
+    ...document,
+    metrics: [{ ...flips, name: 'Cards', units: 'cards' }, minutes, { key: 'pages', name: 'Pages' }],
+    pointsSystems: [{ ...system, maxPoints: 500, levels: [] }],
+    achievements: document.achievements.map((one) => (one.key === 'ten' ? { ...one, metricKey: 'minutes' } : one)),
+    streaks: { ...document.streaks, frequency: 'weekly' },
+  });
+  const lines = [
+    '~ metric flips',
+    '    name: "Flashcards flipped" → "Cards"',
+    '    units: "" → "cards"',
+    '+ metric pages',
+    '~ achievement ten',
+    '    metricKey: "flips" → "minutes"',
+    '~ points system xp',
+    '    maxPoints: (none) → 500',
+    '- level novice of points system xp',
+    '~ streak settings',
+    '    frequency: "daily" → "weekly"',
+    '1 created, 4 changed, 1 archived',
+    '',
+  ];
+  expect(await config(['diff', file])).toEqual({ code: 1, out: lines.join('\n'), err: '' });
+  expect((await laurel.admin.get('/v1/configuration')).body).toEqual(document);
+
+  const asked = await config(['push', file]);
+  expect(asked).toMatchObject({ code: 2, err: 'Nothing was changed: this archives 1, which takes --yes.\n' });
+  expect((await laurel.admin.get('/v1/configuration')).body).toEqual(document);
+
+  const pushed = await config(['push', file, '--yes']);
+  expect(pushed).toMatchObject({ code: 0, err: '' });
+  expect(pushed.out).toMatch(new RegExp(`1 archived\nDone: version \\d+\\.\n$`));
+  expect(await config(['diff', file])).toMatchObject({ code: 0 });
+});
+
+test('what archives nothing is pushed without a question', async () => {
+  await write({ metrics: [...STUDY_APP.metrics!, { key: 'pages', name: 'Pages' }] });
+  expect(await config(['push', file])).toMatchObject({ code: 0, err: '' });
+  expect((await laurel.admin.get('/v1/configuration')).body.metrics).toHaveLength(3);
+});
+
+describe('what cannot be done ends with 2 and a sentence', () => {
+  test.each<[string, string, string]>([
+    ['no JSON', '{\n  "metrics": [\n    {"key": "a",}\n  ]\n}', ':3 is not valid JSON: '],
+    ['an unfinished file', '{\n  "metrics": [\n', ':3 is not valid JSON: '],
+    ['no object', '[]', ' must hold an object'],
+  ])('%s', async (_name, text, message) => {
+    await writeFile(file, text);
+    for (const command of ['diff', 'push']) {
+      const { code, out, err } = await config([command, file]);
+      expect([code, out]).toEqual([2, '']);
+      expect(err).toContain(file + message);
+      expect(err.trim().split('\n')).toHaveLength(1);
+    }
+  });
+
+  test('a file that is not there', async () => {
+    const missing = join(folder, 'missing.json');
+    expect(await config(['diff', missing])).toEqual({
+      code: 2,
+      out: '',
+      err: `${missing} cannot be read: there is no such file.\n`,
+    });
+  });
+
+  test('a field of the wrong type, and rules that are broken, each on its line', async () => {
+    await write({ metrics: [{ key: 'x', name: 1 }] });
+    expect(await config(['push', file])).toEqual({
+      code: 2,
+      out: '',
+      err: 'Refused (400):\n  metrics[0].name must be a string\n',
+    });
+    await write({
+      metrics: [{ key: 'minutes', name: 'Minutes' }],
+      leaderboards: [{ key: 'b', name: ' ', rankBy: 'metric' }],
+    });
+    const { code, err } = await config(['diff', file]);
+    expect(code).toBe(2);
+    expect(err.split('\n').slice(0, 3)).toEqual([
+      'Refused (422):',
+      "  achievements[0].metricKey: unknown metric 'flips': the document leaves it out, but achievement 'ten' refers to it",
+      "  pointsSystems[0].triggers[1].metricKey: unknown metric 'flips': the document leaves it out, but metric trigger of points system 'xp' refers to it",
+    ]);
+    expect(err).toContain('\n  leaderboards[0].name: must not be empty\n');
+  });
+
+  test('no key, a wrong one, one of a user', async () => {
+    const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
+    for (const [key, message] of [
+      [undefined, 'An admin key is needed: set ADMIN_API_KEY, or --key.\n'],
+      ['a.b', '--key or ADMIN_API_KEY must be an active admin key.\n'],
+      [body.created[0].key, 'It takes an admin key.\n'],
+    ] as const) {
+      const { code, err } = await config(['pull'], { ADMIN_API_KEY: key });
+      expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+    }
+  });
+
+  test('nobody there, somebody else there, no address', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    expect(await config(['pull', '--url', url])).toEqual({
+      code: 2,
+      out: '',
+      err: `Laurel does not answer at ${url} (ECONNREFUSED). Is it running? --url says where.\n`,
+    });
+    expect((await config(['pull'], { ADMIN_URL: laurel.appUrl })).err).toContain('404');
+    expect((await config(['pull', '--url', 'localhost:8081'])).err).toContain('--url must be an address like');
+  });
+
+  test('a command or option that there is not', async () => {
+    expect(await config(['pusch'])).toMatchObject({ code: 2, out: '' });
+    expect(await config(['push'])).toMatchObject({ code: 2, out: '' });
+    expect(await config(['--help'])).toMatchObject({ code: 0, err: '' });
+  });
+});
+
+// Last: what is configured without tenants rests after it.
+test('--tenant says whose configuration is meant', async () => {
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post('/v1/tenants', [{ customerId: 'a', name: 'A' }]);
+  expect((await config(['pull'])).err).toBe('Refused (422):\n  The Tenant-ID header is required\n');
+  await write({ metrics: [{ key: 'mine', name: 'Mine' }] });
+  expect(await config(['push', file, '--tenant', 'a'])).toMatchObject({ code: 0 });
+  expect((await laurel.admin.get('/v1/metrics', { tenantId: 'a' })).body).toMatchObject([{ key: 'mine' }]);
+});
