@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { startWorkers } from '../../dist/workers/start.js';
 
-const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH } = process.env;
+const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH, TEST_CLOCK } = process.env;
 let left = Number(DIE_AT_NTH);
 function die(step) {
   if (step !== DIE_AT || --left > 0) return undefined;
@@ -14,6 +14,7 @@ const workers = await startWorkers({
   redisUrl: REDIS_URL,
   databaseUrl: DATABASE_URL,
   log: pino({ level: 'silent' }),
+  ...(TEST_CLOCK === '1' && { clock: 'test' }),
   onStep: die,
   onBatchMoment: die,
 });

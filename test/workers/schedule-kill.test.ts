@@ -1,0 +1,77 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+const WORKER = new URL('dying-worker.mjs', import.meta.url);
+const HOUR = 3_600_000;
+const START = Date.UTC(2030, 2, 1);
+const ROUNDS = 4;
+const HOURS = 12;
+const USERS = 40;
+
+let laurel: TestLaurel;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  if (!existsSync(new URL('../../dist/workers/start.js', import.meta.url))) {
+    throw new Error('This test runs the built worker: npm run build');
+  }
+  laurel = await startLaurel({ testClock: true });
+});
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await laurel.close();
+});
+
+async function startWorker(): Promise<ChildProcess> {
+  const child = fork(WORKER, {
+    env: { ...process.env, REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, TEST_CLOCK: '1' },
+  });
+  children.push(child);
+  await once(child, 'message');
+  return child;
+}
+
+const to = (ms: number) => laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() });
+
+test(
+  'two workers, one of them killed anywhere: every period is paid once, and the call that set the clock answers when all are',
+  { timeout: 240_000 },
+  async () => {
+    const delays = fc.sample(fc.integer({ min: 0, max: 400 }), { numRuns: ROUNDS, seed: Number(process.env['SEED']) });
+    let worker = await startWorker();
+    expect((await to(START)).status).toBe(200);
+    const trigger = { type: 'time', timeUnit: 'hours', timeInterval: 1, points: 1, status: 'active' } as const;
+    const configured = await laurel.admin.put('/v1/configuration', {
+      pointsSystems: [{ key: 'xp', name: 'XP', triggers: [trigger] }],
+    });
+    expect(configured.status).toBe(200);
+    await Promise.all(Array.from({ length: USERS }, (_, n) => laurel.app.put(`/v1/users/u${n}`, {})));
+
+    for (const [round, delay] of delays.entries()) {
+      const other = await startWorker();
+      const moved = to(START + (round + 1) * HOURS * HOUR);
+      await new Promise((resolve) => setTimeout(resolve, delay));
+      worker.kill('SIGKILL');
+      expect((await moved).status).toBe(200);
+      const { rows } = await laurel.pool.query(
+        `SELECT count(*)::int AS n, count(DISTINCT (user_id, at))::int AS periods, count(DISTINCT total)::int AS totals
+           FROM awards`,
+      );
+      const hours = (round + 1) * HOURS;
+      expect(rows).toEqual([{ n: hours * USERS, periods: hours * USERS, totals: hours }]);
+      worker = other;
+    }
+    for (const id of ['u0', `u${USERS - 1}`]) {
+      expect((await laurel.app.get(`/v1/users/${id}/points/xp`)).body.total).toBe(ROUNDS * HOURS);
+    }
+
+    // With none left it says so, and the work is done as soon as there is one.
+    worker.kill('SIGKILL');
+    const refused = await to(START + 100 * HOURS * HOUR);
+    expect(refused).toMatchObject({ status: 503, body: { error: expect.stringContaining('worker') } });
+  },
+);
