@@ -48,6 +48,9 @@ export function bulkItems<Item extends TObject>(item: Item): BulkItems<Item> {
     const { field, text } = firstMisfit(validate.errors ?? []);
     return `${field || 'The item'} ${text}`;
   };
+  // Of an item that is yet to get an ID, `id` is a field that means nothing.
+  const hasId = Object.hasOwn(item.properties, 'id');
+  const named = (value: unknown): unknown => (hasId ? value : { ...(value as object), id: null });
   return {
     body: arrayOf(item),
     each: async (items, work) => {
@@ -61,8 +64,8 @@ export function bulkItems<Item extends TObject>(item: Item): BulkItems<Item> {
       let next = 0;
       const issues = items.flatMap((value, index) => {
         const text = texts[index] ?? outcomes[next++];
-        if (text instanceof Warning) return [issue(value, index, text.text, 'warning')];
-        return typeof text === 'string' ? [issue(value, index, text)] : [];
+        if (text instanceof Warning) return [issue(named(value), index, text.text, 'warning')];
+        return typeof text === 'string' ? [issue(named(value), index, text)] : [];
       });
       return { done, issues };
     },

@@ -21,7 +21,7 @@ describe('bulk items', () => {
       { index: 1, severity: 'error', message: 'The item must be an object' },
       { index: 2, severity: 'error', message: 'There is one already' },
       { index: 3, severity: 'error', message: 'name must have at most 3 characters' },
-      { id: 'x', severity: 'error', message: 'name is required' },
+      { index: 5, severity: 'error', message: 'name is required' },
       { index: 6, userId: 'ada', severity: 'error', message: 'name must be a string' },
     ]);
   });
