@@ -176,6 +176,10 @@ for _, event in ipairs(applied) do
   replies[n] = write_record(record, changes, counters, points_prefix, board_prefix)
   records[#records + 1] = replies[n]
 end
+if step then
+  -- Postgres keeps the progress with the events, for a Redis that comes back as it was before.
+  records[#records + 1] = cmsgpack.pack({ k = 'b', p = step.after })
+end
 if #records > 0 then
   replies[count + 1] = write_users(outbox, tenant_no, records, touched)
 else

@@ -24,6 +24,7 @@ import { UserPoints } from './engine/points/user-points.ts';
 import { untilPersisted } from './engine/persist/until-persisted.ts';
 import { StreakAdmin } from './engine/streaks/streak-admin.ts';
 import { StreakCall } from './engine/streaks/streak-call.ts';
+import { RedisGuard } from './engine/rebuild/redis-guard.ts';
 import { StreakReads } from './engine/streaks/streak-reads.ts';
 import { UserCalls } from './engine/users/user-calls.ts';
 import { UserDeletion } from './engine/users/user-deletion.ts';
@@ -48,6 +49,8 @@ export interface Laurel {
   services: Services;
   redis: Redis;
   pool: Pool;
+  /** Whether Redis is known to hold what Postgres does: no request may be answered from it otherwise. */
+  isReady(): boolean;
   /** Keys, tenants or the organisation changed, or may have: caches of them are to be dropped. */
   onOrganisationChanged(drop: () => void): void;
   /** To be called when nothing uses the services any more. */
@@ -82,6 +85,7 @@ export async function openLaurel({
   const redis = createRedis(redisUrl);
   redis.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
   const pool = createPool(databaseUrl, { max: POOL_SIZE, timeoutMs: POSTGRES_TIMEOUT_MS });
+  const guard = new RedisGuard({ redis, pool, log });
 
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);
@@ -102,6 +106,7 @@ export async function openLaurel({
 
   const close = async (): Promise<void> => {
     await testClock?.close();
+    await guard.close();
     changes.close();
     catalogs.close();
     backlog.stop();
@@ -111,6 +116,7 @@ export async function openLaurel({
   };
   try {
     await redisReady(redis);
+    await guard.start();
     await testClock?.start();
     changes.listen(catalogs);
     changes.listen({
@@ -192,6 +198,7 @@ export async function openLaurel({
     },
     redis,
     pool,
+    isReady: () => guard.gate.fence !== null,
     onOrganisationChanged: (drop) => void changes.listen({ organisationChanged: drop }),
     close,
   };

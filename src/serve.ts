@@ -41,6 +41,9 @@ export async function serve(
   laurel.onOrganisationChanged(() => keys.invalidate());
   const readiness = createReadiness({
     Redis: () => redis.ping(),
+    'live data': async () => {
+      if (!laurel.isReady()) throw new Error('Redis does not hold what Postgres does.');
+    },
     Postgres: () => pool.query('SELECT 1'),
     migrations: async () => {
       if (!(await isMigrated(pool))) throw new Error('The database is not migrated.');
@@ -52,6 +55,7 @@ export async function serve(
     resolveTenant: createTenantResolver(services.tenants),
     limits: { bodyBytes },
     readiness,
+    isReady: () => laurel.isReady(),
     log,
     sharedPort,
   };

@@ -32,7 +32,7 @@ export interface TestLaurel {
 /**
  * Starts one. `clock`: stands still where given. `configuration`: applied to the organisation's own tenant.
  * `workers`: whether events are moved to Postgres and what falls due is done. `testClock`: the time is set through
- * the admin API instead.
+ * the admin API instead. `redisUrl`: of a Redis that the test looks after itself.
  */
 export async function startLaurel(
   options: {
@@ -42,10 +42,12 @@ export async function startLaurel(
     workers?: boolean;
     backlogLimit?: number;
     webhookAllowPrivate?: boolean;
+    redisUrl?: string;
   } = {},
 ): Promise<TestLaurel> {
   const stack = await testStack();
-  const { redisUrl, databaseUrl } = stack;
+  const { databaseUrl } = stack;
+  const redisUrl = options.redisUrl ?? stack.redisUrl;
   const log = createLog({ level: 'fatal', name: 'test' });
   const setUp = createPool(databaseUrl, { max: 1 });
   await migrate(setUp);

@@ -13,6 +13,7 @@ import { Persister, type PersisterOptions } from '../src/engine/persist/persiste
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import type { DueWork } from '../src/engine/schedule/due-work.ts';
+import { RedisGuard } from '../src/engine/rebuild/redis-guard.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
@@ -49,7 +50,7 @@ export interface Workers {
 /** Held by the worker process that does what falls due. */
 const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
-/** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer. */
+/** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer, or is another Laurel's. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const { redisUrl, databaseUrl, log, onStep, onBatchMoment } = options;
   const given = options.clock ?? systemClock;
@@ -59,12 +60,14 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     connection.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
   }
   const pool = createPool(databaseUrl, { max: SHARDS + 4 });
+  const guard = new RedisGuard({ redis, pool, log });
   const catalogs = new Catalogs({ pool });
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: true }) : null;
   const clock = testClock ?? (given as Clock);
   const changes = new Changes({ pool, redis });
   const wakeUp = new WakeUp(redis);
   const disconnect = async (): Promise<void> => {
+    await guard.close();
     await testClock?.close();
     changes.close();
     catalogs.close();
@@ -75,6 +78,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   };
   try {
     await redisReady(redis);
+    await guard.start();
     changes.listen(catalogs);
     await changes.start();
     await testClock?.start();
@@ -84,7 +88,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   }
 
   const ending = new AbortController();
-  const persister = new Persister({ redis, pool, ...(onStep && { onStep }) });
+  const persister = new Persister({ redis, pool, gate: guard.gate, ...(onStep && { onStep }) });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
   const backdating = await backdateWorker({
     redis: queueRedis,
@@ -144,6 +148,13 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     ending: ending.signal,
   });
   testClock?.onChange(() => due.wake());
+  guard.gate.listen((open) => {
+    // A Redis that came back empty has lost them.
+    if (open)
+      Promise.all([backdating.renew(), due.renew()]).catch((error: unknown) =>
+        log.warn({ err: error }, 'the jobs that come round could not be asked for'),
+      );
+  });
 
   const finish = async (): Promise<void> => {
     await due.close();

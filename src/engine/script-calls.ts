@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { Fence } from '../redis/fence.ts';
+import { isOpen, RedisNotReady } from '../redis/gate.ts';
 import { outboxKey, shardOf } from '../redis/keys.ts';
 import type { ScriptReply } from '../redis/record.ts';
 import type { Script } from '../redis/script.ts';
@@ -49,7 +50,7 @@ export class ScriptCalls {
    */
   async run(tenantNo: number, call: ScriptCall): Promise<Buffer[] | null> {
     const { redis, clock } = this.options;
-    if (redis.status !== 'ready') throw unavailable();
+    if (redis.status !== 'ready' || !isOpen(redis)) throw unavailable();
     const shard = shardOf(tenantNo);
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
@@ -79,10 +80,14 @@ export class ScriptCalls {
         }
         return replies;
       } catch (error) {
-        if (!isLostConnection(error)) throw error;
-        retryPosition = before;
-        toClose ??= sentOver;
-        if (toClose === null || !(await reconnected(redis, deadlineMs))) throw unavailable();
+        // What is not ready has done nothing: that try counts for nothing.
+        const lost = isLostConnection(error);
+        if (!lost && !(error instanceof RedisNotReady)) throw error;
+        if (lost) {
+          retryPosition = before;
+          toClose ??= sentOver;
+        }
+        if ((lost && toClose === null) || !(await reconnected(redis, deadlineMs))) throw unavailable();
       }
     }
   }
@@ -111,7 +116,7 @@ function isLostConnection(error: unknown): boolean {
 
 async function reconnected(redis: Redis, deadlineMs: number): Promise<boolean> {
   while (redis.status !== 'end' && Date.now() <= deadlineMs) {
-    if (redis.status === 'ready') return true;
+    if (redis.status === 'ready' && isOpen(redis)) return true;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return false;

@@ -20,6 +20,8 @@ export interface ExchangeContext {
   resolveTenant: ResolveTenant;
   /** Bytes of a request body; more is 413. */
   bodyBytes: number;
+  /** Whether what is live can be told and changed now; else 503. */
+  isReady: () => boolean;
   log: Log;
   draining: boolean;
   /** Headers that let pages of other origins read every response; null where they may not. */
@@ -143,6 +145,7 @@ export class Exchange {
         checkBody(call.body);
       }
       requireOwnUser(operation, call);
+      if (operation.scope !== 'public' && !this.context.isReady()) throw notReady();
       this.handling = true;
       answer = operation.handle(this.context.services, call as Call<never, never, never>);
     } catch (error) {
@@ -185,3 +188,6 @@ export class Exchange {
     return new AppError('payload_too_large', `The body must have at most ${this.context.bodyBytes} bytes`);
   }
 }
+
+const notReady = (): AppError =>
+  new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');

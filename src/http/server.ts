@@ -24,6 +24,8 @@ export interface ServerOptions {
   resolveTenant: ResolveTenant;
   limits: { bodyBytes: number };
   readiness: Readiness;
+  /** Whether requests can be answered now: 503 otherwise. Without it they always can. */
+  isReady?: () => boolean;
   /** What `/metrics` tells; without it there is none. */
   metrics?: () => Promise<string>;
   log: Log;
@@ -64,6 +66,7 @@ export function createServer(options: ServerOptions): Server {
     authenticate,
     resolveTenant,
     bodyBytes: limits.bodyBytes,
+    isReady: options.isReady ?? (() => true),
     log,
     draining: false,
     cors: options.corsOrigin === undefined || options.corsOrigin === null ? null : corsHeaders(options.corsOrigin),

@@ -28,7 +28,7 @@ const SQLSTATE = /^(08...|57P0[1-5])$/;
 /** First word of Redis error replies. */
 const REPLY = /^(LOADING|BUSY|OOM|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED)\b/;
 
-const NAMES = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError', 'AbortError']);
+const NAMES = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError', 'AbortError', 'RedisNotReady']);
 
 /** Client-side errors that carry neither a code nor a name of their own. */
 const MESSAGES =

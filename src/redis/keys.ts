@@ -14,6 +14,15 @@ const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenant
 /** stream: what happened and the resulting state of the users, until it stands in Postgres. One a shard. */
 export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
 
+/** string: whose data this is, `<installation>:<epoch>`; missing while the shard is not known to be whole. See `gate.ts`. */
+export const markKey = (shard: number): string => `${tag(shard)}:mark`;
+
+/** string: the mark that the shard will get from the rebuild under way; one that was overtaken can write no more. */
+export const rebuildingKey = (shard: number): string => `${tag(shard)}:rebuilding`;
+
+/** Glob of all keys of a shard. */
+export const shardPattern = (shard: number): string => `${tag(shard)}:*`;
+
 /** stream: batches of events that were accepted and are not yet processed, oldest first. One a shard. */
 export const batchesKey = (shard: number): string => `${tag(shard)}:batches`;
 

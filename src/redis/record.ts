@@ -68,6 +68,13 @@ export interface GoneRecord {
  * waits, or was met already, on the last).
  */
 export type RecordedSettlement = [number, number, number, number, number?];
+
+/** What stands in the outbox behind the records of a batch's step: the progress of the shard's batches (`batches.ts`). */
+export interface ProgressRecord {
+  k: 'b';
+  p: string;
+}
+
 /** `[length, startDay, lastPeriod, extended 0|1, freezes]`; −1 stands for null. */
 export type RecordedStreak = [number, number, number, number, number];
 /** `[system no, total before, total after, awards]`. */

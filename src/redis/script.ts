@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { PACKAGE_ROOT } from '../package-root.ts';
+import { gateOf, RedisNotReady } from './gate.ts';
 
 const INCLUDE = /^--- @include "(.+)"$/gm;
 
@@ -25,24 +26,66 @@ export function readScript(path: string): string {
   return `${parts.join('\n\n')}\n`;
 }
 
+/**
+ * Stands before a script on a guarded connection: a shard without its mark (`markKey`) is not whole, and nothing may be
+ * written to it. 0.7 µs a call.
+ */
+const REFUSE_UNMARKED = `local shard = string.match(KEYS[1] or '', '^{s%d+}')
+if shard and redis.call('EXISTS', shard .. ':mark') == 0 then
+  return redis.error_reply('UNMARKED the shard is not whole')
+end`;
+
 /** A Lua script: sent by its hash, and with its text when Redis does not know it (first use, restart). */
 export class Script {
-  readonly text: string;
-  private readonly sha: string;
+  private readonly plain: { text: string; sha: string };
+  private readonly guarded: { text: string; sha: string };
 
   /** `name`: a file of `lua/`, without its ending. The shebang makes Redis refuse it whole when memory is full. */
   constructor(name: string) {
-    this.text = `#!lua\n${readScript(join(PACKAGE_ROOT, 'lua', `${name}.lua`))}`;
-    this.sha = createHash('sha1').update(this.text).digest('hex');
+    const body = readScript(join(PACKAGE_ROOT, 'lua', `${name}.lua`));
+    this.plain = withSha(`#!lua\n${body}`);
+    this.guarded = withSha(`#!lua\n${REFUSE_UNMARKED}\n${body}`);
   }
 
-  /** Runs the script; answers are buffers. Errors are those of Redis and of the connection. */
+  /**
+   * Runs the script; answers are buffers. Errors are those of Redis and of the connection; RedisNotReady, and nothing is
+   * done, where the connection has a gate that is shut or the shard has lost its mark.
+   */
   async run(redis: Redis, keys: string[], args: (string | number | Buffer)[]): Promise<unknown> {
+    const gate = gateOf(redis);
+    if (gate === undefined) return evaluate(redis, this.plain, { keys, args });
+    if (gate.fence === null) throw new RedisNotReady();
     try {
-      return await redis.callBuffer('EVALSHA', this.sha, keys.length, ...keys, ...args);
+      return await evaluate(redis, this.guarded, { keys, args }, () => gate.fence !== null);
     } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return redis.callBuffer('EVAL', this.text, keys.length, ...keys, ...args);
+      if (!(error instanceof Error && error.message.startsWith('UNMARKED'))) throw error;
+      gate.shut();
+      throw new RedisNotReady();
     }
+  }
+
+  /** Runs the script whatever the gate says: for the rebuild. */
+  runUnguarded(redis: Redis, keys: string[], args: (string | number | Buffer)[]): Promise<unknown> {
+    return evaluate(redis, this.plain, { keys, args });
+  }
+}
+
+const withSha = (text: string): { text: string; sha: string } => ({
+  text,
+  sha: createHash('sha1').update(text).digest('hex'),
+});
+
+async function evaluate(
+  redis: Redis,
+  { text, sha }: { text: string; sha: string },
+  { keys, args }: { keys: string[]; args: (string | number | Buffer)[] },
+  mayStill: () => boolean = () => true,
+): Promise<unknown> {
+  try {
+    return await redis.callBuffer('EVALSHA', sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+    if (!mayStill()) throw new RedisNotReady();
+    return redis.callBuffer('EVAL', text, keys.length, ...keys, ...args);
   }
 }

@@ -13,23 +13,27 @@ const PAUSE_MS = 20;
 
 /**
  * Works off the backdatings that stand in Postgres, one step after another. The job carries nothing: a lost one is
- * followed by the next. Returns what ends it.
+ * followed by the next. Returns what asks for the job again,
+ * should Redis have lost it, and what ends it.
  */
 export async function backdateWorker(options: {
   redis: Redis;
   engine: BackdatingEngine;
   log: Logger;
   ending: AbortSignal;
-}): Promise<{ close(): Promise<void> }> {
+}): Promise<{ renew(): Promise<void>; close(): Promise<void> }> {
   const { redis, engine, log, ending } = options;
   const connection = { connection: redis, prefix: QUEUE_PREFIX };
   const queue = new Queue(BACKDATE_QUEUE, connection);
   queue.on('error', () => undefined);
-  await queue.upsertJobScheduler(
-    BACKDATE_QUEUE,
-    { every: EVERY_MS },
-    { opts: { removeOnComplete: true, removeOnFail: 10 } },
-  );
+  const renew = async (): Promise<void> => {
+    await queue.upsertJobScheduler(
+      BACKDATE_QUEUE,
+      { every: EVERY_MS },
+      { opts: { removeOnComplete: true, removeOnFail: 10 } },
+    );
+  };
+  await renew();
   const worker = new Worker(
     BACKDATE_QUEUE,
     async () => {
@@ -40,6 +44,7 @@ export async function backdateWorker(options: {
   worker.on('failed', (_, error) => log.warn({ err: error }, 'backdating was interrupted; it goes on'));
   worker.on('error', (error) => log.warn({ err: error }, 'the backdating queue does not answer'));
   return {
+    renew,
     close: async () => {
       await worker.close();
       await queue.close();

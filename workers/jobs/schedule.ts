@@ -12,15 +12,15 @@ const REPEAT_MS = 10_000;
 
 /**
  * Has what falls due done, about once a second. The job carries nothing: a lost one is followed by the next.
- * `pass` does some of the work; null where another process is at it. Returns what asks for a pass at once, and
- * what ends it.
+ * `pass` does some of the work; null where another process is at it. Returns what asks for a pass at once,
+ * what asks for the job again, should Redis have lost it, and what ends it.
  */
 export async function scheduleWorker(options: {
   redis: Redis;
   pass: () => Promise<PassOutcome | null>;
   log: Logger;
   ending: AbortSignal;
-}): Promise<{ wake(): void; close(): Promise<void> }> {
+}): Promise<{ wake(): void; renew(): Promise<void>; close(): Promise<void> }> {
   const { redis, pass, log, ending } = options;
   let complainedMs = -Infinity;
   const complain = (detail: object, message: string): void => {
@@ -49,15 +49,19 @@ export async function scheduleWorker(options: {
   const connection = { connection: redis, prefix: QUEUE_PREFIX };
   const queue = new Queue(SCHEDULE_QUEUE, connection);
   queue.on('error', () => undefined);
-  await queue.upsertJobScheduler(
-    SCHEDULE_QUEUE,
-    { every: EVERY_MS },
-    { opts: { removeOnComplete: true, removeOnFail: 10 } },
-  );
+  const renew = async (): Promise<void> => {
+    await queue.upsertJobScheduler(
+      SCHEDULE_QUEUE,
+      { every: EVERY_MS },
+      { opts: { removeOnComplete: true, removeOnFail: 10 } },
+    );
+  };
+  await renew();
   const worker = new Worker(SCHEDULE_QUEUE, run, { ...connection, concurrency: 1, lockDuration: 30_000 });
   worker.on('error', (error) => log.warn({ err: error }, 'the queue of the schedule does not answer'));
   return {
     wake: () => void run(),
+    renew,
     close: async () => {
       await worker.close();
       await running;

@@ -9,7 +9,7 @@ import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts
 import { storableText } from '../../postgres/persist/storable-json.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
-import type { GoneRecord, HappenedRecord } from '../../redis/record.ts';
+import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../redis/record.ts';
 import { unpackAll } from '../../redis/state.ts';
 import { idempotencyDigest } from '../events/event-id.ts';
 import { UnreadableEntry } from './stuck-shard.ts';
@@ -27,6 +27,8 @@ export interface Batch {
   users: PackedUser[];
   /** The last state of the others: nothing of it is queried that Postgres does not hold already. */
   unchangedUsers: PackedUser[];
+  /** How far the shard's batches of events are processed; null: these entries do not say. */
+  batchProgress: string | null;
   /** Position of the last entry. */
   position: string;
 }
@@ -64,6 +66,7 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
     pauses: [],
     users: [],
     unchangedUsers: [],
+    batchProgress: null,
     position: '',
   };
   // Only the last state of a user counts: a user who is busy costs no more than others.
@@ -72,7 +75,11 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
     const entry = parseEntry(rawEntry);
     const known = new Map<string, boolean>();
     for (const each of unpackAll(entry.records)) {
-      const record = each as HappenedRecord | GoneRecord;
+      const record = each as HappenedRecord | GoneRecord | ProgressRecord;
+      if (record.k === 'b') {
+        batch.batchProgress = record.p;
+        continue;
+      }
       if (record.k === 'g') {
         addDeletion(batch, entry.tenantNo, record);
         states.delete(`${entry.tenantNo}:${storableText(record.u)}`);

@@ -13,6 +13,8 @@ export type PersistStep = 'read' | 'written' | 'committed' | 'trimmed';
 export interface PersisterOptions {
   redis: Redis;
   pool: Pool;
+  /** Whether what the outbox holds may be stored, and under which fence; without it nobody looks after that. */
+  gate?: { readonly fence: string | null; shut?(): void };
   /** Called after each step of each batch: for tests, which stop the world there. */
   onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
 }
@@ -59,7 +61,7 @@ export class Persister {
   }
 
   /**
-   * Works until the shard's outbox is empty or another persister is found at it. `hurry`, once aborted, leaves out
+   * Works until the shard's outbox is empty, another persister is found at it, or the gate is shut. `hurry`, once aborted, leaves out
    * the pauses. Returns the number of entries stored. Throws StuckShard (nothing from the entry it names on is
    * stored or dropped; a call some seconds later tries again), or the error of a server that is away.
    */
@@ -68,7 +70,8 @@ export class Persister {
     if (stuck !== undefined && performance.now() - stuck.since < RETRY_STUCK_MS) throw stuck.error;
     this.atWork.set(shard, (this.atWork.get(shard) ?? 0) + 1);
     try {
-      const stored = await this.drainFrom(shard, await this.start(shard), hurry);
+      const cursor = await this.start(shard);
+      const stored = cursor === null ? 0 : await this.drainFrom(shard, cursor, hurry);
       this.stuck.delete(shard);
       return stored;
     } catch (error) {
@@ -79,12 +82,17 @@ export class Persister {
     }
   }
 
-  /** The cursor, checked: a stream that never came as far as the cursor is one that lost entries. */
-  private async start(shard: number): Promise<string> {
-    const { redis, pool } = this.options;
+  /** The cursor, checked: a stream that never came as far as the cursor is one that lost entries. Null: the gate is shut. */
+  private async start(shard: number): Promise<string | null> {
+    const { redis, pool, gate } = this.options;
+    if (gate?.fence === null) return null;
     const cursor = await readCursor(pool, shard);
     const last = await lastPosition(redis, shard);
     if (comparePositions(last, cursor) >= 0) return cursor;
+    if (gate?.shut !== undefined) {
+      gate.shut();
+      return null;
+    }
     throw new StuckShard(
       shard,
       last,
@@ -93,13 +101,16 @@ export class Persister {
   }
 
   private async drainFrom(shard: number, start: string, hurry: AbortSignal | undefined): Promise<number> {
-    const { redis } = this.options;
+    const { redis, gate } = this.options;
     let cursor = start;
     let count = FIRST_ENTRIES;
     let oneByOne = 0;
     let stored = 0;
     for (let first = true; ; first = false) {
       const asked = oneByOne > 0 ? 1 : count;
+      // Asked in the same turn as the read is sent: what comes is of this fence.
+      const fence = gate?.fence;
+      if (fence === null) return stored;
       const raw = await readOutbox(redis, { shard, after: cursor, count: asked });
       if (raw.length === 0) {
         // What a crash between COMMIT and trimming left.
@@ -108,7 +119,7 @@ export class Persister {
       }
       let position: string | null;
       try {
-        position = await this.store(shard, cursor, raw);
+        position = await this.store(shard, { after: cursor, fence, raw });
       } catch (error) {
         if (!isAboutData(error)) throw error;
         if (raw.length === 1) throw new StuckShard(shard, String(raw[0]?.[0]), error);
@@ -127,12 +138,15 @@ export class Persister {
   }
 
   /** One batch. Returns where the cursor stands now; null, and nothing is stored, if another persister is at work. */
-  private async store(shard: number, after: string, raw: RawEntry[]): Promise<string | null> {
+  private async store(
+    shard: number,
+    { after, fence, raw }: { after: string; fence: string | undefined; raw: RawEntry[] },
+  ): Promise<string | null> {
     const { redis, pool, onStep } = this.options;
     await onStep?.('read', shard);
     const batch = toBatch(raw);
     const beforeCommit = onStep && (() => onStep('written', shard));
-    if (!(await writeBatch(pool, { redis, shard, after, batch, beforeCommit }))) return null;
+    if (!(await writeBatch(pool, { redis, shard, after, fence, batch, beforeCommit }))) return null;
     await onStep?.('committed', shard);
     await trimOutbox(redis, shard, batch.position);
     await onStep?.('trimmed', shard);

@@ -18,6 +18,8 @@ interface Write {
   shard: number;
   /** The position that the batch was read after. */
   after: string;
+  /** What it was read under; undefined: no matter. */
+  fence: string | undefined;
   batch: Batch;
   /** Called when everything is written and nothing is committed. */
   beforeCommit?: (() => void | Promise<void>) | undefined;
@@ -25,12 +27,13 @@ interface Write {
 
 /**
  * Writes the rows and moves the cursor in one transaction: both or neither. False, and nothing is written, if
- * another persister holds the cursor or has moved it since. After an error nothing is written, or, if the
- * connection broke during COMMIT, everything may be: read the cursor again.
+ * another persister holds the cursor or has moved it since, or Redis is another one since. After an error nothing is
+ * written, or, if the connection broke during COMMIT, everything may be: read the cursor again.
  */
-export function writeBatch(pool: Pool, { redis, shard, after, batch, beforeCommit }: Write): Promise<boolean> {
+export function writeBatch(pool: Pool, { redis, shard, after, fence, batch, beforeCommit }: Write): Promise<boolean> {
   return transaction(pool, async (client) => {
-    if ((await lockCursor(client, shard)) !== after) return false;
+    const cursor = await lockCursor(client, shard);
+    if (cursor?.position !== after || (fence !== undefined && cursor.fence !== fence)) return false;
     for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
     await insertEvents(client, batch.events);
     await insertAwards(client, batch.awards);
@@ -39,7 +42,7 @@ export function writeBatch(pool: Pool, { redis, shard, after, batch, beforeCommi
     await writeStreakPauses(client, batch.pauses);
     await upsertUsers(client, batch.users);
     await updateStates(client, batch.unchangedUsers);
-    await moveCursor(client, shard, batch.position);
+    await moveCursor(client, shard, batch);
     await beforeCommit?.();
     return true;
   });

@@ -18,17 +18,27 @@ const IDLE_LIMIT_MS = 30_000;
 
 /**
  * Locks the shard's cursor, which excludes every other persister of the shard until the transaction ends. Answers
- * the position, or null while another one has it. One round trip; `shard` is a number, so it stands in the text.
+ * position and fence, or null while another one has it. One round trip; `shard` is a number, so it stands in the text.
  */
-export async function lockCursor(client: PoolClient, shard: number): Promise<string | null> {
+export async function lockCursor(
+  client: PoolClient,
+  shard: number,
+): Promise<{ position: string; fence: string } | null> {
   const results = (await client.query(
     `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ` +
-      `SELECT stream_id FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE SKIP LOCKED`,
-  )) as unknown as { rows: { stream_id: string }[] }[];
-  return results[1]?.rows[0]?.stream_id ?? null;
+      `SELECT stream_id AS position, fence FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE SKIP LOCKED`,
+  )) as unknown as { rows: { position: string; fence: string }[] }[];
+  return results[1]?.rows[0] ?? null;
 }
 
-/** Moves the locked cursor. */
-export async function moveCursor(client: PoolClient, shard: number, position: string): Promise<void> {
-  await client.query('UPDATE outbox_cursors SET stream_id = $2 WHERE shard = $1', [shard, position]);
+/** Moves the locked cursor, and with it the progress of the shard's batches, if that is not null. */
+export async function moveCursor(
+  client: PoolClient,
+  shard: number,
+  { position, batchProgress }: { position: string; batchProgress: string | null },
+): Promise<void> {
+  await client.query(
+    'UPDATE outbox_cursors SET stream_id = $2, batch_progress = coalesce($3, batch_progress) WHERE shard = $1',
+    [shard, position, batchProgress],
+  );
 }

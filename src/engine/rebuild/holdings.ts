@@ -1,0 +1,109 @@
+import type { Catalog } from '../../domain/catalog.ts';
+import { decimalText } from '../../domain/decimal.ts';
+import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
+import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
+import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
+import { fieldOfGeneration } from '../../redis/idempotency.ts';
+import { numbered, unpack, type PackedState } from '../../redis/state.ts';
+import { idempotencyDigest } from '../events/event-id.ts';
+
+/*
+What Redis holds that is derived from Postgres, in one place: rebuilding and verifying both go by it.
+
+  key                                  from
+  user                                 users.state, byte for byte
+  sorted set of a points system        users.state: totals above 0
+  sorted set of a board, run, group    users.state: scores above 0, of boards that are not deleted
+  set of the groups of a run           the same, of boards with a breakdown
+  counters: users                      users, counted
+  counters: completions                users.state: completions, counted by achievement
+  counters: generation of new users    users.state: the youngest there is
+  buckets of idempotency keys          events.idempotency_key, with the time in the event's ID and the user's generation
+  progress of batches of events        outbox_cursors.batch_progress
+  position of the outbox               outbox_cursors.stream_id
+
+What only Redis holds: the outbox beyond the cursor, and batches of events that wait. A rebuild keeps both.
+*/
+
+/** A place in a sorted set. */
+export interface Place {
+  key: string;
+  /** Text of a decimal. */
+  score: string;
+  /** The set that lists the groups of the run, with the group; null for what has no groups. */
+  listedIn: { key: string; group: string } | null;
+}
+
+/** The boards there are: number → whether users are ranked in groups. */
+export type Boards = ReadonlyMap<number, boolean>;
+
+/** The boards of a catalog; null: there is none any more. */
+export const boardsOf = (catalog: Catalog | null): Boards =>
+  new Map(catalog?.leaderboards.map(({ no, breakdownAttributes }) => [no, breakdownAttributes.length > 0]));
+
+/** The sorted sets that a user stands in. */
+export function placesOf(tenantNo: number, state: PackedState, boards: Boards): Place[] {
+  const places: Place[] = [];
+  for (const [systemNo, total] of numbered(state.p)) {
+    if (total > 0) places.push({ key: pointsKey(tenantNo, systemNo), score: String(total), listedIn: null });
+  }
+  for (const [boardNo, slots] of numbered(state.b)) {
+    const grouped = boards.get(boardNo);
+    if (grouped === undefined) continue;
+    for (let at = 0; at < slots.length; at += 4) {
+      const [runDay, group, whole, micros] = slots.slice(at, at + 4) as [number, string, number, number];
+      if (whole < 0 || micros < 0 || (whole === 0 && micros === 0)) continue;
+      // Who lacks a value of the breakdown is not ranked.
+      if (grouped && group === '') continue;
+      places.push({
+        key: boardKey(tenantNo, { boardNo, runDay, group }),
+        score: decimalText({ whole, micros }),
+        listedIn: grouped ? { key: boardGroupsKey(tenantNo, { boardNo, runDay }), group } : null,
+      });
+    }
+  }
+  return places;
+}
+
+/** The fields of the tenant's counters that count a user. */
+export const countersOf = (state: PackedState): string[] => [
+  'users',
+  ...Array.from(numbered(state.t), ([achievementNo]) => `a${achievementNo}`),
+];
+
+/** The decoded state of a stored user, as far as `placesOf` and `countersOf` need it. */
+export const stateOf = (user: StoredUser): PackedState => unpack(user.state) as PackedState;
+
+/** Where a used idempotency key stands, and the text of its time. `generation`: that of its user. */
+export function bucketOf(
+  { tenantNo, userId, metricNo, key, idMs }: UsedKey,
+  generation: number | undefined,
+): { key: string; field: string; value: string } {
+  const { bucket, field } = idempotencyDigest(userId, metricNo, key);
+  return {
+    key: idempotencyKey(tenantNo, bucket),
+    field: fieldOfGeneration(field, generation),
+    value: String(idMs),
+  };
+}
+
+/** The generations (`src/redis/idempotency.ts`) of the users who are not of the first. */
+export class Generations {
+  private readonly known = new Map<string, number>();
+  private readonly youngest = new Map<number, number>();
+
+  note({ tenantNo, id }: StoredUser, state: PackedState): void {
+    if (state.g === undefined) return;
+    this.known.set(`${tenantNo}:${id}`, state.g);
+    this.youngest.set(tenantNo, Math.max(state.g, this.youngest.get(tenantNo) ?? 0));
+  }
+
+  of({ tenantNo, userId }: UsedKey): number | undefined {
+    return this.known.get(`${tenantNo}:${userId}`);
+  }
+
+  /** The youngest generation of a tenant, for its counter; undefined where all are of the first. */
+  youngestOf(tenantNo: number): number | undefined {
+    return this.youngest.get(tenantNo);
+  }
+}

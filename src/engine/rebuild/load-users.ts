@@ -1,0 +1,88 @@
+import type { Pool } from 'pg';
+import { loadCatalog } from '../../postgres/load-catalog.ts';
+import { readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
+import { countersKey, shardOf, userKey } from '../../redis/keys.ts';
+import { boardsOf, countersOf, placesOf, stateOf, type Boards, type Generations } from './holdings.ts';
+import type { Loader } from './loader.ts';
+
+const USERS_A_PAGE = 2_000;
+
+interface Tenant {
+  no: number;
+  boards: Boards;
+  generations: Generations;
+  /** Field of the counters → count. */
+  counts: Map<string, number>;
+}
+
+/** Loads all users of all tenants, the sorted sets that they stand in, and the counters. */
+export async function loadUsers({
+  pool,
+  loaders,
+  generations,
+  onLoaded,
+}: {
+  pool: Pool;
+  loaders: readonly Loader[];
+  /** Gets the users' generations. */
+  generations: Generations;
+  onLoaded: (users: number) => Promise<void>;
+}): Promise<void> {
+  const tenants = new Map<number, Tenant>();
+  let loaded = 0;
+  for await (const page of readUsers(pool, USERS_A_PAGE)) {
+    for (const { tenantNo, users } of byTenant(page)) {
+      let tenant = tenants.get(tenantNo);
+      if (tenant === undefined) {
+        tenant = { no: tenantNo, generations, boards: boardsOf(await loadCatalog(pool, tenantNo)), counts: new Map() };
+        tenants.set(tenantNo, tenant);
+      }
+      await loadPage(loaders[shardOf(tenantNo)]!, tenant, users);
+    }
+    loaded += page.length;
+    await onLoaded(loaded);
+  }
+  for (const { no: tenantNo, counts } of tenants.values()) {
+    const youngest = generations.youngestOf(tenantNo);
+    if (youngest !== undefined) counts.set('d', youngest);
+    const pairs = [...counts].flatMap(([field, count]) => [field, String(count)]);
+    await loaders[shardOf(tenantNo)]!.addPairs(['HSET', countersKey(tenantNo)], pairs);
+  }
+  await Promise.all(loaders.map((loader) => loader.flush()));
+}
+
+/** A page is in the order of the tenants. */
+function byTenant(page: readonly StoredUser[]): { tenantNo: number; users: StoredUser[] }[] {
+  const groups: { tenantNo: number; users: StoredUser[] }[] = [];
+  for (const user of page) {
+    const last = groups.at(-1);
+    if (last?.tenantNo === user.tenantNo) last.users.push(user);
+    else groups.push({ tenantNo: user.tenantNo, users: [user] });
+  }
+  return groups;
+}
+
+async function loadPage(
+  loader: Loader,
+  { no: tenantNo, boards, counts, generations }: Tenant,
+  users: readonly StoredUser[],
+): Promise<void> {
+  const states: (string | Buffer)[] = [];
+  const sets = new Map<string, string[]>();
+  const groups = new Map<string, Set<string>>();
+  for (const user of users) {
+    states.push(userKey(tenantNo, user.id), user.state);
+    const state = stateOf(user);
+    generations.note(user, state);
+    for (const { key, score, listedIn } of placesOf(tenantNo, state, boards)) {
+      const members = sets.get(key);
+      if (members === undefined) sets.set(key, [score, user.id]);
+      else members.push(score, user.id);
+      if (listedIn !== null) groups.set(listedIn.key, (groups.get(listedIn.key) ?? new Set()).add(listedIn.group));
+    }
+    for (const field of countersOf(state)) counts.set(field, (counts.get(field) ?? 0) + 1);
+  }
+  await loader.addPairs(['MSET'], states);
+  for (const [key, members] of sets) await loader.addPairs(['ZADD', key], members);
+  for (const [key, listed] of groups) await loader.addPairs(['SADD', key], [...listed]);
+}

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { lockCursors, nextEpoch, readEpoch, setFence } from '../../postgres/rebuild/epoch.ts';
+import { estimateRows } from '../../postgres/rebuild/read-users.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { markKey, rebuildingKey } from '../../redis/keys.ts';
+import { comparePositions, lastPosition } from '../../redis/outbox.ts';
+import { Persister } from '../persist/persister.ts';
+import { fenceOf, inspect, LOOK_MS, markOf, SHARD_NUMBERS } from './inspect.ts';
+import { Generations } from './holdings.ts';
+import { loadIdempotencyKeys } from './load-idempotency-keys.ts';
+import { loadUsers } from './load-users.ts';
+import { Loader, RebuildOvertaken } from './loader.ts';
+import { startOutbox } from './start-outbox.ts';
+import { wipe } from './wipe.ts';
+
+/** By then every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
+const NOTICED_MS = 2 * LOOK_MS;
+
+/** How far a rebuild is. */
+export interface RebuildProgress {
+  step: 'store outbox' | 'remove old keys' | 'users' | 'idempotency keys' | 'done';
+  done: number;
+  /** About how many there are; null: not known. */
+  total: number | null;
+}
+
+export interface RebuildOptions {
+  redis: Redis;
+  pool: Pool;
+  onProgress?: (progress: RebuildProgress) => void | Promise<void>;
+  /** Aborted: the rebuild ends with an error, and Redis stays shut until the next one. */
+  ending?: AbortSignal;
+}
+
+/**
+ * Makes Redis hold what Postgres does. From the first moment every shard is without its mark, so that all processes
+ * answer 503; what the outbox holds beyond the cursor is stored first; the marks come back last. Whoever breaks off in
+ * between leaves Redis without marks, and the next rebuild begins anew. Only one should run; should two, the
+ * one that began first can write no more. Throws RebuildOvertaken then, or if the connection to Redis broke.
+ */
+export async function rebuild({ redis, pool, onProgress, ending }: RebuildOptions): Promise<void> {
+  const tell = async (progress: RebuildProgress): Promise<void> => {
+    ending?.throwIfAborted();
+    await onProgress?.(progress);
+  };
+  let connections = 0;
+  const closed = (): void => void (connections += 1);
+  redis.on('close', closed);
+  try {
+    const epoch = await beginEpoch(pool);
+    const { installation } = await readEpoch(pool);
+    const mark = markOf({ installation, epoch });
+    const wasOpen = await removeMarks(redis, mark);
+    if (wasOpen) await sleep(NOTICED_MS);
+
+    await storeOutboxes({ redis, pool, fence: fenceOfRebuild(epoch), tell });
+    const { cursors } = await readEpoch(pool);
+    const loaders = SHARD_NUMBERS.map((shard) => new Loader({ redis, shard, mark }));
+    for (const shard of SHARD_NUMBERS) {
+      await wipe(redis, {
+        shard,
+        loader: loaders[shard]!,
+        onRemoved: (done) => tell({ step: 'remove old keys', done, total: null }),
+      });
+      await startOutbox(redis, { shard, loader: loaders[shard]!, ...cursors[shard]! });
+    }
+    const generations = new Generations();
+    const users = await estimateRows(pool, 'users');
+    await loadUsers({
+      pool,
+      loaders,
+      generations,
+      onLoaded: (done) => tell({ step: 'users', done, total: Math.max(users, done) }),
+    });
+    await loadIdempotencyKeys({
+      pool,
+      loaders,
+      generations,
+      onLoaded: (done) => tell({ step: 'idempotency keys', done, total: null }),
+    });
+    for (const [shard, loader] of loaders.entries()) {
+      await loader.add(['SET', markKey(shard), mark]);
+      await loader.add(['DEL', rebuildingKey(shard)]);
+    }
+    // A Redis that was started anew in between may lack what was loaded before.
+    if (connections > 0) throw new RebuildOvertaken('The connection to Redis broke during the rebuild.');
+    await Promise.all(loaders.map((loader) => loader.flush()));
+    const seen = await inspect(redis, pool);
+    const fenced = await setFence(pool, { fence: fenceOf(seen), from: fenceOfRebuild(epoch) });
+    if (fenced !== SHARD_NUMBERS.length || connections > 0) {
+      throw new RebuildOvertaken('Another rebuild began, or the connection to Redis broke.');
+    }
+    await tell({ step: 'done', done: 1, total: 1 });
+  } finally {
+    redis.off('close', closed);
+  }
+}
+
+/** Takes every shard's mark; whether there was one. */
+async function removeMarks(redis: Redis, mark: string): Promise<boolean> {
+  const replies = await Promise.all(
+    SHARD_NUMBERS.map((shard) => redis.multi().set(rebuildingKey(shard), mark).del(markKey(shard)).exec()),
+  );
+  return replies.some((reply) => reply?.[1]?.[1] === 1);
+}
+
+const fenceOfRebuild = (epoch: number): string => `rebuild ${epoch}`;
+
+/** From here on no persister stores anything but the rebuild's own. */
+const beginEpoch = (pool: Pool): Promise<number> =>
+  transaction(pool, async (client) => {
+    await readEpoch(client);
+    await lockCursors(client);
+    const epoch = await nextEpoch(client);
+    await setFence(client, { fence: fenceOfRebuild(epoch) });
+    return epoch;
+  });
+
+/** Stores what the outboxes hold beyond the cursors. One that ends before its cursor holds nothing that is not stored. */
+async function storeOutboxes({
+  redis,
+  pool,
+  fence,
+  tell,
+}: {
+  redis: Redis;
+  pool: Pool;
+  fence: string;
+  tell: (progress: RebuildProgress) => Promise<void>;
+}): Promise<void> {
+  const persister = new Persister({ redis, pool, gate: { fence } });
+  const { cursors } = await readEpoch(pool);
+  let done = 0;
+  for (const shard of SHARD_NUMBERS) {
+    await tell({ step: 'store outbox', done, total: null });
+    const last = await lastPosition(redis, shard);
+    if (comparePositions(last, cursors[shard]!.position) > 0) done += await persister.drain(shard, AbortSignal.abort());
+  }
+}

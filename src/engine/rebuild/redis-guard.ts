@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { Gate } from '../../redis/gate.ts';
+import { accept, ForeignRedis } from './accept.ts';
+import { LOOK_MS, readMarks, readRun } from './inspect.ts';
+import type { RebuildProgress } from './rebuild.ts';
+
+/** What a guard tells: to the log, and in short to who asks why nothing is answered. */
+interface Log {
+  info(detail: object, message: string): void;
+  warn(detail: object, message: string): void;
+  error(detail: object, message: string): void;
+}
+
+export interface RedisGuardOptions {
+  redis: Redis;
+  pool: Pool;
+  log: Log;
+}
+
+/** How soon a shut one is looked at again. */
+const RETRY_MS = 100;
+/** The same complaint, and progress, is not repeated sooner. */
+const REPEAT_MS = 5_000;
+
+/**
+ * Keeps the gate of a connection: looks at Redis whenever the connection is a new one or something was found missing, has
+ * it rebuilt where that is needed (in one process; the others wait), and opens the gate when Redis holds what Postgres
+ * does. While it is shut, scripts are refused and requests answered 503.
+ */
+export class RedisGuard {
+  readonly gate: Gate;
+  private readonly options: RedisGuardOptions;
+  private readonly ending = new AbortController();
+  private running: Promise<void> | null = null;
+  private complainedMs = -Infinity;
+  private foreign: ForeignRedis | null = null;
+  private accepted: { fence: string; marks: (string | null)[] } | null = null;
+
+  constructor(options: RedisGuardOptions) {
+    this.options = options;
+    this.gate = new Gate(options.redis);
+  }
+
+  /** Begins; resolves when the gate is open, or after `waitMs`: what takes longer goes on behind. Rejects for a Redis of another Laurel. */
+  async start(waitMs = 2_000): Promise<void> {
+    this.running = this.run();
+    const deadlineMs = performance.now() + waitMs;
+    while (this.gate.fence === null && performance.now() < deadlineMs) {
+      if (this.foreign !== null) throw this.foreign;
+      await sleep(5);
+    }
+  }
+
+  /** Ends, and with it a rebuild under way in this process. */
+  async close(): Promise<void> {
+    this.ending.abort();
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    const { gate } = this;
+    const { redis } = this.options;
+    const { signal } = this.ending;
+    while (!signal.aborted) {
+      try {
+        if (redis.status === 'ready') await (gate.fence === null ? this.look() : this.lookAgain());
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof ForeignRedis) this.foreign = error;
+        this.complain(error);
+      }
+      if (gate.fence === null) await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+      else await this.untilShut(LOOK_MS);
+    }
+  }
+
+  private async look(): Promise<void> {
+    const { redis, pool, log } = this.options;
+    const { connection } = this.gate;
+    if (await this.isAsBefore()) return this.gate.open(this.accepted!.fence, connection);
+    const startedMs = performance.now();
+    const seconds = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
+    let rebuilt = false;
+    let toldMs = startedMs;
+    const fence = await accept({
+      redis,
+      pool,
+      ending: this.ending.signal,
+      onNeeded: (why) => {
+        rebuilt = true;
+        log.warn(
+          { why },
+          'Redis does not hold what Postgres does; it is rebuilt, and requests are answered 503 until then',
+        );
+      },
+      onProgress: ({ step, done, total }: RebuildProgress) => {
+        if (performance.now() - toldMs < REPEAT_MS) return;
+        toldMs = performance.now();
+        log.info({ step, done, total, seconds: seconds() }, 'rebuilding Redis');
+      },
+    });
+    if (fence === null) return;
+    this.accepted = { fence, marks: await readMarks(redis) };
+    this.gate.open(fence, connection);
+    if (rebuilt) log.info({ seconds: seconds() }, 'Redis is rebuilt');
+  }
+
+  /** Whether this is the run of Redis that was accepted, with its marks: a broken connection alone, for which Postgres is not needed. */
+  private async isAsBefore(): Promise<boolean> {
+    const { accepted } = this;
+    if (accepted === null) return false;
+    const { redis } = this.options;
+    const [run, marks] = await Promise.all([readRun(redis), readMarks(redis)]);
+    return accepted.fence.endsWith(`/${run}`) && marks.every((mark, shard) => mark === accepted.marks[shard]);
+  }
+
+  private async lookAgain(): Promise<void> {
+    const { fence } = this.gate;
+    const marks = await readMarks(this.options.redis);
+    const same = marks.every((mark, shard) => mark === this.accepted?.marks[shard]);
+    // Emptied, or rebuilt by somebody meanwhile.
+    if (!same && this.gate.fence === fence) this.gate.shut();
+  }
+
+  /** Resolves when the gate shuts, after `ms`, or at the end. */
+  private async untilShut(ms: number): Promise<void> {
+    const early = new AbortController();
+    const stop = this.gate.listen(() => early.abort());
+    await sleep(ms, undefined, { signal: AbortSignal.any([early.signal, this.ending.signal]) }).catch(() => undefined);
+    stop();
+  }
+
+  private complain(error: unknown): void {
+    if (performance.now() - this.complainedMs < REPEAT_MS) return;
+    this.complainedMs = performance.now();
+    const message =
+      error instanceof ForeignRedis ? error.message : 'Redis could not be looked at or rebuilt; trying again';
+    this.options.log.error({ err: error }, message);
+  }
+}

@@ -1,0 +1,73 @@
+import type { Redis } from 'ioredis';
+
+/** Thrown instead of writing to a Redis that is not known to hold what Postgres does: answered 503. Nothing was done. */
+export class RedisNotReady extends Error {
+  constructor() {
+    super('Redis is not known to hold what Postgres does; it is being looked at or rebuilt.');
+    this.name = 'RedisNotReady';
+  }
+}
+
+const gates = new WeakMap<Redis, Gate>();
+
+/**
+ * Whether the Redis behind a connection was found to hold what Postgres does. It shuts when the connection breaks, before
+ * another one can stand: what is there then may have come back empty or older, and must be looked at anew. So whatever
+ * is sent while the gate is open goes to the Redis that was looked at, or nowhere: the client sends nothing twice.
+ * A gate is shut at first.
+ */
+export class Gate {
+  private openFence: string | null = null;
+  private connections = 0;
+  private readonly listeners = new Set<(open: boolean) => void>();
+
+  /** From now on scripts that are run on this connection ask the gate. */
+  constructor(redis: Redis) {
+    gates.set(redis, this);
+    redis.on('close', () => {
+      this.connections += 1;
+      this.shut();
+    });
+  }
+
+  /** What outboxes read now must be stored under, see `outbox_cursors.fence`; null while the gate is shut. */
+  get fence(): string | null {
+    return this.openFence;
+  }
+
+  /** Another number: the connection was another one. */
+  get connection(): number {
+    return this.connections;
+  }
+
+  /** Opens, if the connection is still the one that was looked at. */
+  open(fence: string, connection: number): void {
+    if (connection !== this.connections) return;
+    const was = this.openFence;
+    this.openFence = fence;
+    if (was === null) this.tell(true);
+  }
+
+  /** To be called by whoever finds that something is missing. */
+  shut(): void {
+    const was = this.openFence;
+    this.openFence = null;
+    if (was !== null) this.tell(false);
+  }
+
+  /** Every opening and shutting from now on; the returned function ends that. */
+  listen(listener: (open: boolean) => void): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  private tell(open: boolean): void {
+    for (const listener of this.listeners) listener(open);
+  }
+}
+
+/** The gate of a connection; undefined: it has none, and nobody looks at what is behind it (tests, tools). */
+export const gateOf = (redis: Redis): Gate | undefined => gates.get(redis);
+
+/** Whether scripts may be sent on this connection now. */
+export const isOpen = (redis: Redis): boolean => gates.get(redis)?.fence !== null;

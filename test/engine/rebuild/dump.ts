@@ -1,0 +1,21 @@
+import type { Redis } from 'ioredis';
+import { decodeState } from '../../../src/redis/state.ts';
+
+/** What is not derived from Postgres, or not the same after a rebuild. */
+const LEFT_OUT = /:(outbox|mark|rebuilding|batches|batch-results:.*)$/;
+
+/** Everything a Redis holds of Laurel's data, key → value, in an order of its own. */
+export async function dump(redis: Redis): Promise<Record<string, unknown>> {
+  const keys = (await redis.keys('{s[0-9]}:*')).filter((key) => !LEFT_OUT.test(key)).toSorted();
+  const entries = await Promise.all(keys.map(async (key) => [key, await valueOf(redis, key)] as const));
+  return Object.fromEntries(entries);
+}
+
+async function valueOf(redis: Redis, key: string): Promise<unknown> {
+  const type = await redis.type(key);
+  if (type === 'hash') return Object.fromEntries(Object.entries(await redis.hgetall(key)).toSorted());
+  if (type === 'set') return (await redis.smembers(key)).toSorted();
+  if (type === 'zset') return (await redis.zrange(key, '0', '-1', 'WITHSCORES')).flat().map(String);
+  const bytes = (await redis.getBuffer(key))!;
+  return key.includes(':u:') ? decodeState(bytes) : bytes.toString();
+}

@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { REBUILD_LOCK, rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import { rebuild, type RebuildProgress } from '../../../src/engine/rebuild/rebuild.ts';
+import { exclusively } from '../../../src/postgres/exclusively.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { backlog } from '../../../src/redis/outbox.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+import { dump } from './dump.ts';
+
+const HURRY = AbortSignal.abort();
+
+let laurel: TestLaurel;
+let redis: ReturnType<typeof createRedis>;
+
+beforeEach(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP });
+  // A connection that nobody guards, as a rebuild by hand has it.
+  redis = createRedis(laurel.redisUrl);
+  await redisReady(redis);
+});
+afterEach(async () => {
+  redis.disconnect();
+  await laurel.close();
+});
+
+const epoch = async (): Promise<number> =>
+  (await laurel.pool.query<{ epoch: number }>('SELECT epoch FROM redis_epoch')).rows[0]!.epoch;
+
+/** Some users with all that can be had, of two tenants of the same shard and one of another. */
+async function play(): Promise<void> {
+  for (let n = 0; n < 12; n += 1) {
+    const user = { id: `user ${n % 5}`, tz: 'Europe/Berlin', attributes: { plan: n % 3 === 0 ? 'free' : 'pro' } };
+    const { status } = await laurel.app.post(
+      '/v1/metrics/flips/event',
+      { user, value: n % 4 === 3 ? -0.1 : 3.5 },
+      { headers: n % 2 === 0 ? { 'Idempotency-Key': `key ${n}` } : {} },
+    );
+    expect(status).toBe(201);
+  }
+  // Who was deleted and came back may use a key again.
+  await laurel.admin.delete('/v1/users?ids=user 2');
+  const again = await laurel.app.post(
+    '/v1/metrics/flips/event',
+    { user: { id: 'user 2' }, value: 9 },
+    { headers: { 'Idempotency-Key': 'key 2' } },
+  );
+  expect(again.status).toBe(201);
+  await laurel.app.post('/v1/users', { id: 'quiet' });
+  await laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'quiet' } });
+}
+
+/** What Redis holds, after all of it is in Postgres. */
+async function settledDump(): Promise<Record<string, unknown>> {
+  const persister = new Persister({ redis, pool: laurel.pool });
+  await persister.drain(0, HURRY);
+  return dump(redis);
+}
+
+describe('a rebuild', () => {
+  test('of an empty Redis gives it back as it was', async () => {
+    await play();
+    const before = await settledDump();
+    expect(Object.keys(before).length).toBeGreaterThan(15);
+    await redis.flushall();
+
+    const steps: RebuildProgress['step'][] = [];
+    await rebuildAnyway({ redis, pool: laurel.pool, onProgress: ({ step }) => void steps.push(step) });
+
+    expect(await dump(redis)).toEqual(before);
+    expect(steps.at(-1)).toBe('done');
+  });
+
+  test('of a Redis that is well changes nothing, and first stores what its outbox holds', async () => {
+    await play();
+    // The used keys of a deleted user go when the deletion is stored.
+    const withoutKeys = async (): Promise<unknown> =>
+      Object.fromEntries(Object.entries(await dump(redis)).filter(([key]) => !key.includes(':i:')));
+    const before = await withoutKeys();
+    expect(await backlog(redis, 0)).toBeGreaterThan(10);
+    await rebuildAnyway({ redis, pool: laurel.pool });
+    expect(await withoutKeys()).toEqual(before);
+    expect(await backlog(redis, 0)).toBe(0);
+    const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM events');
+    expect(rows[0].n).toBe(11);
+  });
+
+  test('removes what does not belong there', async () => {
+    await play();
+    const before = await settledDump();
+    await redis.zadd('{s0}:0:b:3:20000:', 5, 'nobody');
+    await redis.set('{s0}:0:u:nobody', 'x');
+    await rebuildAnyway({ redis, pool: laurel.pool });
+    expect(await dump(redis)).toEqual(before);
+  });
+
+  test.each(['remove old keys', 'users', 'idempotency keys'] as const)(
+    'that breaks off at "%s" leaves Redis shut, and the next one makes it whole',
+    async (last) => {
+      await play();
+      const before = await settledDump();
+      const dying = rebuildAnyway({
+        redis,
+        pool: laurel.pool,
+        onProgress: async ({ step }) => {
+          if (step !== last) return;
+          expect(await redis.exists('{s0}:mark')).toBe(0);
+          throw new Error('the end of the process');
+        },
+      });
+      await expect(dying).rejects.toThrow('the end of the process');
+      // The frontend does it.
+      await expect.poll(async () => (await laurel.app.get('/v1/users/user 1')).status).toBe(200);
+      expect(await dump(redis)).toEqual(before);
+    },
+  );
+
+  test('that another one overtakes writes no more', async () => {
+    await play();
+    const before = await settledDump();
+    const firstEpoch = await epoch();
+    const other = createRedis(laurel.redisUrl);
+    await redisReady(other);
+    let calls = 0;
+    const slow = (): Promise<void> =>
+      rebuild({
+        redis,
+        pool: laurel.pool,
+        onProgress: async ({ step }) => {
+          if (step !== 'users' || ++calls > 1) return;
+          await rebuild({ redis: other, pool: laurel.pool });
+          // After the other one was done, something happens that the slow one has read nothing of.
+          await redis.set('{s0}:0:u:user 1', 'newer');
+        },
+      });
+    // The frontend must not help.
+    await exclusively(laurel.pool, REBUILD_LOCK, () => expect(slow()).rejects.toThrow('overtaken'));
+    other.disconnect();
+    expect(await epoch()).toBe(firstEpoch + 2);
+    expect(await redis.get('{s0}:0:u:user 1')).toBe('newer');
+    const { '{s0}:0:u:user 1': _, ...rest } = before;
+    await redis.del('{s0}:0:u:user 1');
+    expect(await dump(redis)).toEqual(rest);
+  });
+});
