@@ -56,8 +56,13 @@ export function parseEntry([idBytes, fields]: RawEntry): OutboxEntry {
 
 /** Removes the entries up to and including a position. Only for what Postgres holds. Idempotent. */
 export async function trimOutbox(redis: Redis, shard: number, upTo: string): Promise<void> {
-  const [ms = '', sequence = ''] = upTo.split('-');
-  await redis.xtrim(outboxKey(shard), 'MINID', '=', `${ms}-${BigInt(sequence) + 1n}`);
+  await redis.xtrim(outboxKey(shard), 'MINID', '=', positionAfter(upTo));
+}
+
+/** The next position after one. */
+export function positionAfter(position: string): string {
+  const [ms = '', sequence = ''] = position.split('-');
+  return `${ms}-${BigInt(sequence) + 1n}`;
 }
 
 /** Script calls that Postgres does not hold yet. */

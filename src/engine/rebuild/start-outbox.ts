@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import { batchesKey, batchProgressKey, outboxKey } from '../../redis/keys.ts';
-import { comparePositions, lastPosition, OUTBOX_START } from '../../redis/outbox.ts';
+import { comparePositions, lastPosition, positionAfter } from '../../redis/outbox.ts';
 import type { Loader } from './loader.ts';
 
 /**
- * Empties a shard's outbox, all of which Postgres holds, and has it go on behind the cursor; and has the batches that
+ * Takes from a shard's outbox what Postgres holds, and has it go on behind the cursor; and has the batches that
  * wait go on where Postgres says: a Redis that went back to an older moment holds batches that were processed since.
  */
 export async function startOutbox(
@@ -22,7 +22,7 @@ export async function startOutbox(
     // The last ID of a stream cannot be set where there is no stream.
     await loader.add(['XADD', outbox, position, 't', '0']);
   }
-  if (last !== OUTBOX_START || position !== OUTBOX_START) await loader.add(['XTRIM', outbox, 'MAXLEN', '0']);
+  await loader.add(['XTRIM', outbox, 'MINID', '=', positionAfter(position)]);
   if (batchProgress !== '') {
     const [batchId = ''] = batchProgress.split(':');
     await loader.add(['SET', batchProgressKey(shard), batchProgress]);

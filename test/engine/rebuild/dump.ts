@@ -13,7 +13,7 @@ export async function dump(redis: Redis): Promise<Record<string, unknown>> {
 
 async function valueOf(redis: Redis, key: string): Promise<unknown> {
   const type = await redis.type(key);
-  if (type === 'hash') return Object.fromEntries(Object.entries(await redis.hgetall(key)).toSorted());
+  if (type === 'hash') return await redis.hgetall(key);
   if (type === 'set') return (await redis.smembers(key)).toSorted();
   if (type === 'zset') return (await redis.zrange(key, '0', '-1', 'WITHSCORES')).flat().map(String);
   const bytes = (await redis.getBuffer(key))!;
