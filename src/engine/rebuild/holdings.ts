@@ -1,5 +1,7 @@
-import type { Catalog } from '../../domain/catalog.ts';
+import type { Pool } from 'pg';
 import { decimalText } from '../../domain/decimal.ts';
+import { loadCatalog } from '../../postgres/load-catalog.ts';
+import { clearedRuns } from '../../postgres/rebuild/cleared-runs.ts';
 import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
@@ -13,7 +15,8 @@ What Redis holds that is derived from Postgres, in one place: rebuilding and ver
   key                                  from
   user                                 users.state, byte for byte
   sorted set of a points system        users.state: totals above 0
-  sorted set of a board, run, group    users.state: scores above 0, of boards that are not deleted
+  sorted set of a board, run, group    users.state: scores above 0, of boards that are not deleted; not of runs whose final
+                                       standings stand in board_finals alone
   set of the groups of a run           the same, of boards with a breakdown
   counters: users                      users, counted
   counters: completions                users.state: completions, counted by achievement
@@ -34,12 +37,19 @@ export interface Place {
   listedIn: { key: string; group: string } | null;
 }
 
-/** The boards there are: number → whether users are ranked in groups. */
-export type Boards = ReadonlyMap<number, boolean>;
+/** The boards that a tenant has: number → whether users are ranked in groups, and the runs that Redis holds no more. */
+export type Boards = ReadonlyMap<number, { grouped: boolean; cleared: ReadonlySet<number> }>;
 
-/** The boards of a catalog; null: there is none any more. */
-export const boardsOf = (catalog: Catalog | null): Boards =>
-  new Map(catalog?.leaderboards.map(({ no, breakdownAttributes }) => [no, breakdownAttributes.length > 0]));
+/** Reads them. */
+export async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
+  const [catalog, cleared] = await Promise.all([loadCatalog(pool, tenantNo), clearedRuns(pool, tenantNo)]);
+  return new Map(
+    catalog?.leaderboards.map(({ no, breakdownAttributes }) => [
+      no,
+      { grouped: breakdownAttributes.length > 0, cleared: cleared.get(no) ?? new Set() },
+    ]),
+  );
+}
 
 /** The sorted sets that a user stands in. */
 export function placesOf(tenantNo: number, state: PackedState, boards: Boards): Place[] {
@@ -48,17 +58,18 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
     if (total > 0) places.push({ key: pointsKey(tenantNo, systemNo), score: String(total), listedIn: null });
   }
   for (const [boardNo, slots] of numbered(state.b)) {
-    const grouped = boards.get(boardNo);
-    if (grouped === undefined) continue;
+    const board = boards.get(boardNo);
+    if (board === undefined) continue;
     for (let at = 0; at < slots.length; at += 4) {
       const [runDay, group, whole, micros] = slots.slice(at, at + 4) as [number, string, number, number];
+      if (board.cleared.has(runDay)) continue;
       if (whole < 0 || micros < 0 || (whole === 0 && micros === 0)) continue;
       // Who lacks a value of the breakdown is not ranked.
-      if (grouped && group === '') continue;
+      if (board.grouped && group === '') continue;
       places.push({
         key: boardKey(tenantNo, { boardNo, runDay, group }),
         score: decimalText({ whole, micros }),
-        listedIn: grouped ? { key: boardGroupsKey(tenantNo, { boardNo, runDay }), group } : null,
+        listedIn: board.grouped ? { key: boardGroupsKey(tenantNo, { boardNo, runDay }), group } : null,
       });
     }
   }

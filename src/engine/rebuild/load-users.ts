@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { loadCatalog } from '../../postgres/load-catalog.ts';
 import { readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { countersKey, shardOf, userKey } from '../../redis/keys.ts';
 import { boardsOf, countersOf, placesOf, stateOf, type Boards, type Generations } from './holdings.ts';
@@ -34,7 +33,7 @@ export async function loadUsers({
     for (const { tenantNo, users } of byTenant(page)) {
       let tenant = tenants.get(tenantNo);
       if (tenant === undefined) {
-        tenant = { no: tenantNo, generations, boards: boardsOf(await loadCatalog(pool, tenantNo)), counts: new Map() };
+        tenant = { no: tenantNo, generations, boards: await boardsOf(pool, tenantNo), counts: new Map() };
         tenants.set(tenantNo, tenant);
       }
       await loadPage(loaders[shardOf(tenantNo)]!, tenant, users);
