@@ -139,11 +139,14 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   });
   const due = await scheduleWorker({
     redis: queueRedis,
-    pass: () =>
-      exclusively(pool, SCHEDULE_LOCK, (lost) => {
-        const signal = AbortSignal.any([ending.signal, lost]);
-        return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
-      }),
+    // What is due is told from Redis as well, so from one that is whole.
+    pass: async () =>
+      guard.gate.fence === null
+        ? null
+        : exclusively(pool, SCHEDULE_LOCK, (lost) => {
+            const signal = AbortSignal.any([ending.signal, lost, guard.gate.shutting]);
+            return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
+          }),
     log,
     ending: ending.signal,
   });

@@ -19,6 +19,7 @@ const gates = new WeakMap<Redis, Gate>();
 export class Gate {
   private openFence: string | null = null;
   private connections = 0;
+  private closing = new AbortController();
   private readonly listeners = new Set<(open: boolean) => void>();
 
   /** From now on scripts that are run on this connection ask the gate. */
@@ -35,6 +36,11 @@ export class Gate {
     return this.openFence;
   }
 
+  /** Aborted when the gate shuts; another one after it opened again. */
+  get shutting(): AbortSignal {
+    return this.closing.signal;
+  }
+
   /** Another number: the connection was another one. */
   get connection(): number {
     return this.connections;
@@ -45,14 +51,18 @@ export class Gate {
     if (connection !== this.connections) return;
     const was = this.openFence;
     this.openFence = fence;
-    if (was === null) this.tell(true);
+    if (was !== null) return;
+    this.closing = new AbortController();
+    this.tell(true);
   }
 
   /** To be called by whoever finds that something is missing. */
   shut(): void {
     const was = this.openFence;
     this.openFence = null;
-    if (was !== null) this.tell(false);
+    if (was === null) return;
+    this.closing.abort();
+    this.tell(false);
   }
 
   /** Every opening and shutting from now on; the returned function ends that. */
