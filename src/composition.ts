@@ -29,6 +29,7 @@ import { StreakReads } from './engine/streaks/streak-reads.ts';
 import { UserCalls } from './engine/users/user-calls.ts';
 import { UserDeletion } from './engine/users/user-deletion.ts';
 import { UserDirectory } from './engine/users/user-directory.ts';
+import { UserExport } from './engine/users/user-export.ts';
 import { UserProfiles } from './engine/users/user-profiles.ts';
 import { UserReads } from './engine/users/user-reads.ts';
 import type { Log } from './http/log.ts';
@@ -161,6 +162,7 @@ export async function openLaurel({
       users,
       profiles: new UserProfiles({ reads: users, calls: userCalls, clock, controlShare }),
       directory: new UserDirectory({ redis, pool, controlShare }),
+      userExport: new UserExport({ redis, pool, users, clock, controlShare }),
       deletion: new UserDeletion({
         redis,
         calls: batcher.calls,

@@ -10,6 +10,7 @@ import { decodeParam } from './path-params.ts';
 import { framingFault, readHead, readIdempotencyKey, type RequestHead } from './request-head.ts';
 import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
+import { streamJson } from './stream.ts';
 import type { ResolveTenant } from './tenancy.ts';
 
 /** What all exchanges of a server share. */
@@ -51,6 +52,8 @@ export class Exchange {
   private handling = false;
   private aborted = false;
   private responded = false;
+  /** Wakes an answer in pieces that waits for the connection. */
+  private wake: (() => void) | null = null;
 
   constructor(
     context: ExchangeContext,
@@ -154,9 +157,21 @@ export class Exchange {
     answer.then((given) => this.answer(given)).catch(this.fail);
   }
 
-  private answer(answer: Answer): void {
+  private answer(answer: Answer): void | Promise<void> {
+    if ('chunks' in answer) return this.stream(answer.chunks);
     const json = 'json' in answer ? answer.json : answer.body === undefined ? null : JSON.stringify(answer.body);
     this.respond({ status: answer.status, json }, false);
+  }
+
+  private async stream(chunks: AsyncIterator<string>): Promise<void> {
+    const { context, route, res } = this;
+    await streamJson(res, chunks, {
+      to: { aborted: () => this.aborted, onAbort: (wake) => void (this.wake = wake) },
+      head: this.headOnly,
+      failed: (error) => void failureResponse(error, context.log, route.operation.id),
+    });
+    this.responded = true;
+    context.ended();
   }
 
   private readonly fail = (error: unknown): void => {
@@ -181,6 +196,7 @@ export class Exchange {
   private abort(): void {
     if (this.responded || this.aborted) return;
     this.aborted = true;
+    this.wake?.();
     if (!this.handling) this.context.ended();
   }
 

@@ -75,6 +75,7 @@ import { adminTenantsList } from './admin/tenants/list.ts';
 import { adminTenantsUpdate } from './admin/tenants/update.ts';
 import { adminUsersDelete } from './admin/users/delete.ts';
 import { adminUsersDeleteOne } from './admin/users/delete-one.ts';
+import { adminUsersExport } from './admin/users/export.ts';
 import { adminUsersList } from './admin/users/list.ts';
 import { openapiGet as adminOpenapiGet } from './admin/openapi/get.ts';
 import { achievementsAll } from './application/achievements/all.ts';
@@ -209,6 +210,7 @@ export const adminOperations: readonly Operation[] = [
   adminUsersList,
   adminUsersDelete,
   adminUsersDeleteOne,
+  adminUsersExport,
   adminTenantsList,
   adminTenantsGet,
   adminTenantsCreate,

@@ -33,8 +33,14 @@ export interface Call<Params, Query, Body> {
   caller: Caller;
 }
 
-/** An answer: a body to be serialized, or one that is JSON text already (the hot path). */
-export type Answer = { status: number; body: unknown } | { status: number; json: string };
+/**
+ * An answer: a body to be serialized, one that is JSON text already (the hot path), or JSON text in pieces, for one that
+ * may be too large to be held at once. What is thrown before the first piece is an error like any other.
+ */
+export type Answer =
+  | { status: number; body: unknown }
+  | { status: number; json: string }
+  | { status: 200; chunks: AsyncIterableIterator<string> };
 
 export interface Operation {
   /** The file's path below `operations/` with `_` for `/` and `-`, without `application_`: the OpenAPI operationId. */

@@ -16,6 +16,7 @@ import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { UserDeletion } from '../engine/users/user-deletion.ts';
 import type { UserDirectory } from '../engine/users/user-directory.ts';
+import type { UserExport } from '../engine/users/user-export.ts';
 import type { UserProfiles } from '../engine/users/user-profiles.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
 import type { Backdating } from '../postgres/backdating/requests.ts';
@@ -39,6 +40,7 @@ export interface Services {
   profiles: UserProfiles;
   directory: UserDirectory;
   deletion: UserDeletion;
+  userExport: UserExport;
   achievements: AchievementReads;
   completion: AchievementCompletion;
   points: PointsReads;

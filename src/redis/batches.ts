@@ -110,3 +110,28 @@ export async function newestBatch(redis: Redis, shard: number): Promise<string |
 export async function batchWaits(redis: Redis, shard: number, upTo: string): Promise<boolean> {
   return (await redis.xrange(batchesKey(shard), '-', upTo, 'COUNT', 1)).length > 0;
 }
+
+/** Batches read at once. */
+const BATCHES = 10;
+
+/** The events of a user in batches that are not processed yet, in their order. */
+export async function queuedEventsOf(
+  redis: Redis,
+  { tenantNo, userId }: { tenantNo: number; userId: string },
+): Promise<BatchMetricEvent[]> {
+  const shard = shardOf(tenantNo);
+  const { progress } = await firstBatch(redis, shard);
+  const events: BatchMetricEvent[] = [];
+  for (let after = '-'; ;) {
+    const entries = await redis.xrange(batchesKey(shard), after, '+', 'COUNT', BATCHES);
+    for (const entry of entries) {
+      const batch = parseBatch(entry);
+      if (batch.tenantNo !== tenantNo) continue;
+      const left = batch.events.slice(eventsProcessed(progress, batch.id));
+      events.push(...left.filter(({ user }) => user.id === userId));
+    }
+    const last = entries.at(-1);
+    if (last === undefined) return events;
+    after = `(${last[0]}`;
+  }
+}

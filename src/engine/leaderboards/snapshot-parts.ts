@@ -49,6 +49,26 @@ export class SnapshotPacker {
   }
 }
 
+/** What an entry of a user begins with. */
+export function entryHead(userId: string): Buffer {
+  const head = Buffer.allocUnsafe(2);
+  head.writeUInt16LE(Buffer.byteLength(userId));
+  return Buffer.concat([head, Buffer.from(userId)]);
+}
+
+/** A part without the entry of a user. */
+export function withoutEntry(packed: Buffer, userId: string): Buffer {
+  const id = Buffer.from(userId);
+  for (let at = 0; at < packed.length;) {
+    const start = at + 2;
+    const end = start + packed.readUInt16LE(at);
+    if (packed.subarray(start, end).equals(id))
+      return Buffer.concat([packed.subarray(0, at), packed.subarray(end + 12)]);
+    at = end + 12;
+  }
+  return packed;
+}
+
 /** A user's entry in a part; null: the user is not in it. */
 export function entryOf(packed: Buffer, userId: string): { rank: number; score: number } | null {
   const id = Buffer.from(userId);

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import { lockCursor, moveCursor } from '../../postgres/persist/cursor.ts';
 import { deleteUser } from '../../postgres/persist/delete-users.ts';
+import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshot-parts-with.ts';
 import { insertAwards } from '../../postgres/persist/insert-awards.ts';
 import { insertCompletions } from '../../postgres/persist/insert-completions.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
@@ -11,6 +12,7 @@ import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
 import { writeStreakPauses } from '../../postgres/persist/write-streak-pauses.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
+import { entryHead, userHash, withoutEntry } from '../leaderboards/snapshot-parts.ts';
 import { usedKey, type Batch, type Deletion } from './batch.ts';
 
 interface Write {
@@ -53,6 +55,10 @@ export function writeBatch(pool: Pool, { redis, shard, after, fence, batch, befo
  * leaves none behind. Nothing reads those any more, whether the commit follows or not.
  */
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
+  const { tenantNo, userId } = deletion;
+  const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
+  const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
+  await replaceSnapshotParts(client, tenantNo, without);
   await forgetUsedKeys(redis, deletion.tenantNo, deletion.usedKeys);
   await deleteUser(client, deletion, (keys) =>
     forgetUsedKeys(

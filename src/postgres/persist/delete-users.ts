@@ -35,6 +35,11 @@ export async function deleteUser(
     if (keys.length > 0) await onKeys(keys);
     if (rows.length < EVENTS) break;
   }
-  for (const { table, user, persisted } of USER_TABLES)
-    if (persisted !== false) await client.query(`DELETE FROM ${table} WHERE tenant_no = $1 AND ${user} = $2`, values);
+  for (const { table, user, persisted, anonymised } of USER_TABLES) {
+    if (persisted === false) continue;
+    const change = anonymised
+      ? `UPDATE ${table} SET ${user} = 'deleted:' || gen_random_uuid()`
+      : `DELETE FROM ${table}`;
+    await client.query(`${change} WHERE tenant_no = $1 AND ${user} = $2`, values);
+  }
 }

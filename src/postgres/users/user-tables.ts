@@ -9,23 +9,37 @@ export interface UserTable {
   order: readonly string[];
   /** Columns that the export leaves out besides tenant and user. */
   hidden?: readonly string[];
+  /** Columns whose numbers stand for words. */
+  words?: Readonly<Record<string, Readonly<Record<number, string>>>>;
+  /** True: a deleted user's rows stay, under a made-up ID that nobody has. */
+  anonymised?: true;
   /** False: deleted by whoever deletes the user, not by the persister after what came before. */
   persisted?: false;
 }
 
 /**
  * Every table with rows about users, in one place: what is not listed here is neither deleted with a user nor
- * exported. A test compares it with the database.
+ * exported. A test compares it with the database. Packed with those of others, users stand in
+ * `board_snapshot_parts` besides.
  */
 export const USER_TABLES: readonly UserTable[] = [
   { table: 'users', user: 'id', section: null, order: ['id'] },
   { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'] },
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'] },
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
-  { table: 'board_finals', user: 'user_id', section: 'finalRanks', order: ['group_id'] },
-  // Ranks of runs that are over: those of the others stay as they were.
-  { table: 'board_finals', user: 'user_id', section: 'finalRanks', order: ['group_id'], hidden: ['place'] },
-  { table: 'streak_changes', user: 'user_id', section: 'streakChanges', order: ['frequency', 'to_day', 'no'] },
+  // Places in runs that are over: those of the others stay as they were.
+  { table: 'board_finals', user: 'user_id', section: null, order: ['group_id'], anonymised: true },
+  {
+    table: 'streak_changes',
+    user: 'user_id',
+    section: 'streakChanges',
+    order: ['frequency', 'to_day', 'no'],
+    hidden: ['no'],
+    words: {
+      frequency: { 1: 'daily', 2: 'weekly', 3: 'monthly' },
+      kind: { 1: 'freeze', 2: 'pause', 3: 'lost', 4: 'restored' },
+    },
+  },
   { table: 'streak_pauses', user: 'user_id', section: 'streakPauses', order: ['id'] },
   {
     table: 'application_keys',
