@@ -19,4 +19,3 @@ export const WEBHOOK_EVENTS = [
   'emails.streak_reminder_due',
   'emails.achievement_due',
 ] as const;
-export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];

@@ -27,6 +27,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+const LAUREL = join(PACKAGE_ROOT, 'src/cli/laurel.mjs');
+
 interface Ended {
   code: number | null;
   out: string;
@@ -36,7 +38,7 @@ interface Ended {
 /** Runs `laurel config <words>`, told by the environment where Laurel is. */
 function config(words: string[], variables: Record<string, string | undefined> = {}): Promise<Ended> {
   const env = { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey, ...variables };
-  const child = spawn('src/cli/laurel.mjs', ['config', ...words], {
+  const child = spawn(LAUREL, ['config', ...words], {
     cwd: PACKAGE_ROOT,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import type { TestClient } from '../../../http/client.ts';
+
+// How long a change takes to be seen by frontends that it was not made at.
+const CHANGES = 20;
+let laurel: TestLaurel;
+let frontends: TestClient[];
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: { metrics: [{ key: 'warm', name: 'Warm' }] } });
+  frontends = [laurel.app, (await laurel.another()).app, (await laurel.another()).app];
+  for (const app of frontends) await app.post('/v1/metrics/warm/event', { user: { id: 'ada' }, value: 1 });
+});
+afterAll(() => laurel.close());
+
+test(`${CHANGES} changes, each seen by all of 3 frontends in under a second of its answer`, async () => {
+  const seenMs: number[] = [];
+  for (let no = 1; no <= CHANGES; no++) {
+    const { status } = await laurel.admin.post('/v1/metrics', [{ key: `new-${no}`, name: 'New' }]);
+    expect(status).toBe(201);
+    const answered = performance.now();
+    await Promise.all(
+      frontends.map(async (app) => {
+        for (;;) {
+          const event = { user: { id: 'ada' }, value: 1 };
+          if ((await app.post(`/v1/metrics/new-${no}/event`, event)).status === 201) return;
+          expect(performance.now() - answered).toBeLessThan(1_000);
+        }
+      }),
+    );
+    seenMs.push(performance.now() - answered);
+  }
+  seenMs.sort((a, b) => a - b);
+  const [median, most] = [seenMs[CHANGES / 2]!, seenMs.at(-1)!];
+  console.log(
+    `A change was seen by all of 3 frontends ${median.toFixed(0)} ms after its answer (most: ${most.toFixed(0)})`,
+  );
+  expect(most).toBeLessThan(1_000);
+});
