@@ -5,6 +5,7 @@ type Admin = (method: string, path: string, body?: unknown) => Promise<unknown>;
 const LISTS = ['attributes', 'metrics', 'achievements', 'points', 'leaderboards', 'tenants', 'webhooks'] as const;
 const OF_A_SYSTEM = ['levels', 'boosts', 'triggers'] as const;
 const USERS = ['u1', 'u2', 'u3'];
+const ZONES = ['UTC', 'Asia/Kathmandu', 'America/New_York', 'Pacific/Kiritimati'];
 const DAYS = ['2026-01-01', '2026-11-18', '2026-11-19'];
 
 /** Which list a field or a parameter's place names, e.g. `metricId`, or `metrics key` for `/v1/metrics/{key}`. */
@@ -19,6 +20,7 @@ const LIST_OF: Record<string, string> = {
   'keys of attributes': 'attributes key',
   userIds: 'users id',
   userId: 'users id',
+  tz: 'zones',
   id: 'users id',
   key: 'metrics key',
   'users userId': 'users id',
@@ -39,6 +41,7 @@ export class KnownNames {
     await admin('PUT', '/v1/configuration', STUDY_APP);
     this.lists.clear();
     this.lists.set('users id', USERS);
+    this.lists.set('zones', ZONES);
     for (const list of LISTS) this.learn(list, await admin('GET', `/v1/${list}`));
     const systemId = this.of('points id')[0];
     for (const list of OF_A_SYSTEM) this.learn(list, await admin('GET', `/v1/points/${systemId}/${list}`));
