@@ -38,6 +38,7 @@ import { AdminKeys } from './postgres/admin-keys.ts';
 import { readAudit } from './postgres/audit/read-audit.ts';
 import { writeAudit } from './postgres/audit/write-audit.ts';
 import { listBackdatings } from './postgres/backdating/requests.ts';
+import { listFills } from './postgres/boards/fills.ts';
 import { ApplicationKeys } from './postgres/application-keys.ts';
 import { createPool } from './postgres/pool.ts';
 import { Tenants } from './postgres/tenants.ts';
@@ -139,6 +140,7 @@ export async function openLaurel({
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
+      boardFills: { list: (tenantNo) => listFills(pool, tenantNo) },
       backdatings: { list: (tenantNo) => listBackdatings(pool, tenantNo) },
       clock,
       testClock: testClock && new ClockControl({ pool, redis, clock: testClock }),

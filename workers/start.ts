@@ -8,6 +8,7 @@ import { clockPass } from '../src/engine/clock/clock-pass.ts';
 import { TestClock } from '../src/engine/clock/test-clock.ts';
 import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
 import { DailySnapshots } from '../src/engine/leaderboards/daily-snapshots.ts';
+import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
 import { FinalRuns } from '../src/engine/leaderboards/final-runs.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
@@ -24,6 +25,7 @@ import { Script } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import { backdateWorker } from './jobs/backdate.ts';
 import { batchWorker } from './jobs/batch.ts';
+import { fillWorker } from './jobs/fill-boards.ts';
 import { persistWorker } from './jobs/persist.ts';
 import { scheduleWorker } from './jobs/schedule.ts';
 import { watchOutbox } from './watch.ts';
@@ -102,6 +104,18 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     log,
     ending: ending.signal,
   });
+  const filling = await fillWorker({
+    redis: queueRedis,
+    engine: new BoardFilling({
+      redis,
+      pool,
+      script: new Script('fill_board'),
+      clock,
+      onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
+    }),
+    log,
+    ending: ending.signal,
+  });
   const batches = batchWorker({
     redis,
     queueRedis,
@@ -162,7 +176,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const finish = async (): Promise<void> => {
     await due.close();
     // What the last steps of batches write is stored as well.
-    await Promise.all([batches.close(), backdating.close()]);
+    await Promise.all([batches.close(), backdating.close(), filling.close()]);
     await Promise.all([worker.close(), stopWatching()]);
     for (let shard = 0; shard < SHARDS; shard++) await persister.drain(shard, ending.signal);
   };

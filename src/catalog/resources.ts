@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts';
 import type { Announce } from '../postgres/announce.ts';
 import { writeAudit } from '../postgres/audit/write-audit.ts';
 import { requestBackdatings } from '../postgres/backdating/requests.ts';
+import { requestFills } from '../postgres/boards/fills.ts';
 import { followBoards } from '../postgres/boards/progress.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
 import { lockCatalog, saveCatalog, type ResourceRow } from '../postgres/save-catalog.ts';
@@ -15,7 +16,7 @@ import { CatalogDraft, type Change } from './draft.ts';
 import { identityOf, parentOf } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 import { toBackdate } from './to-backdate.ts';
-import { switchedOn, toFollow } from './to-follow.ts';
+import { hasBegun, switchedOn, toFollow } from './to-follow.ts';
 import { keepSecrets } from './webhook-secrets.ts';
 
 /** What an edit came to. */
@@ -99,6 +100,8 @@ export class Resources {
       if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
       const boards = switchedOn(changes);
       if (boards.length > 0) await followBoards(client, tenantNo, toFollow(boards, nowMs));
+      const begun = boards.filter((board) => hasBegun(board, nowMs));
+      if (begun.length > 0) await requestFills(client, tenantNo, begun);
       return { result, version, changes, streakChanges, changed };
     });
     const { changed, ...answer } = edited;

@@ -31,3 +31,7 @@ export const toFollow = (
     nextRunDay: firstOpenRun(board, nowMs)?.startDay ?? null,
     nextSnapshotDay: Math.max(Math.floor(nowMs / DAY_MS), dayOf(board.start)),
   }));
+
+/** Whether a board's first day has begun somewhere, so that there may be history that counts. */
+export const hasBegun = ({ start }: Leaderboard, nowMs: number): boolean =>
+  dayOf(start) <= Math.floor(nowMs / DAY_MS) + 1;

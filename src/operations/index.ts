@@ -53,6 +53,7 @@ import { adminApplicationApiKeysCreate } from './admin/application-api-keys/crea
 import { adminApplicationApiKeysDelete } from './admin/application-api-keys/delete.ts';
 import { adminAuditLogList } from './admin/audit-log/list.ts';
 import { adminBackdatingsList } from './admin/backdatings/list.ts';
+import { adminLeaderboardFillingsList } from './admin/leaderboard-fillings/list.ts';
 import { adminClockDelete } from './admin/clock/delete.ts';
 import { adminClockGet } from './admin/clock/get.ts';
 import { adminClockPut } from './admin/clock/put.ts';
@@ -143,6 +144,7 @@ export const applicationOperations: readonly Operation[] = [
 /** The Admin API's table of contents. */
 export const adminOperations: readonly Operation[] = [
   adminBackdatingsList,
+  adminLeaderboardFillingsList,
   adminConfigurationGet,
   adminConfigurationPut,
   adminConfigurationDiff,

@@ -22,11 +22,13 @@ import type { UserReads } from '../engine/users/user-reads.ts';
 import type { Backdating } from '../postgres/backdating/requests.ts';
 import type { AdminKeys } from '../postgres/admin-keys.ts';
 import type { AuditQuery, AuditRow } from '../postgres/audit/read-audit.ts';
+import type { BoardFill } from '../postgres/boards/fills.ts';
 import type { ApplicationKeys } from '../postgres/application-keys.ts';
 import type { Tenants } from '../postgres/tenants.ts';
 
 /** What the operations are handed: everything that Laurel does, made once at the composition root. */
 export interface Services {
+  boardFills: { list(tenantNo: number): Promise<BoardFill[]> };
   backdatings: { list(tenantNo: number): Promise<Backdating[]> };
   clock: Clock;
   /** Null: there is no test clock. */

@@ -89,7 +89,8 @@ const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsTyp
 export const unpack = (packed: Buffer): unknown => unpackr.unpack(packed);
 
 /** Decodes msgpack values that follow one another. */
-export const unpackAll = (packed: Buffer): unknown[] => (unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? [];
+export const unpackAll = (packed: Buffer): unknown[] =>
+  packed.length === 0 ? [] : ((unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? []);
 
 /** A Lua table with integer keys: packed as a map, or as an array where the keys happen to be 1..n. */
 export type Numbered<T> = T[] | Record<number, T>;

@@ -15,9 +15,9 @@ import {
 } from '../../postgres/boards/final-runs.ts';
 import { boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
+import { boardKey } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
-import { groupsOfRun } from './groups-of-run.ts';
+import { clearRun, groupsOfRun } from './groups-of-run.ts';
 import { ranked } from './ranked.ts';
 import { LiveStandings } from './standings.ts';
 
@@ -141,9 +141,7 @@ export class FinalRuns implements DueWork {
     const { redis, pool, onStep } = this.options;
     const runs = await runsToClear(pool, { finalUpToMs: dueMs - GRACE_MS - CLEAR_MS, limit: MOST_CLEARED });
     for (const { id, groups, ...run } of runs) {
-      const listed = await redis.smembers(boardGroupsKey(run.tenantNo, run));
-      const keys = [...new Set([...groups, ...listed])].map((group) => boardKey(run.tenantNo, { ...run, group }));
-      await redis.unlink(boardGroupsKey(run.tenantNo, run), ...keys);
+      await clearRun(redis, run, groups);
       await noteCleared(pool, id);
       await onStep?.('cleared');
     }

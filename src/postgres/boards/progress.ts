@@ -17,9 +17,11 @@ const SELECT = `
     FROM catalog_resources AS resource
     JOIN tenants ON tenants.no = resource.tenant_no AND tenants.status = 'active'
     JOIN board_progress AS progress ON progress.tenant_no = resource.tenant_no AND progress.board_no = resource.no
-   WHERE resource.kind = 'leaderboard' AND resource.deleted IS NULL AND resource.doc ->> 'status' <> 'inactive'`;
+   WHERE resource.kind = 'leaderboard' AND resource.deleted IS NULL AND resource.doc ->> 'status' <> 'inactive'
+     AND NOT EXISTS (SELECT FROM board_fills AS fill
+                      WHERE fill.tenant_no = resource.tenant_no AND fill.board_no = resource.no AND fill.status <> 'done')`;
 
-/** The boards of all tenants that are switched on; oldest first. */
+/** The boards of all tenants that are switched on and filled; oldest first. */
 export async function boardsInProgress(pool: Pool): Promise<BoardProgress[]> {
   return (await pool.query<BoardProgress>(`${SELECT} ORDER BY resource.created, resource.no`)).rows;
 }

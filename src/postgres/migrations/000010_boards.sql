@@ -73,3 +73,34 @@ CREATE TABLE board_snapshot_parts (
   packed bytea NOT NULL,
   PRIMARY KEY (tenant_no, board_no, run_day, parts, part, day)
 );
+
+-- Boards to be filled from history: work that an edit of the catalog leaves behind, in the edit's own transaction.
+CREATE TABLE board_fills (
+  tenant_no integer NOT NULL REFERENCES tenants (no),
+  board_no integer NOT NULL,
+  board_id uuid NOT NULL,
+  status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'running', 'done')),
+  -- runs from this one on are Redis's, those before it are past; null: all are
+  open_run_day integer,
+  -- users looked at so far; all with an ID up to `last_user` are
+  last_user text NOT NULL DEFAULT '',
+  users_done bigint NOT NULL DEFAULT 0,
+  users_total bigint,
+  scored bigint NOT NULL DEFAULT 0,
+  requested timestamptz NOT NULL DEFAULT clock_timestamp(),
+  finished timestamptz,
+  PRIMARY KEY (tenant_no, board_no)
+);
+CREATE INDEX board_fills_open ON board_fills (requested) WHERE status <> 'done';
+
+-- Scores of past runs, until all users are looked at and have their ranks.
+CREATE TABLE board_past_scores (
+  tenant_no integer NOT NULL,
+  board_no integer NOT NULL,
+  run_day integer NOT NULL,
+  user_id text NOT NULL,
+  group_name text NOT NULL,
+  score double precision NOT NULL,
+  PRIMARY KEY (tenant_no, user_id, board_no, run_day)
+);
+CREATE INDEX board_past_scores_of_board ON board_past_scores (tenant_no, board_no);

@@ -27,6 +27,8 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'] },
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'] },
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
+  // Only while a board is being filled.
+  { table: 'board_past_scores', user: 'user_id', section: null, order: ['board_no', 'run_day'] },
   // Places in runs that are over: those of the others stay as they were.
   { table: 'board_finals', user: 'user_id', section: null, order: ['group_id'], anonymised: true },
   {

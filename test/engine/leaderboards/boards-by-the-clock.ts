@@ -1,9 +1,10 @@
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { DailySnapshots } from '../../../src/engine/leaderboards/daily-snapshots.ts';
+import { BoardFilling, type FillOptions } from '../../../src/engine/leaderboards/fill-boards.ts';
 import { FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { SHARDS } from '../../../src/redis/keys.ts';
+import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
 type Boards = NonNullable<Configuration['leaderboards']>;
@@ -20,7 +21,7 @@ export class BoardsByTheClock {
     this.clock = clock;
   }
 
-  static async start(now: string, boards: Boards): Promise<BoardsByTheClock> {
+  static async start(now: string, boards: Boards, more: Partial<Configuration> = {}): Promise<BoardsByTheClock> {
     const clock = new FixedClock(Date.parse(now));
     const configuration: Configuration = {
       attributes: [{ key: 'land', name: 'Land', type: 'user' }],
@@ -28,9 +29,36 @@ export class BoardsByTheClock {
         { key: 'm', name: 'M', unitType: 'number', units: '' },
         { key: 'other', name: 'Other', unitType: 'number', units: '' },
       ],
+      ...more,
       leaderboards: boards,
     };
-    return new BoardsByTheClock(await startLaurel({ clock, configuration }), clock);
+    const started = new BoardsByTheClock(await startLaurel({ clock, configuration }), clock);
+    await started.fill();
+    return started;
+  }
+
+  /** Fills the boards that were switched on, as far as it goes. */
+  async fill(options: Partial<FillOptions> = {}): Promise<void> {
+    const { redis, pool } = this.laurel;
+    const filling = new BoardFilling({
+      redis,
+      pool,
+      script: new Script('fill_board'),
+      clock: this.clock,
+      onWritten: () => undefined,
+      settleMs: 0,
+      ...options,
+    });
+    await this.store();
+    while (await filling.step()) await this.store();
+  }
+
+  /** Changes a board, by key. */
+  async change(key: string, fields: object): Promise<void> {
+    const { body } = await this.laurel.admin.get('/v1/leaderboards');
+    const { id } = body.find((board: { key: string }) => board.key === key);
+    const answer = await this.laurel.admin.patch('/v1/leaderboards', [{ id, ...fields }]);
+    if (answer.status !== 200 || answer.body.issues.length > 0) throw new Error(JSON.stringify(answer.body));
   }
 
   get kinds(): [DailySnapshots, FinalRuns] {
@@ -49,11 +77,15 @@ export class BoardsByTheClock {
     return body;
   }
 
-  /** Sets the clock, and stores what happened. */
-  async at(now: string): Promise<void> {
+  /** Brings what happened into Postgres. */
+  async store(): Promise<void> {
     const { redis, pool } = this.laurel;
-    const persister = new Persister({ redis, pool });
-    for (let shard = 0; shard < SHARDS; shard += 1) await persister.drain(shard, AbortSignal.abort());
+    await new Persister({ redis, pool }).drain(0, AbortSignal.abort());
+  }
+
+  /** Stores what happened, and sets the clock. */
+  async at(now: string): Promise<void> {
+    await this.store();
     this.clock.set(Date.parse(now));
   }
 

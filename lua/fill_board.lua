@@ -1,0 +1,132 @@
+--- @include "lib/read_user"
+--- @include "lib/settle_streaks"
+--- @include "lib/decimal_add"
+--- @include "lib/decimal_score"
+--- @include "lib/board_group"
+--- @include "lib/score_slot"
+--- @include "lib/move_on_board"
+--- @include "lib/write_users"
+
+--[[
+Gives some users the scores on a board that they have by history, in place of those they have there: so a call
+repeated changes nothing. What was summed up is of a state that may be a moment old: what the user's total has gained
+since then is added where it is certain to count for the current run, else the user is to be summed up again. A
+streak board takes the current lengths. Computed first, written last.
+
+KEYS: 1 outbox of the shard, then the users.
+ARGV: 1 now (epoch ms), 2 tenant no, 3 plan (JSON): a plan of no metric with `board`, its metric no `counts` (of a
+      metric board), 4 prefix of boards, then 3 a user: id, the packed state that the sums belong to ('' for a streak
+      board), sums (JSON, a list of { run day, whole, micros }).
+Returns: one number a user: 1 has a score now, 0 none, -1 sum up again (nothing was done for this user); then the
+      position of the outbox ('' if nothing was written).
+Errors: those of Redis only.
+Writes: outbox, users, boards.
+Cost: O(users × (size of a user + log N)).
+]]
+local now, plan, board_prefix = tonumber(ARGV[1]), cjson.decode(ARGV[3]), ARGV[4]
+local board = plan.board
+local FIRST, STRIDE = 5, 3
+local count = (#ARGV - FIRST + 1) / STRIDE
+local replies, moves, touched = {}, {}, {}
+
+local function local_day(state, at)
+  return math.floor((math.floor(at / 1000) + (state.zo or 0)) / 86400)
+end
+
+local function run_on(day)
+  return board.runs[day - plan.firstDay + 1]
+end
+
+-- What the board adds up: whole, micros.
+local function total_of(state)
+  if board.by == 'points' then
+    return state.p[board.system] or 0, 0
+  end
+  local total = state.m[plan.counts] or { 0, 0 }
+  return total[1], total[2]
+end
+
+-- Adds to the sums what came since they were made. False: it is not certain what of it counts.
+local function catch_up(sums, state, counted)
+  if board.from or board.to then
+    return false
+  end
+  local whole, micros = total_of(state)
+  local then_whole, then_micros = total_of(counted)
+  whole, micros = decimal_add(whole, micros, -then_whole, -then_micros)
+  if whole == 0 and micros == 0 then
+    return true
+  end
+  local run_day = run_on(local_day(state, now))
+  if not run_day or run_day < 0 or run_day ~= run_on(local_day(counted, counted.up)) then
+    return false
+  end
+  for _, sum in ipairs(sums) do
+    if sum[1] == run_day then
+      sum[2], sum[3] = decimal_add(sum[2], sum[3], whole, micros)
+      return true
+    end
+  end
+  sums[#sums + 1] = { run_day, whole, micros }
+  return true
+end
+
+-- Sets the scores. Returns: whether any is above 0, and the changes.
+local function set_scores(state, sums)
+  local scores = state.b[board.no] or {}
+  local changes, any = {}, false
+  for _, sum in ipairs(sums) do
+    local group = board_group(board, state.a) or ''
+    local run_day, whole, micros = unpack(sum)
+    local at = score_slot(scores, run_day, -1)
+    local old_group, old_score = scores[at + 1], decimal_score(scores[at + 2], scores[at + 3])
+    local score = decimal_score(whole, micros)
+    any = any or score > 0
+    if score ~= old_score or group ~= old_group then
+      scores[at + 1], scores[at + 2], scores[at + 3] = group, whole, micros
+      local ranked = not (board.groups and group == '')
+      local stood = not (board.groups and old_group == '')
+      changes[#changes + 1] = { board, run_day, group, old_group, stood and old_score or 0, ranked and score or 0 }
+      state.b[board.no] = scores
+    end
+  end
+  return any, changes
+end
+
+for n = 1, count do
+  local user_id, counted_from, sums = unpack(ARGV, FIRST + (n - 1) * STRIDE, FIRST + n * STRIDE - 1)
+  local user = read_user({}, KEYS[1 + n], user_id)
+  replies[n] = 0
+  if user.packed then
+    local state = state_of(user, now, 0)
+    sums = cjson.decode(sums)
+    local certain = true
+    if board.by == 'streak' then
+      -- The streak as the clock would have it. What that uses is told when the user is settled: this is a copy.
+      local copy = cmsgpack.unpack(user.packed)
+      settle_streaks(copy, plan.streak, plan.periods[local_day(state, now) - plan.firstDay + 1])
+      sums[1][2] = copy.s[plan.streak.frequency][1]
+    elseif user.packed ~= counted_from then
+      certain = catch_up(sums, state, cmsgpack.unpack(counted_from))
+    end
+    if certain then
+      local any, changes = set_scores(state, sums)
+      replies[n] = any and 1 or 0
+      if #changes > 0 then
+        moves[#moves + 1] = { user_id, changes }
+        touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(state) }
+      end
+    else
+      replies[n] = -1
+    end
+  end
+end
+
+for _, move in ipairs(moves) do
+  for _, change in ipairs(move[2]) do
+    local key = board_prefix .. board.no .. ':' .. change[2] .. ':' .. change[3]
+    move_on_board(change, move[1], board_prefix, key)
+  end
+end
+replies[count + 1] = #touched > 0 and write_users(KEYS[1], ARGV[2], {}, touched) or ''
+return replies

@@ -1,0 +1,80 @@
+import { compileBoard } from '../../catalog/compile/boards.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { DAY_MS, dayOf } from '../../domain/periods.ts';
+import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
+import { zoneOffset } from '../../domain/zone.ts';
+import type { Counted, CountedTimes } from '../../postgres/boards/history-sums.ts';
+
+/** What of history counts on a board. */
+export interface BoardHistory {
+  /** Null: a streak board, which has no history. */
+  counted: Counted | null;
+  /** First days of all runs that have begun anywhere, ascending. */
+  runDays: number[];
+  /** The board's last day; null: none. */
+  lastDay: number | null;
+  /** Seconds of the local day; null: all day. */
+  window: { from: number; to: number } | null;
+}
+
+/** What of the history up to now counts on a board. */
+export function boardHistory(compiled: CompiledCatalog, board: Leaderboard, nowMs: number): BoardHistory {
+  const rule = playedRule(board);
+  const newest = Math.floor(nowMs / DAY_MS) + 1;
+  const runDays: number[] = [];
+  for (let run = runOf(rule, dayOf(rule.start)); run !== null && run.startDay <= newest;) {
+    runDays.push(run.startDay);
+    run = run.endDay === null ? null : runOf(rule, run.endDay + 1);
+  }
+  const { from, to } = compileBoard(compiled, board, { metric: null, days: [] });
+  return {
+    counted: countedBy(compiled, board),
+    runDays,
+    lastDay: rule.end === null ? null : dayOf(rule.end),
+    window: from === undefined && to === undefined ? null : { from: from ?? 0, to: to ?? DAY_MS / 1000 },
+  };
+}
+
+function countedBy(compiled: CompiledCatalog, board: Leaderboard): Counted | null {
+  if (board.rankBy === 'metric') return { metricNo: compiled.metricsById.get(board.metricId ?? '')?.no ?? 0 };
+  if (board.rankBy === 'points')
+    return { systemNo: compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no ?? 0 };
+  return null;
+}
+
+/** The runs of a board before one (null: all), with when they became final. */
+export function pastRuns(
+  board: Leaderboard,
+  { runDays }: BoardHistory,
+  openRunDay: number | null,
+): { runDay: number; lastDay: number; finalMs: number }[] {
+  const rule = playedRule(board);
+  return runDays
+    .filter((runDay) => openRunDay === null || runDay < openRunDay)
+    .flatMap((runDay) => {
+      const lastDay = runOf(rule, runDay)?.endDay ?? null;
+      return lastDay === null ? [] : [{ runDay, lastDay, finalMs: finalMs(lastDay) }];
+    });
+}
+
+/**
+ * What the zones that users are in now made of the time from a day on. Where a user was in another zone before, that
+ * is not known: the local date of an event is stored, the time of day is not.
+ */
+export function offsetsOf(
+  users: readonly { userId: string; tz: string | null }[],
+  { fromDay, nowMs }: { fromDay: number; nowMs: number },
+): CountedTimes['offsets'] {
+  return users.flatMap(({ userId, tz }) => {
+    const offsets: CountedTimes['offsets'] = [];
+    const endMs = nowMs + DAY_MS;
+    for (let sinceMs = (fromDay - 1) * DAY_MS; sinceMs < endMs;) {
+      const offset = tz === null ? null : zoneOffset(tz, sinceMs);
+      const untilMs = Math.max(sinceMs + 1, Math.min(offset?.untilMs ?? endMs, endMs));
+      offsets.push({ userId, sinceMs, untilMs, seconds: offset?.offsetSeconds ?? 0 });
+      sinceMs = untilMs;
+    }
+    return offsets;
+  });
+}

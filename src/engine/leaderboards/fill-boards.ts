@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Pool, PoolClient } from 'pg';
+import { compileBoard } from '../../catalog/compile/boards.ts';
+import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { firstOpenRun } from '../../catalog/to-follow.ts';
+import type { Clock } from '../../clock.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { usersAfter } from '../../postgres/backdating/users-after.ts';
+import { beginFill, nextFill, noteFill, type BoardFill } from '../../postgres/boards/fills.ts';
+import { historySums } from '../../postgres/boards/history-sums.ts';
+import { putPastScores, rankPastScores } from '../../postgres/boards/past-scores.ts';
+import { loadCatalog } from '../../postgres/load-catalog.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { boardKeyPrefix, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
+import type { Script } from '../../redis/script.ts';
+import { decodeState } from '../../redis/state.ts';
+import { isPersisted } from '../persist/persisted.ts';
+import { boardHistory, offsetsOf, pastRuns, type BoardHistory } from './board-history.ts';
+import { clearRun } from './groups-of-run.ts';
+import { pastScores, summed, type SummedUser } from './summed-users.ts';
+
+export interface FillOptions {
+  redis: Redis;
+  pool: Pool;
+  /** `lua/fill_board.lua`. */
+  script: Script;
+  clock: Clock;
+  /** Tells that entries were written to the outbox of a shard. */
+  onWritten: (shard: number) => void;
+  /** How old a request must be, so that every process works with the catalog that made it; ms. */
+  settleMs?: number;
+  /** Called when a step is done and not committed: for tests, which stop the world there. */
+  onStep?: () => void | Promise<void>;
+}
+
+/** Every process has a new catalog in under a second, and a call made with the one before is retried for 2 s. */
+const SETTLE_MS = 4_000;
+/** Users a script call: 200 take about 4 ms of Redis, events wait no longer than that. */
+const USERS_A_CALL = 200;
+/** A user whose events cannot be told apart from those of the past is summed up again this often. */
+const TRIES = 50;
+
+interface Filling {
+  compiled: CompiledCatalog;
+  board: Leaderboard;
+  history: BoardHistory;
+  fill: BoardFill;
+}
+
+/**
+ * Fills boards from history: what users earned since the board's first day, by their local dates, before it was
+ * switched on. Requests stand in Postgres; each step is a transaction that notes how far it came. Scores are set as
+ * they follow from history, not added, so a crash that repeats a step changes nothing. Runs that are past become
+ * readable as final ones at the end.
+ */
+export class BoardFilling {
+  private readonly options: FillOptions;
+
+  constructor(options: FillOptions) {
+    this.options = options;
+  }
+
+  /** Works on one step of the oldest request. False: there is nothing to do. */
+  async step(): Promise<boolean> {
+    const { pool, clock, onStep } = this.options;
+    return transaction(pool, async (client) => {
+      const fill = await nextFill(client, this.options.settleMs ?? SETTLE_MS);
+      if (fill === null) return false;
+      const catalog = await loadCatalog(client, fill.tenantNo);
+      const compiled = catalog === null ? null : compileCatalog(catalog);
+      const board = compiled?.leaderboardsByNo.get(fill.boardNo);
+      if (compiled === null || board === undefined || board.status === 'inactive') {
+        await rankPastScores(client, { ...fill, max: null }, []);
+        await noteFill(client, fill, { lastUser: '', users: 0, scored: 0, end: true });
+        return true;
+      }
+      if (fill.status === 'waiting') {
+        // Users of before the edit may not all stand in Postgres yet.
+        if (!(await isPersisted(this.options, shardOf(fill.tenantNo)))) return false;
+        fill.openRunDay = firstOpenRun(board, clock.now())?.startDay ?? null;
+        await beginFill(client, fill, fill.openRunDay);
+      }
+      const history = boardHistory(compiled, board, clock.now());
+      const users = await usersAfter(client, { tenantNo: fill.tenantNo, after: fill.lastUser, limit: USERS_A_CALL });
+      const scored = await this.fill(client, { compiled, board, history, fill }, users);
+      const end = users.length < USERS_A_CALL;
+      if (end) {
+        const past = pastRuns(board, history, fill.openRunDay);
+        await rankPastScores(client, { ...fill, max: board.maxParticipants }, past);
+        // Of a board that was on before, and off when they ended.
+        for (const { runDay } of past) await clearRun(this.options.redis, { ...fill, runDay }, ['']);
+      }
+      await noteFill(client, fill, { lastUser: users.at(-1)?.id ?? '', users: users.length, scored, end });
+      await onStep?.();
+      return true;
+    });
+  }
+
+  /** Gives users their scores; how many have any. */
+  private async fill(
+    client: PoolClient,
+    filling: Filling,
+    users: readonly { id: string; state: Buffer }[],
+  ): Promise<number> {
+    if (users.length === 0 || filling.history.runDays.length === 0) return 0;
+    const scored = new Set<string>();
+    let waiting = users;
+    for (let tries = 0; waiting.length > 0; tries += 1) {
+      // What came meanwhile is summed up when it is stored.
+      if (tries > 0) await sleep(100);
+      if (tries === TRIES)
+        throw new Error(`User ${waiting[0]?.id} of tenant ${filling.fill.tenantNo} changes all the time.`);
+      const sums = await this.sums(client, filling, waiting);
+      const outcomes = await this.call(
+        filling,
+        sums.filter(({ open }) => open !== null),
+      );
+      const again = new Set(sums.filter(({ id }) => outcomes.get(id) === -1).map(({ id }) => id));
+      const done = sums.filter(({ id }) => !again.has(id));
+      for (const { id, past } of done) if (past.length > 0 || outcomes.get(id) === 1) scored.add(id);
+      await putPastScores(client, filling.fill, pastScores(filling.compiled, filling.board, done));
+      waiting = waiting.filter(({ id }) => again.has(id));
+    }
+    return scored.size;
+  }
+
+  private async sums(
+    client: PoolClient,
+    { board, history, fill }: Filling,
+    users: readonly { id: string; state: Buffer }[],
+  ): Promise<SummedUser[]> {
+    const { counted, runDays, lastDay, window } = history;
+    const { tenantNo, openRunDay } = fill;
+    const first = runDays[0]!;
+    const rows =
+      counted === null
+        ? users.map(({ id, state }) => ({ id, state, sums: [[first, 0, 0]] as [number, number, number][] }))
+        : await historySums(client, {
+            tenantNo,
+            ids: users.map(({ id }) => id),
+            counted,
+            runDays,
+            lastDay,
+            times: window && {
+              ...window,
+              offsets: offsetsOf(
+                users.map(({ id, state }) => ({ userId: id, tz: decodeState(state).tz })),
+                { fromDay: first, nowMs: this.options.clock.now() },
+              ),
+            },
+          });
+    return rows.map((row) => summed(row, { boardNo: board.no, openRunDay }));
+  }
+
+  /** Sets the scores of open runs. By user: 1 has one now, 0 none, -1 to be summed up again. */
+  private async call(
+    { compiled, board, history, fill }: Filling,
+    users: readonly SummedUser[],
+  ): Promise<Map<string, number>> {
+    if (users.length === 0) return new Map();
+    const { redis, script, clock, onWritten } = this.options;
+    const { tenantNo } = fill;
+    const nowMs = clock.now();
+    const shard = shardOf(tenantNo);
+    const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+    const days = [plan.firstDay, plan.firstDay + 1, plan.firstDay + 2];
+    const metric = compiled.metricsById.get(board.metricId ?? '') ?? null;
+    const filled = { ...plan, board: compileBoard(compiled, board, { metric, days }), counts: metric?.no };
+    const keys = [outboxKey(shard), ...users.map(({ id }) => userKey(tenantNo, id))];
+    const args: (string | number | Buffer)[] = [nowMs, tenantNo, JSON.stringify(filled), boardKeyPrefix(tenantNo)];
+    for (const { id, state, open } of users) args.push(id, history.counted === null ? '' : state, JSON.stringify(open));
+    const replies = (await script.run(redis, keys, args)) as (number | Buffer)[];
+    if (String(replies[users.length]) !== '') onWritten(shard);
+    return new Map(users.map(({ id }, index) => [id, replies[index] as number]));
+  }
+}

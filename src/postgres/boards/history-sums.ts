@@ -1,0 +1,86 @@
+import type { PoolClient } from 'pg';
+import { dateOf } from '../../domain/periods.ts';
+
+/** What a board adds up: values of a metric's events, or awards of a points system. */
+export type Counted = { metricNo: number } | { systemNo: number };
+
+/** The times of day that count, and what the zones of the users made of them. */
+export interface CountedTimes {
+  /** Seconds of the local day, from to before to; the window may span midnight. */
+  from: number;
+  to: number;
+  /** By user: from when until when (epoch ms) which offset from UTC held. */
+  offsets: { userId: string; sinceMs: number; untilMs: number; seconds: number }[];
+}
+
+export interface HistoryQuery {
+  tenantNo: number;
+  ids: readonly string[];
+  counted: Counted;
+  /** First days of the runs, ascending; the first is the board's first day. */
+  runDays: readonly number[];
+  /** The board's last day; null: none. */
+  lastDay: number | null;
+  /** Null: all day. */
+  times: CountedTimes | null;
+}
+
+export interface HistorySums {
+  id: string;
+  /** The packed state that belongs to the sums: both are of one snapshot. */
+  state: Buffer;
+  /** Run day, whole, micros; of the runs in which there is anything. */
+  sums: [number, number, number][];
+}
+
+const TIMES = `
+  AND EXISTS (
+    SELECT FROM unnest($7::text[], $8::timestamptz[], $9::timestamptz[], $10::integer[]) AS held (user_id, since, until, seconds)
+     WHERE held.user_id = users.id AND counted.at >= held.since AND counted.at < held.until
+       AND CASE WHEN $11::integer <= $12::integer
+             THEN (floor(extract(epoch FROM counted.at))::bigint + held.seconds) % 86400 >= $11
+              AND (floor(extract(epoch FROM counted.at))::bigint + held.seconds) % 86400 < $12
+             ELSE (floor(extract(epoch FROM counted.at))::bigint + held.seconds) % 86400 >= $11
+               OR (floor(extract(epoch FROM counted.at))::bigint + held.seconds) % 86400 < $12
+           END)`;
+
+const statement = (counted: Counted, times: CountedTimes | null): string => {
+  const [table, value, no] =
+    'metricNo' in counted ? ['events', 'value', 'metric_no'] : ['awards', 'awarded', 'system_no'];
+  return `
+    SELECT users.id, users.state, coalesce((
+             SELECT json_agg(json_build_array(($5::integer[])[run], trunc(total), ((total - trunc(total)) * 1000000)::integer))
+               FROM (SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS total
+                       FROM ${table} AS counted
+                      WHERE counted.tenant_no = $1 AND counted.user_id = users.id AND counted.${no} = $3
+                        AND counted.local_date >= ($4::date[])[1]
+                        AND ($6::date IS NULL OR counted.local_date <= $6)${times === null ? '' : TIMES}
+                      GROUP BY 1) AS runs), '[]') AS sums
+      FROM users WHERE users.tenant_no = $1 AND users.id = ANY ($2)`;
+};
+
+/** What some users have earned on a board, by run. */
+export async function historySums(client: PoolClient, query: HistoryQuery): Promise<HistorySums[]> {
+  const { tenantNo, ids, counted, runDays, lastDay, times } = query;
+  const no = 'metricNo' in counted ? counted.metricNo : counted.systemNo;
+  const values: unknown[] = [
+    tenantNo,
+    ids,
+    no,
+    runDays.map(dateOf),
+    runDays,
+    lastDay === null ? null : dateOf(lastDay),
+  ];
+  if (times !== null) {
+    const { offsets } = times;
+    values.push(
+      offsets.map(({ userId }) => userId),
+      offsets.map(({ sinceMs }) => new Date(sinceMs)),
+      offsets.map(({ untilMs }) => new Date(untilMs)),
+      offsets.map(({ seconds }) => seconds),
+      times.from,
+      times.to,
+    );
+  }
+  return (await client.query<HistorySums>(statement(counted, times), values)).rows;
+}
