@@ -7,6 +7,7 @@ import { addSnapshot } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import { filledBoards } from './filled-boards.ts';
 import { groupsOfRun } from './groups-of-run.ts';
 import { ranked } from './ranked.ts';
 import { partsFor, SnapshotPacker } from './snapshot-parts.ts';
@@ -47,9 +48,11 @@ export class DailySnapshots implements DueWork {
 
   async perform(dueMs: number, called: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
-    for (const progress of await boardsInProgress(this.options.pool)) {
+    const isDue = (progress: BoardProgress): boolean =>
+      ((nextSnapshot(progress)?.day ?? Infinity) + 1) * DAY_MS <= dueMs;
+    for (const progress of await filledBoards(this.options.pool, isDue, called)) {
       const next = nextSnapshot(progress);
-      if (next === null || (next.day + 1) * DAY_MS > dueMs) continue;
+      if (next === null) continue;
       if (ending.aborted) return;
       await this.take(progress, next);
     }

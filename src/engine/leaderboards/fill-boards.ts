@@ -3,7 +3,6 @@ import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { firstOpenRun } from '../../catalog/to-follow.ts';
 import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -79,8 +78,7 @@ export class BoardFilling {
       if (fill.status === 'waiting') {
         // Users of before the edit may not all stand in Postgres yet.
         if (!(await isPersisted(this.options, shardOf(fill.tenantNo)))) return false;
-        fill.openRunDay = firstOpenRun(board, clock.now())?.startDay ?? null;
-        await beginFill(client, fill, fill.openRunDay);
+        fill.openRunDay = await beginFill(client, fill);
       }
       const history = boardHistory(compiled, board, clock.now());
       const users = await usersAfter(client, { tenantNo: fill.tenantNo, after: fill.lastUser, limit: USERS_A_CALL });

@@ -13,10 +13,11 @@ import {
   runsToClear,
   type OverRun,
 } from '../../postgres/boards/final-runs.ts';
-import { boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
+import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import { filledBoards } from './filled-boards.ts';
 import { clearRun, groupsOfRun } from './groups-of-run.ts';
 import { ranked } from './ranked.ts';
 import { LiveStandings } from './standings.ts';
@@ -73,9 +74,11 @@ export class FinalRuns implements DueWork {
   /** The schedule sees to it that what was accepted before is applied, batches included, and stands in Postgres. */
   async perform(dueMs: number, called: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
-    for (const progress of await boardsInProgress(this.options.pool)) {
+    const isDue = (progress: BoardProgress): boolean =>
+      (overRun(progress)?.run.finalMs ?? Infinity) + GRACE_MS <= dueMs;
+    for (const progress of await filledBoards(this.options.pool, isDue, called)) {
       const over = overRun(progress);
-      if (over === null || over.run.finalMs + GRACE_MS > dueMs) continue;
+      if (over === null) continue;
       if (ending.aborted || !(await this.copy(over, ending))) return;
     }
     await this.clear(dueMs);

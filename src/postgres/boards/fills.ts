@@ -57,14 +57,16 @@ export async function nextFill(client: PoolClient, settleMs: number): Promise<Bo
   return rows[0] ?? null;
 }
 
-/** Begins one: counts the users to be looked at. */
-export async function beginFill(client: PoolClient, fill: BoardFill, openRunDay: number | null): Promise<void> {
-  await client.query(
-    `UPDATE board_fills SET status = 'running', open_run_day = $3,
+/** Begins one: counts the users to be looked at. The first run that is Redis's; null: all are past. */
+export async function beginFill(client: PoolClient, { tenantNo, boardNo }: BoardFill): Promise<number | null> {
+  const { rows } = await client.query<{ openRunDay: number | null }>(
+    `UPDATE board_fills SET status = 'running',
+            open_run_day = (SELECT next_run_day FROM board_progress WHERE tenant_no = $1 AND board_no = $2),
             users_total = (SELECT count(*) FROM users WHERE tenant_no = $1)
-      WHERE tenant_no = $1 AND board_no = $2`,
-    [fill.tenantNo, fill.boardNo, openRunDay],
+      WHERE tenant_no = $1 AND board_no = $2 RETURNING open_run_day AS "openRunDay"`,
+    [tenantNo, boardNo],
   );
+  return rows[0]!.openRunDay;
 }
 
 /** Notes what was done: up to which user, how many, and whether that was the end. */

@@ -9,19 +9,22 @@ export interface BoardProgress {
   nextRunDay: number | null;
   /** The first day of which no snapshot is taken. */
   nextSnapshotDay: number;
+  /** It is still to be filled from history. */
+  isFilling: boolean;
 }
 
 const SELECT = `
   SELECT resource.tenant_no AS "tenantNo", resource.doc || jsonb_build_object('id', resource.id, 'no', resource.no) AS board,
-         progress.next_run_day AS "nextRunDay", progress.next_snapshot_day AS "nextSnapshotDay"
+         progress.next_run_day AS "nextRunDay", progress.next_snapshot_day AS "nextSnapshotDay",
+         EXISTS (SELECT FROM board_fills AS fill
+                  WHERE fill.tenant_no = resource.tenant_no AND fill.board_no = resource.no AND fill.status <> 'done')
+           AS "isFilling"
     FROM catalog_resources AS resource
     JOIN tenants ON tenants.no = resource.tenant_no AND tenants.status = 'active'
     JOIN board_progress AS progress ON progress.tenant_no = resource.tenant_no AND progress.board_no = resource.no
-   WHERE resource.kind = 'leaderboard' AND resource.deleted IS NULL AND resource.doc ->> 'status' <> 'inactive'
-     AND NOT EXISTS (SELECT FROM board_fills AS fill
-                      WHERE fill.tenant_no = resource.tenant_no AND fill.board_no = resource.no AND fill.status <> 'done')`;
+   WHERE resource.kind = 'leaderboard' AND resource.deleted IS NULL AND resource.doc ->> 'status' <> 'inactive'`;
 
-/** The boards of all tenants that are switched on and filled; oldest first. */
+/** The boards of all tenants that are switched on; oldest first. */
 export async function boardsInProgress(pool: Pool): Promise<BoardProgress[]> {
   return (await pool.query<BoardProgress>(`${SELECT} ORDER BY resource.created, resource.no`)).rows;
 }
