@@ -28,6 +28,9 @@ export interface Env {
   bodyLimitBytes: number;
   /** The origin whose pages may use the Application API from a browser, `*` for any; null: none. */
   corsOrigin: string | null;
+  /** Requests a second that one user's application keys, or one admin key, may make of a frontend; null: any number. */
+  rateLimit: number | null;
+  adminRateLimit: number | null;
   logLevel: (typeof LOG_LEVELS)[number];
 }
 
@@ -64,6 +67,8 @@ export function readEnv(variables: Variables): Env {
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 4_194_304, min: 1_024, max: 67_108_864 }),
     corsOrigin: read.origin('CORS_ORIGIN', '*'),
+    rateLimit: read.optional('RATE_LIMIT', { min: 1, max: 1_000_000 }),
+    adminRateLimit: read.optional('ADMIN_RATE_LIMIT', { min: 1, max: 1_000_000 }),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
   };
 
@@ -94,18 +99,21 @@ function reader(variables: Variables, problems: string[]) {
     problems.push(`${name} must be one of ${allowed.join(', ')}; it is "${value}".`);
     return null;
   };
+  const optional = (name: string, { min, max }: { min: number; max: number }): number | null => {
+    const value = text(name);
+    if (value === null) return null;
+    const number = /^\d{1,12}$/.test(value) ? Number(value) : NaN;
+    if (number >= min && number <= max) return number;
+    problems.push(`${name} must be a whole number from ${min} to ${max}; it is "${value}".`);
+    return null;
+  };
   return {
     text,
     choice,
     flag: (name: string): boolean => choice(name, ['0', '1']) === '1',
-    whole: (name: string, { fallback, min, max }: { fallback: number; min: number; max: number }): number => {
-      const value = text(name);
-      if (value === null) return fallback;
-      const number = /^\d{1,12}$/.test(value) ? Number(value) : NaN;
-      if (number >= min && number <= max) return number;
-      problems.push(`${name} must be a whole number from ${min} to ${max}; it is "${value}".`);
-      return fallback;
-    },
+    whole: (name: string, { fallback, ...bounds }: { fallback: number; min: number; max: number }): number =>
+      optional(name, bounds) ?? fallback,
+    optional,
     /** `*`, one origin, or `none`. */
     origin: (name: string, fallback: string): string | null => {
       const value = text(name) ?? fallback;

@@ -10,6 +10,8 @@ import { StartError } from './start-error.ts';
 const DRAIN_MS = 10_000;
 /** How long a load balancer gets to see that this process is going, before connections are refused. */
 const GRACE_MS = { production: 2_000, otherwise: 0 };
+/** How long clients get to be told to close connections that they keep. */
+const LINGER_MS = 1_000;
 
 /** A frontend process: both surfaces, on databases that are there and migrated. SIGTERM or SIGINT ends it well. */
 async function main(): Promise<void> {
@@ -30,6 +32,7 @@ async function main(): Promise<void> {
     adminPort: env.adminPort,
     bodyBytes: env.bodyLimitBytes,
     corsOrigin: env.corsOrigin,
+    rateLimits: { applicationPerSecond: env.rateLimit, adminPerSecond: env.adminRateLimit },
     sharedPort: env.httpProcesses > 1,
     log,
   });
@@ -38,7 +41,7 @@ async function main(): Promise<void> {
 
   await ended;
   const graceMs = env.production ? GRACE_MS.production : GRACE_MS.otherwise;
-  const cutOff = await served.drain({ graceMs, timeoutMs: DRAIN_MS });
+  const cutOff = await served.drain({ graceMs, lingerMs: LINGER_MS, timeoutMs: DRAIN_MS });
   await laurel.close();
   log.info({ cutOff }, 'frontend ended');
 }

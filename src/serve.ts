@@ -1,6 +1,7 @@
 import type { Laurel } from './composition.ts';
 import { createAuthenticator } from './http/auth.ts';
 import type { Log } from './http/log.ts';
+import { createRateLimit, type RateLimits } from './http/rate-limit.ts';
 import { createReadiness } from './http/readiness.ts';
 import { createServer, type Server } from './http/server.ts';
 import { createTenantResolver } from './http/tenancy.ts';
@@ -16,7 +17,7 @@ export interface Served {
   appPort: number;
   adminPort: number;
   /** Ends both surfaces well, see `Server.drain`; the number of requests that were cut off. */
-  drain(options: { graceMs: number; timeoutMs: number }): Promise<number>;
+  drain(options: { graceMs: number; lingerMs: number; timeoutMs: number }): Promise<number>;
 }
 
 /** Opens both surfaces of a Laurel. Rejects, with nothing left open, where a port is taken. */
@@ -28,6 +29,7 @@ export async function serve(
     adminPort: number;
     bodyBytes: number;
     corsOrigin: string | null;
+    rateLimits: RateLimits;
     sharedPort: boolean;
     log: Log;
   },
@@ -54,6 +56,7 @@ export async function serve(
     authenticate: (header: string | null) => keys.authenticate(header),
     resolveTenant: createTenantResolver(services.tenants),
     limits: { bodyBytes },
+    rateLimit: createRateLimit(options.rateLimits),
     readiness,
     isReady: () => laurel.isReady(),
     log,

@@ -22,6 +22,8 @@ describe('readEnv', () => {
       backlogLimit: 100_000,
       bodyLimitBytes: 4_194_304,
       corsOrigin: '*',
+      rateLimit: null,
+      adminRateLimit: null,
       logLevel: 'info',
     });
   });
@@ -67,6 +69,7 @@ describe('readEnv', () => {
     [{ ADMIN_PORT: '8080' }, 'APP_PORT and ADMIN_PORT must differ.'],
     [{ HTTP_PROCESSES: '1.5' }, 'HTTP_PROCESSES must be'],
     [{ BODY_LIMIT: '-1' }, 'BODY_LIMIT must be'],
+    [{ RATE_LIMIT: '0' }, 'RATE_LIMIT must be a whole number from 1 to 1000000; it is "0".'],
     [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL must be a URL that begins with redis:// or rediss://.'],
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be'],
     [{ TEST_CLOCK: 'yes' }, 'TEST_CLOCK must be one of 0, 1; it is "yes".'],

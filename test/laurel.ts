@@ -72,6 +72,7 @@ export async function startLaurel(
       corsOrigin: '*',
       sharedPort: false,
       log,
+      rateLimits: { applicationPerSecond: null, adminPerSecond: null },
     };
     const served = await serve(laurel, listening);
     const appUrl = `http://127.0.0.1:${served.appPort}`;
@@ -88,7 +89,7 @@ export async function startLaurel(
       }),
       admin: new TestClient({ baseUrl: adminUrl, surface: 'admin', operations: adminOperations, key: adminKey }),
       close: async () => {
-        await served.drain({ graceMs: 0, timeoutMs: 1_000 });
+        await served.drain({ graceMs: 0, lingerMs: 0, timeoutMs: 1_000 });
         await laurel.close();
       },
     };

@@ -8,6 +8,7 @@ import { parseJson, requireJsonType } from './json-body.ts';
 import type { Log } from './log.ts';
 import { decodeParam } from './path-params.ts';
 import { framingFault, readHead, readIdempotencyKey, type RequestHead } from './request-head.ts';
+import type { RateLimit } from './rate-limit.ts';
 import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
 import { streamJson } from './stream.ts';
@@ -23,6 +24,7 @@ export interface ExchangeContext {
   bodyBytes: number;
   /** Whether what is live can be told and changed now; else 503. */
   isReady: () => boolean;
+  rateLimit: RateLimit | undefined;
   log: Log;
   draining: boolean;
   /** Headers that let pages of other origins read every response; null where they may not. */
@@ -33,7 +35,7 @@ export interface ExchangeContext {
 }
 
 /**
- * One request and its response. The order of refusals: framing, key, tenant, path, query, media type, body.
+ * One request and its response. The order of refusals: framing, key, limit, tenant, path, query, media type, body.
  * The body is read while a key is looked up, because uWS drops what nobody listens to, but it is looked at
  * only afterwards. After an abort nothing touches the response; a handler that has begun ends.
  */
@@ -48,6 +50,8 @@ export class Exchange {
   private body: BodyReader | null = null;
   /** Set when the caller is admitted. */
   private call: Call<unknown, unknown, unknown> | null = null;
+  /** What the answer says of the caller's limit. */
+  private rateHeaders: Readonly<Record<string, string>> | null = null;
   private received = false;
   private handling = false;
   private aborted = false;
@@ -101,6 +105,7 @@ export class Exchange {
     try {
       if (caller.kind === 'application' && context.surface === 'admin' && caller !== NOBODY)
         throw new AppError('forbidden', 'An application key cannot be used on the admin API');
+      if (context.rateLimit) this.rateHeaders = context.rateLimit(caller);
       const tenant = context.resolveTenant({ scope: operation.scope, tenantId: head.tenantId, caller });
       const params = this.params();
       const query = readQuery ? readQuery(this.rawQuery) : undefined;
@@ -185,6 +190,7 @@ export class Exchange {
     this.responded = true;
     // An abort before the handler began has ended the exchange already.
     if (!this.aborted || this.handling) this.context.ended();
+    if (this.rateHeaders) response.headers = { ...this.rateHeaders, ...response.headers };
     if (!this.aborted)
       write(this.res, response, {
         head: this.headOnly,

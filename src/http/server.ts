@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -8,6 +9,7 @@ import { healthHandler, metricsHandler, readyHandler } from './health.ts';
 import { InFlight } from './in-flight.ts';
 import type { Log } from './log.ts';
 import { Paths, type Handler } from './paths.ts';
+import type { RateLimit } from './rate-limit.ts';
 import type { Readiness } from './readiness.ts';
 import { errorResponse, write } from './respond.ts';
 import { compileRoute } from './route.ts';
@@ -23,6 +25,8 @@ export interface ServerOptions {
   authenticate: ExchangeContext['authenticate'];
   resolveTenant: ResolveTenant;
   limits: { bodyBytes: number };
+  /** Counts what a caller asks; undefined: nothing is limited. */
+  rateLimit?: RateLimit | undefined;
   readiness: Readiness;
   /** Whether requests can be answered now: 503 otherwise. Without it they always can. */
   isReady?: () => boolean;
@@ -44,9 +48,10 @@ export interface Server {
   /**
    * Ends well: at once `/readyz` answers 503 and responses close their connections; after `graceMs` (for a load
    * balancer to notice) no connection is taken; when all in flight has ended, or after `timeoutMs`, the rest is
-   * closed. Resolves with the number of exchanges that were cut off.
+   * closed. Connections that are open and quiet get `lingerMs` more: a client may be just about to use one, is
+   * answered, and told to close it. Resolves with the number of exchanges that were cut off.
    */
-  drain(options?: { graceMs?: number; timeoutMs?: number }): Promise<number>;
+  drain(options?: { graceMs?: number; lingerMs?: number; timeoutMs?: number }): Promise<number>;
   /** Closes the listener and every connection at once. Safe to call twice. */
   close(): void;
 }
@@ -67,6 +72,7 @@ export function createServer(options: ServerOptions): Server {
     resolveTenant,
     bodyBytes: limits.bodyBytes,
     isReady: options.isReady ?? (() => true),
+    rateLimit: options.rateLimit,
     log,
     draining: false,
     cors: options.corsOrigin === undefined || options.corsOrigin === null ? null : corsHeaders(options.corsOrigin),
@@ -100,6 +106,9 @@ interface HostListener {
   listen(host: string, port: number, options: number, callback: (socket: us_listen_socket | false) => void): void;
 }
 
+/** How often it is looked whether all connections are closed. */
+const LINGER_LOOK_MS = 20;
+
 // LIBUS_LISTEN_DEFAULT and LIBUS_LISTEN_EXCLUSIVE_PORT, which exist as types only.
 const SHARED = 0;
 const EXCLUSIVE = 1;
@@ -116,6 +125,10 @@ function serverOf(
 ): Server {
   let listener: us_listen_socket | null = null;
   let closed = false;
+  let connections = 0;
+  app.filter((_res, count) => {
+    connections += Number(count) > 0 ? 1 : -1;
+  });
   const closeListener = (): void => {
     if (listener) uws().us_listen_socket_close(listener);
     listener = null;
@@ -137,11 +150,17 @@ function serverOf(
         };
         (app as unknown as HostListener).listen(host, port, sharedPort ? SHARED : EXCLUSIVE, listening);
       }),
-    async drain({ graceMs = 0, timeoutMs = 10_000 } = {}) {
+    async drain({ graceMs = 0, lingerMs = 0, timeoutMs = 10_000 } = {}) {
       context.draining = true;
-      if (graceMs > 0) await new Promise((resolve) => setTimeout(resolve, graceMs));
+      if (graceMs > 0) await sleep(graceMs);
+      // Right after the event loop has taken the connections that wait: those behind them would be reset.
+      await new Promise((resolve) => setImmediate(resolve));
       closeListener();
+      const deadlineMs = performance.now() + timeoutMs;
       await inFlight.idle(timeoutMs);
+      const quietMs = Math.min(performance.now() + lingerMs, deadlineMs);
+      while (connections > 0 && performance.now() < quietMs) await sleep(LINGER_LOOK_MS);
+      await inFlight.idle(Math.max(0, deadlineMs - performance.now()));
       const cutOff = inFlight.count;
       // What was answered last may still be on its way out of this process.
       await new Promise((resolve) => setImmediate(resolve));

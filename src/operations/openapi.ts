@@ -12,6 +12,7 @@ const ERRORS: Record<number, string> = {
   413: 'The body is too large',
   415: 'The body is not declared as JSON',
   422: 'Well-formed, but cannot be used',
+  429: 'Too many requests; try again after `Retry-After` seconds',
   500: 'Internal error',
   503: 'Not available at the moment; try again after `Retry-After` seconds',
 };

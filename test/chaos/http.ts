@@ -1,8 +1,9 @@
-import { Agent, request } from 'node:http';
+import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 
 /** An answer, its body parsed. */
 export interface Reply {
   status: number;
+  headers: IncomingHttpHeaders;
   body: unknown;
 }
 
@@ -41,7 +42,8 @@ export class HttpClient {
         response.on('aborted', () => reject(new Error('The answer broke off.')));
         response.on('end', () => {
           const answer = Buffer.concat(chunks).toString('utf8');
-          resolve({ status: response.statusCode ?? 0, body: answer === '' ? null : JSON.parse(answer) });
+          const { statusCode = 0, headers: answered } = response;
+          resolve({ status: statusCode, headers: answered, body: answer === '' ? null : JSON.parse(answer) });
         });
       });
       const timer = setTimeout(() => sent.destroy(new Error('No answer in time.')), TIMEOUT_MS);

@@ -57,6 +57,7 @@ test('an operation is described from its schemas', () => {
     '413',
     '415',
     '422',
+    '429',
     '500',
     '503',
   ]);

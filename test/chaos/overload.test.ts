@@ -1,0 +1,130 @@
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { drained } from './audit.ts';
+import { HttpClient, type Reply } from './http.ts';
+import { eventually, signal } from './processes.ts';
+import { API_KEY, ChaosStack } from './stack.ts';
+
+const BACKLOG_LIMIT = 150;
+/** What may come in between two looks at the backlog: a fifth of a second, in two frontends. */
+const MARGIN = 250;
+/** Above the time after which a server that is silent is taken for gone, on a busy machine. */
+const BOUND_MS = 7_000;
+const AT_ONCE_MS = 1_000;
+
+let stack: ChaosStack;
+let app: HttpClient;
+let events = 0;
+
+beforeAll(async () => {
+  stack = await ChaosStack.start({ NODE_ENV: '', BACKLOG_LIMIT: String(BACKLOG_LIMIT) });
+  app = new HttpClient(stack.appPort, API_KEY);
+});
+afterAll(async () => {
+  app.close();
+  await stack.stop();
+});
+
+async function event(key: string): Promise<Reply & { tookMs: number }> {
+  const startMs = performance.now();
+  const body = { user: { id: 'ada' }, value: 1 };
+  const reply = await app.send('POST', '/v1/metrics/flashcards-flipped/event', { body, idempotencyKey: key });
+  return { ...reply, tookMs: performance.now() - startMs };
+}
+
+/** Until every frontend takes events again; one more event is stored. */
+async function recovered(): Promise<void> {
+  let well = 0;
+  events += 1;
+  const key = `well-${events}`;
+  await eventually('events are taken again', async () => {
+    const { status } = await event(key).catch(() => ({ status: 0 }));
+    well = status === 201 || status === 202 ? well + 1 : 0;
+    return well === 10;
+  });
+}
+
+async function expectStored(): Promise<void> {
+  const redis = new Redis(stack.redisUrl);
+  await drained(redis);
+  redis.disconnect();
+  const client = new pg.Client({ connectionString: stack.databaseUrl });
+  await client.connect();
+  const { rows } = await client.query<{ n: number; keys: number }>(
+    'SELECT count(*)::int AS n, count(DISTINCT idempotency_key)::int AS keys FROM events',
+  );
+  await client.end();
+  expect(rows[0]).toEqual({ n: events, keys: events });
+}
+
+test.each(['stands still', 'is gone'] as const)(
+  'Postgres %s: events are taken up to the limit of the backlog, then 503; afterwards all are stored',
+  { timeout: 120_000 },
+  async (how) => {
+    await recovered();
+    const pids = stack.pids('postgres');
+    signal(how === 'is gone' ? pids.slice(0, 1) : pids, how === 'is gone' ? 'SIGKILL' : 'SIGSTOP');
+    let taken = 0;
+    let refused: Awaited<ReturnType<typeof event>> | null = null;
+    while (refused === null && taken < BACKLOG_LIMIT + MARGIN) {
+      const answer = await event(`${how}-${taken}`);
+      if (answer.status === 201) taken += 1;
+      else refused = answer;
+    }
+    events += taken;
+    expect(refused).toMatchObject({
+      status: 503,
+      body: { error: 'Too many events wait to be stored; try again in a moment.' },
+    });
+    expect(refused!.headers['retry-after']).toBe('1');
+    expect(taken).toBeGreaterThanOrEqual(BACKLOG_LIMIT);
+
+    if (how === 'is gone') await stack.startAgain('postgres');
+    else signal(pids, 'SIGCONT');
+    await recovered();
+    await expectStored();
+  },
+);
+
+test(
+  'Redis stands still: an answer in bounded time, then at once; the same key again is exact',
+  { timeout: 120_000 },
+  async () => {
+    await recovered();
+    const frontends = stack.pids('frontend');
+    signal(stack.pids('redis'), 'SIGSTOP');
+    const first = await Promise.all(Array.from({ length: 20 }, (_, n) => event(`still-${n}`)));
+    expect(first.map(({ status }) => status)).toEqual(first.map(() => 503));
+    expect(Math.max(...first.map(({ tookMs }) => tookMs))).toBeLessThan(BOUND_MS);
+    // Both frontends know by now.
+    await Promise.all(Array.from({ length: 20 }, (_, n) => event(`still-${n}`)));
+    const later = await Promise.all(Array.from({ length: 20 }, (_, n) => event(`still-${n}`)));
+    expect(later.map(({ status, headers }) => [status, headers['retry-after']])).toEqual(later.map(() => [503, '1']));
+    expect(Math.max(...later.map(({ tookMs }) => tookMs))).toBeLessThan(AT_ONCE_MS);
+
+    signal(stack.pids('redis'), 'SIGCONT');
+    await recovered();
+    for (let n = 0; n < 20; n++) expect([201, 202]).toContain((await event(`still-${n}`)).status);
+    events += 20;
+    await expectStored();
+    expect(stack.pids('frontend')).toEqual(frontends);
+  },
+);
+
+test('Redis is gone: 503 at once, and no process has to be restarted afterwards', { timeout: 120_000 }, async () => {
+  await recovered();
+  const processes = [...stack.pids('frontend'), ...stack.pids('worker')];
+  signal(stack.pids('redis'), 'SIGKILL');
+  await eventually('the loss is known', async () => (await event('gone')).status === 503);
+  const answers = await Promise.all(Array.from({ length: 20 }, () => event('gone')));
+  expect(answers.map(({ status, headers }) => [status, headers['retry-after']])).toEqual(answers.map(() => [503, '1']));
+  expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(AT_ONCE_MS);
+
+  await stack.startAgain('redis');
+  await recovered();
+  expect([201, 202]).toContain((await event('gone')).status);
+  events += 1;
+  await expectStored();
+  expect([...stack.pids('frontend'), ...stack.pids('worker')]).toEqual(processes);
+});

@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { HttpClient } from './http.ts';
+import { drained } from './audit.ts';
+import { eventually, signal } from './processes.ts';
+import { API_KEY, ChaosStack } from './stack.ts';
+
+const CLIENTS = 8;
+
+let stack: ChaosStack;
+let app: HttpClient;
+
+beforeEach(async () => {
+  // No grace for a load balancer: what is asked for must hold without.
+  stack = await ChaosStack.start({ NODE_ENV: '' });
+  app = new HttpClient(stack.appPort, API_KEY);
+});
+afterEach(async () => {
+  app.close();
+  await stack.stop();
+});
+
+/** Clients with connections that they keep, who try again only where a connection is refused. */
+class Load {
+  readonly acknowledged: string[] = [];
+  readonly failures: string[] = [];
+  refusals = 0;
+  private readonly ending = new AbortController();
+  private readonly working: Promise<unknown>;
+
+  constructor(whenRefused: 'again' | 'end') {
+    this.working = Promise.all(Array.from({ length: CLIENTS }, (_, no) => this.work(no, whenRefused)));
+  }
+
+  async end(): Promise<void> {
+    this.ending.abort();
+    await this.working;
+  }
+
+  private async work(no: number, whenRefused: 'again' | 'end'): Promise<void> {
+    for (let n = 1; !this.ending.signal.aborted; n++) {
+      const key = `${no}-${n}`;
+      const body = { user: { id: `user-${no}` }, value: 1 };
+      try {
+        const { status } = await app.send('POST', '/v1/metrics/flashcards-flipped/event', {
+          body,
+          idempotencyKey: key,
+        });
+        if (status === 201) this.acknowledged.push(key);
+        else this.failures.push(`${key}: ${status}`);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') this.failures.push(`${key}: ${String(error)}`);
+        else if (whenRefused === 'end') return;
+        this.refusals += 1;
+      }
+      // Some connections are busy all the time, some rest between two requests.
+      await new Promise((resolve) => setTimeout(resolve, no * 20));
+    }
+  }
+}
+
+/** Sockets that listen on a port of IPv4. */
+function listeners(port: number): number {
+  const LISTEN = '0A';
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1);
+  return lines.filter((line) => {
+    const [, local = '', , state] = line.trim().split(/ +/);
+    return state === LISTEN && parseInt(local.split(':')[1] ?? '', 16) === port;
+  }).length;
+}
+
+async function storedKeys(): Promise<string[]> {
+  const client = new pg.Client({ connectionString: stack.databaseUrl });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ key: string }>('SELECT idempotency_key AS key FROM events ORDER BY 1');
+    return rows.map(({ key }) => key);
+  } finally {
+    await client.end();
+  }
+}
+
+describe('under load', () => {
+  test(
+    'frontends behind one port are restarted one after the other, and no request fails',
+    { timeout: 180_000 },
+    async () => {
+      const load = new Load('again');
+      await eventually('the first events', () => load.acknowledged.length > 20);
+      const before = stack.pids('frontend');
+      for (const pid of before) {
+        signal([pid], 'SIGTERM');
+        await eventually('another frontend', () => {
+          const pids = stack.pids('frontend');
+          return pids.length === 2 && !pids.includes(pid);
+        });
+        await eventually('it listens', () => listeners(stack.appPort) === 2);
+      }
+      await load.end();
+      expect(load.failures).toEqual([]);
+      expect(load.refusals).toBe(0);
+      expect(stack.pids('frontend').filter((pid) => before.includes(pid))).toEqual([]);
+      const redis = new Redis(stack.redisUrl);
+      await drained(redis);
+      redis.disconnect();
+      expect(await storedKeys()).toEqual(load.acknowledged.toSorted());
+    },
+  );
+
+  test(
+    'SIGTERM: what was begun is answered, the rest refused, and all that was answered is stored',
+    { timeout: 120_000 },
+    async () => {
+      const load = new Load('end');
+      await eventually('the first events', () => load.acknowledged.length > 100);
+      const exited = once(stack.laurel, 'exit');
+      stack.laurel.kill('SIGTERM');
+      expect(await exited).toEqual([0, null]);
+      await load.end();
+      expect(load.failures).toEqual([]);
+      const redis = new Redis(stack.redisUrl);
+      expect(await redis.xlen('{s0}:outbox')).toBe(0);
+      redis.disconnect();
+      expect(await storedKeys()).toEqual(load.acknowledged.toSorted());
+    },
+  );
+});
