@@ -5,7 +5,7 @@ import { errorResponse, write, type Response } from './respond.ts';
 
 /** Request headers of ours that a page's script may send, and response headers that it may read. */
 const ALLOWED = 'X-API-KEY, Content-Type, Idempotency-Key, Tenant-ID';
-const EXPOSED = 'Retry-After, X-Request-Id';
+const EXPOSED = 'Retry-After, X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset';
 /** How long a browser may remember a preflight, in seconds: two hours, the longest that browsers keep to. */
 const MAX_AGE = '7200';
 
