@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** 'requests': the request is not passed on; 'replies': it is, and its reply is not. */
-export type Cut = 'requests' | 'replies';
+/** 'requests': the request is not passed on; 'late': it is when its sender is gone; 'replies': it is, its reply is not. */
+export type Cut = 'requests' | 'late' | 'replies';
 
 interface Armed {
   what: Cut;
@@ -58,6 +58,11 @@ export class CuttingProxy {
     return waiting;
   }
 
+  /** Connections that are not closed on both sides. */
+  get connections(): number {
+    return this.links.size;
+  }
+
   /** Breaks every connection. */
   cutAll(): void {
     for (const link of this.links) destroy(link);
@@ -76,8 +81,8 @@ export class CuttingProxy {
       socket.setNoDelay(true);
       socket.on('error', () => undefined);
       socket.on('close', () => {
-        this.links.delete(link);
         if (!link.cut) destroy(link);
+        if (client.closed && upstream.closed) this.links.delete(link);
       });
     }
     client.on('data', (chunk: Buffer) => this.request(link, chunk));
@@ -89,6 +94,7 @@ export class CuttingProxy {
     const { armed } = this;
     if (armed?.when(chunk) === true) {
       this.armed = null;
+      if (armed.what === 'late') return late(link, armed, chunk);
       if (armed.what === 'requests') return cut(link, armed);
       link.expecting = armed;
     }
@@ -107,6 +113,15 @@ function cut(link: Link, { meanwhile }: Armed): void {
   void Promise.resolve()
     .then(meanwhile)
     .finally(() => destroy(link));
+}
+
+/** The sender sees its connection break; what it sent arrives after `meanwhile`. */
+function late(link: Link, { meanwhile }: Armed, chunk: Buffer): void {
+  link.cut = true;
+  link.client.destroy();
+  void Promise.resolve()
+    .then(meanwhile)
+    .finally(() => link.upstream.end(chunk));
 }
 
 function destroy({ client, upstream }: Link): void {

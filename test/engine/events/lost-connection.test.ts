@@ -52,6 +52,17 @@ test('the request is lost: the retry applies it', async () => {
   expect(await totalOf('lost request')).toBe(4);
 });
 
+test('the request comes later than its retry: it is not applied any more', async () => {
+  // Whether the retry has been applied: without a key nothing but its ID tells that it is the same event.
+  const applied = async (): Promise<void> => {
+    while ((await direct.exists('{s0}:0:u:late request')) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  proxy.cutNext('late', applied, (chunk) => chunk.includes('late request'));
+  expect(await laurel.event('flips', 'late request', 4)).toMatchObject({ status: 201, total: 4 });
+  await expect.poll(() => proxy.connections).toBe(1);
+  expect(await totalOf('late request')).toBe(4);
+});
+
 test('the outbox was trimmed meanwhile, without the event: the retry applies it', async () => {
   proxy.cutNext('requests', async () => {
     await direct.xtrim('{s0}:outbox', 'MAXLEN', 0);
