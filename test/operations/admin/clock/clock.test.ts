@@ -4,7 +4,8 @@ import { STUDY_APP } from '../../../study-app.ts';
 
 let laurel: TestLaurel;
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true, configuration: STUDY_APP });
+  // Without boards: years go by here, and of each board every day is kept.
+  laurel = await startLaurel({ testClock: true, workers: true, configuration: { ...STUDY_APP, leaderboards: [] } });
 });
 afterAll(() => laurel.close());
 
@@ -74,6 +75,19 @@ test('it takes an admin key, and no Tenant-ID', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   expect((await laurel.admin.get('/v1/clock')).status).toBe(200);
   await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
+});
+
+test('what happens while it stands still keeps its order', async () => {
+  await put('2033-01-01T00:00:00Z');
+  for (let n = 0; n < 12; n += 1) {
+    expect((await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'eve' }, value: 5 })).status).toBe(201);
+  }
+  await put('2033-01-01T00:00:01Z');
+  const { body } = await laurel.app.get('/v1/users/eve/points/xp?awards=100');
+  const totals = body.awards.map(({ total }: { total: number }) => total);
+  expect(totals.length).toBeGreaterThanOrEqual(12);
+  expect(totals).toEqual(totals.toSorted((a: number, b: number) => b - a));
+  await laurel.admin.delete('/v1/clock');
 });
 
 test('it is described', async () => {

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { eventId, uuidText } from '../../../src/engine/events/event-id.ts';
+
+const NOW = Date.UTC(2030, 0, 1);
+
+test('an ID is a UUIDv7 of its time that leaves room for awards', () => {
+  const id = eventId(NOW);
+  expect(uuidText(id)).toMatch(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{8}0000$/);
+  expect(parseInt(id.slice(0, 12), 16)).toBe(NOW);
+});
+
+test('while the clock stands still, IDs are in the order in which they were made', () => {
+  const ids = Array.from({ length: 20_000 }, () => eventId(NOW));
+  expect(ids.toSorted()).toEqual(ids);
+  expect(new Set(ids).size).toBe(ids.length);
+  // Another time in between begins anew.
+  const later = eventId(NOW + 1);
+  expect(later > ids.at(-1)!).toBe(true);
+});
