@@ -16,6 +16,7 @@ import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import type { DueWork } from '../src/engine/schedule/due-work.ts';
 import { RedisGuard } from '../src/engine/rebuild/redis-guard.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
+import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
 import { createPool } from '../src/postgres/pool.ts';
@@ -141,6 +142,13 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   });
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
   const kinds: DueWork[] = [
+    new StreakSweep({
+      redis,
+      pool,
+      catalogs,
+      script: new Script('sweep_streaks'),
+      onWritten: (shard) => wakeUp.touched(shard),
+    }),
     new TimeTriggers({ pool, payments }),
     new DailySnapshots({ redis, pool }),
     new FinalRuns({ redis, pool }),

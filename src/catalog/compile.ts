@@ -6,7 +6,7 @@ import { countersFor } from './compile/counters.ts';
 import { compileSystem, timeTriggers } from './compile/points.ts';
 import { compileStreak } from './compile/streak.ts';
 import type { CompiledCatalog } from './compiled-catalog.ts';
-import type { CompiledPlan, Plan } from './plan.ts';
+import type { CompiledPlan, Plan, PlanBoard } from './plan.ts';
 
 /** Compiles the plan of a metric for a UTC day (epoch day). */
 export const compilePlan = (compiled: CompiledCatalog, metric: Metric, utcDay: number): CompiledPlan =>
@@ -43,6 +43,18 @@ export function compileTimePlan(compiled: CompiledCatalog, utcDay: number): Plan
     }))
     .filter(({ time }) => time.length > 0);
   return { ...compilePlanOf(compiled, null, utcDay).plan, achievements: [], systems };
+}
+
+/**
+ * Compiles the plan for sweeping streaks: how they are settled, and the boards that follow them, whatever the time of day:
+ * a streak that ended is over at once.
+ */
+export function compileSweepPlan(compiled: CompiledCatalog, utcDay: number): Plan {
+  const { plan } = compilePlanOf(compiled, null, utcDay);
+  const boards = plan.boards
+    .filter(({ by }) => by === 'streak')
+    .map(({ from: _from, to: _to, ...board }): PlanBoard => board);
+  return { ...plan, achievements: [], systems: [], boards };
 }
 
 function compilePlanOf(compiled: CompiledCatalog, metric: Metric | null, utcDay: number): CompiledPlan {

@@ -1,5 +1,5 @@
 import { Temporal } from 'temporal-polyfill';
-import { localDay } from './periods.ts';
+import { dateOf, DAY_MS, localDay } from './periods.ts';
 
 /** The offset of a time zone from UTC, and until when (epoch ms) it holds: the zone's next transition. */
 export interface ZoneOffset {
@@ -32,3 +32,20 @@ export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
 /** The local day (epoch day) in a zone; UTC's without a zone. */
 export const dayIn = (tz: string | null, nowMs: number): number =>
   localDay(nowMs, tz === null ? 0 : (zoneOffset(tz, nowMs)?.offsetSeconds ?? 0));
+
+const starts = new Map<string, number>();
+const MOST_STARTS = 5_000;
+
+/** When a local day (epoch day) begins in an IANA zone, epoch ms; UTC's for a name that is none. Remembered. */
+export function dayStartMs(name: string, day: number): number {
+  const key = `${day} ${name}`;
+  const known = starts.get(key);
+  if (known !== undefined) return known;
+  if (starts.size >= MOST_STARTS) starts.clear();
+  const startMs = zoneOffset(name, day * DAY_MS) === null ? day * DAY_MS : startIn(name, day);
+  starts.set(key, startMs);
+  return startMs;
+}
+
+const startIn = (name: string, day: number): number =>
+  Temporal.PlainDate.from(dateOf(day)).toZonedDateTime({ timeZone: name }).epochMilliseconds;

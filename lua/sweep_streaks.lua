@@ -1,0 +1,53 @@
+--- @include "lib/read_user"
+--- @include "lib/score_boards"
+--- @include "lib/settle_streaks"
+--- @include "lib/settled_record"
+--- @include "lib/write_record"
+--- @include "lib/write_users"
+
+--[[
+Settles the streaks of some users of one zone to the day that begins there: what an event would do, for those who send none.
+Who has nothing to settle is not touched, so a call repeated, or made late, changes nothing.
+
+KEYS: 1 outbox of the shard, 2 counters of the tenant, then the users.
+ARGV: 1 the time of the midnight (epoch ms), 2 tenant no, 3 plan (JSON, see `compileSweepPlan`), 4 prefix of boards, 5 the
+      zone ('' for UTC), 6 its offset from UTC then (seconds), 7 until when that holds (epoch ms; '' for UTC), 8 id that the
+      ids of the records begin with (24 hex), then the users' ids.
+Returns: how many users were changed, the position of the outbox ('' if none was).
+Errors: those of Redis only.
+Writes: outbox, users, boards.
+Cost: O(users × size of a user), and for those who are changed O(boards × log N).
+]]
+local now, plan, zone = tonumber(ARGV[1]), cjson.decode(ARGV[3]), ARGV[5]
+local offset, until_ms, id_prefix = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
+local FIRST_USER, FIRST_KEY = 9, 3
+local local_second = math.floor(now / 1000) + offset
+local day = math.floor(local_second / 86400)
+local row = plan.periods[day - plan.firstDay + 1]
+local event = { plan = plan, whole = 0, micros = 0 }
+local applied, touched = {}, {}
+
+for n = 0, #ARGV - FIRST_USER do
+  local user_id = ARGV[FIRST_USER + n]
+  local user = read_user({}, KEYS[FIRST_KEY + n], user_id)
+  local state = user.packed and state_of(user, now, 0)
+  -- Whoever is in another zone by now was settled when that was said.
+  local told = state and (state.z or '') == zone and settle_streaks(state, plan.streak, row)
+  if told then
+    if until_ms then
+      state.zo, state.zu = offset, until_ms
+    end
+    local id = id_prefix .. string.format('%04x0000', n)
+    local record = { k = 's', i = id, u = user_id, at = now, d = day }
+    settled_record(record, told, state)
+    local outcome = { day = day, second = local_second % 86400, length = state.s[plan.streak.frequency][1] }
+    applied[#applied + 1] = { record, score_boards(event, state, {}, outcome) }
+    touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(state) }
+  end
+end
+
+local records = {}
+for n, each in ipairs(applied) do
+  records[n] = write_record(each[1], each[2], KEYS[2], '', ARGV[4])
+end
+return { #records, #records > 0 and write_users(KEYS[1], ARGV[2], records, touched) or '' }

@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { Catalogs } from '../../catalog/catalogs.ts';
+import { compileSweepPlan } from '../../catalog/compile.ts';
+import { earning } from '../../catalog/compile/streak.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { dayStartMs, zoneOffset } from '../../domain/zone.ts';
+import { dueUsers } from '../../postgres/streak-sweep/due-users.ts';
+import { leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
+import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
+import type { Script } from '../../redis/script.ts';
+import { eventId } from '../events/event-id.ts';
+import type { DueWork } from '../schedule/due-work.ts';
+
+export interface StreakSweepOptions {
+  redis: Redis;
+  pool: Pool;
+  catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
+  /** `sweep_streaks`. */
+  script: Script;
+  /** Tells that entries were written to the outbox of a shard. */
+  onWritten: (shard: number) => void;
+  /** Users a script call, and the pause after one, ms; for tests and the bench. */
+  usersACall?: number;
+  pauseMs?: number;
+}
+
+const USERS_A_CALL = 100;
+const PAUSE_MS = 1;
+/** Users that Postgres looks at in one statement; progress is noted after so many. */
+const USERS_A_PAGE = 5_000;
+/** A piece of work takes not much longer than this. */
+const WORK_MS = 2_000;
+
+/**
+ * The midnights of streaks: when a day begins in a zone, the users there whose streaks may change are settled, as their
+ * next event or read would find them (`lua/lib/settle_streaks.lua`). So boards of streaks follow, and what was lost, used
+ * and earned is told when it happens. No answer depends on whether this ran; whatever is repeated finds nothing to do.
+ *
+ * Who may change Postgres says (`users.due_day`). It is behind by what was swept last, and then names too many, never too
+ * few.
+ */
+export class StreakSweep implements DueWork {
+  readonly name = 'midnights of streaks';
+  readonly seesItself = true;
+  private readonly options: StreakSweepOptions;
+
+  constructor(options: StreakSweepOptions) {
+    this.options = options;
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    return (await this.next(upToMs))?.dueMs ?? null;
+  }
+
+  async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+    const endMs = performance.now() + WORK_MS;
+    const goesOn = (): boolean => !ending.aborted && performance.now() < endMs;
+    while (goesOn()) {
+      const next = await this.next(Math.max(dueMs, beforeMs - 1));
+      if (next === null) return;
+      for (const zone of await zonesAt(this.options.pool, next.zone, next.sweptDay)) {
+        if (!(await this.sweep(zone, next.dueMs, goesOn))) return;
+      }
+    }
+  }
+
+  /** The earliest midnight that is not swept, not after a time. */
+  private async next(upToMs: number): Promise<{ dueMs: number; zone: string; sweptDay: number } | null> {
+    let first: { dueMs: number; zone: string; sweptDay: number } | null = null;
+    for (const { zone, sweptDay } of await leastSwept(this.options.pool)) {
+      const dueMs = dayStartMs(zone === '' ? 'UTC' : zone, sweptDay + 1);
+      if (dueMs <= upToMs && (first === null || dueMs < first.dueMs)) first = { dueMs, zone, sweptDay };
+    }
+    return first;
+  }
+
+  /** Sweeps a zone of a tenant to the next day; false: called off before the end, or another sweep is at it. */
+  private async sweep(zone: SweptZone, dueMs: number, goesOn: () => boolean): Promise<boolean> {
+    const { pool, catalogs } = this.options;
+    const { tenantNo } = zone;
+    await catalogs.atLeast(tenantNo, zone.version);
+    const compiled = await catalogs.of(tenantNo);
+    const day = zone.sweptDay + 1;
+    const plan = JSON.stringify(compileSweepPlan(compiled, Math.floor(dueMs / DAY_MS)));
+    let at = zone;
+    for (;;) {
+      const page = await dueUsers(pool, {
+        tenantNo,
+        zone: zone.zone,
+        after: at.lastUser,
+        day,
+        earning: earning(compiled.catalog),
+        limit: USERS_A_PAGE,
+      });
+      const done = await this.settle(page.ids, { at, dueMs, plan, goesOn });
+      const end = done === page.ids.length && page.lastUser === '';
+      const lastUser = done < page.ids.length ? (page.ids[done - 1] ?? at.lastUser) : page.lastUser;
+      const next = end ? { sweptDay: day, lastUser: '' } : { sweptDay: zone.sweptDay, lastUser };
+      if (!(await noteSwept(pool, at, next))) return false;
+      if (end) return true;
+      if (!goesOn()) return false;
+      at = { ...at, ...next };
+    }
+  }
+
+  /** Settles users, some a call; how many, as it may be called off. */
+  private async settle(
+    ids: readonly string[],
+    { at, dueMs, plan, goesOn }: { at: SweptZone; dueMs: number; plan: string; goesOn: () => boolean },
+  ): Promise<number> {
+    const { redis, script, onWritten, usersACall = USERS_A_CALL, pauseMs = PAUSE_MS } = this.options;
+    const { tenantNo, zone } = at;
+    const shard = shardOf(tenantNo);
+    const offset = zone === '' ? null : (zoneOffset(zone, dueMs) ?? { offsetSeconds: 0, untilMs: dueMs + DAY_MS });
+    let done = 0;
+    while (done < ids.length && goesOn()) {
+      const some = ids.slice(done, done + usersACall);
+      const keys = [outboxKey(shard), countersKey(tenantNo), ...some.map((id) => userKey(tenantNo, id))];
+      const [changed] = (await script.run(redis, keys, [
+        dueMs,
+        tenantNo,
+        plan,
+        boardKeyPrefix(tenantNo),
+        zone,
+        offset?.offsetSeconds ?? 0,
+        offset?.untilMs ?? '',
+        eventId(dueMs).slice(0, 24),
+        ...some,
+      ])) as [number, Buffer];
+      if (changed > 0) onWritten(shard);
+      done += some.length;
+      // Events go first.
+      if (pauseMs > 0) await sleep(pauseMs);
+    }
+    return done;
+  }
+}
