@@ -1,10 +1,10 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
 import { groupOf, scoreOf, standings, thresholdOf } from './boards.ts';
-import { runOf, wall } from './calendar.ts';
+import { runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
-import { bringTo, extend, firstStreaks, jump, told } from './streak.ts';
+import { bringTo, extend, firstStreaks, jump, told, type Streaks } from './streak.ts';
 import { pointsOf, totalOf, type ModelUser } from './user.ts';
 
 export interface SentUser {
@@ -105,6 +105,15 @@ export class LaurelModel {
     const { date } = wall(this.nowMs, user.tz);
     bringTo(user.streaks, date, this.catalog);
     return told(user.streaks, date, this.catalog);
+  }
+
+  /** A user's streaks brought to now, and the local date; null for nobody. */
+  care(userId: string): { streaks: Streaks; today: LocalDate } | null {
+    const user = this.users.get(userId);
+    if (user === undefined) return null;
+    const { date: today } = wall(this.nowMs, user.tz);
+    bringTo(user.streaks, today, this.catalog);
+    return { streaks: user.streaks, today };
   }
 
   /** A copy of the user with what was sent. */

@@ -78,6 +78,13 @@ const streaks = fc.record({
   frequency: fc.constantFrom('daily', 'weekly', 'monthly'),
   weekStart: fc.constantFrom('sunday', 'monday'),
   evaluationMode: fc.constantFrom('OR', 'AND'),
+  freezes: maybe(
+    fc.record({
+      initial: fc.nat(2),
+      more: fc.nat(2),
+      earned: maybe(fc.record({ interval: fc.integer({ min: 1, max: 9 }), amount: fc.integer({ min: 1, max: 2 }) })),
+    }),
+  ),
   thresholds: fc.tuple(maybe(fc.constantFrom(0.5, 1, 3)), maybe(fc.constantFrom(0.5, 1, 3))),
 });
 
@@ -145,9 +152,18 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       runInterval: (one.run?.[1] ?? null) as number | null,
     });
   }
-  const { thresholds, ...settings } = drawn.streaks;
+  const { thresholds, freezes, ...settings } = drawn.streaks;
   builder.streaks({
     ...settings,
+    ...(freezes !== null && {
+      freezes: {
+        enabled: true,
+        initial: freezes.initial,
+        max: freezes.initial + freezes.more,
+        autoEarnInterval: freezes.earned?.interval ?? null,
+        autoEarnAmount: freezes.earned?.amount ?? null,
+      },
+    }),
     metrics: thresholds.flatMap((threshold, index) =>
       threshold === null ? [] : [{ metricId: metrics[index]!.id, threshold }],
     ),

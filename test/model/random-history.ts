@@ -33,9 +33,6 @@ const STARTS = [
   '2027-08-30T11:59:59Z',
 ] as const;
 
-/** Whether users change zone: what then becomes of their streaks is not settled yet. */
-const TRAVELS = process.env['TRAVELS'] === '1';
-
 const user = fc.constantFrom('a' as const, 'b' as const, 'c' as const);
 const zone = fc.constantFrom(...ZONES).map((tz) => ({ tz }));
 const attributes = fc.constantFrom(...PLANS).map((plan) => ({ plan }));
@@ -59,7 +56,7 @@ const event = fc.record({
   metric: fc.constantFrom(...METRICS),
   value,
   key: maybe(fc.constantFrom('k1', 'k2'), 25),
-  zone: maybe(zone, TRAVELS ? 12 : 0),
+  zone: maybe(zone, 12),
   attributes: maybe(attributes, 25),
   deck: maybe(fc.constantFrom(...DECKS), 50),
 });
@@ -70,7 +67,7 @@ const steps = {
   upsert: fc.record({
     do: fc.constant('upsert' as const),
     user,
-    zone: maybe(zone, TRAVELS ? 50 : 0),
+    zone: maybe(zone, 50),
     attributes: maybe(attributes, 50),
   }),
   complete: fc.record({ do: fc.constant('complete' as const), user, nth: fc.nat(5) }),
@@ -78,6 +75,15 @@ const steps = {
     do: fc.constant('frequency' as const),
     frequency: fc.constantFrom('daily' as const, 'weekly' as const, 'monthly' as const),
   }),
+  freeze: fc.record({ do: fc.constant('freeze' as const), user }),
+  pause: fc.record({
+    do: fc.constant('pause' as const),
+    user,
+    from: fc.integer({ min: -2, max: 8 }),
+    days: fc.oneof(fc.integer({ min: -1, max: 3 }), fc.integer({ min: 4, max: 45 })),
+  }),
+  unpause: fc.record({ do: fc.constant('unpause' as const), nth: fc.nat(5) }),
+  restore: fc.record({ do: fc.constant('restore' as const), user }),
   read: fc.record({ do: fc.constant('read' as const) }),
 };
 const step = fc.oneof(
@@ -88,6 +94,10 @@ const step = fc.oneof(
   { weight: 1, arbitrary: steps.complete },
   { weight: 1, arbitrary: steps.frequency },
   { weight: 2, arbitrary: steps.read },
+  { weight: 1, arbitrary: steps.freeze },
+  { weight: 1, arbitrary: steps.pause },
+  { weight: 1, arbitrary: steps.unpause },
+  { weight: 1, arbitrary: steps.restore },
 );
 export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 

@@ -5,6 +5,7 @@ import { addDays, midnight, wall } from './calendar.ts';
 import { CompareReads } from './compare-reads.ts';
 import { LaurelModel, type SentUser } from './laurel-model.ts';
 import type { History, Step } from './random-history.ts';
+import { StreakCare } from './streak-care-side-by-side.ts';
 import { refused, seenCompletion, seenEvent, type Said } from './seen.ts';
 
 const NOTHING: Said = { engine: null, model: null };
@@ -14,6 +15,7 @@ export class SideBySide {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
   private readonly reads: CompareReads;
+  private readonly care: StreakCare;
   private readonly homes: History['homes'];
 
   constructor(
@@ -25,6 +27,7 @@ export class SideBySide {
     this.homes = homes;
     this.model = new LaurelModel(catalog, startMs);
     this.reads = new CompareReads(engine, this.model, pool);
+    this.care = new StreakCare(engine, this.model, pool);
     engine.catalog = catalog;
     engine.clock.set(startMs);
   }
@@ -45,6 +48,11 @@ export class SideBySide {
         return this.upsert(step);
       case 'complete':
         return this.complete(step);
+      case 'freeze':
+      case 'pause':
+      case 'unpause':
+      case 'restore':
+        return this.care.take(step);
       case 'frequency': {
         const { catalog } = this.model;
         const streaks = { ...catalog.streaks, frequency: step.frequency };

@@ -31,6 +31,8 @@ export interface Streaks {
   /** The day on which the user was first seen. */
   first: LocalDate;
   pauses: { start: LocalDate; end: LocalDate }[];
+  /** Streaks that ended, with their last period; oldest first. */
+  lost: { frequency: Frequency; length: number; started: LocalDate; kept: LocalDate }[];
 }
 
 const NONE: StreakTrack = { length: 0, started: null, kept: '0001-01-01', extendedMs: null };
@@ -38,7 +40,7 @@ const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
 
 export function firstStreaks({ streaks: { freezes } }: Catalog, first: LocalDate): Streaks {
   const tracks = { daily: NONE, weekly: NONE, monthly: NONE };
-  return { day: first, tracks, freezes: freezes.enabled ? freezes.initial : 0, first, pauses: [] };
+  return { day: first, tracks, freezes: freezes.enabled ? freezes.initial : 0, first, pauses: [], lost: [] };
 }
 
 /** Lets midnight after midnight pass until it is `today`. */
@@ -59,7 +61,11 @@ function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings 
   const paused = daysOf(period, day).every((one) => pauses.some(({ start, end }) => start <= one && one <= end));
   const frozen = !paused && frequency === settings.frequency && settings.freezes.enabled && streaks.freezes > 0;
   if (frozen) streaks.freezes -= 1;
-  tracks[frequency] = paused || frozen ? { ...track, kept: period } : NONE;
+  tracks[frequency] =
+    paused || frozen ? { ...track, kept: period } : { ...NONE, kept: track.kept, extendedMs: track.extendedMs };
+  if (!paused && !frozen) {
+    streaks.lost.push({ frequency, length: track.length, started: track.started!, kept: track.kept });
+  }
 }
 
 function daysOf(first: LocalDate, last: LocalDate): LocalDate[] {

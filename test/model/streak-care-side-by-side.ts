@@ -1,0 +1,83 @@
+import type { Pool } from 'pg';
+import { Persister } from '../../src/engine/persist/persister.ts';
+import { StreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
+import { StreakCall } from '../../src/engine/streaks/streak-call.ts';
+import { shardOf } from '../../src/redis/keys.ts';
+import type { TestUsers } from '../engine/users/test-users.ts';
+import { addDays, wall, type LocalDate } from './calendar.ts';
+import type { LaurelModel } from './laurel-model.ts';
+import type { Step } from './random-history.ts';
+import type { Said } from './seen.ts';
+import { giveFreeze, pause, restore, unpause } from './streak-care.ts';
+
+type CareStep = Extract<Step, { do: 'freeze' | 'pause' | 'unpause' | 'restore' }>;
+
+interface Made {
+  id: string;
+  userId: string;
+  start: LocalDate;
+  end: LocalDate;
+}
+
+/** What administrators do to streaks, on both sides. */
+export class StreakCare {
+  private readonly engine: TestUsers;
+  private readonly model: LaurelModel;
+  private readonly admin: StreakAdmin;
+  private readonly pauses: Made[] = [];
+
+  constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
+    const { redis, users, clock, calls } = engine;
+    this.engine = engine;
+    this.model = model;
+    this.admin = new StreakAdmin({
+      pool,
+      users,
+      clock,
+      calls: new StreakCall({ calls, clock, overloaded: () => false }),
+      persisted: async (tenantNo) => void (await new Persister({ redis, pool }).drain(shardOf(tenantNo))),
+    });
+  }
+
+  async take(step: CareStep): Promise<Said> {
+    const compiled = this.engine.compiled();
+    const { catalog } = this.model;
+    switch (step.do) {
+      case 'freeze': {
+        const given = await this.admin.giveFreeze(compiled, step.user);
+        const found = this.model.care(step.user);
+        return { engine: isDone(given), model: found !== null && giveFreeze(found.streaks, catalog) };
+      }
+      case 'restore': {
+        const [restored] = await this.admin.restore(compiled, [step.user]);
+        const found = this.model.care(step.user);
+        return { engine: isDone(restored), model: found !== null && restore(found.streaks, found.today, catalog) };
+      }
+      case 'pause':
+        return this.pause(step);
+      case 'unpause':
+        return this.unpause(step);
+    }
+  }
+
+  private async pause({ user: userId, from, days }: Extract<Step, { do: 'pause' }>): Promise<Said> {
+    const found = this.model.care(userId);
+    const start = addDays(found?.today ?? wall(this.model.nowMs, null).date, from);
+    const end = addDays(start, days);
+    const made = await this.admin.pause(this.engine.compiled(), { userId, start, end });
+    if (typeof made !== 'string') this.pauses.push({ id: made.id, userId, start, end });
+    return { engine: isDone(made), model: found !== null && pause(found.streaks, { start, end }, found.today) };
+  }
+
+  private async unpause({ nth }: Extract<Step, { do: 'unpause' }>): Promise<Said> {
+    const [one] = this.pauses.splice(nth % Math.max(1, this.pauses.length), 1);
+    if (one === undefined) return { engine: null, model: null };
+    const deleted = await this.admin.deletePauses(this.engine.compiled(), [one.id]);
+    const { streaks, today } = this.model.care(one.userId)!;
+    const made = streaks.pauses.find(({ start }) => start === one.start);
+    if (made !== undefined) unpause(streaks, made, today);
+    return { engine: deleted, model: [one.id] };
+  }
+}
+
+const isDone = (outcome: unknown): boolean => typeof outcome === 'object' && outcome !== null && !('reason' in outcome);

@@ -1,0 +1,57 @@
+import type { Catalog } from '../../src/domain/catalog.ts';
+import { addDays, lastDayOf, latest, periodBefore, periodOf, type LocalDate } from './calendar.ts';
+import type { Streaks } from './streak.ts';
+
+/** What administrators do to a user's streaks. Each tells whether it was done; `today` is the user's local date. */
+
+export function giveFreeze(streaks: Streaks, { streaks: { freezes } }: Catalog): boolean {
+  if (!freezes.enabled || streaks.freezes >= freezes.max) return false;
+  streaks.freezes += 1;
+  return true;
+}
+
+/** Pauses from a day to a day, both inside. */
+export function pause(streaks: Streaks, pause: { start: LocalDate; end: LocalDate }, today: LocalDate): boolean {
+  const { start, end } = pause;
+  if (start < today || end < start) return false;
+  if (streaks.pauses.some((other) => start <= other.end && other.start <= end)) return false;
+  streaks.pauses.push({ ...pause });
+  return true;
+}
+
+/** Ends a pause: the days that are over stay paused. */
+export function unpause(streaks: Streaks, pause: { start: LocalDate; end: LocalDate }, today: LocalDate): void {
+  const yesterday = addDays(today, -1);
+  if (pause.end > yesterday) pause.end = yesterday;
+  streaks.pauses = streaks.pauses.filter(({ start, end }) => start <= end);
+}
+
+/** Gives back the longest streak that was lost in the window, if it is longer than the one there is. */
+export function restore(streaks: Streaks, today: LocalDate, { streaks: settings }: Catalog): boolean {
+  const { frequency, weekStart } = settings;
+  const since = windowStart(today, { frequency, weekStart });
+  const best = streaks.lost
+    .filter((lost) => lost.frequency === frequency && lastDayOf(lost.kept, frequency) >= since)
+    .reduce((longest, lost) => (lost.length >= longest.length ? lost : longest), { length: 0, started: '' });
+  const track = streaks.tracks[frequency];
+  if (best.length <= track.length) return false;
+  const before = periodBefore(periodOf(today, frequency, weekStart), frequency);
+  const { length, started } = best;
+  streaks.tracks[frequency] = { ...track, length, started, kept: latest(track.kept, before) };
+  return true;
+}
+
+function windowStart(
+  today: LocalDate,
+  { frequency, weekStart }: Pick<Catalog['streaks'], 'frequency' | 'weekStart'>,
+): LocalDate {
+  const year = Number(today.slice(0, 4));
+  switch (frequency) {
+    case 'daily':
+      return addDays(today, -90);
+    case 'weekly':
+      return periodOf(`${year}-01-01`, 'weekly', weekStart);
+    case 'monthly':
+      return `${year - 1}-01-01`;
+  }
+}
