@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
 import type { BatchReply } from '../../redis/batches.ts';
-import { eventId, idempotencyDigest, uuidText } from '../events/event-id.ts';
+import { eventId, idempotencyDigest, randomOf, uuidText } from '../events/event-id.ts';
 import { refusalError } from '../refusal.ts';
 
 /** What became of an event of a batch, for who sent it: the statuses are those of the single operation. */
@@ -20,7 +20,7 @@ export function batchEventResult(
     const total = totalOf(reply.t);
     // A metric that was deleted since has no number any more to make the ID from.
     if (metric === undefined) return { status: 202, total, replayed: true };
-    const { random } = idempotencyDigest(user.id, metric.no, idempotencyKey!);
+    const random = randomOf(compiled.catalog.tenantNo, idempotencyDigest(user.id, metric.no, idempotencyKey!));
     return { status: 202, eventId: uuidText(eventId(reply.at, random)), total, replayed: true };
   }
   const { status, message } = refusalError(compiled, reply);

@@ -44,7 +44,7 @@ export const uuidText = (hex: string): string =>
 export const awardId = (hex: string, ordinal: number): string =>
   uuidText(hex.slice(0, 28) + ordinal.toString(16).padStart(4, '0'));
 
-/** Where a used idempotency key is kept, and the random part of its event's ID, which needs no storage so. */
+/** Where a used idempotency key is kept, and what `randomOf` its event's ID is made from, which needs no storage so. */
 export interface IdempotencyDigest {
   /** 4 hex digits. */
   bucket: string;
@@ -62,3 +62,10 @@ export function idempotencyDigest(userId: string, metricNo: number, key: string)
     random: digest.toString('hex', 2, 10),
   };
 }
+
+/**
+ * The random part of the ID of an event with an idempotency key. It holds the tenant: two tenants may use one key for
+ * users of one ID at the same millisecond, and IDs are unique among all.
+ */
+export const randomOf = (tenantNo: number, { random }: IdempotencyDigest): string =>
+  tenantNo === 0 ? random : createHash('sha1').update(`${tenantNo}\0${random}`).digest('hex').slice(0, 16);

@@ -5,7 +5,7 @@ import type { MetricEvent } from '../../domain/event.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import type { ReadyEvent } from './event-call.ts';
-import { eventId, idempotencyDigest } from './event-id.ts';
+import { eventId, idempotencyDigest, randomOf } from './event-id.ts';
 import { rejectUnknownAttributes, sentUser } from './sent-user.ts';
 
 /** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
@@ -33,15 +33,16 @@ export function prepareEvent(
   const { user, attributes } = event;
   if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
   const digest = idempotencyKey === null ? null : idempotencyDigest(user.id, plan.plan.metric, idempotencyKey);
+  const random = digest === null ? undefined : randomOf(compiled.catalog.tenantNo, digest);
   return {
     compiled,
     plan,
-    id: eventId(nowMs, digest?.random),
+    id: eventId(nowMs, random),
     userId: user.id,
     value: toDecimal(event.value),
     sent: sentUser(user, compiled, nowMs),
     attributes: attributes === undefined ? '' : JSON.stringify(attributes),
     counted: matching(plan.counters, attributes),
-    idempotency: digest === null ? null : { ...digest, key: idempotencyKey! },
+    idempotency: digest === null ? null : { ...digest, random: random!, key: idempotencyKey! },
   };
 }

@@ -58,6 +58,18 @@ test('a key is scoped to user and metric', async () => {
   expect((await laurel.event('flips', 'bob', 1, { key: 'same' })).status).toBe(201);
 });
 
+test('two tenants may use one key for users of one ID at the same time: the events have IDs of their own', async () => {
+  const own = await laurel.event('flips', 'same', 1, { key: 'same' });
+  const { catalog } = laurel;
+  laurel.catalog = { ...catalog, tenantNo: 7 };
+  const other = await laurel.event('flips', 'same', 1, { key: 'same' });
+  const replay = await laurel.event('flips', 'same', 1, { key: 'same' });
+  laurel.catalog = catalog;
+  expect(other.status).toBe(201);
+  expect(other.eventId).not.toBe(own.eventId);
+  expect(replay.eventId).toBe(other.eventId);
+});
+
 test('a refused event does not use up its key', async () => {
   const refused = laurel.event('flips', { id: 'ref', subscribeToEmails: true }, 1, { key: 'once' });
   await expect(refused).rejects.toMatchObject({ status: 422 });
