@@ -60,3 +60,24 @@ test('during the grace connections are still taken, though not ready', async () 
   expect(await draining).toBe(0);
   server.close();
 });
+
+test('a connection that is kept is answered once more and told to close; when all are closed the drain ends', async () => {
+  const { server, port } = await startServer();
+  const kept = await RawConnection.open(port);
+  kept.send(rawRequest('GET', '/healthz'));
+  await kept.until(({ statuses }) => statuses.length === 1);
+  const startMs = performance.now();
+  const draining = server.drain({ lingerMs: 20_000 });
+  const refused = (): Promise<boolean> =>
+    RawConnection.open(port).then(
+      () => false,
+      () => true,
+    );
+  await expect.poll(refused).toBe(true);
+  kept.send(rawRequest('GET', '/healthz'));
+  await kept.until(({ closed }) => closed);
+  expect(kept.statuses).toEqual([200, 200]);
+  expect(kept.received).toContain('Connection: close');
+  expect(await draining).toBe(0);
+  expect(performance.now() - startMs).toBeLessThan(15_000);
+});
