@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { postgresAway } from './postgres-away.ts';
 import { reportOf } from './report.ts';
 import { runChaos } from './suite.ts';
 
@@ -15,6 +16,7 @@ const HELP = `npm run chaos -- [options]
   --seed <n>      the same faults and events again (their timing differs)
   --clients <n>   that send at once (default 6)
   --only <text>   only faults whose names hold this text
+  --scenario postgres-away   instead: Postgres is gone for --seconds <n> (default 300) under load
   --no-save       write nothing to test/chaos/results
 `;
 
@@ -24,6 +26,8 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     clients: { type: 'string', default: '6' },
     only: { type: 'string' },
+    scenario: { type: 'string' },
+    seconds: { type: 'string', default: '300' },
     'no-save': { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -31,6 +35,7 @@ const { values } = parseArgs({
 
 async function main(): Promise<void> {
   if (values.help) return console.log(HELP);
+  if (values.scenario !== undefined) return scenario(values.scenario);
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
   console.log(`Seed ${seed}; the same again: npm run chaos -- --seed ${seed} --rounds ${values.rounds}`);
   const result = await runChaos({
@@ -41,14 +46,24 @@ async function main(): Promise<void> {
     say: (line) => console.log(line),
   });
   console.log(`\n${reportOf(result)}`);
-  if (!values['no-save']) {
-    const folder = join(PACKAGE_ROOT, 'test', 'chaos', 'results');
-    mkdirSync(folder, { recursive: true });
-    const file = join(folder, `${new Date().toISOString().slice(0, 16).replace('T', '-').replace(':', '')}.json`);
-    writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
-    console.log(`\nWritten to ${file}`);
-  }
+  if (!values['no-save']) save('rounds', result);
   if (result.findings.differences.length > 0) process.exitCode = 1;
+}
+
+async function scenario(name: string): Promise<void> {
+  if (name !== 'postgres-away') throw new Error(`There is no scenario "${name}".`);
+  const result = await postgresAway({ seconds: Number(values.seconds), say: (line) => console.log(line) });
+  console.log(result);
+  if (!values['no-save']) save(name, result);
+  if (result.lost + result.duplicated + result.otherwise > 0) process.exitCode = 1;
+}
+
+function save(name: string, result: object): void {
+  const folder = join(PACKAGE_ROOT, 'test', 'chaos', 'results');
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${new Date().toISOString().slice(0, 16).replace('T', '-').replace(':', '')}-${name}.json`);
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
+  console.log(`\nWritten to ${file}`);
 }
 
 await main();
