@@ -43,13 +43,19 @@ local function upsert_user(state, sent, now, plan)
   end
   local told
   if sent.z ~= nil and (sent.z or nil) ~= state.z then
-    state.zo = sent.bn and sent.bn == state.z and sent.bo or state.zo
-    local before = math.floor((now + (state.zo or 0) * 1000) / 86400000)
-    local after = math.floor((now + (sent.zo or 0) * 1000) / 86400000)
-    local row = plan.periods[before - plan.firstDay + 1]
-    told = settle_streaks(state, plan.streak, row)
-    if after > before then
-      shift_streaks(state.s, row, plan.periods[after - plan.firstDay + 1])
+    -- Who is seen for the first time, and is there already, comes from nowhere.
+    if state.c ~= now or state.s[1][5] ~= -1 then
+      state.zo = sent.bn and sent.bn == state.z and sent.bo or state.zo
+      local before = math.floor((now + (state.zo or 0) * 1000) / 86400000)
+      local after = math.floor((now + (sent.zo or 0) * 1000) / 86400000)
+      local row = plan.periods[before - plan.firstDay + 1]
+      told = settle_streaks(state, plan.streak, row)
+      -- Moving back changes nothing, but for one who acted the days that began already do not begin again.
+      local latest = math.max(before, state.sd or before)
+      if after > latest then
+        shift_streaks(state.s, plan.periods[latest - plan.firstDay + 1], plan.periods[after - plan.firstDay + 1])
+      end
+      state.sd = after < latest and state.s[1][5] ~= -1 and latest or nil
     end
     state.z = sent.z or nil
     sent.moved = true

@@ -63,7 +63,7 @@ export function streakDates(
 } {
   if (length === 0 || startDay === null) return { started: null, periodStart: null, periodEnd: null, expires: null };
   const period = periodOf(day, frequency, weekStart);
-  const last = (lastPeriod ?? -1) >= period ? period + 1 : period;
+  const last = Math.max((lastPeriod ?? -1) + 1, period);
   return {
     started: dateOf(startDay),
     periodStart: dateOf(periodStart(period, frequency, weekStart)),

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
 import { groupOf, scoreOf, standings, thresholdOf } from './boards.ts';
-import { runOf, wall, type LocalDate } from './calendar.ts';
+import { latest, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
 import { bringTo, extend, firstStreaks, jump, told, type Streaks } from './streak.ts';
@@ -48,8 +48,10 @@ export class LaurelModel {
     const amount = micros(value);
     const after = structuredClone(before);
     const { frequency } = this.catalog.streaks;
-    const { day } = after.streaks;
-    after.events.push({ atMs: this.nowMs, ...here, metricId, amount, attributes, key, day, dayThen: day });
+    const last = after.events.at(-1);
+    const day = latest(here.date, last?.day ?? here.date);
+    const dayThen = latest(here.date, last?.dayThen ?? here.date);
+    after.events.push({ atMs: this.nowMs, ...here, metricId, amount, attributes, key, day, dayThen });
     after.looks.push({ atMs: this.nowMs, ...here, attributes: { ...after.attributes }, systemId: null });
     const extended = extend(after, this.catalog, this.nowMs).includes(frequency);
     const { length } = after.streaks.tracks[frequency];

@@ -55,6 +55,8 @@ export class SideBySide {
         return this.care.take(step);
       case 'frequency': {
         const { catalog } = this.model;
+        // What the clock did before is settled by the settings of its time only if the sweep was there in time.
+        if (catalog.streaks.freezes.enabled) return NOTHING;
         const streaks = { ...catalog.streaks, frequency: step.frequency };
         this.model.catalog = this.engine.catalog = { ...catalog, streaks };
         return NOTHING;

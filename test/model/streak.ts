@@ -80,15 +80,22 @@ function earn(streaks: Streaks, { streaks: { freezes } }: Catalog): void {
   streaks.freezes = Math.max(streaks.freezes, Math.min(max, streaks.freezes + autoEarnAmount));
 }
 
-/** Counts what the user did on `streaks.day`; the frequencies whose streak it extended. */
+/** Counts the user's last event; the frequencies whose streak it extended. */
 export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequency[] {
-  const { day, tracks } = user.streaks;
+  const { tracks } = user.streaks;
+  const { date, day, dayThen } = user.events.at(-1)!;
+  const { weekStart } = catalog.streaks;
   const extended: Frequency[] = [];
   for (const frequency of FREQUENCIES) {
     const track = tracks[frequency];
-    const period = periodOf(day, frequency, catalog.streaks.weekStart);
+    const period = periodOf(frequency === 'daily' ? day : dayThen, frequency, weekStart);
     if (track.kept >= period || !isMet(user, catalog, { frequency, period })) continue;
-    tracks[frequency] = { length: track.length + 1, started: track.started ?? period, kept: period, extendedMs: atMs };
+    tracks[frequency] = {
+      length: track.length + 1,
+      started: track.started ?? periodOf(date, frequency, weekStart),
+      kept: period,
+      extendedMs: atMs,
+    };
     extended.push(frequency);
   }
   return extended;

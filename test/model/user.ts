@@ -14,9 +14,9 @@ export interface RecordedEvent extends Happened {
   amount: bigint;
   attributes: Readonly<Record<string, string>>;
   key: string | null;
-  /** The day of the daily streak that it counts for; a change of zone moves it along. */
+  /** The day that it counts for: not before that of the event before. A change of zone moves it along. */
   day: LocalDate;
-  /** The same when it happened. */
+  /** The same, not moved along: for weeks and months. */
   dayThen: LocalDate;
 }
 

@@ -172,6 +172,32 @@ test('a change of zone alone neither ends a streak nor gains a day', () =>
     expect(await streak(laurel, 'u')).toEqual([3, true]);
   }));
 
+test('a journey over the end of a week: the week before it counts once, and the next one can be met', () =>
+  withStreaks({ frequency: 'weekly' }, async (laurel) => {
+    at(laurel, '2026-11-16T12:00:00Z');
+    expect(await streak(laurel, { id: 'met', tz: 'America/New_York' })).toEqual([1, true]);
+    expect(await streak(laurel, { id: 'waits', tz: 'America/New_York' })).toEqual([1, true]);
+    at(laurel, '2026-11-23T12:00:00Z');
+    expect(await streak(laurel, 'met')).toEqual([2, true]);
+    at(laurel, '2026-11-29T02:00:00Z'); // Saturday evening in New York, Sunday in Berlin
+    expect(await streak(laurel, { id: 'met', tz: 'Europe/Berlin' }, 0)).toEqual([2, false]);
+    expect(await streak(laurel, { id: 'waits', tz: 'Europe/Berlin' }, 0)).toEqual([1, false]);
+    at(laurel, '2026-12-02T12:00:00Z');
+    expect(await streak(laurel, 'met')).toEqual([3, true]);
+    expect(await streak(laurel, 'waits')).toEqual([2, true]);
+  }));
+
+test('going back and forth over the date line gains nothing', () =>
+  withStreaks({}, async (laurel) => {
+    at(laurel, '2026-11-18T10:30:00Z');
+    expect(await streak(laurel, { id: 'u', tz: 'Pacific/Kiritimati' })).toEqual([1, true]); // on the 19th
+    at(laurel, '2026-11-19T10:30:00Z');
+    for (const tz of ['Pacific/Niue', 'Pacific/Kiritimati', 'Pacific/Niue', 'Pacific/Kiritimati']) {
+      expect(await streak(laurel, { id: 'u', tz }, 0)).toEqual([1, false]);
+    }
+    expect(await streak(laurel, 'u')).toEqual([2, true]);
+  }));
+
 test('new users start with the initial freezes', () =>
   withStreaks(
     { freezes: { enabled: true, initial: 2, max: 5, autoEarnInterval: 7, autoEarnAmount: 1 } },
