@@ -1,6 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { CommandError, EXIT } from './command-error.ts';
 import { addConfig } from './config.ts';
+import { addRebuild } from './rebuild.ts';
+import { addVerify } from './verify.ts';
 
 /** What `laurel <command>` does: a command a file, which adds itself here. */
 async function main(): Promise<void> {
@@ -8,7 +10,7 @@ async function main(): Promise<void> {
     .description('Work with a running Laurel, or with its databases.')
     .showHelpAfterError('(--help shows what there is)')
     .exitOverride();
-  addConfig(laurel);
+  for (const add of [addConfig, addRebuild, addVerify]) add(laurel);
   await laurel.parseAsync(process.argv);
 }
 

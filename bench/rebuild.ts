@@ -1,0 +1,101 @@
+/**
+ * Redis rebuilt from Postgres, and compared with it: users (default 1,000,000) of the demo catalog whose states a
+ * script made, as many events with idempotency keys.
+ *
+ *   npm run bench:rebuild -- [users]
+ *
+ * Uses a temporary Postgres and a temporary Redis with `appendfsync always`.
+ */
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Packr } from 'msgpackr';
+import { ConfigurationStore } from '../src/catalog/configuration-store.ts';
+import { loadDemo } from '../src/catalog/demo.ts';
+import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
+import { verify } from '../src/engine/rebuild/verify.ts';
+import { startPostgres } from '../src/local/postgres-server.ts';
+import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
+import { migrate } from '../src/postgres/migrate.ts';
+import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { createRedis, redisReady } from '../src/redis/client.ts';
+
+const packr = new Packr({ useRecords: false, variableMapSize: true });
+const USERS_A_PAGE = 10_000;
+const users = Number(process.argv[2] ?? 1_000_000);
+const temporary = (name: string): string => join(tmpdir(), `laurel-bench-${name}-${randomUUID()}`);
+
+const program = findRedisProgram();
+if (program === null) throw new Error('This needs redis-server or valkey-server on the PATH.');
+const [postgres, redisServer] = await Promise.all([
+  startPostgres({ directory: temporary('postgres'), password: 'bench', temporary: true }),
+  startRedis({ program, directory: temporary('redis'), password: null, durable: true, temporary: true }),
+]);
+const pool = createPool(postgres.url, { max: 5 });
+const redis = createRedis(redisServer.url);
+try {
+  await redisReady(redis);
+  await migrate(pool);
+  await loadDemo(new ConfigurationStore({ pool, announce: async () => undefined }));
+  const catalog = (await loadCatalog(pool, 0))!;
+  console.log(`Storing ${users.toLocaleString('en')} users …`);
+  for (let from = 0; from < users; from += USERS_A_PAGE) {
+    const numbers = Array.from({ length: Math.min(USERS_A_PAGE, users - from) }, (_, index) => from + index);
+    const states = numbers.map((n) => stateOf(n));
+    await pool.query(
+      `INSERT INTO users (tenant_no, id, created, state, attributes, points)
+       SELECT 0, 'user-' || n, now(), state, '{}', '{}' FROM unnest($1::int[], $2::bytea[]) AS made (n, state)`,
+      [numbers, states],
+    );
+  }
+  await pool.query(
+    `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, idempotency_key)
+     SELECT ('01a1ee872000' || '7000' || left(md5(n::text), 12) || '0000')::uuid, 0, 'user-' || n, $2, 1, 1, now(), current_date, 'key ' || n
+     FROM generate_series(0, $1::int - 1) AS n`,
+    [users, catalog.metrics[0]!.no],
+  );
+  await pool.query(
+    `INSERT INTO completions (tenant_no, user_id, achievement_no, at)
+     SELECT 0, 'user-' || n, no, now() FROM generate_series(0, $1::int - 1) AS n, unnest($2::int[]) AS no`,
+    [users, catalog.achievements.slice(0, 3).map(({ no }) => no)],
+  );
+  await pool.query('VACUUM ANALYZE');
+  const timed = async (name: string, work: () => Promise<number | void>): Promise<void> => {
+    const startedMs = performance.now();
+    const said = await work();
+    console.log(
+      `${name}: ${((performance.now() - startedMs) / 1000).toFixed(1)} s${said === undefined ? '' : ` (${said} differences)`}`,
+    );
+  };
+  await timed('rebuild of an empty Redis', () => rebuildAnyway({ redis, pool }));
+  await timed('verify', () => verify({ redis, pool, onDifference: console.log }));
+  const memory = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1];
+  console.log(`Redis: ${Math.round(Number(memory) / users)} bytes a user, with an idempotency key each`);
+
+  /** A state as a user has it after a while: totals, streaks, points, completions, two runs of each board. */
+  function stateOf(n: number): Buffer {
+    const day = 20_000 + (n % 7);
+    const streak = [n % 40, 20_000, 20_040, 1_763_800_000_000, 20_040, {}];
+    const each = (resources: readonly { no: number }[], value: unknown): object =>
+      Object.fromEntries(resources.map(({ no }) => [no, value]));
+    return packr.pack({
+      c: 1_763_000_000_000,
+      up: 1_763_800_000_000,
+      n: `User ${n}`,
+      z: 'Europe/Berlin',
+      zo: 3_600,
+      zu: 1_774_746_000_000,
+      m: each(catalog.metrics, [n % 1_000, 0]),
+      f: {},
+      s: [streak, streak, streak],
+      p: each(catalog.pointsSystems, n % 10_000),
+      t: each(catalog.achievements.slice(0, 3), 1_763_800_000_000),
+      b: each(catalog.leaderboards, [day + 7, '', 1 + (n % 5_000), 0, day, '', 1 + (n % 300), 500_000]),
+    });
+  }
+} finally {
+  redis.disconnect();
+  await pool.end();
+  await Promise.all([postgres.stop(), redisServer.stop()]);
+}

@@ -1,0 +1,45 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { readEnv } from '../env.ts';
+import { startServers } from '../local/private-services.ts';
+import { isMigrated } from '../postgres/migrate.ts';
+import { createPool } from '../postgres/pool.ts';
+import { createRedis, redisReady } from '../redis/client.ts';
+import { CommandError } from './command-error.ts';
+
+/**
+ * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which no running Laurel
+ * may have then.
+ */
+export async function withServers<T>(work: (servers: { redis: Redis; pool: Pool }) => Promise<T>): Promise<T> {
+  const servers = await startServers(readEnv(process.env), (line) => process.stderr.write(`${line}\n`));
+  const redis = createRedis(servers.redisUrl);
+  redis.on('error', () => undefined);
+  const pool = createPool(servers.databaseUrl, { max: 5 });
+  try {
+    await redisReady(redis);
+    if (!(await isMigrated(pool))) throw new CommandError('The database is not of this version: start Laurel first.');
+    return await work({ redis, pool });
+  } finally {
+    redis.disconnect();
+    await pool.end();
+    await servers.stop();
+  }
+}
+
+/** Writes progress to standard error: a line that is overwritten in a terminal, one line a step elsewhere. */
+export function progressLine(): (progress: { step: string; done: number; total: number | null }) => void {
+  const startedMs = performance.now();
+  let last = '';
+  let toldMs = -Infinity;
+  return ({ step, done, total }) => {
+    const nowMs = performance.now();
+    if (step === last && nowMs - toldMs < (process.stderr.isTTY ? 100 : 2_000)) return;
+    last = step;
+    toldMs = nowMs;
+    const of = total === null ? '' : ` of ${total.toLocaleString('en')}`;
+    const seconds = ((nowMs - startedMs) / 1000).toFixed(1);
+    const line = `${step}: ${done.toLocaleString('en')}${of} (${seconds} s)`;
+    process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${line}` : `${line}\n`);
+  };
+}

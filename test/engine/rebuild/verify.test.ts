@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+
+let laurel: TestLaurel;
+let redis: ReturnType<typeof createRedis>;
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  redis = createRedis(laurel.redisUrl);
+  await redisReady(redis);
+  for (let n = 0; n < 30; n += 1) await event(n);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await laurel.close();
+});
+
+async function event(n: number): Promise<void> {
+  const user = { id: `user ${n % 6}`, attributes: { plan: n % 2 === 0 ? 'free' : 'pro' } };
+  const headers = { 'Idempotency-Key': `key ${n}` };
+  expect((await laurel.app.post('/v1/metrics/flips/event', { user, value: 2.5 }, { headers })).status).toBe(201);
+}
+
+async function differences(): Promise<Difference[]> {
+  const found: Difference[] = [];
+  const count = await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
+  expect(count).toBe(found.length);
+  return found;
+}
+
+const keyLike = async (pattern: string): Promise<string> => (await redis.keys(pattern)).toSorted()[0]!;
+
+test('there are none, while events go on as well', async () => {
+  let going = true;
+  const traffic = (async () => {
+    for (let n = 100; going; n += 1) await event(n);
+  })();
+  expect(await differences()).toEqual([]);
+  going = false;
+  await traffic;
+  expect(await differences()).toEqual([]);
+});
+
+test('each one that is planted is found, and nothing else; a rebuild mends them', async () => {
+  const [board, points, bucket] = [
+    await keyLike('{s0}:0:b:*'),
+    await keyLike('{s0}:0:p:*'),
+    await keyLike('{s0}:0:i:*'),
+  ];
+  const [field] = await redis.hkeys(bucket);
+  await redis.set('{s0}:0:u:nobody', (await redis.getBuffer('{s0}:0:u:user 1'))!);
+  await redis.set('{s0}:0:u:user 2', (await redis.getBuffer('{s0}:0:u:user 3'))!);
+  await redis.del('{s0}:0:u:user 4');
+  const [onBoard] = await redis.zrange(board, '0', '0');
+  await redis.zincrby(board, 0.5, onBoard!);
+  await redis.zrem(points, 'user 5');
+  await redis.zadd(points, 7, 'stranger');
+  await redis.hincrby('{s0}:0:n', 'users', 1);
+  await redis.hset('{s0}:0:n', 'a999', 3);
+  await redis.hdel(bucket, field!);
+
+  const found = await differences();
+  expect(found.map(({ key, part }) => `${key} ${part}`).toSorted()).toEqual(
+    [
+      '{s0}:0:u:nobody ',
+      '{s0}:0:u:user 2 ',
+      '{s0}:0:u:user 4 ',
+      `${board} ${onBoard}`,
+      `${points} user 5`,
+      `${points} stranger`,
+      '{s0}:0:n users',
+      '{s0}:0:n a999',
+      `${bucket} ${field}`,
+    ].toSorted(),
+  );
+  expect(found.find(({ part }) => part === 'stranger')).toMatchObject({ redis: '7', postgres: 'nothing' });
+
+  await rebuildAnyway({ redis, pool: laurel.pool });
+  expect(await differences()).toEqual([]);
+});
