@@ -8,7 +8,7 @@ import { randomHistory } from './random-history.ts';
 import { SideBySide } from './side-by-side.ts';
 
 /** `RUNS=5000 npx vitest run test/model` is a thorough run. */
-const RUNS = Number(process.env['RUNS'] ?? 150);
+const RUNS = Number(process.env['RUNS'] ?? 120);
 
 let database: TestDatabase;
 let engine: TestUsers;
