@@ -8,9 +8,10 @@
 -- What the clock did in the zone left behind is settled there first.
 -- Writes: sent.changed = true if name, e-mail or an attribute has another value now: what users are searched by;
 -- sent.moved = true if the zone has.
+-- Who unsubscribed stays so until they subscribe again: an address that comes along with an event is no consent.
 -- Returns: true and what was settled (see settle_streaks), or false for a subscription without an e-mail address.
 local function upsert_user(state, sent, now, plan)
-  if sent.sub == true and not (sent.e or state.e) then
+  if sent.sub == true and (sent.e or state.e or '') == '' then
     return false
   end
   local name, email = state.n, state.e
@@ -19,7 +20,6 @@ local function upsert_user(state, sent, now, plan)
   end
   if sent.e then
     state.e = sent.e
-    state.un = nil
   end
   if sent.sub == false then
     state.e, state.un = nil, 1

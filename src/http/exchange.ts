@@ -7,7 +7,7 @@ import { BodyReader } from './body-reader.ts';
 import { parseJson, requireJsonType } from './json-body.ts';
 import type { Log } from './log.ts';
 import { decodeParam } from './path-params.ts';
-import { framingFault, readHead, readIdempotencyKey, type RequestHead } from './request-head.ts';
+import { framingFault, readHead, readIdempotencyKey, sizeFault, type RequestHead } from './request-head.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
@@ -78,7 +78,7 @@ export class Exchange {
     for (let i = 0; i < route.paramNames.length; i += 1) this.rawParams.push(req.getParameter(i) ?? '');
     // Undefined without a `?`, whatever the declared type says.
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
-    const fault = framingFault(this.head);
+    const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
     if (fault) return this.respond(failureResponse(fault, context.log, route.operation.id), true);
     if (route.checkBody) {
       this.body = new BodyReader(context.bodyBytes);

@@ -11,6 +11,7 @@ import type { Log } from './log.ts';
 import { Paths, type Handler } from './paths.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Readiness } from './readiness.ts';
+import { readHead, sizeFault } from './request-head.ts';
 import { errorResponse, write } from './respond.ts';
 import { compileRoute } from './route.ts';
 import type { ResolveTenant } from './tenancy.ts';
@@ -90,13 +91,17 @@ export function createServer(options: ServerOptions): Server {
         (headOnly) => (res, req) => new Exchange(context, { route, res, headOnly }).begin(req),
       );
   }
-  paths.add('/healthz', 'get', healthHandler(context));
-  paths.add('/readyz', 'get', readyHandler(context, readiness));
-  if (options.metrics) paths.add('/metrics', 'get', metricsHandler(context, options.metrics));
+  const health = {
+    '/healthz': healthHandler(context),
+    '/readyz': readyHandler(context, readiness),
+    ...(options.metrics && { '/metrics': metricsHandler(context, options.metrics) }),
+  };
+  for (const [path, handler] of Object.entries(health))
+    paths.add(path, 'get', (headOnly) => sized(context, handler(headOnly)));
   const app = uws().App();
   paths.register(app, {
     refuse: refusal(context),
-    preflight: (methods, notAllowed) => preflightHandler(context, { methods, notAllowed }),
+    preflight: (methods, notAllowed) => sized(context, preflightHandler(context, { methods, notAllowed })),
   });
   return serverOf(app, { context, inFlight, sharedPort: options.sharedPort ?? false });
 }
@@ -116,8 +121,22 @@ const EXCLUSIVE = 1;
 const refusal =
   (context: ExchangeContext) =>
   (error: AppError): Handler =>
-  (res, req) =>
-    write(res, errorResponse(error), { head: req.getMethod() === 'head', close: context.draining, cors: context.cors });
+    sized(context, (res, req) =>
+      write(res, errorResponse(error), {
+        head: req.getMethod() === 'head',
+        close: context.draining,
+        cors: context.cors,
+      }),
+    );
+
+/** What is answered outside an exchange keeps to its limit of request line and headers. */
+const sized =
+  (context: ExchangeContext, handler: Handler): Handler =>
+  (res, req) => {
+    const fault = sizeFault(req, readHead(req).bytes);
+    if (fault === null) return handler(res, req);
+    write(res, errorResponse(fault), { head: req.getMethod() === 'head', close: true, cors: context.cors });
+  };
 
 function serverOf(
   app: TemplatedApp,

@@ -1,8 +1,11 @@
 import { createRequire } from 'node:module';
 import type * as Uws from 'uWebSockets.js';
 
-/** Bytes of request line and headers that are accepted; more is answered 431. 100 repeated `ids` fit. */
-export const MAX_HEADERS_BYTES = 16_384;
+/**
+ * Bytes of request line and headers that uWS reads; more it answers 431 itself, in HTML. Laurel's own limit, whose
+ * 431 is JSON, is below (`request-head.ts`).
+ */
+const MAX_HEADERS_BYTES = 65_536;
 
 let loaded: typeof Uws | undefined;
 

@@ -104,9 +104,30 @@ describe('size', () => {
 
   test('15 KB of headers are taken, 17 KB are 431', async () => {
     expect((await exchange([withHeader(15_000)])).statuses).toEqual([200]);
-    const refused = await exchange([withHeader(17_000)]);
-    await refused.until(({ closed }) => closed);
-    expect(refused.statuses).toEqual([431]);
+    for (const bytes of [17_000, 100_000]) {
+      const refused = await exchange([withHeader(bytes)]);
+      await refused.until(({ closed }) => closed);
+      expect([bytes, refused.statuses]).toEqual([bytes, [431]]);
+    }
+  });
+
+  test.each([
+    ['GET', '/healthz'],
+    ['GET', '/nowhere'],
+    ['DELETE', '/v1/count'],
+    ['GET', `/v1/things?q=${'x'.repeat(17_000)}`],
+    ['GET', `/v1/people/${'x'.repeat(17_000)}`],
+    ['POST', '/v1/count'],
+  ])('a 431 of %s %.14s is JSON', async (method, path) => {
+    const long = path.length > 1_000 ? {} : { 'X-Long': 'x'.repeat(17_000) };
+    const response = await fetch(`http://127.0.0.1:${fixture.port}${path}`, {
+      method,
+      headers: { 'X-API-KEY': ADMIN_KEY, ...long },
+    });
+    expect([response.status, await response.json()]).toEqual([
+      431,
+      { error: 'Request line and headers must have at most 16384 bytes' },
+    ]);
   });
 
   test('a body announced as too large is 413 before it is sent', async () => {

@@ -92,7 +92,8 @@ export class WrappedReads {
         }),
         points: wrappedPoints(compiled, { ...days, rows: pointsDays, state, percentile: percentile?.points ?? null }),
         achievements: wrappedAchievements(compiled, state, days.days),
-        leaderboards: wrappedLeaderboards(places, days.days),
+        // A perpetual board's run covers every year: without activity in it the user has no place to look back on.
+        leaderboards: active.daysActive === 0 ? {} : wrappedLeaderboards(places, days.days),
       };
     };
     const streak = longestStreak({

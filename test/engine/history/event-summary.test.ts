@@ -199,7 +199,7 @@ describe('an event-summary', () => {
       ['a start that does not exist', { startDate: '2025-02-30' }, 422],
       ['an end that is not a date', { endDate: 'tomorrow' }, 422],
       ['a year before all calendars', { startDate: '0001-01-01', endDate: '0001-01-02' }, 422],
-      ['more than 400 days', { startDate: '2024-12-26' }, 422],
+      ['more than 3,660 days', { startDate: '2016-01-24' }, 422],
       ['an unknown user', { userId: 'nobody' }, 404],
       ['an unknown metric', { key: 'nothing' }, 404],
     ])('%s', async (_, over, status) => {
@@ -213,8 +213,9 @@ describe('an event-summary', () => {
       });
     });
 
-    test('but neither 400 days nor the ends of the calendar', async () => {
-      expect(await ask({ startDate: '2024-12-27' })).toHaveLength(401);
+    test('but neither ten years of days, nor centuries of months, nor the ends of the calendar', async () => {
+      expect(await ask({ startDate: '2016-01-25' })).toHaveLength(3_660);
+      expect(await ask({ aggregation: 'monthly', startDate: '1800-01-01' })).toHaveLength(226 * 12 + 1);
       expect(await ask({ aggregation: 'monthly', startDate: '9999-12-01', endDate: '9999-12-31' })).toHaveLength(1);
       expect(await ask({ aggregation: 'weekly', startDate: '9999-12-01', endDate: '9999-12-31' })).toHaveLength(5);
     });

@@ -118,6 +118,20 @@ test('subscription: true needs an e-mail on record, false drops it', async () =>
     subscribeToEmails: false,
   });
   await expect(upsert(compiled, 'c', { subscribeToEmails: true })).rejects.toMatchObject({ status: 422 });
+  await expect(upsert(compiled, 'c', { subscribeToEmails: true, email: '' })).rejects.toMatchObject({ status: 422 });
+});
+
+test('who unsubscribed stays so when an address is sent again, until they subscribe', async () => {
+  const compiled = laurel.compiled();
+  await upsert(compiled, 'again', { subscribeToEmails: false });
+  expect(await upsert(compiled, 'again', { email: 'again@example.org' })).toMatchObject({
+    email: 'again@example.org',
+    subscribeToEmails: false,
+  });
+  expect(await upsert(compiled, 'again', { subscribeToEmails: true })).toMatchObject({
+    email: 'again@example.org',
+    subscribeToEmails: true,
+  });
 });
 
 test('a bad zone and unknown attributes are 422, and nobody is created', async () => {

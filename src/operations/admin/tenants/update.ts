@@ -22,9 +22,11 @@ export const adminTenantsUpdate = operation({
   body: items.body,
   responses: { 200: Type.Object({ updated: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) }) },
   handle: async ({ tenants }, { caller, body }) => {
-    const { done, issues } = await items.each(body, async (good) =>
-      (await tenants.update(good, caller.prefix)).map(tenantOutcome),
-    );
+    const { done, issues } = await items.each(body, async (good) => {
+      const changing = good.filter(({ customerId, name }) => customerId !== undefined || name !== undefined);
+      const outcomes = (await tenants.update(changing, caller.prefix)).map(tenantOutcome);
+      return good.map((item) => outcomes[changing.indexOf(item)] ?? 'customerId or name is required');
+    });
     return { status: 200, body: { updated: done, issues } };
   },
 });

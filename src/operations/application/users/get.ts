@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { User } from '../../../domain/user.ts';
+import { User, UserId } from '../../../domain/user.ts';
 import { operation } from '../../operation.ts';
 
 export const usersGet = operation({
@@ -8,7 +8,7 @@ export const usersGet = operation({
   method: 'get',
   path: '/v1/users/{id}',
   summary: 'A user',
-  params: Type.Object({ id: Type.String() }),
+  params: Type.Object({ id: UserId }),
   responses: { 200: User },
   namedUsers: ({ params }) => [params.id],
   handle: async ({ catalogs, profiles }, { tenant, params }) => ({

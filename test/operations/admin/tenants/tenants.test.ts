@@ -66,6 +66,7 @@ test('admin_tenants_update', async () => {
     { id: NOBODY, name: 'x' },
     { id: 'urn:uuid:00000000-0000-7000-8000-000000000000' },
     { name: 'x' },
+    { id: one.id },
   ]);
   expect(status).toBe(200);
   expect(body.updated).toEqual([
@@ -76,6 +77,7 @@ test('admin_tenants_update', async () => {
     { id: NOBODY, severity: 'error', message: 'There is no tenant with this ID' },
     { id: 'urn:uuid:00000000-0000-7000-8000-000000000000', severity: 'error', message: 'id must be a UUID' },
     { index: 4, severity: 'error', message: 'id is required' },
+    { id: one.id, severity: 'error', message: 'customerId or name is required' },
   ]);
 });
 

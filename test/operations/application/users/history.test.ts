@@ -87,6 +87,14 @@ test('wrapped: the year as it was, with what is live', async () => {
   });
 });
 
+test('wrapped for a year without activity is empty, also of boards whose one run covers it', async () => {
+  const empty = { metrics: {}, points: {}, achievements: [], leaderboards: {} };
+  const { body } = await laurel.app.get(`${at}/wrapped?year=2027`);
+  expect(body.activity).toMatchObject({ daysActive: 0, weeksActive: 0, monthsActive: 0 });
+  expect(body.activity.mostActiveDay).toEqual({ ...empty, date: '2027-01-01' });
+  expect(body.activity.entireYear).toEqual({ ...empty, longestStreak: expect.objectContaining({ length: 0 }) });
+});
+
 test.each([
   [`${at}/metrics/flips/${range('daily', '2026-11-19', '2026-11-18')}`, 422],
   [`${at}/metrics/flips/${range('hourly', '2026-11-18', '2026-11-19')}`, 422],

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP });
+});
+afterAll(() => laurel.close());
+
+const NOTHING = {
+  email: null,
+  name: null,
+  tz: null,
+  deviceTokens: null,
+  subscribeToEmails: true,
+  attributes: {},
+  control: false,
+};
+
+test('users_create makes a user, and again changes what is sent only', async () => {
+  const made = await laurel.app.post('/v1/users', { id: 'a/b c' });
+  expect([made.status, made.body]).toMatchObject([201, { id: 'a/b c', ...NOTHING }]);
+  const fields = { name: 'Ada', email: 'ada@example.org', tz: 'Asia/Tokyo', attributes: { plan: 'pro' } };
+  const again = await laurel.app.post('/v1/users', { id: 'a/b c', ...fields });
+  expect([again.status, again.body]).toMatchObject([201, { ...NOTHING, ...fields, created: made.body.created }]);
+  const third = await laurel.app.post('/v1/users', { id: 'a/b c', tz: null, attributes: {} });
+  expect(third.body).toMatchObject({ ...fields, tz: null, id: 'a/b c' });
+  expect((await laurel.app.get('/v1/users/a%2Fb%20c')).body).toEqual(third.body);
+});
+
+test('users_identify makes or changes the user of the path, whatever ID the body has', async () => {
+  const made = await laurel.app.put('/v1/users/put', { id: 'other', name: 'Put' });
+  expect([made.status, made.body]).toMatchObject([200, { ...NOTHING, id: 'put', name: 'Put' }]);
+  expect((await laurel.app.put('/v1/users/put', { deviceTokens: ['x'] })).body).toMatchObject({
+    name: 'Put',
+    deviceTokens: ['x'],
+  });
+  expect((await laurel.app.get('/v1/users/other')).status).toBe(404);
+});
+
+test('users_update changes a user who is there', async () => {
+  expect((await laurel.app.patch('/v1/users/nobody', { name: 'x' })).status).toBe(404);
+  await laurel.app.post('/v1/users', { id: 'patched', name: 'Before', email: 'p@example.org' });
+  const { status, body } = await laurel.app.patch('/v1/users/patched', { name: 'After' });
+  expect([status, body]).toMatchObject([200, { name: 'After', email: 'p@example.org' }]);
+});
+
+test('an ID of 255 characters is taken, an empty or longer one is 400', async () => {
+  const id = '😀'.repeat(255);
+  expect((await laurel.app.post('/v1/users', { id })).status).toBe(201);
+  expect((await laurel.app.get(`/v1/users/${encodeURIComponent(id)}`)).body.id).toBe(id);
+  const long = 'x'.repeat(256);
+  const answers = await Promise.all([
+    laurel.app.post('/v1/users', { id: '' }),
+    laurel.app.post('/v1/users', { id: long }),
+    laurel.app.get(`/v1/users/${long}`),
+    laurel.app.put(`/v1/users/${long}`, {}),
+    laurel.app.patch(`/v1/users/${long}`, {}),
+    laurel.app.post('/v1/metrics/flips/event', { user: { id: long }, value: 1 }),
+    laurel.app.post('/v1/achievements/tour/complete', { user: { id: long } }),
+  ]);
+  for (const { status, body } of answers) expect([status, body.error]).toEqual([400, expect.stringMatching(/\bid /)]);
+});
+
+test('a refused change changes nothing and names what is wrong', async () => {
+  await laurel.app.post('/v1/users', { id: 'same', name: 'Same' });
+  for (const [change, status, text] of [
+    [{ name: 'x', tz: 'Mars/Olympus' }, 422, /Mars\/Olympus/],
+    [{ name: 'x', tz: '' }, 422, /time zone/],
+    [{ name: 'x', attributes: { plan: 'p', nope: '1', deck: '2' } }, 422, /^Invalid attribute keys: nope, deck\. /],
+    [{ name: 'x', subscribeToEmails: true }, 422, /e-mail/],
+    [{ name: 'x', attributes: { plan: 1 } }, 400, /attributes\.plan/],
+    [{ name: 'x', email: 7 }, 400, /email/],
+  ] as const) {
+    const answers = await Promise.all([
+      laurel.app.patch('/v1/users/same', change),
+      laurel.app.put('/v1/users/same', change),
+      laurel.app.post('/v1/users', { id: 'same', ...change }),
+      laurel.app.post('/v1/metrics/flips/event', { user: { id: 'same', ...change }, value: 1 }),
+    ]);
+    for (const { status: got, body } of answers)
+      expect([change, got, body.error]).toEqual([change, status, expect.stringMatching(text)]);
+  }
+  expect((await laurel.app.get('/v1/users/same')).body).toMatchObject({ ...NOTHING, id: 'same', name: 'Same' });
+  expect((await laurel.app.get('/v1/users/same/metrics/flips')).body.current).toBe(0);
+});
