@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { Packr } from 'msgpackr';
 import { ConfigurationStore } from '../src/catalog/configuration-store.ts';
 import { loadDemo } from '../src/catalog/demo.ts';
+import { eventId, idempotencyDigest, randomOf, uuidText } from '../src/engine/events/event-id.ts';
 import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
 import { verify } from '../src/engine/rebuild/verify.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
@@ -23,6 +24,7 @@ import { createRedis, redisReady } from '../src/redis/client.ts';
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 const USERS_A_PAGE = 10_000;
+const EVENT_MS = 1_763_800_000_000;
 const users = Number(process.argv[2] ?? 1_000_000);
 const temporary = (name: string): string => join(tmpdir(), `laurel-bench-${name}-${randomUUID()}`);
 
@@ -49,12 +51,19 @@ try {
       [numbers, states],
     );
   }
-  await pool.query(
-    `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, idempotency_key)
-     SELECT ('01a1ee872000' || '7000' || left(md5(n::text), 12) || '0000')::uuid, 0, 'user-' || n, $2, 1, 1, now(), current_date, 'key ' || n
-     FROM generate_series(0, $1::int - 1) AS n`,
-    [users, catalog.metrics[0]!.no],
-  );
+  const metricNo = catalog.metrics[0]!.no;
+  for (let from = 0; from < users; from += USERS_A_PAGE) {
+    const numbers = Array.from({ length: Math.min(USERS_A_PAGE, users - from) }, (_, index) => from + index);
+    const ids = numbers.map((n) =>
+      uuidText(eventId(EVENT_MS + n, randomOf(0, idempotencyDigest(`user-${n}`, metricNo, `key ${n}`)))),
+    );
+    await pool.query(
+      `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, idempotency_key)
+       SELECT id, 0, 'user-' || n, $3, 1, 1, now(), current_date, 'key ' || n
+         FROM unnest($1::int[], $2::uuid[]) AS made (n, id)`,
+      [numbers, ids, metricNo],
+    );
+  }
   await pool.query(
     `INSERT INTO completions (tenant_no, user_id, achievement_no, at)
      SELECT 0, 'user-' || n, no, now() FROM generate_series(0, $1::int - 1) AS n, unnest($2::int[]) AS no`,

@@ -7,7 +7,7 @@ import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfGeneration } from '../../redis/idempotency.ts';
 import { numbered, unpack, type PackedState } from '../../redis/state.ts';
-import { idempotencyDigest } from '../events/event-id.ts';
+import { eventId, idempotencyDigest, randomOf } from '../events/event-id.ts';
 
 /*
 What Redis holds that is derived from Postgres, in one place: rebuilding and verifying both go by it.
@@ -41,7 +41,7 @@ export interface Place {
 export type Boards = ReadonlyMap<number, { grouped: boolean; cleared: ReadonlySet<number> }>;
 
 /** Reads them. */
-export async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
+async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
   const [catalog, cleared] = await Promise.all([loadCatalog(pool, tenantNo), clearedRuns(pool, tenantNo)]);
   return new Map(
     catalog?.leaderboards.map(({ no, breakdownAttributes }) => [
@@ -49,6 +49,28 @@ export async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
       { grouped: breakdownAttributes.length > 0, cleared: cleared.get(no) ?? new Set() },
     ]),
   );
+}
+
+const SEEN_MS = 1_000;
+
+/** The boards of all tenants, read when they are asked for, and again when that was a while ago. */
+export class BoardsOfTenants {
+  private readonly pool: Pool;
+  private readonly seen = new Map<number, { boards: Promise<Boards>; atMs: number }>();
+
+  constructor(pool: Pool) {
+    this.pool = pool;
+  }
+
+  /** Those of a tenant as they were about a second ago at most. */
+  of(tenantNo: number): Promise<Boards> {
+    const nowMs = performance.now();
+    const last = this.seen.get(tenantNo);
+    if (last !== undefined && nowMs - last.atMs < SEEN_MS) return last.boards;
+    const boards = boardsOf(this.pool, tenantNo);
+    this.seen.set(tenantNo, { boards, atMs: nowMs });
+    return boards;
+  }
 }
 
 /** The sorted sets that a user stands in. */
@@ -97,6 +119,17 @@ export function bucketOf(
     value: String(idMs),
   };
 }
+
+/** ID (32 hex digits) of the event that a field of a bucket, with its value, says to have used a key. */
+export const eventOfField = (tenantNo: number, field: string, value: string): string =>
+  eventId(
+    Number(value),
+    randomOf(tenantNo, {
+      bucket: '',
+      field,
+      random: Buffer.from(field.slice(0, 16), 'base64url').toString('hex', 0, 8),
+    }),
+  );
 
 /** The generations (`src/redis/idempotency.ts`) of the users who are not of the first. */
 export class Generations {

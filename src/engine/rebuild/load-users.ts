@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { countersKey, shardOf, userKey } from '../../redis/keys.ts';
-import { boardsOf, countersOf, placesOf, stateOf, type Boards, type Generations } from './holdings.ts';
+import { BoardsOfTenants, countersOf, placesOf, stateOf, type Boards, type Generations } from './holdings.ts';
 import type { Loader } from './loader.ts';
 
 const USERS_A_PAGE = 2_000;
@@ -28,12 +28,13 @@ export async function loadUsers({
   onLoaded: (users: number) => Promise<void>;
 }): Promise<void> {
   const tenants = new Map<number, Tenant>();
+  const boards = new BoardsOfTenants(pool);
   let loaded = 0;
   for await (const page of readUsers(pool, USERS_A_PAGE)) {
     for (const { tenantNo, users } of byTenant(page)) {
       let tenant = tenants.get(tenantNo);
       if (tenant === undefined) {
-        tenant = { no: tenantNo, generations, boards: await boardsOf(pool, tenantNo), counts: new Map() };
+        tenant = { no: tenantNo, generations, boards: await boards.of(tenantNo), counts: new Map() };
         tenants.set(tenantNo, tenant);
       }
       await loadPage(loaders[shardOf(tenantNo)]!, tenant, users);

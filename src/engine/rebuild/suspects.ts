@@ -1,45 +1,83 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { missingEvents } from '../../postgres/rebuild/missing-events.ts';
 import { countCompletions, countUsers, readUserState } from '../../postgres/rebuild/read-user.ts';
 import { countersKey, userKey } from '../../redis/keys.ts';
 import { unpack, type PackedState } from '../../redis/state.ts';
 import type { Suspect } from './confirm.ts';
-import { placesOf, type Boards } from './holdings.ts';
+import { eventOfField, placesOf, type BoardsOfTenants, type Place } from './holdings.ts';
 
-interface Servers {
+/** What both sides are read from. */
+export interface Sides {
   redis: Redis;
   pool: Pool;
+  boards: BoardsOfTenants;
 }
 
 /** A user's state. */
-export const stateSuspect = ({ redis, pool }: Servers, tenantNo: number, id: string): Suspect => ({
+export const stateSuspect = ({ redis, pool }: Sides, tenantNo: number, id: string): Suspect => ({
   key: userKey(tenantNo, id),
   part: '',
   redis: async () => (await redis.getBuffer(userKey(tenantNo, id)))?.toString('hex') ?? null,
   postgres: async () => (await readUserState(pool, tenantNo, id))?.toString('hex') ?? null,
 });
 
+async function storedPlaces({ pool, boards }: Sides, tenantNo: number, id: string): Promise<Place[]> {
+  const packed = await readUserState(pool, tenantNo, id);
+  return packed === null ? [] : placesOf(tenantNo, unpack(packed) as PackedState, await boards.of(tenantNo));
+}
+
 /** A user's place in a sorted set. */
 export const placeSuspect = (
-  { redis, pool }: Servers,
-  { tenantNo, id, key, boards }: { tenantNo: number; id: string; key: string; boards: Boards },
+  sides: Sides,
+  { tenantNo, id, key }: { tenantNo: number; id: string; key: string },
 ): Suspect => ({
   key,
   part: id,
-  redis: async () => scoreText(await redis.zscore(key, id)),
-  postgres: async () => {
-    const packed = await readUserState(pool, tenantNo, id);
-    if (packed === null) return null;
-    const places = placesOf(tenantNo, unpack(packed) as PackedState, boards);
-    return scoreText(places.find((place) => place.key === key)?.score ?? null);
-  },
+  redis: async () => scoreText(await sides.redis.zscore(key, id)),
+  postgres: async () =>
+    scoreText((await storedPlaces(sides, tenantNo, id)).find((place) => place.key === key)?.score ?? null),
 });
 
 /** Equal scores have equal texts. */
 const scoreText = (score: string | number | null): string | null => (score === null ? null : String(Number(score)));
 
+const LISTED = 'listed';
+
+/** A group in the set of a run's groups, in which a user stands. */
+export function groupSuspect(
+  sides: Sides,
+  { tenantNo, id, key, group }: { tenantNo: number; id: string; key: string; group: string },
+): Suspect {
+  const redis = async (): Promise<string | null> => ((await sides.redis.sismember(key, group)) === 1 ? LISTED : null);
+  return {
+    key,
+    part: group,
+    redis,
+    postgres: async () => {
+      const places = await storedPlaces(sides, tenantNo, id);
+      // One that nobody is in any more may be listed or not.
+      return places.some(({ listedIn }) => listedIn?.key === key && listedIn.group === group) ? LISTED : redis();
+    },
+  };
+}
+
+/** The set of the groups of a run. */
+export const groupsSuspect = (
+  { redis, boards }: Sides,
+  { tenantNo, key, boardNo, runDay }: { tenantNo: number; key: string; boardNo: number; runDay: number },
+): Suspect => ({
+  key,
+  part: '',
+  redis: async () => ((await redis.exists(key)) === 1 ? LISTED : null),
+  postgres: async () => {
+    const board = (await boards.of(tenantNo)).get(boardNo);
+    return board?.grouped === true && !board.cleared.has(runDay) ? LISTED : null;
+  },
+});
+
 /** A field of a tenant's counters: `users`, or `a<achievement>`. */
-export const counterSuspect = ({ redis, pool }: Servers, tenantNo: number, field: string): Suspect => ({
+export const counterSuspect = ({ redis, pool }: Sides, tenantNo: number, field: string): Suspect => ({
   key: countersKey(tenantNo),
   part: field,
   redis: async () => (await redis.hget(countersKey(tenantNo), field)) ?? '0',
@@ -50,3 +88,17 @@ export const counterSuspect = ({ redis, pool }: Servers, tenantNo: number, field
         : await countCompletions(pool, tenantNo, Number(field.slice(1))),
     ),
 });
+
+/** A field of a bucket of used idempotency keys. */
+export const usedKeySuspect = (
+  { redis, pool }: Sides,
+  { tenantNo, key, field, value }: { tenantNo: number; key: string; field: string; value: string },
+): Suspect => {
+  const id = eventOfField(tenantNo, field, value);
+  return {
+    key,
+    part: field,
+    redis: () => redis.hget(key, field),
+    postgres: async () => ((await missingEvents(pool, [id])).has(id) ? null : value),
+  };
+};

@@ -1,13 +1,14 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
-import { missingUsers } from '../../postgres/rebuild/missing-users.ts';
 import { estimateRows, readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { countersKey, shardPattern, userKey } from '../../redis/keys.ts';
+import { behindPostgres } from './behind-postgres.ts';
 import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
-import { boardsOf, bucketOf, countersOf, Generations, placesOf, stateOf, type Boards } from './holdings.ts';
+import { BoardsOfTenants, bucketOf, countersOf, Generations, placesOf, stateOf } from './holdings.ts';
 import { SHARD_NUMBERS } from './inspect.ts';
-import { counterSuspect, placeSuspect, stateSuspect } from './suspects.ts';
+import { superfluous } from './superfluous.ts';
+import { counterSuspect, groupSuspect, placeSuspect, stateSuspect, type Sides } from './suspects.ts';
 
 export interface VerifyProgress {
   step: 'users' | 'idempotency keys' | 'keys';
@@ -23,51 +24,50 @@ export interface VerifyOptions {
 }
 
 const PAGE = 1_000;
-const USER_KEY = /^\{s\d\}:(\d+):u:([^]*)$/;
-const SET_KEY = /^\{s\d\}:(\d+):[pb]:/;
+const COUNTERS_KEY = /^\{s\d\}:(\d+):n$/;
+/** `users`, or the completions of an achievement; the generation of new users is compared otherwise. */
+const COUNTS = /^(users|a\d+)$/;
 
 /**
  * Compares all that Redis holds with Postgres, key by key (the list is in `holdings.ts`), in both directions: what is
- * missing, what is other, what should not be there. Events may go on meanwhile: what differs only because Postgres
- * follows is looked at again. Changes nothing. How many differences there are. Throws NotStored without a worker.
+ * missing, what is other, what should not be there. Of a run's groups only those with somebody in them must be listed.
+ * Events may go on meanwhile: what differs only because Postgres follows is looked at again. Not compared: what only
+ * Redis holds. Changes nothing. How many differences there are. Throws NotStored without a worker.
  */
 export async function verify({ redis, pool, onProgress, onDifference }: VerifyOptions): Promise<number> {
-  const servers = { redis, pool };
-  await stored(servers);
+  const boards = new BoardsOfTenants(pool);
+  const sides: Sides = { redis, pool, boards };
   let count = 0;
+  const told = new Set<string>();
+  const tell = (difference: Difference): void => {
+    const name = `${difference.key}\0${difference.part}`;
+    // A group that is not listed is missed by all who are in it.
+    if (told.has(name)) return;
+    told.add(name);
+    count += 1;
+    onDifference(difference);
+  };
   const settle = async (suspects: readonly Suspect[]): Promise<void> => {
-    for (const difference of await confirm(servers, suspects)) {
-      count += 1;
-      onDifference(difference);
-    }
+    for (const difference of await confirm(sides, suspects)) tell(difference);
   };
-  const boards = new Map<number, Boards>();
-  const of = async (tenantNo: number): Promise<Boards> => {
-    let known = boards.get(tenantNo);
-    if (known === undefined) boards.set(tenantNo, (known = await boardsOf(pool, tenantNo)));
-    return known;
-  };
+  for (const difference of await behindPostgres(sides)) tell(difference);
+  await stored(sides);
 
   const generations = new Generations();
-  const counters = new Map<number, Set<string>>();
+  const counted = new Map<number, Set<string>>();
   const total = await estimateRows(pool, 'users');
   let done = 0;
   for await (const page of readUsers(pool, PAGE)) {
     for (const user of page) {
       const state = stateOf(user);
       generations.note(user, state);
-      let fields = counters.get(user.tenantNo);
-      if (fields === undefined) counters.set(user.tenantNo, (fields = new Set(['users'])));
+      let fields = counted.get(user.tenantNo);
+      if (fields === undefined) counted.set(user.tenantNo, (fields = new Set(['users'])));
       for (const field of countersOf(state)) fields.add(field);
-      await of(user.tenantNo);
     }
-    await settle(await suspectUsers(servers, page, boards));
+    await settle(await suspectUsers(sides, page));
     done += page.length;
     onProgress?.({ step: 'users', done, total: Math.max(total, done) });
-  }
-  for (const [tenantNo, fields] of counters) {
-    const there = (await redis.hkeys(countersKey(tenantNo))).filter((field) => /^a\d+$/.test(field));
-    await settle([...new Set([...fields, ...there])].map((field) => counterSuspect(servers, tenantNo, field)));
   }
 
   done = 0;
@@ -76,8 +76,7 @@ export async function verify({ redis, pool, onProgress, onDifference }: VerifyOp
     const found = await Promise.all(places.map(({ key, field }) => redis.hget(key, field)));
     for (const [index, { key, field, value }] of places.entries()) {
       if (found[index] === value) continue;
-      count += 1;
-      onDifference({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
+      tell({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
     }
     done += used.length;
     onProgress?.({ step: 'idempotency keys', done, total: null });
@@ -88,77 +87,59 @@ export async function verify({ redis, pool, onProgress, onDifference }: VerifyOp
     let cursor = '0';
     do {
       const [next, keys] = await redis.scan(cursor, 'MATCH', shardPattern(shard), 'COUNT', PAGE);
-      for (const key of keys) await settle(await superfluous(servers, key, of));
-      await settle(await superfluousUsers(servers, keys));
+      await settle(await superfluous(sides, keys));
+      for (const key of keys) {
+        const tenantNo = COUNTERS_KEY.exec(key)?.[1];
+        if (tenantNo !== undefined && !counted.has(Number(tenantNo))) counted.set(Number(tenantNo), new Set());
+      }
       done += keys.length;
       onProgress?.({ step: 'keys', done, total: null });
       cursor = next;
     } while (cursor !== '0');
   }
+
+  for (const [tenantNo, fields] of counted) {
+    const there = await redis.hgetall(countersKey(tenantNo));
+    const names = [...fields, ...Object.keys(there)].filter((field) => COUNTS.test(field));
+    await settle([...new Set(names)].map((field) => counterSuspect(sides, tenantNo, field)));
+    // It may be further: who was deleted last need not have come back.
+    const youngest = generations.youngestOf(tenantNo) ?? 0;
+    if (Number(there['d'] ?? 0) < youngest) {
+      tell({ key: countersKey(tenantNo), part: 'd', redis: there['d'] ?? 'nothing', postgres: String(youngest) });
+    }
+  }
   return count;
 }
 
 /** What of some users is not in Redis as it should be. */
-async function suspectUsers(
-  servers: { redis: Redis; pool: Pool },
-  users: readonly StoredUser[],
-  boards: ReadonlyMap<number, Boards>,
-): Promise<Suspect[]> {
-  const expected = users.map((user) => placesOf(user.tenantNo, stateOf(user), boards.get(user.tenantNo)!));
-  const pipeline = servers.redis.pipeline();
+async function suspectUsers(sides: Sides, users: readonly StoredUser[]): Promise<Suspect[]> {
+  const expected = await Promise.all(
+    users.map(async (user) => placesOf(user.tenantNo, stateOf(user), await sides.boards.of(user.tenantNo))),
+  );
+  const pipeline = sides.redis.pipeline();
   for (const [index, { tenantNo, id }] of users.entries()) {
     pipeline.getBuffer(userKey(tenantNo, id));
-    for (const { key } of expected[index]!) pipeline.zscore(key, id);
+    for (const { key, listedIn } of expected[index]!) {
+      pipeline.zscore(key, id);
+      if (listedIn !== null) pipeline.sismember(listedIn.key, listedIn.group);
+    }
   }
   const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
     if (error) throw error;
     return reply;
   });
   const suspects: Suspect[] = [];
+  const unlisted = new Set<string>();
   let at = 0;
   for (const [index, { tenantNo, id, state }] of users.entries()) {
-    if ((replies[at++] as Buffer | null)?.equals(state) !== true) suspects.push(stateSuspect(servers, tenantNo, id));
-    for (const { key, score } of expected[index]!) {
+    if ((replies[at++] as Buffer | null)?.equals(state) !== true) suspects.push(stateSuspect(sides, tenantNo, id));
+    for (const { key, score, listedIn } of expected[index]!) {
       const there = replies[at++] as string | null;
-      if (there !== null && Number(there) === Number(score)) continue;
-      suspects.push(placeSuspect(servers, { tenantNo, id, key, boards: boards.get(tenantNo)! }));
+      if (there === null || Number(there) !== Number(score)) suspects.push(placeSuspect(sides, { tenantNo, id, key }));
+      if (listedIn === null || replies[at++] === 1 || unlisted.has(key)) continue;
+      unlisted.add(key);
+      suspects.push(groupSuspect(sides, { tenantNo, id, ...listedIn }));
     }
   }
   return suspects;
-}
-
-/** The members of a sorted set whose stored state does not say that they belong there. */
-async function superfluous(
-  servers: { redis: Redis; pool: Pool },
-  key: string,
-  boardsOfTenant: (tenantNo: number) => Promise<Boards>,
-): Promise<Suspect[]> {
-  const match = SET_KEY.exec(key);
-  if (match === null) return [];
-  const tenantNo = Number(match[1]);
-  const boards = await boardsOfTenant(tenantNo);
-  const suspects: Suspect[] = [];
-  let cursor = '0';
-  do {
-    const [next, flat] = await servers.redis.zscan(key, cursor, 'COUNT', PAGE);
-    const ids = flat.filter((_, index) => index % 2 === 0);
-    const states = ids.length === 0 ? [] : await servers.redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
-    for (const [index, id] of ids.entries()) {
-      const packed = states[index] ?? null;
-      const user = packed === null ? null : { tenantNo, id, state: packed };
-      if (user !== null && placesOf(tenantNo, stateOf(user), boards).some((place) => place.key === key)) continue;
-      suspects.push(placeSuspect(servers, { tenantNo, id, key, boards }));
-    }
-    cursor = next;
-  } while (cursor !== '0');
-  return suspects;
-}
-
-/** Users who are in Redis and not in Postgres. */
-async function superfluousUsers(servers: { redis: Redis; pool: Pool }, keys: readonly string[]): Promise<Suspect[]> {
-  const users = keys.flatMap((key) => {
-    const match = USER_KEY.exec(key);
-    return match === null ? [] : [{ tenantNo: Number(match[1]), id: match[2]! }];
-  });
-  return (await missingUsers(servers.pool, users)).map(({ tenantNo, id }) => stateSuspect(servers, tenantNo, id));
 }

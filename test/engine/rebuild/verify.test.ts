@@ -63,6 +63,12 @@ test('each one that is planted is found, and nothing else; a rebuild mends them'
   await redis.hincrby('{s0}:0:n', 'users', 1);
   await redis.hset('{s0}:0:n', 'a999', 3);
   await redis.hdel(bucket, field!);
+  await redis.hset(bucket, 'AAAAAAAAAAAAAAAA', 1_700_000_000_000);
+  const groups = await keyLike('{s0}:0:g:*');
+  await redis.srem(groups, '3:pro');
+  await redis.sadd(groups, '4:gone');
+  await redis.sadd('{s0}:0:g:999:20000', '3:pro');
+  await redis.hset('{s1}:1:n', 'users', 2);
 
   const found = await differences();
   expect(found.map(({ key, part }) => `${key} ${part}`).toSorted()).toEqual(
@@ -76,10 +82,30 @@ test('each one that is planted is found, and nothing else; a rebuild mends them'
       '{s0}:0:n users',
       '{s0}:0:n a999',
       `${bucket} ${field}`,
+      `${bucket} AAAAAAAAAAAAAAAA`,
+      `${groups} 3:pro`,
+      '{s0}:0:g:999:20000 ',
+      '{s1}:1:n users',
     ].toSorted(),
   );
   expect(found.find(({ part }) => part === 'stranger')).toMatchObject({ redis: '7', postgres: 'nothing' });
 
   await rebuildAnyway({ redis, pool: laurel.pool });
   expect(await differences()).toEqual([]);
+});
+
+test('an outbox and batches that are behind what Postgres holds, and a generation that was given already', async () => {
+  await event(1_000_001);
+  await laurel.admin.delete('/v1/users?ids=user 5');
+  await event(1_000_001);
+  await redis.hset('{s0}:0:n', 'd', 0);
+  const { rows } = await laurel.pool.query(
+    `UPDATE outbox_cursors SET stream_id = '9999999999999-0', batch_progress = '5-0:3' WHERE shard = 3 RETURNING shard`,
+  );
+  expect(rows).toEqual([{ shard: 3 }]);
+  expect(await differences()).toEqual([
+    { key: '{s3}:outbox', part: '', redis: 'nothing', postgres: '9999999999999-0' },
+    { key: '{s3}:batch-progress', part: '', redis: 'nothing', postgres: '5-0:3' },
+    { key: '{s0}:0:n', part: 'd', redis: '0', postgres: '1' },
+  ]);
 });

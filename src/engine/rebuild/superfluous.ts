@@ -1,0 +1,81 @@
+import { missingEvents } from '../../postgres/rebuild/missing-events.ts';
+import { missingUsers } from '../../postgres/rebuild/missing-users.ts';
+import { userKey } from '../../redis/keys.ts';
+import type { Suspect } from './confirm.ts';
+import { eventOfField, placesOf, stateOf } from './holdings.ts';
+import { groupsSuspect, placeSuspect, stateSuspect, usedKeySuspect, type Sides } from './suspects.ts';
+
+const AT_ONCE = 1_000;
+const USER_KEY = /^\{s\d\}:(\d+):u:([^]*)$/;
+const SET_KEY = /^\{s\d\}:(\d+):[pb]:/;
+const GROUPS_KEY = /^\{s\d\}:(\d+):g:(\d+):(-?\d+)$/;
+const USED_KEY = /^\{s\d\}:(\d+):i:/;
+
+/** What some keys hold that Postgres says nothing of. Counters are looked at elsewhere. */
+export async function superfluous(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
+  const suspects: Suspect[] = await superfluousUsers(sides, keys);
+  for (const key of keys) {
+    const [, tenantNo] = SET_KEY.exec(key) ?? [];
+    if (tenantNo !== undefined) suspects.push(...(await superfluousMembers(sides, key, Number(tenantNo))));
+    const [, ofUsedKeys] = USED_KEY.exec(key) ?? [];
+    if (ofUsedKeys !== undefined) suspects.push(...(await superfluousKeys(sides, key, Number(ofUsedKeys))));
+    const groups = GROUPS_KEY.exec(key);
+    if (groups !== null) {
+      const [ofGroups, boardNo, runDay] = groups.slice(1).map(Number) as [number, number, number];
+      const board = (await sides.boards.of(ofGroups)).get(boardNo);
+      if (board?.grouped !== true || board.cleared.has(runDay)) {
+        suspects.push(groupsSuspect(sides, { tenantNo: ofGroups, key, boardNo, runDay }));
+      }
+    }
+  }
+  return suspects;
+}
+
+/** Users who are in Redis and not in Postgres. */
+async function superfluousUsers(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
+  const users = keys.flatMap((key) => {
+    const match = USER_KEY.exec(key);
+    return match === null ? [] : [{ tenantNo: Number(match[1]), id: match[2]! }];
+  });
+  return (await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
+}
+
+/** The members of a sorted set whose state does not say that they belong there. */
+async function superfluousMembers(sides: Sides, key: string, tenantNo: number): Promise<Suspect[]> {
+  const { redis, boards } = sides;
+  const suspects: Suspect[] = [];
+  let cursor = '0';
+  do {
+    const [next, flat] = await redis.zscan(key, cursor, 'COUNT', AT_ONCE);
+    const ids = flat.filter((_, index) => index % 2 === 0);
+    const states = ids.length === 0 ? [] : await redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
+    const known = await boards.of(tenantNo);
+    for (const [index, id] of ids.entries()) {
+      const state = states[index] ?? null;
+      const places = state === null ? [] : placesOf(tenantNo, stateOf({ tenantNo, id, state }), known);
+      if (!places.some((place) => place.key === key)) suspects.push(placeSuspect(sides, { tenantNo, id, key }));
+    }
+    cursor = next;
+  } while (cursor !== '0');
+  return suspects;
+}
+
+/** The used idempotency keys of a bucket that belong to no stored event. */
+async function superfluousKeys(sides: Sides, key: string, tenantNo: number): Promise<Suspect[]> {
+  const { redis, pool } = sides;
+  const suspects: Suspect[] = [];
+  let cursor = '0';
+  do {
+    const [next, flat] = await redis.hscan(key, cursor, 'COUNT', AT_ONCE);
+    const used = flat
+      .filter((_, index) => index % 2 === 0)
+      .map((field, index) => ({ field, value: flat[index * 2 + 1]! }));
+    const ids = used.map(({ field, value }) => eventOfField(tenantNo, field, value));
+    const missing = await missingEvents(pool, ids);
+    for (const [index, { field, value }] of used.entries()) {
+      if (missing.has(ids[index]!)) suspects.push(usedKeySuspect(sides, { tenantNo, key, field, value }));
+    }
+    cursor = next;
+  } while (cursor !== '0');
+  return suspects;
+}
