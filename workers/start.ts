@@ -7,9 +7,8 @@ import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
 import { clockPass } from '../src/engine/clock/clock-pass.ts';
 import { TestClock } from '../src/engine/clock/test-clock.ts';
 import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
-import { DailySnapshots } from '../src/engine/leaderboards/daily-snapshots.ts';
+import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
-import { FinalRuns } from '../src/engine/leaderboards/final-runs.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
@@ -93,6 +92,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const ending = new AbortController();
   const persister = new Persister({ redis, pool, gate: guard.gate, ...(onStep && { onStep }) });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
+  // Under the test clock somebody waits for what was switched on.
+  const hurry = testClock === null ? {} : { engine: { settleMs: 500 }, worker: { everyMs: 200 } };
   const backdating = await backdateWorker({
     redis: queueRedis,
     engine: new BackdatingEngine({
@@ -101,9 +102,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       script: new Script('backdate_achievements'),
       clock,
       onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
+      ...hurry.engine,
     }),
     log,
     ending: ending.signal,
+    ...hurry.worker,
   });
   const filling = await fillWorker({
     redis: queueRedis,
@@ -113,9 +116,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       script: new Script('fill_board'),
       clock,
       onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
+      ...hurry.engine,
     }),
     log,
     ending: ending.signal,
+    ...hurry.worker,
   });
   const batches = batchWorker({
     redis,
@@ -150,8 +155,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       onWritten: (shard) => wakeUp.touched(shard),
     }),
     new TimeTriggers({ pool, payments }),
-    new DailySnapshots({ redis, pool }),
-    new FinalRuns({ redis, pool }),
+    new BoardsDue({ redis, pool, ...(testClock !== null && { graceMs: 0 }) }),
   ];
   const schedule = new Schedule({
     kinds,
@@ -176,7 +180,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   guard.gate.listen((open) => {
     // A Redis that came back empty has lost them.
     if (open)
-      Promise.all([backdating.renew(), due.renew()]).catch((error: unknown) =>
+      Promise.all([backdating.renew(), filling.renew(), due.renew()]).catch((error: unknown) =>
         log.warn({ err: error }, 'the jobs that come round could not be asked for'),
       );
   });

@@ -21,15 +21,17 @@ export async function backdateWorker(options: {
   engine: BackdatingEngine;
   log: Logger;
   ending: AbortSignal;
+  /** See `EVERY_MS`. */
+  everyMs?: number;
 }): Promise<{ renew(): Promise<void>; close(): Promise<void> }> {
-  const { redis, engine, log, ending } = options;
+  const { redis, engine, log, ending, everyMs = EVERY_MS } = options;
   const connection = { connection: redis, prefix: QUEUE_PREFIX };
   const queue = new Queue(BACKDATE_QUEUE, connection);
   queue.on('error', () => undefined);
   const renew = async (): Promise<void> => {
     await queue.upsertJobScheduler(
       BACKDATE_QUEUE,
-      { every: EVERY_MS },
+      { every: everyMs },
       { opts: { removeOnComplete: true, removeOnFail: 10 } },
     );
   };

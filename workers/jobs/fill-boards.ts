@@ -13,23 +13,28 @@ const PAUSE_MS = 20;
 
 /**
  * Fills the boards that were switched on, as asked for in Postgres, one step after another. The job carries nothing: a lost one is
- * followed by the next. Returns what ends it.
+ * followed by the next. Returns what asks for the job again, should Redis have lost it, and what ends it.
  */
 export async function fillWorker(options: {
   redis: Redis;
   engine: Pick<BoardFilling, 'step'>;
   log: Logger;
   ending: AbortSignal;
-}): Promise<{ close(): Promise<void> }> {
-  const { redis, engine, log, ending } = options;
+  /** See `EVERY_MS`. */
+  everyMs?: number;
+}): Promise<{ renew(): Promise<void>; close(): Promise<void> }> {
+  const { redis, engine, log, ending, everyMs = EVERY_MS } = options;
   const connection = { connection: redis, prefix: QUEUE_PREFIX };
   const queue = new Queue(FILL_QUEUE, connection);
   queue.on('error', () => undefined);
-  await queue.upsertJobScheduler(
-    FILL_QUEUE,
-    { every: EVERY_MS },
-    { opts: { removeOnComplete: true, removeOnFail: 10 } },
-  );
+  const renew = async (): Promise<void> => {
+    await queue.upsertJobScheduler(
+      FILL_QUEUE,
+      { every: everyMs },
+      { opts: { removeOnComplete: true, removeOnFail: 10 } },
+    );
+  };
+  await renew();
   const worker = new Worker(
     FILL_QUEUE,
     async () => {
@@ -40,6 +45,7 @@ export async function fillWorker(options: {
   worker.on('failed', (_, error) => log.warn({ err: error }, 'filling a leaderboard was interrupted; it goes on'));
   worker.on('error', (error) => log.warn({ err: error }, 'the queue of boards to be filled does not answer'));
   return {
+    renew,
     close: async () => {
       await worker.close();
       await queue.close();

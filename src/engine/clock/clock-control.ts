@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { AppError } from '../../errors.ts';
 import { readClock, releaseClock, setClock } from '../../postgres/test-clock.ts';
+import { switchedOnWaits } from '../../postgres/switched-on.ts';
 import { countFollowers } from '../../postgres/test-clock-followers.ts';
 import { CLOCK_CHANNEL } from '../../redis/keys.ts';
 import type { TestClock } from './test-clock.ts';
@@ -32,13 +33,14 @@ export class ClockControl {
   }
 
   /**
-   * Lets the clock stand at a time. Resolves when every live process shows it and the work due up to then is done.
+   * Lets the clock stand at a time. What was switched on before is backdated and filled first. Resolves when every live process shows it and the work due up to then is done.
    * 422 for a time before the present one. 503 if no worker lives (the clock stays as it was, or where one dies
    * meanwhile, is set), or if work fails again and again: it is done as soon as that is mended.
    */
   async set(nowMs: number): Promise<void> {
     const { pool } = this.options;
     await this.workerLives();
+    await this.switchedOn();
     const set = await setClock(pool, { nowMs, realMs: Date.now() });
     if (set === null) throw new AppError('unprocessable', `now is before ${this.text()}: time does not go back`);
     await this.tell(set.version);
@@ -64,6 +66,13 @@ export class ClockControl {
       }
       await sleep(LOOK_MS);
     }
+  }
+
+  /** Resolves when what was switched on is completed for those who qualify and filled from history, or after a while. */
+  private async switchedOn(): Promise<void> {
+    const { pool, patienceMs = PATIENCE_MS } = this.options;
+    const endMs = performance.now() + patienceMs;
+    while ((await switchedOnWaits(pool)) && performance.now() < endMs) await sleep(LOOK_MS);
   }
 
   /** Resolves when every live process has this version; one that does not answer any more counts as gone in 5 s. */

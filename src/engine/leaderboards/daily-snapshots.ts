@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { playedRule, runOf, type Run } from '../../domain/runs.ts';
 import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
-import { addSnapshot } from '../../postgres/boards/snapshots.ts';
+import { addSnapshots, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
@@ -22,13 +22,16 @@ export interface DailySnapshotsOptions {
 
 /** Members read at once: Redis gives them in about 1 ms. */
 const CHUNK = 2_000;
+/** Days of a board in one transaction, if few are on it; and how many make it enough for one. */
+const MOST_DAYS = 400;
+const MANY_MEMBERS = 5_000;
 /** Then `perform` leaves the other boards to the next call. */
 const LONG_MS = 15_000;
 
 /**
  * Keeps the ranks and scores of those on a board at the end of every UTC day, of the run that contains the day. A
- * snapshot is one transaction, so a crash leaves it due. It shows the board of the moment at which it is taken: days
- * that ended while nobody took any get that of later.
+ * transaction takes the days of a board that ended while nothing moved it, so a crash leaves them due. They show the
+ * board of the moment at which they are taken: days that ended while nobody took any get that of later.
  */
 export class DailySnapshots implements DueWork {
   readonly name = 'daily snapshots of leaderboards';
@@ -39,41 +42,52 @@ export class DailySnapshots implements DueWork {
   }
 
   async due(upToMs: number): Promise<number | null> {
-    const days = (await boardsInProgress(this.options.pool))
-      .map(nextSnapshot)
-      .flatMap((next) => (next === null ? [] : [next.day]));
-    const earliest = (Math.min(...days) + 1) * DAY_MS;
+    const earliest = firstSnapshotMs(await boardsInProgress(this.options.pool));
     return earliest <= upToMs ? earliest : null;
   }
 
-  async perform(dueMs: number, called: AbortSignal): Promise<void> {
+  async perform(dueMs: number, called: AbortSignal, beforeMs = dueMs + 1): Promise<void> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
-    const isDue = (progress: BoardProgress): boolean =>
-      ((nextSnapshot(progress)?.day ?? Infinity) + 1) * DAY_MS <= dueMs;
+    const lastDay = Math.floor((Math.max(dueMs, beforeMs - 1) - DAY_MS) / DAY_MS);
+    const isDue = (progress: BoardProgress): boolean => (nextSnapshot(progress)?.day ?? Infinity) <= lastDay;
     for (const progress of await filledBoards(this.options.pool, isDue, called)) {
-      const next = nextSnapshot(progress);
-      if (next === null) continue;
-      if (ending.aborted) return;
-      await this.take(progress, next);
+      for (let at: BoardProgress | null = progress; at !== null && isDue(at);) {
+        if (ending.aborted) return;
+        at = await this.take(at, lastDay);
+      }
     }
   }
 
-  private async take({ tenantNo, board, nextSnapshotDay }: BoardProgress, { day, run }: Next): Promise<void> {
+  /** Takes the snapshots of a board up to a day, or the first of them; where it is then, null: somebody else is at it. */
+  private async take(progress: BoardProgress, lastDay: number): Promise<BoardProgress | null> {
     const { redis, pool, onWritten } = this.options;
+    const { tenantNo, board, nextSnapshotDay } = progress;
     const boardNo = board.no;
-    const boardRun = { tenantNo, boardNo, runDay: run.startDay };
-    await transaction(pool, async (client) => {
-      if (!(await lockProgress(client, { tenantNo, boardNo, snapshotDay: nextSnapshotDay }))) return;
-      const groups = (await groupsOfRun(redis, board, boardRun)).map(
-        (group) => new LiveStandings(redis, boardKey(tenantNo, { ...boardRun, group }), board.maxParticipants),
-      );
-      const counts = await Promise.all(groups.map((group) => group.participants()));
-      const parts = partsFor(counts.reduce((sum, count) => sum + count, 0));
-      const packer = new SnapshotPacker(parts);
-      for (const [index, group] of groups.entries()) await pack(packer, group, counts[index]!);
-      await addSnapshot(client, { ...boardRun, day, atMs: (day + 1) * DAY_MS, parts }, packer.packed());
-      await moveProgress(client, { tenantNo, boardNo, snapshotDay: day + 1 });
+    return transaction(pool, async (client) => {
+      if (!(await lockProgress(client, { tenantNo, boardNo, snapshotDay: nextSnapshotDay }))) return null;
+      let members = 0;
+      let at = progress;
+      const taken: TakenSnapshots[] = [];
+      for (let next = nextSnapshot(at); next !== null && next.day <= lastDay; next = nextSnapshot(at)) {
+        if (members > MANY_MEMBERS || taken.length === MOST_DAYS) break;
+        const runDay = next.run.startDay;
+        const boardRun = { tenantNo, boardNo, runDay };
+        const groups = (await groupsOfRun(redis, board, boardRun)).map(
+          (group) => new LiveStandings(redis, boardKey(tenantNo, { ...boardRun, group }), board.maxParticipants),
+        );
+        const counts = await Promise.all(groups.map((group) => group.participants()));
+        const count = counts.reduce((sum, each) => sum + each, 0);
+        const packer = new SnapshotPacker(partsFor(count));
+        for (const [index, group] of groups.entries()) await pack(packer, group, counts[index]!);
+        const toDay = Math.min(next.run.endDay ?? lastDay, lastDay);
+        taken.push({ runDay, fromDay: next.day, toDay, packed: packer.packed() });
+        members += count;
+        at = { ...at, nextSnapshotDay: toDay + 1 };
+      }
+      await addSnapshots(client, { tenantNo, boardNo }, taken);
+      await moveProgress(client, { tenantNo, boardNo, snapshotDay: at.nextSnapshotDay });
       await onWritten?.();
+      return at;
     });
   }
 }
@@ -92,6 +106,10 @@ interface Next {
   day: number;
   run: Run;
 }
+
+/** When the first snapshot of some boards falls due that is not taken, epoch ms; Infinity: none does. */
+export const firstSnapshotMs = (boards: readonly BoardProgress[]): number =>
+  (Math.min(...boards.map((progress) => nextSnapshot(progress)?.day ?? Infinity)) + 1) * DAY_MS;
 
 /** The first day of a board's runs of which there is no snapshot; null: there are no more. */
 function nextSnapshot({ board, nextSnapshotDay, nextRunDay }: BoardProgress): Next | null {

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import {
+  addEmptyRuns,
   addMembers,
   beginRun,
   dropMembers,
@@ -30,6 +31,8 @@ export interface FinalRunsOptions {
   pool: Pool;
   /** Called after each step: for tests, which stop the world there. */
   onStep?: (step: FinalStep) => void | Promise<void>;
+  /** Under the test clock, which all processes show before work is done, none is needed. */
+  graceMs?: number;
 }
 
 /**
@@ -42,6 +45,8 @@ const CLEAR_MS = 60_000;
 /** Members a transaction: Redis gives them in about 2 ms. */
 const CHUNK = 5_000;
 const MOST_CLEARED = 100;
+/** Runs that nobody is in, in a transaction. */
+const MOST_EMPTY = 400;
 /** Then `perform` leaves the rest to the next call. */
 const LONG_MS = 15_000;
 const UNIQUE_VIOLATION = '23505';
@@ -55,33 +60,82 @@ const UNIQUE_VIOLATION = '23505';
 export class FinalRuns implements DueWork {
   readonly name = 'final runs of leaderboards';
   private readonly options: FinalRunsOptions;
+  private readonly graceMs: number;
 
   constructor(options: FinalRunsOptions) {
     this.options = options;
+    this.graceMs = options.graceMs ?? GRACE_MS;
   }
 
   async due(upToMs: number): Promise<number | null> {
-    const { pool } = this.options;
-    const [toClear] = await runsToClear(pool, { finalUpToMs: upToMs - GRACE_MS - CLEAR_MS, limit: 1 });
-    const times = (await boardsInProgress(pool))
-      .map(overRun)
-      .flatMap((over) => (over === null ? [] : [over.run.finalMs + GRACE_MS]));
-    if (toClear !== undefined) times.push(toClear.finalMs + GRACE_MS + CLEAR_MS);
+    return this.first(await boardsInProgress(this.options.pool), upToMs);
+  }
+
+  /** As `due`, of boards that were looked up. */
+  async first(boards: readonly BoardProgress[], upToMs: number): Promise<number | null> {
+    const [toClear] = await runsToClear(this.options.pool, {
+      finalUpToMs: upToMs - this.graceMs - CLEAR_MS,
+      limit: 1,
+    });
+    const times = boards.map(overRun).flatMap((over) => (over === null ? [] : [over.run.finalMs + this.graceMs]));
+    if (toClear !== undefined) times.push(toClear.finalMs + this.graceMs + CLEAR_MS);
     const earliest = Math.min(...times);
     return earliest <= upToMs ? earliest : null;
   }
 
   /** The schedule sees to it that what was accepted before is applied, batches included, and stands in Postgres. */
-  async perform(dueMs: number, called: AbortSignal): Promise<void> {
+  async perform(dueMs: number, called: AbortSignal, beforeMs = dueMs + 1): Promise<void> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
+    const lastMs = Math.max(dueMs, beforeMs - 1);
     const isDue = (progress: BoardProgress): boolean =>
-      (overRun(progress)?.run.finalMs ?? Infinity) + GRACE_MS <= dueMs;
+      (overRun(progress)?.run.finalMs ?? Infinity) + this.graceMs <= lastMs;
     for (const progress of await filledBoards(this.options.pool, isDue, called)) {
-      const over = overRun(progress);
-      if (over === null) continue;
-      if (ending.aborted || !(await this.copy(over, ending))) return;
+      for (let at = progress; isDue(at);) {
+        const over = overRun(at)!;
+        if (ending.aborted) return;
+        const empty = await this.emptyRuns(at, lastMs);
+        const to = empty.at(-1) ?? over;
+        if (empty.length > 0) await this.finishEmpty(empty);
+        else if (!(await this.copy(over, ending))) return;
+        at = { ...at, nextRunDay: to.nextRunDay };
+      }
     }
-    await this.clear(dueMs);
+    await this.clear(lastMs, ending);
+  }
+
+  /** The first of a board's runs that are final by a time, as long as nobody has a score in them. */
+  private async emptyRuns(progress: BoardProgress, lastMs: number): Promise<Over[]> {
+    const { redis } = this.options;
+    const empty: Over[] = [];
+    for (let over = overRun(progress); over !== null && over.run.finalMs + this.graceMs <= lastMs;) {
+      for (const group of await groupsOfRun(redis, over.board, over.run))
+        if ((await redis.exists(boardKey(over.run.tenantNo, { ...over.run, group }))) > 0) return empty;
+      empty.push(over);
+      if (empty.length === MOST_EMPTY) return empty;
+      over = overRun({ ...progress, nextRunDay: over.nextRunDay });
+    }
+    return empty;
+  }
+
+  /** Declares runs of a board final that nobody is in. */
+  private async finishEmpty(runs: readonly Over[]): Promise<void> {
+    const first = runs[0]!;
+    const last = runs.at(-1)!;
+    const { tenantNo, boardNo, runDay } = first.run;
+    await transaction(this.options.pool, async (client) => {
+      // Somebody else may have finished them.
+      if (!(await lockProgress(client, { tenantNo, boardNo, runDay }))) return;
+      await addEmptyRuns(
+        client,
+        runs.map(({ run }) => run),
+      );
+      await moveProgress(client, {
+        tenantNo,
+        boardNo,
+        runDay: last.nextRunDay,
+        snapshotDay: last.run.lastDay + 1,
+      });
+    });
   }
 
   /** Copies a run and declares it final. False: we are to end before that. */
@@ -140,10 +194,12 @@ export class FinalRuns implements DueWork {
     }
   }
 
-  private async clear(dueMs: number): Promise<void> {
+  private async clear(lastMs: number, ending: AbortSignal): Promise<void> {
     const { redis, pool, onStep } = this.options;
-    const runs = await runsToClear(pool, { finalUpToMs: dueMs - GRACE_MS - CLEAR_MS, limit: MOST_CLEARED });
+    const finalUpToMs = lastMs - this.graceMs - CLEAR_MS;
+    const runs = await runsToClear(pool, { finalUpToMs, limit: MOST_CLEARED });
     for (const { id, groups, ...run } of runs) {
+      if (ending.aborted) return;
       await clearRun(redis, run, groups);
       await noteCleared(pool, id);
       await onStep?.('cleared');

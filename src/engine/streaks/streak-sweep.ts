@@ -5,7 +5,7 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import { compileSweepPlan } from '../../catalog/compile.ts';
 import { earning } from '../../catalog/compile/streak.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { dayStartMs, zoneOffset } from '../../domain/zone.ts';
+import { dayIn, dayStartMs, zoneOffset } from '../../domain/zone.ts';
 import { dueUsers } from '../../postgres/streak-sweep/due-users.ts';
 import { leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
 import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
@@ -39,18 +39,20 @@ const WORK_MS = 2_000;
  * and earned is told when it happens. No answer depends on whether this ran; whatever is repeated finds nothing to do.
  *
  * Who may change Postgres says (`users.due_day`). It is behind by what was swept last, and then names too many, never too
- * few.
+ * few. Days on which nobody does are not swept one by one: a year in which nothing happens is one look at a zone.
  */
 export class StreakSweep implements DueWork {
   readonly name = 'midnights of streaks';
-  readonly seesItself = true;
   private readonly options: StreakSweepOptions;
+  /** The clock's time when it was asked what is due. */
+  private upToMs = -Infinity;
 
   constructor(options: StreakSweepOptions) {
     this.options = options;
   }
 
   async due(upToMs: number): Promise<number | null> {
+    this.upToMs = upToMs;
     return (await this.next(upToMs))?.dueMs ?? null;
   }
 
@@ -61,7 +63,8 @@ export class StreakSweep implements DueWork {
       const next = await this.next(Math.max(dueMs, beforeMs - 1));
       if (next === null) return;
       for (const zone of await zonesAt(this.options.pool, next.zone, next.sweptDay)) {
-        if (!(await this.sweep(zone, next.dueMs, goesOn))) return;
+        // What was settled is in Postgres before it is asked again, so that it does not name the same users each day.
+        if ((await this.sweep(zone, next.dueMs, goesOn)) !== 'quiet') return;
       }
     }
   }
@@ -76,8 +79,11 @@ export class StreakSweep implements DueWork {
     return first;
   }
 
-  /** Sweeps a zone of a tenant to the next day; false: called off before the end, or another sweep is at it. */
-  private async sweep(zone: SweptZone, dueMs: number, goesOn: () => boolean): Promise<boolean> {
+  /**
+   * Sweeps a zone of a tenant to the next day; `quiet`: nobody had anything to settle, and it is swept up to the day on
+   * which somebody may; `ended`: called off before the end, or another sweep is at it.
+   */
+  private async sweep(zone: SweptZone, dueMs: number, goesOn: () => boolean): Promise<'settled' | 'quiet' | 'ended'> {
     const { pool, catalogs } = this.options;
     const { tenantNo } = zone;
     await catalogs.atLeast(tenantNo, zone.version);
@@ -85,6 +91,8 @@ export class StreakSweep implements DueWork {
     const day = zone.sweptDay + 1;
     const plan = JSON.stringify(compileSweepPlan(compiled, Math.floor(dueMs / DAY_MS)));
     let at = zone;
+    let quiet = zone.lastUser === '';
+    let nextDay = Infinity;
     for (;;) {
       const page = await dueUsers(pool, {
         tenantNo,
@@ -95,14 +103,22 @@ export class StreakSweep implements DueWork {
         limit: USERS_A_PAGE,
       });
       const done = await this.settle(page.ids, { at, dueMs, plan, goesOn });
+      quiet = quiet && page.ids.length === 0;
+      nextDay = Math.min(nextDay, page.nextDay ?? Infinity);
       const end = done === page.ids.length && page.lastUser === '';
       const lastUser = done < page.ids.length ? (page.ids[done - 1] ?? at.lastUser) : page.lastUser;
-      const next = end ? { sweptDay: day, lastUser: '' } : { sweptDay: zone.sweptDay, lastUser };
-      if (!(await noteSwept(pool, at, next))) return false;
-      if (end) return true;
-      if (!goesOn()) return false;
+      const sweptDay = quiet ? Math.max(day, Math.min(nextDay - 1, this.today(zone))) : day;
+      const next = end ? { sweptDay, lastUser: '' } : { sweptDay: zone.sweptDay, lastUser };
+      if (!(await noteSwept(pool, at, next))) return 'ended';
+      if (end) return quiet ? 'quiet' : 'settled';
+      if (!goesOn()) return 'ended';
       at = { ...at, ...next };
     }
+  }
+
+  /** The local day of a zone by the clock. */
+  private today({ zone }: SweptZone): number {
+    return dayIn(zone === '' ? null : zone, this.upToMs);
   }
 
   /** Settles users, some a call; how many, as it may be called off. */

@@ -35,6 +35,25 @@ export async function beginRun(pool: Pool, run: OverRun): Promise<number> {
   return rows[0]!.id;
 }
 
+/** Adds runs of a board that nobody is in: final at once, and nothing of them is in Redis. */
+export async function addEmptyRuns(client: PoolClient, runs: readonly OverRun[]): Promise<void> {
+  const [first] = runs;
+  if (first === undefined) return;
+  await client.query(
+    `INSERT INTO board_runs (tenant_no, board_no, run_day, last_day, final_at, is_final, is_cleared)
+     SELECT $1, $2, run_day, last_day, to_timestamp(final_ms / 1000), true, true
+       FROM unnest($3::integer[], $4::integer[], $5::float8[]) AS run (run_day, last_day, final_ms)
+     ON CONFLICT (tenant_no, board_no, run_day) DO UPDATE SET is_final = true`,
+    [
+      first.tenantNo,
+      first.boardNo,
+      runs.map(({ runDay }) => runDay),
+      runs.map(({ lastDay }) => lastDay),
+      runs.map(({ finalMs }) => finalMs),
+    ],
+  );
+}
+
 /** The group of a run, by name, made if it is not there; locked for the transaction. */
 export async function lockGroup(client: PoolClient, runId: number, name: string): Promise<CopiedGroup> {
   const values = [runId, storableText(name)];

@@ -6,31 +6,49 @@ interface RunNamed {
   runDay: number;
 }
 
-/** A snapshot of a run: on which day, when it was taken, in how many parts (a power of 2). */
-interface SnapshotRow extends RunNamed {
-  day: number;
-  atMs: number;
-  parts: number;
+/** Snapshots of the days of a run on which nothing moved it; in `packed.length` parts (a power of 2). */
+export interface TakenSnapshots {
+  runDay: number;
+  fromDay: number;
+  toDay: number;
+  packed: readonly Buffer[];
 }
 
-/** Adds a day's snapshot. Parts that are as they were are not stored again. */
-export async function addSnapshot(client: PoolClient, snapshot: SnapshotRow, packed: readonly Buffer[]): Promise<void> {
-  const { tenantNo, boardNo, runDay, day, atMs, parts } = snapshot;
+/** Adds daily snapshots of a board. Parts that are as they were are not stored again. */
+export async function addSnapshots(
+  client: PoolClient,
+  { tenantNo, boardNo }: { tenantNo: number; boardNo: number },
+  taken: readonly TakenSnapshots[],
+): Promise<void> {
   await client.query(
-    `INSERT INTO board_snapshots (tenant_no, board_no, run_day, day, at, parts) VALUES ($1, $2, $3, $4, $5, $6)`,
-    [tenantNo, boardNo, runDay, day, new Date(atMs), parts],
+    `INSERT INTO board_snapshots (tenant_no, board_no, run_day, day, at, parts)
+     SELECT $1, $2, run_day, day, to_timestamp((day + 1) * 86400.0), parts
+       FROM unnest($3::integer[], $4::integer[], $5::integer[], $6::integer[]) AS taken (run_day, from_day, to_day, parts)
+      CROSS JOIN LATERAL generate_series(from_day, to_day) AS day`,
+    [
+      tenantNo,
+      boardNo,
+      taken.map(({ runDay }) => runDay),
+      taken.map(({ fromDay }) => fromDay),
+      taken.map(({ toDay }) => toDay),
+      taken.map(({ packed }) => packed.length),
+    ],
   );
-  await client.query(
-    `INSERT INTO board_snapshot_parts (tenant_no, board_no, run_day, parts, part, day, packed)
-     SELECT $1, $2, $3, $4, new.part - 1, $5, new.packed
-       FROM unnest($6::bytea[]) WITH ORDINALITY AS new (packed, part)
-      WHERE new.packed IS DISTINCT FROM (
-        SELECT packed FROM board_snapshot_parts AS last
-         WHERE last.tenant_no = $1 AND last.board_no = $2 AND last.run_day = $3 AND last.parts = $4
-           AND last.part = new.part - 1
-         ORDER BY day DESC LIMIT 1)`,
-    [tenantNo, boardNo, runDay, parts, day, packed],
-  );
+  for (const { runDay, fromDay, packed } of taken) {
+    // Of a run that nobody was in yet nothing is to be said.
+    if (fromDay === runDay && packed.every((part) => part.length === 0)) continue;
+    await client.query(
+      `INSERT INTO board_snapshot_parts (tenant_no, board_no, run_day, parts, part, day, packed)
+       SELECT $1, $2, $3, $4, new.part - 1, $5, new.packed
+         FROM unnest($6::bytea[]) WITH ORDINALITY AS new (packed, part)
+        WHERE new.packed IS DISTINCT FROM (
+          SELECT packed FROM board_snapshot_parts AS last
+           WHERE last.tenant_no = $1 AND last.board_no = $2 AND last.run_day = $3 AND last.parts = $4
+             AND last.part = new.part - 1
+           ORDER BY day DESC LIMIT 1)`,
+      [tenantNo, boardNo, runDay, packed.length, fromDay, packed],
+    );
+  }
 }
 
 /** The last snapshots of a run, oldest first, each with the part that a user's hash falls in. */

@@ -5,6 +5,8 @@ export interface UserPage {
   ids: string[];
   /** The last ID that was looked at; '' at the end. */
   lastUser: string;
+  /** The first day on which one of the others may have something to settle; null: none ever does. */
+  nextDay: number | null;
 }
 
 /**
@@ -32,14 +34,14 @@ export async function dueUsers(
 ): Promise<UserPage> {
   // A day early for a user of before earning was set so: it is then said by the UTC day.
   const sinceDay = earning === null ? null : Math.floor(earning[3] / 86_400_000) - 1;
-  const { rows } = await pool.query<{ ids: string[]; seen: number; last: string }>(
-    `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due), '{}') AS ids, count(*) AS seen,
-            coalesce(max(id), '') AS last
-       FROM (SELECT id, due_day <= $4 OR ($5::int IS NOT NULL AND freezes < $6::int
-                    AND greatest(coalesce(earned_day, 0), $7::int) + $5::int <= $4) AS due
+  const { rows } = await pool.query<{ ids: string[]; seen: number; last: string; nextDay: number | null }>(
+    `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*) AS seen,
+            coalesce(max(id), '') AS last, min(due) FILTER (WHERE due > $4) AS "nextDay"
+       FROM (SELECT id, least(due_day, CASE WHEN $5::int IS NOT NULL AND freezes < $6::int
+                                            THEN greatest(coalesce(earned_day, 0), $7::int) + $5::int END) AS due
                FROM users WHERE tenant_no = $1 AND zone = $2 AND id > $3 ORDER BY id LIMIT $8) AS page`,
     [tenantNo, zone, after, day, earning?.[0] ?? null, earning?.[2] ?? null, sinceDay, limit],
   );
-  const { ids, seen, last } = rows[0]!;
-  return { ids, lastUser: seen < limit ? '' : last };
+  const { ids, seen, last, nextDay } = rows[0]!;
+  return { ids, lastUser: seen < limit ? '' : last, nextDay };
 }

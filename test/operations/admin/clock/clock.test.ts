@@ -4,8 +4,7 @@ import { STUDY_APP } from '../../../study-app.ts';
 
 let laurel: TestLaurel;
 beforeAll(async () => {
-  // Without boards: years go by here, and of each board every day is kept.
-  laurel = await startLaurel({ testClock: true, workers: true, configuration: { ...STUDY_APP, leaderboards: [] } });
+  laurel = await startLaurel({ testClock: true, workers: true, configuration: STUDY_APP });
 });
 afterAll(() => laurel.close());
 
