@@ -196,3 +196,19 @@ export interface Catalog {
   /** Since when freezes are earned as the settings say, epoch ms: what is earned is not counted from before. */
   earnSince?: number;
 }
+
+/** A catalog without anything in it: streaks as they are at first. */
+export const emptyCatalog = (tenantNo: number, version = 0): Catalog => ({
+  tenantNo,
+  version,
+  attributes: [],
+  metrics: [],
+  achievements: [],
+  pointsSystems: [],
+  levels: [],
+  triggers: [],
+  boosts: [],
+  leaderboards: [],
+  webhooks: [],
+  streaks: DEFAULT_STREAK_SETTINGS,
+});

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { LISTS, type Kind } from './load-catalog.ts';
-import type { Catalog } from '../domain/catalog.ts';
+import { emptyCatalog, type Catalog } from '../domain/catalog.ts';
 
 interface Row {
   kind: Kind;
@@ -30,17 +30,7 @@ export async function deletedResources(
        FROM (SELECT * FROM named UNION ALL SELECT * FROM referred) AS gone`,
     [tenantNo, nos],
   );
-  const deleted: Awaited<ReturnType<typeof deletedResources>> = {
-    attributes: [],
-    metrics: [],
-    achievements: [],
-    pointsSystems: [],
-    levels: [],
-    triggers: [],
-    boosts: [],
-    leaderboards: [],
-    webhooks: [],
-  };
+  const deleted: Awaited<ReturnType<typeof deletedResources>> = emptyCatalog(tenantNo);
   for (const { kind, id, no, created, updated, doc } of rows) {
     // As in `loadCatalog`.
     (deleted[LISTS[kind]] as object[]).push({ ...doc, id, no, created, updated });

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { DEFAULT_STREAK_SETTINGS, type Catalog, type StreakSettings } from '../domain/catalog.ts';
+import { emptyCatalog, type Catalog, type StreakSettings } from '../domain/catalog.ts';
 
 /** Kinds of resources as the table names them, with the list of the catalog that holds them. */
 export const LISTS = {
@@ -37,18 +37,8 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
   const [row] = rows;
   if (row === undefined) return null;
   const catalog: Catalog = {
-    tenantNo,
-    version: row.version,
-    attributes: [],
-    metrics: [],
-    achievements: [],
-    pointsSystems: [],
-    levels: [],
-    triggers: [],
-    boosts: [],
-    leaderboards: [],
-    webhooks: [],
-    streaks: row.streaks ?? DEFAULT_STREAK_SETTINGS,
+    ...emptyCatalog(tenantNo, row.version),
+    ...(row.streaks !== null && { streaks: row.streaks }),
     ...(row.earn_since !== null && { earnSince: row.earn_since }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {

@@ -2,25 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { configure } from '../../src/catalog/configuration/configure.ts';
 import { exportConfiguration } from '../../src/catalog/configuration/export.ts';
 import { CatalogDraft } from '../../src/catalog/draft.ts';
-import { DEFAULT_STREAK_SETTINGS, type Catalog } from '../../src/domain/catalog.ts';
+import { emptyCatalog, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredLeaderboard } from '../../src/domain/configuration.ts';
 import { DAY_MS, dateOf, dayOf } from '../../src/domain/periods.ts';
 
 // The rules of change hold for a document as they do for the operations.
-const EMPTY: Catalog = {
-  tenantNo: 0,
-  version: 0,
-  attributes: [],
-  metrics: [],
-  achievements: [],
-  pointsSystems: [],
-  levels: [],
-  triggers: [],
-  boosts: [],
-  leaderboards: [],
-  webhooks: [],
-  streaks: DEFAULT_STREAK_SETTINGS,
-};
+const EMPTY = emptyCatalog(0);
 
 function apply(before: Catalog, document: Configuration, date: string): { catalog: Catalog; problems: string[] } {
   const draft = new CatalogDraft(before, { nextNo: 100, nowMs: dayOf(date) * DAY_MS });

@@ -3,25 +3,12 @@ import { expect, test } from 'vitest';
 import { configure } from '../../src/catalog/configuration/configure.ts';
 import { exportConfiguration } from '../../src/catalog/configuration/export.ts';
 import { CatalogDraft } from '../../src/catalog/draft.ts';
-import { DEFAULT_STREAK_SETTINGS, type Catalog } from '../../src/domain/catalog.ts';
+import { emptyCatalog, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { DAY_MS, dateOf, dayOf } from '../../src/domain/periods.ts';
 import { randomConfiguration } from './random-configuration.ts';
 
-const EMPTY: Catalog = {
-  tenantNo: 0,
-  version: 0,
-  attributes: [],
-  metrics: [],
-  achievements: [],
-  pointsSystems: [],
-  levels: [],
-  triggers: [],
-  boosts: [],
-  leaderboards: [],
-  webhooks: [],
-  streaks: DEFAULT_STREAK_SETTINGS,
-};
+const EMPTY = emptyCatalog(0);
 const FIRST_DAY = dayOf('2026-03-01');
 const asStored = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 

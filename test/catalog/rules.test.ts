@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { configure } from '../../src/catalog/configuration/configure.ts';
 import { DEMO } from '../../src/catalog/demo.ts';
 import { CatalogDraft } from '../../src/catalog/draft.ts';
-import { DEFAULT_STREAK_SETTINGS, type Catalog } from '../../src/domain/catalog.ts';
+import { emptyCatalog, type Catalog } from '../../src/domain/catalog.ts';
 import type {
   Configuration,
   ConfiguredAchievement,
@@ -11,20 +11,7 @@ import type {
   ConfiguredTrigger,
 } from '../../src/domain/configuration.ts';
 
-const EMPTY: Catalog = {
-  tenantNo: 0,
-  version: 0,
-  attributes: [],
-  metrics: [],
-  achievements: [],
-  pointsSystems: [],
-  levels: [],
-  triggers: [],
-  boosts: [],
-  leaderboards: [],
-  webhooks: [],
-  streaks: DEFAULT_STREAK_SETTINGS,
-};
+const EMPTY = emptyCatalog(0);
 
 function draftOf(before: Catalog, document: Configuration): { draft: CatalogDraft; problems: string[] } {
   const draft = new CatalogDraft(before, { nextNo: 100, nowMs: 0 });

@@ -1,5 +1,5 @@
 import {
-  DEFAULT_STREAK_SETTINGS,
+  emptyCatalog,
   type Achievement,
   type Attribute,
   type Catalog,
@@ -18,20 +18,7 @@ export class CatalogBuilder {
   private nextNo = 1;
 
   constructor(tenantNo = 0) {
-    this.catalog = {
-      tenantNo,
-      version: 1,
-      attributes: [],
-      metrics: [],
-      achievements: [],
-      pointsSystems: [],
-      levels: [],
-      triggers: [],
-      boosts: [],
-      leaderboards: [],
-      webhooks: [],
-      streaks: DEFAULT_STREAK_SETTINGS,
-    };
+    this.catalog = emptyCatalog(tenantNo, 1);
   }
 
   private stored(): { id: string; no: number; created: number; updated: number } {
