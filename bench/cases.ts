@@ -22,7 +22,7 @@ export interface Case {
   /** What it is, for a reader of the table. */
   about: string;
   /** Whose CPU is the `node` figure. */
-  node: 'frontend' | 'bare' | 'plain' | 'unranked' | 'direct';
+  node: Exclude<keyof Stack['pids'], 'worker' | 'postgres'>;
   /** Requests (or direct events) of the first, uncounted measurement, that finds out how fast it is. */
   warmUp: number;
   /** The share of the measured capacity at which it runs; without it, as fast as answers come. */

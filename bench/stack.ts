@@ -15,7 +15,6 @@ import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';
 import { backlog } from '../src/redis/outbox.ts';
-import type { Case } from './cases.ts';
 import type { Crowds } from './crowds.ts';
 import { preparePlainService } from './plain-service/prepare.ts';
 
@@ -36,7 +35,7 @@ export interface Stack {
   databaseUrl: string;
   redis: Redis;
   pool: Pool;
-  pids: { worker: number; postgres: number } & Record<Case['node'], number>;
+  pids: Record<'frontend' | 'worker' | 'postgres' | 'bare' | 'plain' | 'unranked' | 'direct', number>;
   /** Have a process of its own do a job; its outcome. */
   load: (job: object) => Promise<unknown>;
   direct: (job: object) => Promise<unknown>;
