@@ -25,6 +25,7 @@ import { untilPersisted } from './engine/persist/until-persisted.ts';
 import { StreakAdmin } from './engine/streaks/streak-admin.ts';
 import { StreakCall } from './engine/streaks/streak-call.ts';
 import { RedisGuard } from './engine/rebuild/redis-guard.ts';
+import { setsOfBoards } from './engine/leaderboards/sets-of-boards.ts';
 import { StreakReads } from './engine/streaks/streak-reads.ts';
 import { UserCalls } from './engine/users/user-calls.ts';
 import { UserDeletion } from './engine/users/user-deletion.ts';
@@ -169,6 +170,7 @@ export async function openLaurel({
         redis,
         calls: batcher.calls,
         keys: applicationKeys,
+        setsOfBoards: (tenantNo) => setsOfBoards({ redis, pool, clock }, tenantNo),
         onDeleted: ({ tenantNo, users: count, who }) =>
           writeAudit(pool, {
             tenantNo,

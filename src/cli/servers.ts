@@ -17,8 +17,13 @@ export async function withServers<T>(work: (servers: { redis: Redis; pool: Pool 
   redis.on('error', () => undefined);
   const pool = createPool(servers.databaseUrl, { max: 5 });
   try {
-    await redisReady(redis);
-    if (!(await isMigrated(pool))) throw new CommandError('The database is not of this version: start Laurel first.');
+    await redisReady(redis).catch((error: Error) => {
+      throw new CommandError(`${error.message} REDIS_URL says where it is.`);
+    });
+    const migrated = await isMigrated(pool).catch((error: Error) => {
+      throw new CommandError(`Postgres cannot be asked (${error.message}). DATABASE_URL says where it is.`);
+    });
+    if (!migrated) throw new CommandError('The database is not of this version: start Laurel first.');
     return await work({ redis, pool });
   } finally {
     redis.disconnect();

@@ -42,9 +42,6 @@ export const idempotencyKey = (tenantNo: number, bucket: string): string => `${t
 /** hash: counters of the tenant: `users`, `a<achievement no>` → completions, `d` grows with every deleted user. */
 export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`;
 
-/** Glob of the tenant's sorted sets whose members are users: a deletion takes the user out of them. */
-export const namingKeysPattern = (tenantNo: number): string => `${tenant(tenantNo)}:[bp]:*`;
-
 /** sorted set: users by points total (> 0) in a points system. */
 export const pointsKey = (tenantNo: number, systemNo: number): string => `${pointsKeyPrefix(tenantNo)}${systemNo}`;
 export const pointsKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:p:`;
@@ -66,3 +63,16 @@ export const CLOCK_CHANNEL = 'laurel:clock';
 
 /** Prefix of BullMQ's own keys; the hash tag keeps a queue on one node. */
 export const QUEUE_PREFIX = '{laurel}';
+
+/** Glob of what boards of all tenants hold: scores and groups; with more than that, see `boardOfKey`. */
+export const BOARDS_PATTERN = '{s[0-9]}:[0-9]*:[bg]:*';
+
+const OF_BOARD = /^\{s\d+\}:(\d+):[bg]:(\d+):(-?\d+)(?::|$)/;
+
+/** The board and run that a key belongs to; null: it is of something else. */
+export function boardOfKey(key: string): { tenantNo: number; boardNo: number; runDay: number } | null {
+  const match = OF_BOARD.exec(key);
+  if (match === null) return null;
+  const [tenantNo, boardNo, runDay] = match.slice(1).map(Number) as [number, number, number];
+  return { tenantNo, boardNo, runDay };
+}

@@ -3,7 +3,6 @@ import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { ApplicationKeys } from '../../postgres/application-keys.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
-import { namingKeys } from '../../redis/naming-keys.ts';
 import type { ScriptReply } from '../../redis/record.ts';
 import { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
@@ -15,6 +14,8 @@ export interface UserDeletionOptions {
   /** The batcher's, so that both know the same of the outboxes. */
   calls: ScriptCalls;
   keys: Pick<ApplicationKeys, 'deleteOf'>;
+  /** The sorted sets of a tenant's boards in which users may stand whose states do not say so. */
+  setsOfBoards: (tenantNo: number) => Promise<string[]>;
   /** Notes that users were deleted. */
   onDeleted: (deletion: { tenantNo: number; users: number; who: string }) => Promise<void>;
   clock: Clock;
@@ -39,14 +40,14 @@ export class UserDeletion {
   async delete(tenantNo: number, userIds: readonly string[], who: string): Promise<string[]> {
     if (this.options.overloaded())
       throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
-    const naming = await namingKeys(this.options.redis, tenantNo);
+    const sets = await this.options.setsOfBoards(tenantNo);
     const deleted: string[] = [];
-    for (const userId of userIds) if (await this.deleteOne(tenantNo, userId, naming)) deleted.push(userId);
+    for (const userId of userIds) if (await this.deleteOne(tenantNo, userId, sets)) deleted.push(userId);
     if (deleted.length > 0) await this.options.onDeleted({ tenantNo, users: deleted.length, who });
     return deleted;
   }
 
-  private async deleteOne(tenantNo: number, userId: string, naming: string[]): Promise<boolean> {
+  private async deleteOne(tenantNo: number, userId: string, sets: string[]): Promise<boolean> {
     const { redis, calls, keys, clock } = this.options;
     // First, so that the user's own device does not bring the user back.
     const hadKeys = (await keys.deleteOf(tenantNo, userId)) > 0;
@@ -58,7 +59,7 @@ export class UserDeletion {
       keysAndArgs: ({ nowMs, retryPosition }) => {
         retried = retryPosition !== '';
         return {
-          keys: [outboxKey(shardOf(tenantNo)), countersKey(tenantNo), user, ...naming],
+          keys: [outboxKey(shardOf(tenantNo)), countersKey(tenantNo), user, ...sets],
           args: [nowMs, tenantNo, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo), userId, eventId(clock.now())],
         };
       },

@@ -24,9 +24,13 @@ const SELECT = `
     JOIN board_progress AS progress ON progress.tenant_no = resource.tenant_no AND progress.board_no = resource.no
    WHERE resource.kind = 'leaderboard' AND resource.deleted IS NULL AND resource.doc ->> 'status' <> 'inactive'`;
 
-/** The boards of all tenants that are switched on; oldest first. */
-export async function boardsInProgress(pool: Pool): Promise<BoardProgress[]> {
-  return (await pool.query<BoardProgress>(`${SELECT} ORDER BY resource.created, resource.no`)).rows;
+/** The boards that are switched on, of all tenants or of one; oldest first. */
+export async function boardsInProgress(pool: Pool, tenantNo: number | null = null): Promise<BoardProgress[]> {
+  const { rows } = await pool.query<BoardProgress>(
+    `${SELECT} AND resource.tenant_no = coalesce($1, resource.tenant_no) ORDER BY resource.created, resource.no`,
+    [tenantNo],
+  );
+  return rows;
 }
 
 /** Begins to follow boards that were switched on, in the edit's transaction. */

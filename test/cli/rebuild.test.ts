@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+// `npx laurel verify` and `npx laurel rebuild` as processes of their own, beside a Laurel that runs.
+const LAUREL = join(PACKAGE_ROOT, 'src/cli/laurel.mjs');
+const TIMEOUT_MS = 60_000;
+
+let laurel: TestLaurel;
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  for (let n = 0; n < 8; n += 1) await event(n);
+});
+afterAll(() => laurel.close());
+
+async function event(n: number): Promise<number> {
+  const { status } = await laurel.app.post(
+    '/v1/metrics/flips/event',
+    { user: { id: `user ${n % 4}`, attributes: { plan: 'pro' } }, value: 2.5 },
+    { headers: { 'Idempotency-Key': `key ${n}` } },
+  );
+  return status;
+}
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+function run(command: string, variables: Record<string, string> = {}): Promise<Ended> {
+  const env = { ...process.env, REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, ...variables };
+  const child = spawn(LAUREL, [command], {
+    cwd: PACKAGE_ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: TIMEOUT_MS,
+  });
+  const ended: Ended = { code: null, out: '', err: '' };
+  child.stdout.on('data', (chunk: Buffer) => (ended.out += chunk.toString('utf8')));
+  child.stderr.on('data', (chunk: Buffer) => (ended.err += chunk.toString('utf8')));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ ...ended, code }));
+  });
+}
+
+test(
+  'verify: nothing, then what was planted by name, and a rebuild mends it',
+  { timeout: 4 * TIMEOUT_MS },
+  async () => {
+    expect(await run('verify')).toMatchObject({ code: 0, out: expect.stringContaining('No differences.') });
+    const [key] = await laurel.redis.keys('{s0}:0:b:*');
+    await laurel.redis.zadd(key!, 7, 'stranger');
+    await laurel.redis.del('{s0}:0:u:user 3');
+
+    const { code, out } = await run('verify');
+    expect(code).toBe(1);
+    expect(out).toContain(`${key}  stranger\n  Redis:    7\n  Postgres: nothing\n`);
+    expect(out).toContain('{s0}:0:u:user 3\n  Redis:    nothing\n');
+    expect(out).toContain('2 differences; `laurel rebuild` mends them.');
+
+    expect(await run('rebuild')).toMatchObject({ code: 0, out: expect.stringMatching(/Redis is rebuilt, in \d/) });
+    expect(await run('verify')).toMatchObject({ code: 0 });
+  },
+);
+
+test('rebuild after FLUSHALL: the running Laurel goes on where it was', { timeout: 4 * TIMEOUT_MS }, async () => {
+  await laurel.redis.flushall();
+  // The running Laurel notices as well; whoever is first, the other one waits for it or does it again.
+  const { code, out, err } = await run('rebuild');
+  expect([code, err.includes('Error')]).toEqual([0, false]);
+  expect(out).toContain('Redis is rebuilt');
+  await expect.poll(() => event(3), { timeout: 10_000 }).toBe(202);
+  expect(await event(100)).toBe(201);
+  expect((await laurel.app.get('/v1/users/user 0/metrics/flips')).body.current).toBe(7.5);
+  expect(await run('verify')).toMatchObject({ code: 0 });
+});
+
+test(
+  'the Redis of another Laurel is not touched, and what cannot be reached is said',
+  { timeout: 4 * TIMEOUT_MS },
+  async () => {
+    const other = await startLaurel();
+    try {
+      const { code, err } = await run('rebuild', { DATABASE_URL: other.databaseUrl });
+      expect([code, err]).toEqual([2, expect.stringContaining('This Redis holds the data of another Laurel')]);
+    } finally {
+      await other.close();
+    }
+    expect(await event(101)).toBe(201);
+    expect(await run('verify', { REDIS_URL: 'redis://127.0.0.1:1' })).toEqual({
+      code: 2,
+      out: '',
+      err: 'Redis did not answer within 10 s. REDIS_URL says where it is.\n',
+    });
+    const nowhere = await run('verify', { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
+    expect(nowhere).toMatchObject({ code: 2, out: '', err: expect.stringMatching(/^Postgres cannot be asked .*\n$/) });
+  },
+);
