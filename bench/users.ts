@@ -1,0 +1,141 @@
+/**
+ * A tenant with many users (default 1,000,000), each on two boards: how long listing, searching and deleting take, and
+ * what events have to wait beside deletions. States and names are made by a statement.
+ *
+ *   npm run bench:users -- [users]
+ *
+ * Uses a temporary Postgres and a temporary Redis with `appendfsync always`.
+ */
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Packr } from 'msgpackr';
+import { ConfigurationStore } from '../src/catalog/configuration-store.ts';
+import { loadDemo } from '../src/catalog/demo.ts';
+import { systemClock } from '../src/clock.ts';
+import { openLaurel } from '../src/composition.ts';
+import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
+import { startPostgres } from '../src/local/postgres-server.ts';
+import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
+import { createLog } from '../src/log.ts';
+import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { migrate } from '../src/postgres/migrate.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { listUsers, searchUsers } from '../src/postgres/users/find-users.ts';
+import { createRedis, redisReady } from '../src/redis/client.ts';
+import { startWorkers } from '../workers/start.ts';
+
+const users = Number(process.argv[2] ?? 1_000_000);
+const USERS_A_PAGE = 100_000;
+const DELETIONS = 200;
+const temporary = (name: string): string => join(tmpdir(), `laurel-bench-${name}-${randomUUID()}`);
+const percentiles = (took: number[]): string => {
+  const sorted = took.toSorted((a, b) => a - b);
+  return [0.5, 0.99, 1].map((part) => (sorted[Math.ceil(sorted.length * part) - 1] ?? 0).toFixed(1)).join(' / ');
+};
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startMs = performance.now();
+  await work();
+  return performance.now() - startMs;
+}
+
+const program = findRedisProgram();
+if (program === null) throw new Error('This needs redis-server or valkey-server on the PATH.');
+const [postgres, redisServer] = await Promise.all([
+  startPostgres({ directory: temporary('postgres'), password: 'bench', temporary: true }),
+  startRedis({ program, directory: temporary('redis'), password: null, durable: true, temporary: true }),
+]);
+const pool = createPool(postgres.url, { max: 5 });
+const redis = createRedis(redisServer.url);
+try {
+  await redisReady(redis);
+  await migrate(pool);
+  await loadDemo(new ConfigurationStore({ pool, announce: async () => undefined }));
+  const catalog = (await loadCatalog(pool, 0))!;
+  const startDay = Math.floor(Date.now() / 86_400_000);
+  const each = (list: readonly { no: number }[], value: unknown): object =>
+    Object.fromEntries(list.map(({ no }) => [no, value]));
+  const state = new Packr({ useRecords: false, variableMapSize: true }).pack({
+    c: 1_763_000_000_000,
+    up: 1_763_800_000_000,
+    m: each(catalog.metrics, [120, 0]),
+    f: {},
+    s: [0, 0, 0].map(() => [3, 20_000, 20_002, 1_763_800_000_000, 20_002, {}]),
+    p: each(catalog.pointsSystems, 250),
+    t: each(catalog.achievements.slice(0, 3), 1_763_800_000_000),
+    b: each(catalog.leaderboards.slice(0, 2), [startDay, '', 17, 0]),
+  });
+  for (let from = 0; from < users; from += USERS_A_PAGE) {
+    await pool.query(
+      `INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key, last_name_key, email_key)
+       SELECT 0, 'user-' || n, now(), $3, '{}', '{}', 'first' || n % 5000 || ' last' || n % 30000, 'last' || n % 30000,
+              'mail' || n || '@example.com'
+         FROM generate_series($1::int, $2::int - 1) AS n`,
+      [from, Math.min(from + USERS_A_PAGE, users), state],
+    );
+  }
+  await pool.query('VACUUM ANALYZE users');
+  await rebuildAnyway({ redis, pool });
+  console.log(`${users.toLocaleString('en')} users are there.`);
+
+  const page = { tenantNo: 0, limit: 100, skip: 0 };
+  for (const [name, work] of [
+    ['list, the first 100', () => listUsers(pool, page)],
+    ['list, 100 from the middle', () => listUsers(pool, { ...page, skip: Math.floor(users / 2) })],
+    ['search by ID', () => searchUsers(pool, 'user-77', page)],
+    ['search by a name of many', () => searchUsers(pool, 'first', page)],
+    ['search by a last name', () => searchUsers(pool, 'last777', page)],
+    ['search by e-mail', () => searchUsers(pool, 'mail4242', page)],
+    ['search for nobody', () => searchUsers(pool, 'zzz', page)],
+  ] as const) {
+    const took: number[] = [];
+    for (let n = 0; n < 20; n += 1) took.push(await timed(work));
+    console.log(`${name}: median / slowest ${percentiles(took).replace(/ \/ [\d.]+ \//, ' /')} ms`);
+  }
+
+  const scanned = await timed(async () => {
+    let cursor = '0';
+    do [cursor] = await redis.scan(cursor, 'MATCH', '{s0}:0:[bp]:*', 'COUNT', 5_000);
+    while (cursor !== '0');
+  });
+  console.log(`looking through all keys of Redis, as a deletion did before: ${scanned.toFixed(0)} ms`);
+
+  const log = createLog({ level: 'fatal', name: 'bench' });
+  const servers = { redisUrl: redisServer.url, databaseUrl: postgres.url };
+  const laurel = await openLaurel({
+    ...servers,
+    backlogLimit: 1_000_000,
+    webhookAllowPrivate: false,
+    clock: systemClock,
+    log,
+  });
+  const workers = await startWorkers({ ...servers, log });
+  const events = async (on: AbortSignal): Promise<number[]> => {
+    const took: number[] = [];
+    for (let n = 0; !on.aborted; n += 1) {
+      const event = { user: { id: `active-${n % 100}` }, value: 1 };
+      took.push(
+        await timed(() => laurel.services.events.record(0, catalog.metrics[0]!.key, { event, idempotencyKey: null })),
+      );
+      await sleep(5);
+    }
+    return took;
+  };
+  console.log(`events alone: p50 / p99 / slowest ${percentiles(await events(AbortSignal.timeout(5_000)))} ms`);
+  const end = new AbortController();
+  const beside = events(end.signal);
+  const took: number[] = [];
+  for (let n = 0; n < DELETIONS; n += 1) {
+    took.push(await timed(() => laurel.services.deletion.delete(0, [`user-${n * 7}`], 'bench')));
+  }
+  end.abort();
+  console.log(`deleting one: p50 / p99 / slowest ${percentiles(took)} ms`);
+  console.log(`events beside deletions: p50 / p99 / slowest ${percentiles(await beside)} ms`);
+  await workers.close();
+  await laurel.close();
+} finally {
+  redis.disconnect();
+  await pool.end();
+  await Promise.all([postgres.stop(), redisServer.stop()]);
+}
