@@ -107,6 +107,24 @@ describe('in a multi-tenant organisation', () => {
     expect((await call(id, { user: 'own', key: own, tenantId: 'a' })).status).toBe(403);
   });
 
+  const ORGANISATION = /^\/v1\/(tenants|organisation|admin-api-keys|clock)(\/|$)/;
+
+  test.each(adminOperations.filter(({ id }) => !OPEN.has(id)).map((operation) => [operation.id, operation] as const))(
+    "%s: the Tenant-ID is required and known, but for the organisation's own",
+    async (_, { method, path }) => {
+      const send = (tenantId?: string) =>
+        laurel.admin.send(method.toUpperCase(), path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-000000000000'), {
+          ...(tenantId !== undefined && { tenantId }),
+        });
+      const answers = [await send(), await send('nobody'), await send('A'), await send('')];
+      for (const { status, body } of answers) {
+        if (ORGANISATION.test(path)) expect(JSON.stringify(body)).not.toContain('Tenant-ID');
+        else expect([status, body.error]).toEqual([422, expect.stringContaining('Tenant-ID')]);
+      }
+      expect(JSON.stringify((await send('a')).body)).not.toContain('Tenant-ID');
+    },
+  );
+
   test('two tenants with the same user IDs and keys never see each other', async () => {
     const total = async (tenantId: string) =>
       (await laurel.app.get('/v1/users/own/metrics/flips', { tenantId })).body.current;
