@@ -9,6 +9,7 @@ import { TestClock } from '../src/engine/clock/test-clock.ts';
 import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
+import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
@@ -156,6 +157,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     }),
     new TimeTriggers({ pool, payments }),
     new BoardsDue({ redis, pool, ...(testClock !== null && { graceMs: 0 }) }),
+    new StraySets({ redis, pool }),
   ];
   const schedule = new Schedule({
     kinds,

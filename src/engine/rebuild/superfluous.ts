@@ -13,12 +13,10 @@ const USED_KEY = /^\{s\d\}:(\d+):i:/;
 
 /** What some keys hold that Postgres says nothing of. Counters are looked at elsewhere. */
 export async function superfluous(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
-  const suspects: Suspect[] = await superfluousUsers(sides, keys);
+  const suspects = [...(await superfluousUsers(sides, keys)), ...(await superfluousKeys(sides, keys))];
   for (const key of keys) {
     const [, tenantNo] = SET_KEY.exec(key) ?? [];
     if (tenantNo !== undefined) suspects.push(...(await superfluousMembers(sides, key, Number(tenantNo))));
-    const [, ofUsedKeys] = USED_KEY.exec(key) ?? [];
-    if (ofUsedKeys !== undefined) suspects.push(...(await superfluousKeys(sides, key, Number(ofUsedKeys))));
     const groups = GROUPS_KEY.exec(key);
     if (groups !== null) {
       const [ofGroups, boardNo, runDay] = groups.slice(1).map(Number) as [number, number, number];
@@ -60,22 +58,31 @@ async function superfluousMembers(sides: Sides, key: string, tenantNo: number): 
   return suspects;
 }
 
-/** The used idempotency keys of a bucket that belong to no stored event. */
-async function superfluousKeys(sides: Sides, key: string, tenantNo: number): Promise<Suspect[]> {
-  const { redis, pool } = sides;
+/** The used idempotency keys that belong to no stored event. */
+async function superfluousKeys({ redis, pool }: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const suspects: Suspect[] = [];
-  let cursor = '0';
-  do {
-    const [next, flat] = await redis.hscan(key, cursor, 'COUNT', AT_ONCE);
-    const used = flat
-      .filter((_, index) => index % 2 === 0)
-      .map((field, index) => ({ field, value: flat[index * 2 + 1]! }));
-    const ids = used.map(({ field, value }) => eventOfField(tenantNo, field, value));
-    const missing = await missingEvents(pool, ids);
-    for (const [index, { field, value }] of used.entries()) {
-      if (missing.has(ids[index]!)) suspects.push(usedKeySuspect(sides, { tenantNo, key, field, value }));
-    }
-    cursor = next;
-  } while (cursor !== '0');
+  let open = keys.flatMap((key) => {
+    const tenantNo = USED_KEY.exec(key)?.[1];
+    return tenantNo === undefined ? [] : [{ key, tenantNo: Number(tenantNo), cursor: '0' }];
+  });
+  while (open.length > 0) {
+    const replies = await Promise.all(open.map(({ key, cursor }) => redis.hscan(key, cursor, 'COUNT', AT_ONCE)));
+    const used = replies.flatMap(([, flat], index) =>
+      flat.flatMap((field, at) => {
+        const { key, tenantNo } = open[index]!;
+        const value = flat[at + 1]!;
+        return at % 2 === 0 ? [{ tenantNo, key, field, value, id: eventOfField(tenantNo, field, value) }] : [];
+      }),
+    );
+    const missing = await missingEvents(
+      pool,
+      used.map(({ id }) => id),
+    );
+    for (const { id, ...field } of used) if (missing.has(id)) suspects.push(usedKeySuspect({ redis, pool }, field));
+    open = open.flatMap((bucket, index) => {
+      const [cursor] = replies[index]!;
+      return cursor === '0' ? [] : [{ ...bucket, cursor }];
+    });
+  }
   return suspects;
 }

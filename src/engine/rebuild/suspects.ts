@@ -91,7 +91,7 @@ export const counterSuspect = ({ redis, pool }: Sides, tenantNo: number, field: 
 
 /** A field of a bucket of used idempotency keys. */
 export const usedKeySuspect = (
-  { redis, pool }: Sides,
+  { redis, pool }: Pick<Sides, 'redis' | 'pool'>,
   { tenantNo, key, field, value }: { tenantNo: number; key: string; field: string; value: string },
 ): Suspect => {
   const id = eventOfField(tenantNo, field, value);

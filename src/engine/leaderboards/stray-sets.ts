@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { DAY_MS } from '../../domain/periods.ts';
+import { noteSwept, straySets, type DeadBoard } from '../../postgres/boards/stray-sets.ts';
+import { boardOfKey, BOARDS_PATTERN } from '../../redis/keys.ts';
+import { BoardsOfTenants, type Boards } from '../rebuild/holdings.ts';
+import type { DueWork } from '../schedule/due-work.ts';
+
+/** Keys looked at by one step: about 0.3 ms of Redis's time. */
+const KEYS_A_STEP = 1_000;
+const PAUSE_MS = 1;
+/** A piece of work takes not much longer than this. */
+const WORK_MS = 2_000;
+/** When Redis is looked through every day, UTC: runs that ended the day before are final and cleared by then. */
+const TIME_OF_DAY_MS = 13 * 3_600_000;
+
+/**
+ * Takes out of Redis what nobody reads any more: the sets of boards that were deleted or score something else now, as
+ * soon as that is so, and what events that came very late made again, of such boards and of runs that are over. Looks
+ * through all keys, some at a time, once a day and when a board goes. A crash begins it anew.
+ */
+export class StraySets implements DueWork {
+  readonly name = 'sets of boards that are no more';
+  private readonly redis: Redis;
+  private readonly pool: Pool;
+  private readonly boards: BoardsOfTenants;
+  /** Where a look through all keys stands, and the dead boards of which nothing is left at its end. */
+  private at: { cursor: string; dead: DeadBoard[] } | null = null;
+
+  constructor({ redis, pool }: { redis: Redis; pool: Pool }) {
+    this.redis = redis;
+    this.pool = pool;
+    this.boards = new BoardsOfTenants(pool);
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const { dead, sweptDay } = await straySets(this.pool);
+    if (dead.length > 0) return upToMs;
+    const day = dayBefore(upToMs);
+    return sweptDay === null || sweptDay < day ? day * DAY_MS + TIME_OF_DAY_MS : null;
+  }
+
+  async perform(dueMs: number, ending: AbortSignal): Promise<void> {
+    const endMs = performance.now() + WORK_MS;
+    this.at ??= { cursor: '0', dead: (await straySets(this.pool)).dead };
+    const { at, redis } = this;
+    do {
+      if (ending.aborted || performance.now() > endMs) return;
+      const [next, keys] = await redis.scan(at.cursor, 'MATCH', BOARDS_PATTERN, 'COUNT', KEYS_A_STEP);
+      const stray = await this.strayOf(keys);
+      if (stray.length > 0) await redis.unlink(...stray);
+      at.cursor = next;
+      // Events go first.
+      if (next !== '0') await sleep(PAUSE_MS);
+    } while (at.cursor !== '0');
+    await noteSwept(this.pool, { dead: at.dead, day: dayBefore(dueMs) });
+    this.at = null;
+  }
+
+  private async strayOf(keys: readonly string[]): Promise<string[]> {
+    const stray: string[] = [];
+    for (const key of keys) {
+      if (await this.isStray(key, (tenantNo) => this.boards.of(tenantNo))) stray.push(key);
+    }
+    // A board may be younger than what was read a moment ago, but not younger than its keys.
+    const fresh = new BoardsOfTenants(this.pool);
+    const certain: string[] = [];
+    for (const key of stray) if (await this.isStray(key, (tenantNo) => fresh.of(tenantNo))) certain.push(key);
+    return certain;
+  }
+
+  private async isStray(key: string, boardsOf: (tenantNo: number) => Promise<Boards>): Promise<boolean> {
+    const of = boardOfKey(key);
+    if (of === null) return false;
+    const board = (await boardsOf(of.tenantNo)).get(of.boardNo);
+    return board === undefined || board.cleared.has(of.runDay);
+  }
+}
+
+/** The last day (epoch day) whose time to look has come. */
+const dayBefore = (ms: number): number => Math.floor((ms - TIME_OF_DAY_MS) / DAY_MS);

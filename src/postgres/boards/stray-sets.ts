@@ -1,0 +1,44 @@
+import type { Pool } from 'pg';
+import { transaction } from '../transaction.ts';
+
+/** A board that is no more: deleted, or it got another number because it is to score something else. */
+export interface DeadBoard {
+  tenantNo: number;
+  boardNo: number;
+}
+
+/** The boards that are no more and may have sets in Redis, and when Redis was last looked through (epoch day; null: never). */
+export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptDay: number | null }> {
+  const [{ rows: dead }, { rows: swept }] = await Promise.all([
+    pool.query<DeadBoard>(
+      `SELECT tenant_no AS "tenantNo", board_no AS "boardNo" FROM board_progress AS progress
+        WHERE NOT EXISTS (SELECT FROM catalog_resources AS resource
+                           WHERE resource.tenant_no = progress.tenant_no AND resource.no = progress.board_no
+                             AND resource.kind = 'leaderboard' AND resource.deleted IS NULL)`,
+    ),
+    pool.query<{ sweptDay: number }>('SELECT swept_day AS "sweptDay" FROM stray_sets'),
+  ]);
+  return { dead, sweptDay: swept[0]?.sweptDay ?? null };
+}
+
+/** Notes that Redis was looked through on a day, and holds nothing of some dead boards any more. */
+export async function noteSwept(pool: Pool, { dead, day }: { dead: readonly DeadBoard[]; day: number }): Promise<void> {
+  const named = [dead.map(({ tenantNo }) => tenantNo), dead.map(({ boardNo }) => boardNo)];
+  await transaction(pool, async (client) => {
+    await client.query(
+      `UPDATE board_runs SET is_cleared = true FROM unnest($1::int[], $2::int[]) AS dead (tenant_no, board_no)
+        WHERE board_runs.tenant_no = dead.tenant_no AND board_runs.board_no = dead.board_no AND NOT is_cleared`,
+      named,
+    );
+    await client.query(
+      `DELETE FROM board_progress USING unnest($1::int[], $2::int[]) AS dead (tenant_no, board_no)
+        WHERE board_progress.tenant_no = dead.tenant_no AND board_progress.board_no = dead.board_no`,
+      named,
+    );
+    await client.query(
+      `INSERT INTO stray_sets (swept_day) VALUES ($1)
+       ON CONFLICT (one) DO UPDATE SET swept_day = greatest(stray_sets.swept_day, EXCLUDED.swept_day)`,
+      [day],
+    );
+  });
+}

@@ -1,0 +1,95 @@
+import { afterEach, expect, test } from 'vitest';
+import { StraySets } from '../../../src/engine/leaderboards/stray-sets.ts';
+import { BoardsByTheClock } from './boards-by-the-clock.ts';
+
+let boards: BoardsByTheClock;
+afterEach(() => boards.laurel.close());
+
+const BOARD = {
+  key: 'board',
+  name: 'B',
+  rankBy: 'metric',
+  metricKey: 'm',
+  start: '2030-01-01',
+  status: 'active',
+} as const;
+const DAILY = { runUnit: 'day', runInterval: 1 } as const;
+
+/** As the schedule does it; how often there was something to do. */
+async function sweep(): Promise<number> {
+  const { redis, pool } = boards.laurel;
+  const stray = new StraySets({ redis, pool });
+  for (let times = 0; ; times += 1) {
+    const due = await stray.due(boards.clock.now());
+    if (due === null) return times;
+    expect(due).toBeLessThanOrEqual(boards.clock.now());
+    await stray.perform(due, new AbortController().signal);
+  }
+}
+
+test('a deleted board, and one that scores something else now, leave nothing in Redis; others and users called alike stay', async () => {
+  boards = await BoardsByTheClock.start('2030-01-05T10:00:00Z', [
+    { ...BOARD, ...DAILY, breakdownAttributes: ['land'] },
+    { ...BOARD, key: 'stays', name: 'S', breakdownAttributes: ['land'] },
+    { ...BOARD, key: 'other', name: 'O' },
+  ]);
+  expect(await sweep()).toBe(1);
+  for (const land of ['fr', 'de']) await boards.event({ id: `of ${land}`, attributes: { land } }, 5);
+  await boards.event({ id: 'x:b:1:20000:' }, 5);
+  const before = await boards.sets();
+  // And the user who is called like one.
+  expect(before.length).toBe(3 + 3 + 1 + 1);
+  expect(await sweep()).toBe(0);
+
+  const { body } = await boards.laurel.admin.get('/v1/leaderboards');
+  const idOf = (key: string): string => body.find((board: { key: string }) => board.key === key).id;
+  await boards.laurel.admin.delete(`/v1/leaderboards?ids=${idOf('board')}`);
+  await boards.change('other', { status: 'inactive' });
+  const metrics: { id: string; key: string }[] = (await boards.laurel.admin.get('/v1/metrics')).body;
+  await boards.change('other', { metricId: metrics.find(({ key }) => key === 'other')!.id, status: 'active' });
+  await boards.event({ id: 'of fr' }, 2, 'other');
+  await boards.fill();
+  expect(await sweep()).toBe(1);
+
+  const left = await boards.sets();
+  expect(left.filter((key) => before.includes(key)).length).toBe(3 + 1);
+  expect(left.length).toBe(3 + 1 + 1);
+  expect(await boards.places('userAttributes=land:fr', 'stays')).toEqual([[1, 'of fr', 5]]);
+  expect(await boards.places('', 'other')).toEqual([[1, 'of fr', 2]]);
+  expect(await sweep()).toBe(0);
+});
+
+test('what an event that came very late made again of a final run goes with the next day, and moves nothing', async () => {
+  boards = await BoardsByTheClock.start('2030-01-05T10:00:00Z', [{ ...BOARD, ...DAILY }]);
+  await sweep();
+  await boards.event('ada', 5);
+  await boards.at('2030-01-06T12:05:00Z');
+  await boards.due();
+  expect(await boards.sets()).toEqual([]);
+  expect(await sweep()).toBe(1);
+  // As by a frontend whose clock stands still.
+  boards.clock.set(Date.parse('2030-01-05T23:00:00Z'));
+  await boards.event('late', 9);
+  boards.clock.set(Date.parse('2030-01-06T12:30:00Z'));
+  expect((await boards.sets()).length).toBe(1);
+  expect(await sweep()).toBe(0);
+  boards.clock.set(Date.parse('2030-01-06T13:00:00Z'));
+  expect(await sweep()).toBe(1);
+  expect(await boards.sets()).toEqual([]);
+  expect(await boards.places('run=2030-01-05')).toEqual([[1, 'ada', 5]]);
+});
+
+test('a deleted user is taken out of runs that the state does not name any more', async () => {
+  boards = await BoardsByTheClock.start('2030-01-01T10:00:00Z', [
+    { ...BOARD, ...DAILY, breakdownAttributes: ['land'] },
+  ]);
+  for (let day = 1; day <= 5; day += 1) {
+    boards.clock.set(Date.parse(`2030-01-0${day}T10:00:00Z`));
+    for (const id of ['leaves', 'stays']) await boards.event({ id, attributes: { land: 'fr' } }, 5);
+  }
+  const sets = (await boards.sets()).filter((key) => key.includes(':b:'));
+  expect(sets.length).toBe(5);
+  await boards.laurel.admin.delete('/v1/users?ids=leaves');
+  const members = await Promise.all(sets.map((key) => boards.laurel.redis.zrange(key, '0', '-1')));
+  expect(members).toEqual(sets.map(() => ['stays']));
+});
