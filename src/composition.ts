@@ -21,6 +21,7 @@ import { KeptRuns } from './engine/leaderboards/kept-runs.ts';
 import { LeaderboardReads } from './engine/leaderboards/leaderboard-reads.ts';
 import { PointsReads } from './engine/points/points-reads.ts';
 import { UserPoints } from './engine/points/user-points.ts';
+import { CaughtUp, CaughtUpUsers } from './engine/persist/caught-up.ts';
 import { untilPersisted } from './engine/persist/until-persisted.ts';
 import { StreakAdmin } from './engine/streaks/streak-admin.ts';
 import { StreakCall } from './engine/streaks/streak-call.ts';
@@ -135,6 +136,8 @@ export async function openLaurel({
   }
 
   const users = new UserReads(redis);
+  const caughtUp = new CaughtUp({ redis, pool });
+  const usersWithHistory = new CaughtUpUsers({ redis, caughtUp });
   const past = new KeptRuns(pool);
   const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
   const applicationKeys = new ApplicationKeys({ pool, announce: tell, clock });
@@ -164,7 +167,7 @@ export async function openLaurel({
       }),
       users,
       profiles: new UserProfiles({ reads: users, calls: userCalls, clock, controlShare }),
-      directory: new UserDirectory({ redis, pool, controlShare }),
+      directory: new UserDirectory({ redis, pool, caughtUp, controlShare }),
       userExport: new UserExport({ redis, pool, users, clock, controlShare }),
       deletion: new UserDeletion({
         redis,
@@ -183,9 +186,9 @@ export async function openLaurel({
       }),
       achievements: new AchievementReads({ redis, users }),
       completion: new AchievementCompletion({ calls: userCalls, clock }),
-      points: new PointsReads({ redis, pool, clock }),
-      userPoints: new UserPoints({ pool, users, clock }),
-      streaks: new StreakReads({ redis, pool, users, clock }),
+      points: new PointsReads({ redis, pool, clock, caughtUp }),
+      userPoints: new UserPoints({ pool, users: usersWithHistory, clock }),
+      streaks: new StreakReads({ redis, pool, users: usersWithHistory, clock }),
       streakAdmin: new StreakAdmin({
         pool,
         users,
@@ -194,8 +197,8 @@ export async function openLaurel({
         persisted: (tenantNo) => untilPersisted({ redis, pool }, tenantNo),
       }),
       leaderboards: new LeaderboardReads({ redis, users, clock, past }),
-      history: new HistoryReads({ pool, users }),
-      wrapped: new WrappedReads({ pool, redis, past, clock, users, controlShare }),
+      history: new HistoryReads({ pool, users: usersWithHistory }),
+      wrapped: new WrappedReads({ pool, redis, past, clock, users: usersWithHistory, controlShare }),
       tenants,
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       applicationKeys,

@@ -14,6 +14,7 @@ import {
 import { AppError } from '../../errors.ts';
 import { filteredPointsTotals } from '../../postgres/filtered-points-totals.ts';
 import { countersKey, pointsKey } from '../../redis/keys.ts';
+import type { CaughtUp } from '../persist/caught-up.ts';
 import { parseAttributeFilter } from './attribute-filter.ts';
 import { findSystem } from './find-system.ts';
 import { boostResponse, levelResponse, triggerResponse } from './points-response.ts';
@@ -23,11 +24,23 @@ export class PointsReads {
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly clock: Clock;
+  private readonly caughtUp: Pick<CaughtUp, 'tenant'> | null;
 
-  constructor({ redis, pool, clock }: { redis: Redis; pool: Pool; clock: Clock }) {
+  constructor({
+    redis,
+    pool,
+    clock,
+    caughtUp = null,
+  }: {
+    redis: Redis;
+    pool: Pool;
+    clock: Clock;
+    caughtUp?: Pick<CaughtUp, 'tenant'> | null;
+  }) {
     this.redis = redis;
     this.pool = pool;
     this.clock = clock;
+    this.caughtUp = caughtUp;
   }
 
   /** A points system with its active triggers. 404 for an unknown key. */
@@ -47,13 +60,14 @@ export class PointsReads {
 
   /**
    * How many users hold how many points, in 11 ranges. Without a filter from the sorted set of the system
-   * (live, O(log N)); with one from Postgres, which follows events after a moment. 404, 422.
+   * (live, O(log N)); with one from Postgres, once that holds what was answered before. 404, 422.
    */
   async summary(compiled: CompiledCatalog, key: string, userAttributes: string | undefined): Promise<PointsRange[]> {
     const system = findSystem(compiled, key);
     const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
     if (filter.length > 0) {
       const conditions = Object.fromEntries(filter.map(({ attribute, value }) => [attribute.no, value]));
+      await this.caughtUp?.tenant(compiled.catalog.tenantNo);
       const totals = await filteredPointsTotals(this.pool, {
         tenantNo: compiled.catalog.tenantNo,
         systemNo: system.no,

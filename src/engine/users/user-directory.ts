@@ -5,26 +5,36 @@ import type { User } from '../../domain/user.ts';
 import { listUsers, searchUsers } from '../../postgres/users/find-users.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState } from '../../redis/state.ts';
+import type { CaughtUp } from '../persist/caught-up.ts';
 import { userResponse } from './user-response.ts';
+
+export interface UserDirectoryOptions {
+  redis: Redis;
+  pool: Pool;
+  caughtUp: Pick<CaughtUp, 'tenant'>;
+  controlShare: () => number;
+}
 
 /** A tenant's users, to look through. */
 export class UserDirectory {
-  private readonly options: { redis: Redis; pool: Pool; controlShare: () => number };
+  private readonly options: UserDirectoryOptions;
 
-  constructor(options: { redis: Redis; pool: Pool; controlShare: () => number }) {
+  constructor(options: UserDirectoryOptions) {
     this.options = options;
   }
 
   /**
-   * Users in the order of their IDs, or those found by `search`, see `searchUsers`. Who is there follows
-   * events after a moment; what is told of them is current, and who was deleted is never told.
+   * Users in the order of their IDs, or those found by `search`, see `searchUsers`. All
+   * who were answered before are there, unless Postgres is more than 1 s behind; what is told of them is current, and who
+   * was deleted is never told.
    */
   async list(
     compiled: CompiledCatalog,
     { limit, skip, search }: { limit: number; skip: number; search?: string | undefined },
   ): Promise<User[]> {
-    const { redis, pool, controlShare } = this.options;
+    const { redis, pool, caughtUp, controlShare } = this.options;
     const { tenantNo } = compiled.catalog;
+    await caughtUp.tenant(tenantNo);
     const page = { tenantNo, limit, skip };
     const ids =
       search === undefined || search === '' ? await listUsers(pool, page) : await searchUsers(pool, search, page);

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { readCursor } from '../../postgres/persist/cursor.ts';
+import { storedState } from '../../postgres/users/stored-state.ts';
+import { shardOf, userKey } from '../../redis/keys.ts';
+import { comparePositions, lastPosition } from '../../redis/outbox.ts';
+import { UserReads } from '../users/user-reads.ts';
+
+const LOOK_MS = 10;
+const PATIENCE_MS = 1_000;
+
+/**
+ * Lets reads of Postgres follow what was answered before: they wait for it, 1 s at most, and then read what there is.
+ * A Postgres that stands still is waited for once, not by everyone.
+ */
+export class CaughtUp {
+  private readonly redis: Redis;
+  private readonly pool: Pool;
+  /** By shard: the cursor that did not move for as long as somebody waited. */
+  private readonly stuckAt = new Map<number, string>();
+
+  constructor({ redis, pool }: { redis: Redis; pool: Pool }) {
+    this.redis = redis;
+    this.pool = pool;
+  }
+
+  /** Waits for all of a tenant. */
+  async tenant(tenantNo: number): Promise<void> {
+    const shard = shardOf(tenantNo);
+    const last = await lastPosition(this.redis, shard);
+    const endMs = performance.now() + PATIENCE_MS;
+    const first = await readCursor(this.pool, shard);
+    for (let cursor = first; comparePositions(cursor, last) < 0; cursor = await readCursor(this.pool, shard)) {
+      if (cursor === this.stuckAt.get(shard)) return;
+      if (performance.now() > endMs) {
+        if (cursor === first) this.stuckAt.set(shard, cursor);
+        return;
+      }
+      await sleep(LOOK_MS);
+    }
+  }
+
+  /** Waits for one user, not at all where Postgres holds the user's state: one look-up in each. */
+  async user(tenantNo: number, userId: string): Promise<void> {
+    const [live, stored] = await Promise.all([
+      this.redis.getBuffer(userKey(tenantNo, userId)),
+      storedState(this.pool, { tenantNo, userId }),
+    ]);
+    if (live === null || (stored !== null && live.equals(stored))) return;
+    await this.tenant(tenantNo);
+  }
+}
+
+/** Reads of users for whom Postgres is read besides: what it holds then is no older than the state. */
+export class CaughtUpUsers extends UserReads {
+  private readonly caughtUp: CaughtUp;
+
+  constructor({ redis, caughtUp }: { redis: Redis; caughtUp: CaughtUp }) {
+    super(redis);
+    this.caughtUp = caughtUp;
+  }
+
+  override async state(...[tenantNo, userId]: Parameters<UserReads['state']>): ReturnType<UserReads['state']> {
+    const state = await super.state(tenantNo, userId);
+    await this.caughtUp.user(tenantNo, userId);
+    return state;
+  }
+}
