@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Catalogs } from '../../../src/catalog/catalogs.ts';
+import { FixedClock } from '../../../src/clock.ts';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
+import { BoardFilling } from '../../../src/engine/leaderboards/fill-boards.ts';
+import { StraySets } from '../../../src/engine/leaderboards/stray-sets.ts';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { TimePayments } from '../../../src/engine/points/time-payments.ts';
+import { TimeTriggers } from '../../../src/engine/points/time-triggers.ts';
+import { Schedule } from '../../../src/engine/schedule/schedule.ts';
+import { settled } from '../../../src/engine/schedule/settled.ts';
+import { StreakSweep } from '../../../src/engine/streaks/streak-sweep.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { Script } from '../../../src/redis/script.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+
+const HOUR = 3_600_000;
+const START = Date.UTC(2030, 2, 1, 9);
+const USERS = 120;
+const DAYS = 3;
+const never = new AbortController().signal;
+
+const CONFIGURATION: Configuration = {
+  metrics: [{ key: 'm', name: 'M', unitType: 'number', units: '' }],
+  streaks: { enabled: true, frequency: 'daily' },
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      triggers: [{ type: 'time', timeUnit: 'hours', timeInterval: 5, points: 1, status: 'active' }],
+    },
+  ],
+  leaderboards: [
+    {
+      key: 'board',
+      name: 'Board',
+      rankBy: 'metric',
+      metricKey: 'm',
+      start: '2030-03-01',
+      runUnit: 'day',
+      runInterval: 1,
+      status: 'active',
+    },
+  ],
+};
+
+let laurel: TestLaurel;
+const clock = new FixedClock(START);
+const closing: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  laurel = await startLaurel({ clock, configuration: CONFIGURATION });
+  const { redis, pool } = laurel;
+  const onWritten = (): void => undefined;
+  const script = new Script('fill_board');
+  const filling = new BoardFilling({ redis, pool, script, clock, onWritten, settleMs: 0 });
+  while (await filling.step());
+});
+afterAll(async () => {
+  for (const close of closing) await close();
+  await laurel.close();
+});
+
+/** What falls due, as a worker has it; nobody takes care that there is only one. */
+async function schedule(troubles: unknown[]): Promise<Schedule> {
+  const { pool } = laurel;
+  const redis = createRedis(laurel.redisUrl);
+  await redisReady(redis);
+  const catalogs = new Catalogs({ pool });
+  await catalogs.load(0);
+  closing.push(() => (redis.disconnect(), catalogs.close()));
+  const onWritten = (): void => undefined;
+  const persister = new Persister({ redis, pool });
+  const payments = new TimePayments({ redis, script: new Script('pay_time_triggers'), catalogs, onWritten });
+  return new Schedule({
+    kinds: [
+      new StreakSweep({ redis, pool, catalogs, script: new Script('sweep_streaks'), onWritten, usersACall: 3 }),
+      new TimeTriggers({ pool, payments }),
+      new BoardsDue({ redis, pool, graceMs: 0 }),
+      new StraySets({ redis, pool }),
+    ],
+    clock,
+    settled: (signal) => settled({ redis, pool, persister }, signal),
+    onTrouble: (kind, error) => void troubles.push([kind, error]),
+  });
+}
+
+test(
+  'two passes at once, without a lock between them: nothing is done twice or left out',
+  { timeout: 120_000 },
+  async () => {
+    const troubles: unknown[] = [];
+    const both = [await schedule(troubles), await schedule(troubles)];
+    for (let day = 0; day < DAYS; day += 1) {
+      clock.set(START + day * 48 * HOUR);
+      const events = Array.from({ length: USERS }, (_, n) =>
+        laurel.app.post('/v1/metrics/m/event', { user: { id: `u${n}` }, value: n + 1 }),
+      );
+      expect((await Promise.all(events)).filter(({ status }) => status !== 201)).toEqual([]);
+      clock.set(START + (day * 48 + 47) * HOUR);
+      const outcomes = async (one: Schedule): Promise<void> => {
+        // One that meets the other may have to wait for it.
+        await expect.poll(async () => (await one.pass(never)).state, { timeout: 30_000 }).toBe('done');
+      };
+      await Promise.all(both.map(outcomes));
+    }
+    expect(troubles).toEqual([]);
+
+    const one = async (sql: string): Promise<unknown> => (await laurel.pool.query(sql)).rows[0];
+    expect(
+      await one(`SELECT count(*)::int AS n, count(DISTINCT (user_id, to_day))::int AS once FROM streak_changes
+                WHERE kind = 3 AND frequency = 1`),
+    ).toEqual({ n: USERS * DAYS, once: USERS * DAYS });
+    // 47 hours after the last event, 143 after the first.
+    expect(
+      await one(
+        'SELECT count(*)::int AS n, count(DISTINCT (user_id, at))::int AS once, max(total)::int AS total FROM awards',
+      ),
+    ).toEqual({ n: USERS * 28, once: USERS * 28, total: 28 });
+    expect(
+      await one(`SELECT count(*)::int AS n, bool_and(rank = place + 1 AND score = ${USERS} - place) AS "right"
+                 FROM board_finals`),
+    ).toEqual({ n: USERS * DAYS, right: true });
+    expect(
+      await one('SELECT count(*)::int AS n, count(DISTINCT run_day)::int AS days FROM board_runs WHERE is_final'),
+    ).toEqual({
+      n: 2 * DAYS - 1,
+      days: 2 * DAYS - 1,
+    });
+    expect(await one('SELECT count(*)::int AS n, count(DISTINCT day)::int AS days FROM board_snapshots')).toEqual({
+      n: 2 * DAYS,
+      days: 2 * DAYS,
+    });
+  },
+);
