@@ -23,8 +23,8 @@ export class ForeignRedis extends StartError {
 export const REBUILD_LOCK = 0x6c61_7265; // 'lare'
 
 export interface AcceptOptions extends RebuildOptions {
-  /** Called before a rebuild, with why. */
-  onNeeded?: (why: string) => void;
+  /** Called before a rebuild, with why; `first`: no Redis was ever filled from this Postgres, so nothing is amiss. */
+  onNeeded?: (why: string, first: boolean) => void;
 }
 
 /**
@@ -42,7 +42,7 @@ export async function accept(options: AcceptOptions): Promise<string | null> {
     if (foreign !== null) throw new ForeignRedis(foreign);
     const why = await lacks(redis, pool);
     if (why !== null) {
-      options.onNeeded?.(why);
+      options.onNeeded?.(why, Number(first.epoch) === 0);
       await rebuild({ ...options, ending: either(lost, options.ending) });
     }
     const now = await inspect(redis, pool);

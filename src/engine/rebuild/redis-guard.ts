@@ -88,8 +88,10 @@ export class RedisGuard {
       redis,
       pool,
       ending: this.ending.signal,
-      onNeeded: (why) => {
-        rebuilt = true;
+      onNeeded: (why, first) => {
+        // On a new installation Redis is empty as it should be, and there is nothing to say.
+        rebuilt = !first;
+        if (first) return;
         log.warn(
           { why },
           'Redis does not hold what Postgres does; it is rebuilt, and requests are answered 503 until then',
