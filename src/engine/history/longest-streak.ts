@@ -2,52 +2,53 @@ import type { Metric, StreakSettings } from '../../domain/catalog.ts';
 import { decimalText, toDecimal } from '../../domain/decimal.ts';
 import { toMicros } from '../../domain/micros.ts';
 import { dateOf, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { WrappedStreak } from '../../domain/wrapped.ts';
 import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
 import type { StreakState } from '../../redis/state.ts';
 import type { Days } from '../../postgres/history/user-attribute-sums.ts';
+import { reachedLengths } from '../streaks/reached-lengths.ts';
 
 interface StreakHistory {
   settings: StreakSettings;
   metricsById: ReadonlyMap<string, Metric>;
   /** Everything the user did up to the year's end, days in order for each metric. */
   metricDays: readonly MetricDay[];
+  /** What became of the user's streaks in the frequency of the settings, in order. */
+  settlements: readonly Settlement[];
   year: Days;
   /** The streak as it is now, in the frequency of the settings. */
   live: StreakState;
 }
 
 /**
- * The greatest length that a streak reached in a year by being extended in it, by today's settings: `started` is
- * the first day of its first period (maybe before the year), the period is the one in which it reached the length.
- * Periods excused by a freeze or pause are known of the streak that lives now only, so an older one ends there.
+ * The greatest length that a streak reached in a year by being extended in it: `started` is the first day of its first
+ * period (maybe before the year), the period is the one in which it reached the length, the first if there are several.
+ * Periods that a freeze or pause excused keep a streak together. What is not recorded of streaks is told from the events
+ * by today's settings.
  */
-export function longestStreak({ settings, metricsById, metricDays, year, live }: StreakHistory): WrappedStreak {
+export function longestStreak(history: StreakHistory): WrappedStreak {
+  const { settings, metricsById, metricDays, settlements, year, live } = history;
   const { frequency, weekStart } = settings;
   const none: WrappedStreak = { length: 0, frequency, periodStart: null, periodEnd: null, started: null };
   const active = metricDays.some(({ day }) => day >= year.fromDay && day <= year.toDay);
   if (!settings.enabled || !active) return none;
 
+  const met = metPeriods(settings, metricsById, metricDays);
+  const { reached, excused } = reachedLengths({ met, settlements, live, calendar: settings });
   const firstPeriod = periodOf(year.fromDay, frequency, weekStart);
   const lastPeriod = periodOf(year.toDay, frequency, weekStart);
-  let best = { length: 0, last: 0, startDay: 0 };
-  const offer = (length: number, last: number, startDay: number): void => {
-    if (last >= firstPeriod && last <= lastPeriod && length > best.length) best = { length, last, startDay };
-  };
-  let length = 0;
-  let before = Number.NaN;
-  for (const period of metPeriods(settings, metricsById, metricDays)) {
-    length = period === before + 1 ? length + 1 : 1;
-    before = period;
-    offer(length, period, periodStart(period - length + 1, frequency, weekStart));
+  let best = { length: 0, period: 0, startDay: 0 };
+  for (let period = firstPeriod; period <= lastPeriod; period++) {
+    const { length, startDay } = reached.get(period) ?? best;
+    if (length > best.length && !excused.has(period)) best = { length, period, startDay };
   }
-  if (live.startDay !== null && live.lastPeriod !== null) offer(live.length, live.lastPeriod, live.startDay);
   if (best.length === 0) return none;
   return {
     length: best.length,
     frequency,
-    periodStart: dateOf(periodStart(best.last, frequency, weekStart)),
-    periodEnd: dateOf(periodEnd(best.last, frequency, weekStart)),
+    periodStart: dateOf(periodStart(best.period, frequency, weekStart)),
+    periodEnd: dateOf(periodEnd(best.period, frequency, weekStart)),
     started: dateOf(best.startDay),
   };
 }

@@ -8,6 +8,7 @@ import { AppError } from '../../errors.ts';
 import { userAttributeSums, type AttributeSum, type Days } from '../../postgres/history/user-attribute-sums.ts';
 import { userMetricDays, type MetricDay } from '../../postgres/history/user-metric-days.ts';
 import { userPointsDays } from '../../postgres/history/user-points-days.ts';
+import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
 import type { PastRuns } from '../leaderboards/past-runs.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { userResponse } from '../users/user-response.ts';
@@ -58,9 +59,10 @@ export class WrappedReads {
 
     // The year's last week may end 6 days after it.
     const everything = { tenantNo, userId, toDay: whole.toDay + 6 };
-    const [metricDays, pointsDays, places] = await Promise.all([
+    const [metricDays, pointsDays, settlements, places] = await Promise.all([
       userMetricDays(pool, everything),
       userPointsDays(pool, everything),
+      streakChangesSince(pool, { tenantNo, userId, frequency: streaks.frequency, fromDay: EVER.fromDay }),
       userPlaces({ redis, past }, compiled, { userId, state, utcDay: Math.floor(clock.now() / DAY_MS) }),
     ]);
     const active = yearActivity(eventsByDay(metricDays), shownYear, streaks.weekStart);
@@ -100,6 +102,7 @@ export class WrappedReads {
       settings: streaks,
       metricsById: compiled.metricsById,
       metricDays,
+      settlements,
       year: whole,
       live: state.streaks[streaks.frequency],
     });

@@ -1,0 +1,64 @@
+import { periodOf, periodStart, type Frequency, type WeekStart } from '../../domain/periods.ts';
+import type { Settlement } from '../../domain/settle-streaks.ts';
+import type { StreakAsLeft } from '../../domain/streak.ts';
+
+export interface Calendar {
+  frequency: Frequency;
+  weekStart: WeekStart;
+}
+
+/** How long a streak was in a period, and the first day of that streak. */
+export interface Reached {
+  length: number;
+  startDay: number;
+}
+
+/** What is known of a user's streaks in a frequency. */
+export interface StreakPast {
+  /** Periods that were met, ascending; those of the streak that lives may be missing. */
+  met: readonly number[];
+  /** What became of the streaks, in order. */
+  settlements: readonly Settlement[];
+  live: StreakAsLeft;
+  calendar: Calendar;
+}
+
+/**
+ * The length in each period that was met or excused, and what excused the latter. A streak that was lost, and the one
+ * that lives, counts back from its length; before those recorded, lengths count up through the met periods. Periods
+ * between losing a streak and restoring it keep what they had.
+ */
+export function reachedLengths({ met, settlements, live, calendar: { frequency, weekStart } }: StreakPast): {
+  reached: Map<number, Reached>;
+  excused: Map<number, 'freeze' | 'pause'>;
+} {
+  const periodAt = (day: number): number => periodOf(day, frequency, weekStart);
+  const excused = new Map<number, 'freeze' | 'pause'>();
+  for (const { kind, from, to } of settlements) {
+    if (kind !== 'freeze' && kind !== 'pause') continue;
+    for (let period = periodAt(from); period <= periodAt(to); period++) excused.set(period, kind);
+  }
+  const reached = new Map<number, Reached>();
+  const isMet = new Set(met);
+  for (const period of [...new Set([...met, ...excused.keys()])].sort((a, b) => a - b)) {
+    const before = reached.get(period - 1) ?? { length: 0, startDay: periodStart(period, frequency, weekStart) };
+    const length = before.length + (isMet.has(period) ? 1 : 0);
+    if (length > 0) reached.set(period, { length, startDay: before.startDay });
+  }
+  /** Counts back from the length that a streak had in its last period. */
+  const countBack = (startDay: number, last: number, length: number): void => {
+    const restored = settlements.findLast(
+      ({ kind, from, to }) => kind === 'restored' && from === startDay && periodAt(to) <= last + 1,
+    );
+    const first = periodAt(restored?.to ?? startDay);
+    let left = length;
+    for (let period = last; period >= first; period--) {
+      // A zone change may have taken the last met period a day on; then a length is shared.
+      reached.set(period, { length: Math.max(1, left), startDay });
+      if (!excused.has(period)) left -= 1;
+    }
+  };
+  for (const { kind, from, to, length } of settlements) if (kind === 'lost') countBack(from, periodAt(to), length ?? 0);
+  if (live.length > 0 && live.startDay !== null) countBack(live.startDay, live.lastPeriod ?? -1, live.length);
+  return { reached, excused };
+}
