@@ -62,7 +62,8 @@ test('where nothing moves to Postgres, one reader waits for a second and the oth
       return performance.now() - began;
     };
     expect(await points()).toBeGreaterThan(900);
-    for (let again = 0; again < 3; again += 1) expect(await points()).toBeLessThan(900);
+    // Were they to wait too, it would be 3 s together.
+    expect((await points()) + (await points()) + (await points())).toBeLessThan(2_500);
   } finally {
     await alone.close();
   }
