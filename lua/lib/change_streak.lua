@@ -43,14 +43,14 @@ local function delete_pause(state, pause, day, record)
   record.pa = { pause }
 end
 
--- Gives the streak its greatest length of the window back: of those lost before, and of what was lost only now. A period
--- that is met already is not met again; else the streak waits for it.
+-- Gives the streak its greatest length of the window back: of those lost before, and of what was lost only now; of
+-- equals the latest. A period that is met already is not met again; else the streak waits for it.
 local function restore_streak(state, best, at)
   local frequency = at.rule.frequency
   local streak, current = state.s[frequency], at.row[frequency]
   local length, first = best.length, best.first
   for _, each in ipairs(at.told) do
-    if each[1] == frequency and each[2] == 3 and each[4] >= best.since and each[5] > length then
+    if each[1] == frequency and each[2] == 3 and each[4] >= best.since and each[5] >= length then
       first, length = each[3], each[5]
     end
   end

@@ -189,3 +189,13 @@ test('admin_streaks_restore: the longest of the last 90 days, waiting for today'
     body: { restoredUsers: [], issues: [{ userId: 'r', severity: 'warning' }] },
   });
 });
+
+test('admin_streaks_restore: of equals the latest, also where it was lost only now', async () => {
+  for (const day of ['2027-12-30', '2028-01-03']) {
+    at(`${day}T12:00:00Z`);
+    await act('equals');
+  }
+  at('2028-01-05T12:00:00Z');
+  expect((await restore('equals')).body).toMatchObject({ restoredUsers: ['equals'] });
+  expect(await streak('equals')).toMatchObject({ length: 1, started: '2028-01-03' });
+});
