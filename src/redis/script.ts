@@ -28,7 +28,7 @@ export function readScript(path: string): string {
 
 /**
  * Stands before a script on a guarded connection: a shard without its mark (`markKey`) is not whole, and nothing may be
- * written to it. 0.7 µs a call.
+ * written to it. 0.4 to 0.8 µs a call: fastest and median of 15 rounds of 100,000, on 2 busy cores.
  */
 const REFUSE_UNMARKED = `local shard = string.match(KEYS[1] or '', '^{s%d+}')
 if shard and redis.call('EXISTS', shard .. ':mark') == 0 then

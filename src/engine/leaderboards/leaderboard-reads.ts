@@ -35,7 +35,7 @@ interface PageQuery {
 
 /**
  * Reads of leaderboards. Ranks are those of the moment. A streak board shows each length as the user's last event
- * left it.
+ * or midnight left it: the sweep comes some seconds after the midnight.
  */
 export class LeaderboardReads {
   private readonly redis: Redis;

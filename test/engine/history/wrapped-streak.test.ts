@@ -9,7 +9,7 @@ beforeEach(async () => {
     metrics: [{ key: 'm', name: 'M' }],
     streaks: { enabled: true, frequency: 'daily', freezes: { enabled: true, initial: 1, max: 2 } },
   });
-  expect(configured.status).toBe(200);
+  if (configured.status !== 200) throw new Error(JSON.stringify(configured.body));
 });
 afterEach(() => laurel.close());
 
