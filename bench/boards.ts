@@ -65,7 +65,7 @@ async function measure(
 ): Promise<void> {
   const { seconds, p50, p99 } = await reading(redis, async () => {
     for (let due = await kind.due(upToMs); due !== null; due = await kind.due(upToMs))
-      await kind.perform(due, new AbortController().signal, due + 1);
+      await kind.perform(due, new AbortController().signal, due + 1, due);
   });
   const { rows } = await pool.query<{ kept: string }>(
     `SELECT string_agg(relname || ' ' || round(pg_total_relation_size(oid) / 1e6) || ' MB', ', ' ORDER BY relname) AS kept

@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { boardsInProgress } from '../../postgres/boards/progress.ts';
+import { dayStartMs } from '../../domain/zone.ts';
+import { boardsInProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
+import { zonesOf } from '../../postgres/streak-sweep/zones.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import { DailySnapshots, firstSnapshotMs } from './daily-snapshots.ts';
 import { FinalRuns } from './final-runs.ts';
@@ -8,7 +10,8 @@ import { FinalRuns } from './final-runs.ts';
 /**
  * What the clock does to leaderboards: daily snapshots, and runs that become final. Neither moves a score, so while no
  * other kind has anything to do, all snapshots are taken first, of the same standings, and then the runs are declared
- * final: a year in which nothing happens is a few statements a board.
+ * final: a year in which nothing happens is a few statements a board. A board that nothing of another kind can move until
+ * then waits for none.
  */
 export class BoardsDue implements DueWork {
   readonly name = 'snapshots and final runs of leaderboards';
@@ -31,10 +34,29 @@ export class BoardsDue implements DueWork {
     return earliest <= upToMs ? earliest : null;
   }
 
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
-    const lastMs = Math.max(dueMs, beforeMs - 1);
-    if ((await this.snapshots.due(lastMs)) !== null) await this.snapshots.perform(dueMs, ending, beforeMs);
+  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+    const swept = await this.sweptBefore();
+    const freeMs = ({ board, tenantNo, isPaidForTime }: BoardProgress): number => {
+      if (board.rankBy === 'streak') return Math.min((swept.get(tenantNo) ?? Infinity) - 1, upToMs);
+      return isPaidForTime ? beforeMs - 1 : upToMs;
+    };
+    const lastMs = (progress: BoardProgress): number => Math.max(dueMs, beforeMs - 1, freeMs(progress));
     // A run's snapshots come before its sorted sets go.
-    if ((await this.snapshots.due(lastMs)) === null) await this.finals.perform(dueMs, ending, beforeMs);
+    if (!(await this.snapshots.upTo(lastMs, ending))) return;
+    await this.finals.upTo(lastMs, ending);
+    await this.finals.clear(Math.max(dueMs, upToMs), ending);
+  }
+
+  /** Of tenants with boards of streaks: the first midnight that may still move one, epoch ms. */
+  private async sweptBefore(): Promise<Map<number, number>> {
+    const boards = await boardsInProgress(this.pool);
+    const tenants = new Set(boards.filter(({ board }) => board.rankBy === 'streak').map(({ tenantNo }) => tenantNo));
+    const before = new Map<number, number>();
+    if (tenants.size === 0) return before;
+    for (const { tenantNo, zone, sweptDay } of await zonesOf(this.pool, [...tenants])) {
+      const midnightMs = dayStartMs(zone === '' ? 'UTC' : zone, sweptDay + 1);
+      before.set(tenantNo, Math.min(before.get(tenantNo) ?? Infinity, midnightMs));
+    }
+    return before;
   }
 }

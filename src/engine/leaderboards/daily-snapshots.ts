@@ -46,16 +46,22 @@ export class DailySnapshots implements DueWork {
     return earliest <= upToMs ? earliest : null;
   }
 
-  async perform(dueMs: number, called: AbortSignal, beforeMs = dueMs + 1): Promise<void> {
+  async perform(dueMs: number, ending: AbortSignal): Promise<void> {
+    await this.upTo(() => dueMs, ending);
+  }
+
+  /** Takes all snapshots that fell due up to a time, one for each board; false: it was called off. */
+  async upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
-    const lastDay = Math.floor((Math.max(dueMs, beforeMs - 1) - DAY_MS) / DAY_MS);
-    const isDue = (progress: BoardProgress): boolean => (nextSnapshot(progress)?.day ?? Infinity) <= lastDay;
+    const lastDay = (progress: BoardProgress): number => Math.floor(lastMs(progress) / DAY_MS) - 1;
+    const isDue = (progress: BoardProgress): boolean => (nextSnapshot(progress)?.day ?? Infinity) <= lastDay(progress);
     for (const progress of await filledBoards(this.options.pool, isDue, called)) {
       for (let at: BoardProgress | null = progress; at !== null && isDue(at);) {
-        if (ending.aborted) return;
-        at = await this.take(at, lastDay);
+        if (ending.aborted) return false;
+        at = await this.take(at, lastDay(at));
       }
     }
+    return !ending.aborted;
   }
 
   /** Takes the snapshots of a board up to a day, or the first of them; where it is then, null: somebody else is at it. */

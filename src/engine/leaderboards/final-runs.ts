@@ -84,23 +84,26 @@ export class FinalRuns implements DueWork {
   }
 
   /** The schedule sees to it that what was accepted before is applied, batches included, and stands in Postgres. */
-  async perform(dueMs: number, called: AbortSignal, beforeMs = dueMs + 1): Promise<void> {
+  async perform(dueMs: number, ending: AbortSignal): Promise<void> {
+    if (await this.upTo(() => dueMs, ending)) await this.clear(dueMs, ending);
+  }
+
+  /** Declares the runs final that are so by a time, one for each board; false: it was called off. */
+  async upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
-    const lastMs = Math.max(dueMs, beforeMs - 1);
     const isDue = (progress: BoardProgress): boolean =>
-      (overRun(progress)?.run.finalMs ?? Infinity) + this.graceMs <= lastMs;
+      (overRun(progress)?.run.finalMs ?? Infinity) + this.graceMs <= lastMs(progress);
     for (const progress of await filledBoards(this.options.pool, isDue, called)) {
       for (let at = progress; isDue(at);) {
         const over = overRun(at)!;
-        if (ending.aborted) return;
-        const empty = await this.emptyRuns(at, lastMs);
-        const to = empty.at(-1) ?? over;
+        if (ending.aborted) return false;
+        const empty = await this.emptyRuns(at, lastMs(at));
         if (empty.length > 0) await this.finishEmpty(empty);
-        else if (!(await this.copy(over, ending))) return;
-        at = { ...at, nextRunDay: to.nextRunDay };
+        else if (!(await this.copy(over, ending))) return false;
+        at = { ...at, nextRunDay: (empty.at(-1) ?? over).nextRunDay };
       }
     }
-    await this.clear(lastMs, ending);
+    return !ending.aborted;
   }
 
   /** The first of a board's runs that are final by a time, as long as nobody has a score in them. */
@@ -194,7 +197,8 @@ export class FinalRuns implements DueWork {
     }
   }
 
-  private async clear(lastMs: number, ending: AbortSignal): Promise<void> {
+  /** Takes the sorted sets of final runs out of Redis that may go by a time. */
+  async clear(lastMs: number, ending: AbortSignal): Promise<void> {
     const { redis, pool, onStep } = this.options;
     const finalUpToMs = lastMs - this.graceMs - CLEAR_MS;
     const runs = await runsToClear(pool, { finalUpToMs, limit: MOST_CLEARED });

@@ -51,8 +51,7 @@ export class TimeTriggers implements DueWork {
   async due(upToMs: number): Promise<number | null> {
     const { pool } = this.options;
     const open = await this.open(upToMs);
-    const longest = longestSpan(open);
-    let spanMs = Math.min(FIRST_SPAN_MS, longest);
+    let spanMs = FIRST_SPAN_MS;
     for (;;) {
       const waiting = open.filter(({ fromMs }) => fromMs <= upToMs);
       if (waiting.length === 0) return null;
@@ -61,19 +60,18 @@ export class TimeTriggers implements DueWork {
       const [first] = await duePeriods(pool, { asked: waiting.map(asked), toMs, limit: 1 });
       if (first !== undefined) return first.dueMs;
       await this.advance(waiting, toMs + 1, { noteAfterMs: NOTED_EVERY_MS });
-      spanMs = Math.min(spanMs * 2, longest);
+      spanMs = Math.min(spanMs * 2, DAY_MS);
     }
   }
 
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
     const open = await this.open();
-    const longest = longestSpan(open);
     const endMs = performance.now() + WORK_MS;
     let fromMs = dueMs;
     for (let left = this.atOnce; fromMs < beforeMs && left > 0 && performance.now() < endMs;) {
       // A plan is one of a day.
       const dayEndMs = (Math.floor(fromMs / DAY_MS) + 1) * DAY_MS;
-      const toMs = Math.min(beforeMs, dayEndMs, fromMs + Math.min(this.spanMs, longest)) - 1;
+      const toMs = Math.min(beforeMs, dayEndMs, fromMs + this.spanMs) - 1;
       const { periods, nextMs } = await this.periods(open, { fromMs, toMs });
       if (!(await this.pay(open, periods, ending))) return;
       fromMs = nextMs;
@@ -151,8 +149,6 @@ export class TimeTriggers implements DueWork {
 const keyOf = ({ tenantNo, no }: OpenTrigger): string => `${tenantNo}:${no}`;
 
 const unitMs = ({ unit }: OpenTrigger): number => (unit === 'hours' ? HOUR_MS : DAY_MS);
-
-const longestSpan = (open: readonly OpenTrigger[]): number => Math.min(DAY_MS, ...open.map(unitMs));
 
 const asked = (trigger: Open): PeriodsAsked => ({
   tenantNo: trigger.tenantNo,

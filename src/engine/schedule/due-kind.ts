@@ -39,9 +39,12 @@ export class DueKind {
   }
 
   /** See `DueWork.perform`; whether it did so. */
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<boolean> {
+  async perform(
+    { dueMs, beforeMs, upToMs }: { dueMs: number; beforeMs: number; upToMs: number },
+    ending: AbortSignal,
+  ): Promise<boolean> {
     const outcome = await this.attempt(ending, async (signal) => {
-      await this.work.perform(dueMs, signal, beforeMs);
+      await this.work.perform(dueMs, signal, beforeMs, upToMs);
       return true;
     });
     if (outcome === true) this.failures = 0;

@@ -64,7 +64,7 @@ export class Schedule {
         return aside.length === 0 ? { state: 'done' } : { state: 'held up', by: `${aside.join(', ')} cannot be done` };
       }
       const { kind, dueMs, beforeMs } = first;
-      await kind.perform(dueMs, ending, beforeMs);
+      await kind.perform({ dueMs, beforeMs, upToMs }, ending);
       last = kind;
     }
     return { state: 'more' };

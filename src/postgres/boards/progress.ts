@@ -11,6 +11,8 @@ export interface BoardProgress {
   nextSnapshotDay: number;
   /** It is still to be filled from history. */
   isFilling: boolean;
+  /** Its scores may change without an event: by points for time. Those of boards of streaks do at midnights. */
+  isPaidForTime: boolean;
 }
 
 const SELECT = `
@@ -18,7 +20,11 @@ const SELECT = `
          progress.next_run_day AS "nextRunDay", progress.next_snapshot_day AS "nextSnapshotDay",
          EXISTS (SELECT FROM board_fills AS fill
                   WHERE fill.tenant_no = resource.tenant_no AND fill.board_no = resource.no AND fill.status <> 'done')
-           AS "isFilling"
+           AS "isFilling",
+         resource.doc ->> 'rankBy' = 'points' AND EXISTS (
+           SELECT FROM catalog_resources
+            WHERE tenant_no = resource.tenant_no AND kind = 'points_trigger' AND deleted IS NULL
+              AND doc ->> 'type' = 'time' AND doc ->> 'status' = 'active') AS "isPaidForTime"
     FROM catalog_resources AS resource
     JOIN tenants ON tenants.no = resource.tenant_no AND tenants.status = 'active'
     JOIN board_progress AS progress ON progress.tenant_no = resource.tenant_no AND progress.board_no = resource.no

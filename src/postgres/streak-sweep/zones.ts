@@ -22,6 +22,18 @@ export async function leastSwept(pool: Pool): Promise<{ zone: string; sweptDay: 
   return rows;
 }
 
+/** How far the zones of some tenants are swept. */
+export async function zonesOf(
+  pool: Pool,
+  tenantNos: readonly number[],
+): Promise<{ tenantNo: number; zone: string; sweptDay: number }[]> {
+  const { rows } = await pool.query<{ tenantNo: number; zone: string; sweptDay: number }>(
+    `SELECT tenant_no AS "tenantNo", zone, swept_day AS "sweptDay" FROM streak_zones WHERE tenant_no = ANY ($1)`,
+    [tenantNos],
+  );
+  return rows;
+}
+
 /** The tenants' zones of a name that are swept up to a day and not further. */
 export async function zonesAt(pool: Pool, zone: string, sweptDay: number): Promise<SweptZone[]> {
   const { rows } = await pool.query<SweptZone>(

@@ -32,15 +32,16 @@ export const DUE_PERIODS = `
       AS asked (tenant_no, trigger_no, period_ms, from_ms, low, high)
    CROSS JOIN LATERAL (SELECT id, epoch_ms(created) AS first_ms FROM users
       WHERE tenant_no = asked.tenant_no AND epoch_ms(created) % 86400000 BETWEEN low AND high OFFSET 0) seen
-   CROSS JOIN LATERAL (SELECT $1::bigint - ($1::bigint - first_ms) % period_ms AS due_ms) due
-   WHERE due_ms >= from_ms AND due_ms > first_ms AND first_ms < $1::bigint
+   CROSS JOIN LATERAL generate_series($1::bigint - ($1::bigint - first_ms) % period_ms,
+                                      greatest(from_ms, first_ms + 1), -period_ms) AS due_ms
+   WHERE first_ms < $1::bigint
    ORDER BY due_ms, asked.tenant_no, seen.id, asked.trigger_no
    LIMIT $8`;
 
 /**
  * The first of the periods asked for that ended up to `toMs`, in the order of their ends, then of users and
- * triggers. From `fromMs` to `toMs` may be an hour at most, or a day where all periods are of days. Reads, by an
- * index, the users whose time of day of the first sight is in that span: with hours, in any hour of the day.
+ * triggers. From `fromMs` to `toMs` may be a day at most. Reads, by an index, the users whose time of day of the first
+ * sight is in that span: with hours, in any hour of the day, so that those of a span of an hour or more are all.
  */
 export async function duePeriods(
   pool: Pool,
@@ -65,6 +66,7 @@ export async function duePeriods(
 function timesOfDay(asked: PeriodsAsked, toMs: number): { asked: PeriodsAsked; low: number; high: number }[] {
   const stepMs = asked.periodMs % DAY_MS === 0 ? DAY_MS : HOUR_MS;
   const length = Math.min(toMs - asked.fromMs, stepMs - 1);
+  if (length === stepMs - 1) return [{ asked, low: 0, high: DAY_MS - 1 }];
   const ranges = [];
   for (let shift = 0; shift < DAY_MS; shift += stepMs) {
     const low = (asked.fromMs + shift) % DAY_MS;

@@ -19,7 +19,7 @@ beforeAll(async () => {
     ],
     streaks: { enabled: true, freezes: { enabled: true, initial: 1, max: 2, autoEarnInterval: 3, autoEarnAmount: 1 } },
   });
-  expect(status).toBe(200);
+  if (status !== 200) throw new Error('The configuration was refused');
 });
 afterAll(() => laurel.close());
 
@@ -96,4 +96,26 @@ test('what was switched on is backdated and filled before the clock goes on', as
   expect(done).toMatchObject([{ key: 'k', achievedAt: at, completions: 3 }]);
   const { body: filled } = await laurel.app.get('/v1/leaderboards/new');
   expect(filled.rankings.map(({ value }: { value: number }) => value)).toEqual([7, 6, 5, 4, 3, 2, 1]);
+}, 30_000);
+
+test('points for time and the daily snapshots of their board keep their order over a month', async () => {
+  const { body: clock } = await laurel.admin.get('/v1/clock');
+  const startMs = (Math.floor(Date.parse(clock.now) / 86_400_000) + 1) * 86_400_000;
+  const day = (n: number): string => new Date(startMs + n * 86_400_000).toISOString().slice(0, 10);
+  await put(`${day(0)}T12:30:00Z`);
+  const { body: before } = await laurel.admin.get('/v1/configuration');
+  const every = { type: 'time', timeUnit: 'hours', timeInterval: 6, points: 1, status: 'active' };
+  const { status } = await laurel.admin.put('/v1/configuration', {
+    ...before,
+    pointsSystems: [{ key: 'xp', name: 'XP', triggers: [every] }],
+    leaderboards: [{ key: 'xp', name: 'XP', rankBy: 'points', pointsSystemKey: 'xp', status: 'active', start: day(0) }],
+  });
+  if (status !== 200) throw new Error('The configuration was refused');
+  await laurel.app.post('/v1/metrics/m/event', { user: { id: 'timed' }, value: 0 });
+  await put(`${day(30)}T12:30:00Z`);
+  const { body } = await laurel.app.get('/v1/users/timed/leaderboards/xp?numEvents=100');
+  // At 18:30 of the first day, then four times a day; on the last at 00:30, 06:30 and 12:30.
+  expect(body.history.map((each: { date: string; value: number }) => [each.date, each.value])).toEqual(
+    Array.from({ length: 31 }, (_, n) => [day(n), n < 30 ? 1 + 4 * n : 4 * n]),
+  );
 }, 30_000);

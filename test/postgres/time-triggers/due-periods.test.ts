@@ -39,9 +39,11 @@ async function expected(asked: PeriodsAsked[], toMs: number): Promise<string[]> 
     users
       .filter((user) => user.tenantNo === tenantNo)
       .flatMap(({ id, firstMs }) => {
+        const due: string[] = [];
         const k = Math.ceil((Math.max(fromMs, firstMs + 1) - firstMs) / periodMs);
-        const dueMs = firstMs + k * periodMs;
-        return dueMs <= toMs ? [`${dueMs} ${id} ${triggerNo}`] : [];
+        for (let dueMs = firstMs + k * periodMs; dueMs <= toMs; dueMs += periodMs)
+          due.push(`${dueMs} ${id} ${triggerNo}`);
+        return due;
       }),
   );
   return periods.toSorted();
@@ -52,6 +54,7 @@ test.each([
   ['a minute of several triggers', [HOUR_MS, 7 * HOUR_MS, 24 * HOUR_MS, DAY_MS, 30 * DAY_MS], 60_000],
   ['a day of days', [DAY_MS, 3 * DAY_MS, 48 * HOUR_MS], DAY_MS],
   ['a millisecond', [HOUR_MS], 1],
+  ['five hours of hours', [HOUR_MS, 3 * HOUR_MS, DAY_MS], 5 * HOUR_MS],
 ])(
   '%s: everyone whose period ended, in order, each once',
   async (_, lengths, span) => {
