@@ -70,13 +70,18 @@ local function id_time(event_id)
 end
 
 -- 1. Compute.
+local user_keys, user_ids = {}, {}
+for n = 1, count do
+  user_keys[n], user_ids[n] = KEYS[1 + n * 2], ARGV[FIRST + (n - 1) * STRIDE + 1]
+end
+read_users(users, user_keys, user_ids)
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
   local plan = plans[tonumber(ARGV[at])]
   local user_id, event_id = ARGV[at + 1], ARGV[at + 2]
   local field, idempotency_key = ARGV[at + 5], ARGV[at + 6]
   local bucket = KEYS[2 + n * 2]
-  local user = read_user(users, KEYS[1 + n * 2], user_id)
+  local user = users[user_keys[n]]
   local earlier = find_retried and find_retried.record(event_id)
   if field ~= '' then
     field = field_of_generation(field, state_of(user, now, plan.streak.freezes))

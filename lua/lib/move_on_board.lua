@@ -1,20 +1,29 @@
+--- @include "held_writes"
+
 -- Moves a user on the sorted sets of a run: out of the old group into the new one, with the score there; a score
 -- <= 0 stands on none. The groups of a board with a breakdown are listed, for whoever reads a run whole: in a set
 -- under the prefix of boards with `g` for its `b` (src/redis/keys.ts).
 -- `change`: { board, run day, group, old group, old score, score }; an old score <= 0 stood on none.
-local function move_on_board(change, user_id, prefix, key)
+-- `later`: the new score may be held back (see held_writes); without it, it is written.
+local function move_on_board(change, user_id, prefix, key, later)
   local board, run_day, group, old_group, old_score, score = unpack(change)
   local stood = old_score > 0
   if stood and group ~= old_group then
-    redis.call('ZREM', prefix .. board.no .. ':' .. run_day .. ':' .. old_group, user_id)
+    local old_key = prefix .. board.no .. ':' .. run_day .. ':' .. old_group
+    write_held(old_key)
+    redis.call('ZREM', old_key, user_id)
     stood = false
   end
-  if score > 0 then
+  if score > 0 and later then
+    hold_score(key, score, user_id)
+  elseif score > 0 then
+    write_held(key)
     redis.call('ZADD', key, score, user_id)
-    if board.groups and not stood then
-      redis.call('SADD', string.gsub(prefix, 'b:$', 'g:') .. board.no .. ':' .. run_day, group)
-    end
   elseif stood then
+    write_held(key)
     redis.call('ZREM', key, user_id)
+  end
+  if score > 0 and board.groups and not stood then
+    redis.call('SADD', string.gsub(prefix, 'b:$', 'g:') .. board.no .. ':' .. run_day, group)
   end
 end

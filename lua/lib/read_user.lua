@@ -11,6 +11,24 @@ local function read_user(users, key, id)
   return user
 end
 
+-- Reads users who are not read yet with one command. `ids` and `keys` go together.
+local function read_users(users, keys, ids)
+  local wanted, new = {}, {}
+  for i, key in ipairs(keys) do
+    if not users[key] then
+      local user = { id = ids[i], key = key }
+      users[key] = user
+      users[#users + 1] = user
+      wanted[#wanted + 1], new[#new + 1] = key, user
+    end
+  end
+  if #wanted > 0 then
+    for i, packed in ipairs(redis.call('MGET', unpack(wanted))) do
+      new[i].packed = packed or nil
+    end
+  end
+end
+
 -- Decodes a user's state, or makes it. A refused event drops it, to be decoded again.
 local function state_of(user, now, freezes)
   if not user.state then

@@ -1,14 +1,17 @@
--- Writes users' states, and appends them with the records of what happened to the outbox.
+--- @include "held_writes"
+
+-- Writes users' states and what is held back, and appends the states with the records of what happened to the outbox.
 -- `touched`: a list of { key, id, packed state }. Returns: the position in the outbox.
 local function write_users(outbox, tenant_no, records, touched)
-  local entry = { 't', tenant_no, 'r', table.concat(records) }
-  for _, user in ipairs(touched) do
-    local key, id, packed = unpack(user)
-    redis.call('SET', key, packed)
-    entry[#entry + 1] = 'u'
-    entry[#entry + 1] = id
-    entry[#entry + 1] = 's'
-    entry[#entry + 1] = packed
+  local entry, states = { 't', tenant_no, 'r', table.concat(records) }, {}
+  for i, user in ipairs(touched) do
+    local at, packed = i * 4, user[3]
+    states[i * 2 - 1], states[i * 2] = user[1], packed
+    entry[at + 1], entry[at + 2], entry[at + 3], entry[at + 4] = 'u', user[2], 's', packed
   end
+  if #states > 0 then
+    redis.call('MSET', unpack(states))
+  end
+  write_all_held()
   return redis.call('XADD', outbox, '*', unpack(entry))
 end
