@@ -119,6 +119,7 @@ async function main(): Promise<void> {
       clock,
       onWritten: () => undefined,
       findPersisted: async () => new Map(),
+      lookUpKeys: () => Promise.reject(new Error('no key is old')),
     });
     const catalogs = {
       get: () => compiled,

@@ -1,6 +1,7 @@
 --- @include "lib/apply_event"
 --- @include "lib/read_user"
 --- @include "lib/generation"
+--- @include "lib/old_key_token"
 --- @include "lib/streak_record"
 --- @include "lib/points_record"
 --- @include "lib/settled_record"
@@ -21,12 +22,14 @@ KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), then two 
       Then, for a step of a queued batch, its keys (lib/batch_step).
 ARGV: 1 now (epoch ms), 2 tenant no, 3 plans (JSON array, see src/catalog/plan.ts), 4 prefix of boards,
       5 prefix of points sets, 6 retry position: '' for a first try, else an outbox position from before it,
-      then 11 an event: plan (index from 1), user id, event id (32 hex), whole, micros of the value,
+      7 key of the tenant's old idempotency keys (hash, and prefix of its segments: lib/old_key_place), 8 what Postgres
+      says of keys that this script asked about before (JSON, ''): number of the event in the call → { token, time of
+      the event that used it (ms), 0 for none }, then 11 an event: plan (index from 1), user id, event id (32 hex), whole, micros of the value,
       idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
       separated), the user's own boosts (JSON, ''), attributes (JSON, '').
       Then, for a step of a queued batch, its arguments (lib/batch_step).
-Returns: one packed map an event (src/redis/record.ts: a record, or a refusal r, o, z, m, d), then the position
-      of the outbox after the call. A step of a batch: 'passed' (the progress is elsewhere), or 'zones' and one
+Returns: one packed map an event (src/redis/record.ts: a record, or a refusal r, o, z, p, m, d), then the position
+      of the outbox after the call. A step of a batch: 'passed' (the progress is elsewhere), or 'held' and one
       packed map an event (some are `z`), and nothing was written; else 'done', the position of the outbox, and
       the number of events refused.
 Errors: those of Redis only.
@@ -37,7 +40,9 @@ local outbox, counters = KEYS[1], KEYS[2]
 local now, tenant_no = tonumber(ARGV[1]), ARGV[2]
 local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
 local plans = cjson.decode(ARGV[3])
-local FIRST, STRIDE = 7, 11
+local old_keys, looked_up = ARGV[7], ARGV[8] ~= '' and cjson.decode(ARGV[8]) or {}
+local old_segments
+local FIRST, STRIDE = 9, 11
 local count = math.floor((#ARGV - FIRST + 1) / STRIDE)
 local step = #KEYS > 2 + count * 2 and open_batch_step(3 + count * 2, FIRST + count * STRIDE)
 if step and step.passed then
@@ -69,6 +74,21 @@ local function id_time(event_id)
   return tonumber(string.sub(event_id, 1, 12), 16)
 end
 
+-- Whether the nth event's key, which is not hot, was used when it was: the time (ms); false: it was not; or nothing and a
+-- token: it may have been, Postgres is to be asked.
+local function old_use(n, bucket, field, generation)
+  old_segments = old_segments or tonumber(redis.call('HGET', old_keys, 's')) or 0
+  local token = old_key_token(old_keys, old_segments, bucket, field, generation)
+  if not token then
+    return false
+  end
+  local answer = looked_up[tostring(n)]
+  if not answer or answer[1] ~= token then
+    return nil, token
+  end
+  return answer[2] > 0 and answer[2]
+end
+
 -- 1. Compute.
 local user_keys, user_ids = {}, {}
 for n = 1, count do
@@ -87,12 +107,19 @@ for n = 1, count do
     field = field_of_generation(field, state_of(user, now, plan.streak.freezes))
   end
   local used_at = field ~= '' and (used[bucket .. field] or redis.call('HGET', bucket, field))
+  local token
+  if field ~= '' and not used_at and not earlier and not held_back[user] then
+    used_at, token = old_use(n, bucket, field, user.state.g)
+  end
 
   if earlier then
     replies[n] = earlier
   elseif held_back[user] then
-    -- An event of this user waits for its zone: those behind it wait too, so that they keep their order.
+    -- An event of this user waits for its zone or its key: those behind it wait too, so that they keep their order.
     replies[n] = held_back[user]
+  elseif token then
+    replies[n] = cmsgpack.pack({ k = 'p', v = token, g = user.state.g })
+    held_back[user] = cmsgpack.pack({ k = 'p' })
   elseif used_at then
     local state = state_of(user, now, 0)
     local total = state.m[plan.metric] or { 0, 0 }
@@ -162,7 +189,10 @@ end
 
 if step and next(held_back) then
   -- A step is applied as a whole or not at all, so that the progress tells all.
-  return { 'zones', unpack(replies) }
+  for n = 1, count do
+    replies[n] = replies[n] or ''
+  end
+  return { 'held', unpack(replies) }
 end
 
 -- 2. Write. All that could fail is computed by now.

@@ -15,6 +15,7 @@ import { BacklogWatch } from './engine/events/backlog-watch.ts';
 import { EventBatcher } from './engine/events/event-batcher.ts';
 import { EventEngine } from './engine/events/event-engine.ts';
 import { persistedReplies } from './engine/events/persisted-replies.ts';
+import { lookUpKeys } from './engine/idempotency/look-up-keys.ts';
 import { HistoryReads } from './engine/history/history-reads.ts';
 import { WrappedReads } from './engine/history/wrapped-reads.ts';
 import { KeptRuns } from './engine/leaderboards/kept-runs.ts';
@@ -106,6 +107,7 @@ export async function openLaurel({
     clock,
     onWritten: (shard) => wakeUp.touched(shard),
     findPersisted: (tenantNo, events) => persistedReplies({ redis, pool }, tenantNo, events),
+    lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
   });
 
   const close = async (): Promise<void> => {

@@ -22,6 +22,8 @@ export interface Env {
   httpProcesses: number;
   /** Outbox entries that may wait to be stored, before events are answered 503. */
   backlogLimit: number;
+  /** Days that a used idempotency key is kept at hand; then in a compact form, and Postgres is asked. */
+  idempotencyHotDays: number;
   /** Whether webhooks may go to private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
   /** Bytes of a request's body; more is answered 413. */
@@ -33,6 +35,9 @@ export interface Env {
   adminRateLimit: number | null;
   logLevel: (typeof LOG_LEVELS)[number];
 }
+
+/** Retries come within minutes, those of devices that were off within days. */
+export const IDEMPOTENCY_HOT_DAYS = 7;
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
@@ -64,6 +69,7 @@ export function readEnv(variables: Variables): Env {
     testClock: read.flag('TEST_CLOCK'),
     httpProcesses: read.whole('HTTP_PROCESSES', { fallback: 1, min: 1, max: 64 }),
     backlogLimit: read.whole('BACKLOG_LIMIT', { fallback: 100_000, min: 1, max: 100_000_000 }),
+    idempotencyHotDays: read.whole('IDEMPOTENCY_HOT_DAYS', { fallback: IDEMPOTENCY_HOT_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 4_194_304, min: 1_024, max: 67_108_864 }),
     corsOrigin: read.origin('CORS_ORIGIN', '*'),

@@ -22,7 +22,9 @@ async function main(): Promise<void> {
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
-  const workers = await startWorkers({ redisUrl, databaseUrl, clock: env.testClock ? 'test' : systemClock, log });
+  const { idempotencyHotDays } = env;
+  const clock = env.testClock ? 'test' : systemClock;
+  const workers = await startWorkers({ redisUrl, databaseUrl, clock, idempotencyHotDays, log });
   log.info('worker started');
   tellReady();
   if (!ended.signal.aborted) await new Promise((resolve) => ended.signal.addEventListener('abort', resolve));

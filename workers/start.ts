@@ -7,6 +7,8 @@ import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
 import { clockPass } from '../src/engine/clock/clock-pass.ts';
 import { TestClock } from '../src/engine/clock/test-clock.ts';
 import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
+import { KeyAgeing } from '../src/engine/idempotency/key-ageing.ts';
+import { lookUpKeys } from '../src/engine/idempotency/look-up-keys.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
@@ -19,6 +21,7 @@ import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
+import { IDEMPOTENCY_HOT_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';
@@ -38,6 +41,8 @@ interface WorkersOptions {
   log: Logger;
   /** 'test': the one that the admin API sets. The machine's own by default. */
   clock?: Clock | 'test';
+  /** Days after which idempotency keys leave the hot set. */
+  idempotencyHotDays?: number;
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
 }
@@ -130,6 +135,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       redis,
       script: new Script('record_events'),
       catalogs,
+      lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
       onWritten: (shard) => wakeUp.touched(shard),
       onRefused: ({ id, tenantNo }, events) =>
         log.info({ batch: id, tenantNo, events }, 'some events of a batch were refused'),
@@ -158,6 +164,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new TimeTriggers({ pool, payments }),
     new BoardsDue({ redis, pool, ...(testClock !== null && { graceMs: 0 }) }),
     new StraySets({ redis, pool }),
+    new KeyAgeing({ redis, pool, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
   ];
   const schedule = new Schedule({
     kinds,

@@ -39,6 +39,17 @@ export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:
 /** hash: one bucket of used idempotency keys, digest → event time (ms). `bucket` is 4 hex digits. */
 export const idempotencyKey = (tenantNo: number, bucket: string): string => `${tenant(tenantNo)}:i:${bucket}`;
 
+/** What `idempotencyKey` makes, whosever it is: the tenant's number. */
+export const IDEMPOTENCY_KEY = /^\{s\d+\}:(\d+):i:[0-9a-f]{4}$/;
+/** Glob of them, and of some others. */
+export const IDEMPOTENCY_KEYS_PATTERN = '{s*}:*:i:????';
+
+/**
+ * hash: what is left of a tenant's used idempotency keys that are old: `s` segments of fingerprints, `n` keys. A segment is
+ * a string under this key, a colon and its number in hex. `lua/lib/old_key_place.lua` knows more.
+ */
+export const oldKeysKey = (tenantNo: number): string => `${tenant(tenantNo)}:o`;
+
 /** hash: counters of the tenant: `users`, `a<achievement no>` → completions, `d` grows with every deleted user. */
 export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`;
 

@@ -94,6 +94,11 @@ export type Refusal =
   | { k: 'o'; trigger: number }
   /** The zone's offset is not known for this time: ask again with it. */
   | { k: 'z'; tz: string }
+  /**
+   * The idempotency key may have been used long ago: look in Postgres, then ask again with `v` and what was found. `g`:
+   * the user's generation. Without `v`: an event behind such a one, of the same user; just ask again.
+   */
+  | { k: 'p'; v?: string; g?: number }
   /** `subscribeToEmails: true` for a user without an e-mail address. */
   | { k: 'm' }
   /** A call about a user never seen, that needs one who was. */

@@ -6,6 +6,7 @@ import type { ScriptReply } from '../../redis/record.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
 import { withZone } from '../events/sent-user.ts';
+import type { LookUpKeys } from '../idempotency/look-up-keys.ts';
 import { batchStep, batchStepCall, type BatchStep } from './batch-step.ts';
 
 /** Where a step of a batch stands: its call is on the way, or is answered. */
@@ -19,6 +20,8 @@ export interface BatchProcessorOptions {
     of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog>;
     atLeast(tenantNo: number, version: number): Promise<void>;
   };
+  /** Looks in Postgres whether idempotency keys that may be old were used. */
+  lookUpKeys: LookUpKeys;
   /** Tells that entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
   /** Tells how many events of a batch were refused. */
@@ -33,7 +36,7 @@ export interface BatchProcessorOptions {
  */
 const EVENTS_A_STEP = 100;
 
-type Outcome = { k: 'done'; refused: number } | { k: 'passed' } | { k: 'zones'; replies: ScriptReply[] };
+type Outcome = { k: 'done'; refused: number } | { k: 'passed' } | { k: 'held'; replies: (ScriptReply | null)[] };
 
 /**
  * Processes queued batches. A step applies some events and moves the shard's progress in the same atomic call, and
@@ -84,8 +87,8 @@ export class BatchProcessor {
         this.options.onMoment?.('sent'),
       ]);
       if (outcome.k === 'passed') return false;
-      if (outcome.k === 'zones') {
-        step = withZones(step, outcome.replies);
+      if (outcome.k === 'held') {
+        step = await this.withAnswers(withZones(step, outcome.replies), outcome.replies);
         continue;
       }
       await this.options.onMoment?.('applied');
@@ -104,8 +107,24 @@ export class BatchProcessor {
     const { keys, args } = batchStepCall(step, progress);
     const [kind, ...rest] = (await script.run(redis, keys, args)) as [Buffer, ...unknown[]];
     const k = kind.toString('latin1') as Outcome['k'];
-    if (k === 'zones') return { k, replies: (rest as Buffer[]).map((reply) => unpack(reply) as ScriptReply) };
+    if (k === 'held') {
+      const replies = rest as Buffer[];
+      return { k, replies: replies.map((reply) => (reply.length === 0 ? null : (unpack(reply) as ScriptReply))) };
+    }
     return k === 'done' ? { k, refused: Number(rest[1]) } : { k };
+  }
+
+  /** The step with what Postgres says of idempotency keys that the script asked about. */
+  private async withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
+    const questions = step.ready.flatMap((event, index) => {
+      const asked = replies[index];
+      return asked?.k === 'p' ? [{ index, event, asked }] : [];
+    });
+    if (questions.length === 0) return step;
+    const answered = await this.options.lookUpKeys(step.batch.tenantNo, questions);
+    const ready = [...step.ready];
+    for (const [at, { index }] of questions.entries()) ready[index] = answered[at]!;
+    return { ...step, ready };
   }
 
   /** The catalog of now, at least as new as the one the batch was checked with; or why its tenant has none. */
@@ -122,7 +141,7 @@ export class BatchProcessor {
 }
 
 /** The step with the offsets of zones that the script asked for. */
-function withZones(step: BatchStep, replies: ScriptReply[]): BatchStep {
+function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): BatchStep {
   const ready = step.ready.map((event, index) => {
     const reply = replies[index];
     if (reply?.k !== 'z') return event;

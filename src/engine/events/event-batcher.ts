@@ -1,6 +1,7 @@
 import type { ScriptReply } from '../../redis/record.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
+import type { KeyQuestion, LookUpKeys } from '../idempotency/look-up-keys.ts';
 import { ScriptCalls, type ScriptCallsOptions } from '../script-calls.ts';
 import { eventCall, type ReadyEvent } from './event-call.ts';
 import { withZone } from './sent-user.ts';
@@ -21,6 +22,8 @@ export interface EventBatcherOptions extends ScriptCallsOptions {
   script: Script;
   /** Answers for those of these events that stand in Postgres; for retries whose first try has left the outbox. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
+  /** Looks in Postgres whether idempotency keys that may be old were used. */
+  lookUpKeys: LookUpKeys;
 }
 
 /** Calls of one tenant that may be on the way at once; events that come meanwhile share the next call. */
@@ -51,23 +54,6 @@ export class EventBatcher {
     });
   }
 
-  /** Applies events in their order, in one call (at most a few hundred). */
-  async submitAll(tenantNo: number, events: ReadyEvent[]): Promise<ScriptReply[]> {
-    const replies = await this.call(tenantNo, events);
-    // Zones to be renewed: each such event again, with those behind it that were held back, in order.
-    const again = events.filter((_, index) => replies[index]!.k === 'z');
-    if (again.length === 0) return replies;
-    const zones = replies.filter((reply) => reply.k === 'z');
-    const renewed = await this.submitAll(
-      tenantNo,
-      again.map((event, index) => ({
-        ...event,
-        sent: withZone(event.sent, zones[index]!.tz, this.options.clock.now()),
-      })),
-    );
-    return replies.map((reply) => (reply.k === 'z' ? renewed.shift()! : reply));
-  }
-
   private queueOf(tenantNo: number): Queue {
     let queue = this.queues.get(tenantNo);
     if (queue === undefined) {
@@ -92,17 +78,52 @@ export class EventBatcher {
     queue.calls += 1;
     this.schedule(tenantNo, queue);
     try {
-      const replies = await this.submitAll(
+      const replies = await this.call(
         tenantNo,
         batch.map(({ event }) => event),
       );
-      for (const [index, { resolve }] of batch.entries()) resolve(replies[index]!);
+      this.answer(tenantNo, queue, { batch, replies });
     } catch (error) {
       for (const { reject } of batch) reject(error);
     } finally {
       queue.calls -= 1;
       this.schedule(tenantNo, queue);
     }
+  }
+
+  /**
+   * Answers those that have their answer. The others go before all that waits, in their order: those whose zone is to
+   * be renewed at once, those about whose keys Postgres is to be asked when it has answered. No call waits for it.
+   */
+  private answer(
+    tenantNo: number,
+    queue: Queue,
+    { batch, replies }: { batch: readonly Waiting[]; replies: readonly ScriptReply[] },
+  ): void {
+    const zones: Waiting[] = [];
+    const questions: (KeyQuestion & Waiting)[] = [];
+    for (const [index, waiting] of batch.entries()) {
+      const reply = replies[index]!;
+      if (reply.k === 'z') {
+        const sent = withZone(waiting.event.sent, reply.tz, this.options.clock.now());
+        zones.push({ ...waiting, event: { ...waiting.event, sent } });
+      } else if (reply.k === 'p') questions.push({ ...waiting, asked: reply });
+      else waiting.resolve(reply);
+    }
+    queue.waiting.unshift(...zones);
+    if (questions.length > 0) void this.lookUp(tenantNo, queue, questions);
+  }
+
+  private async lookUp(tenantNo: number, queue: Queue, questions: readonly (KeyQuestion & Waiting)[]): Promise<void> {
+    try {
+      const events = await this.options.lookUpKeys(tenantNo, questions);
+      queue.waiting.unshift(...questions.map((question, index) => ({ ...question, event: events[index]! })));
+    } catch (error) {
+      // Without Postgres it is not known whether these were processed; those behind them only waited.
+      for (const { asked, reject } of questions) if (asked.v !== undefined) reject(error);
+      queue.waiting.unshift(...questions.filter(({ asked }) => asked.v === undefined));
+    }
+    this.schedule(tenantNo, queue);
   }
 
   private async call(tenantNo: number, events: ReadyEvent[]): Promise<ScriptReply[]> {

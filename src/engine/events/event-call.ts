@@ -5,6 +5,7 @@ import {
   boardKeyPrefix,
   countersKey,
   idempotencyKey,
+  oldKeysKey,
   outboxKey,
   pointsKeyPrefix,
   shardOf,
@@ -28,6 +29,16 @@ export interface ReadyEvent {
   /** Numbers of the plan's counters that match, comma-separated. */
   counted: string;
   idempotency: (IdempotencyDigest & { key: string }) | null;
+  /** What Postgres says of the key, if the script asked: see `p` in `record.ts`. */
+  lookedUp?: LookedUp;
+}
+
+/** Whether an idempotency key that may be old was used. */
+export interface LookedUp {
+  /** The script's: as long as it is the same, the answer holds. */
+  token: string;
+  /** The time in the ID of the event that used it, epoch ms; 0: none did. */
+  atMs: number;
 }
 
 /** KEYS and ARGV of `lua/record_events.lua`, which documents them. All events are of one tenant. */
@@ -46,8 +57,12 @@ export function eventCall(
     boardKeyPrefix(tenantNo),
     pointsKeyPrefix(tenantNo),
     retryPosition,
+    oldKeysKey(tenantNo),
+    '',
   ];
-  for (const event of events) {
+  let lookedUp: Record<number, [string, number]> | null = null;
+  for (const [at, event] of events.entries()) {
+    if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = [event.lookedUp.token, event.lookedUp.atMs];
     let index = planIndex.get(event.plan);
     if (index === undefined) {
       index = plans.push(event.plan.json);
@@ -71,5 +86,6 @@ export function eventCall(
     );
   }
   args[2] = `[${plans.join(',')}]`;
+  if (lookedUp !== null) args[7] = JSON.stringify(lookedUp);
   return { keys, args };
 }

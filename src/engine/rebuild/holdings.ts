@@ -22,6 +22,7 @@ What Redis holds that is derived from Postgres, in one place: rebuilding and ver
   counters: completions                users.state: completions, counted by achievement
   counters: generation of new users    users.state: the youngest there is
   buckets of idempotency keys          events.idempotency_key, with the time in the event's ID and the user's generation
+  compact form of idempotency keys     the same, of events before key_ageing.before_ms
   progress of batches of events        outbox_cursors.batch_progress
   position of the outbox               outbox_cursors.stream_id
 
@@ -111,9 +112,10 @@ export const stateOf = (user: StoredUser): PackedState => unpack(user.state) as 
 export function bucketOf(
   { tenantNo, userId, metricNo, key, idMs }: UsedKey,
   generation: number | undefined,
-): { key: string; field: string; value: string } {
+): { tenantNo: number; key: string; field: string; value: string } {
   const { bucket, field } = idempotencyDigest(userId, metricNo, key);
   return {
+    tenantNo,
     key: idempotencyKey(tenantNo, bucket),
     field: fieldOfGeneration(field, generation),
     value: String(idMs),

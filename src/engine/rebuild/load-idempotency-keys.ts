@@ -1,31 +1,58 @@
+import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
 import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import { shardOf } from '../../redis/keys.ts';
+import { loadOldKeys, type BucketKeys } from '../../redis/old-keys.ts';
 import { bucketOf, type Generations } from './holdings.ts';
-import type { Loader } from './loader.ts';
+import { RebuildOvertaken, type Loader } from './loader.ts';
 
 const KEYS_A_PAGE = 5_000;
+/** Old keys that are collected before they are loaded: those of a bucket go to one segment, which is written once then. */
+const OLD_AT_ONCE = 200_000;
 
-/** Loads all used idempotency keys. */
+/** Loads all used idempotency keys: those of events before a time in the compact form. */
 export async function loadIdempotencyKeys({
   pool,
+  redis,
+  mark,
   loaders,
   generations,
   onLoaded,
 }: {
   pool: Pool;
+  redis: Redis;
+  /** That of the rebuild. */
+  mark: string;
   loaders: readonly Loader[];
   generations: Generations;
   onLoaded: (keys: number) => Promise<void>;
 }): Promise<void> {
+  const { beforeMs } = await readAgeing(pool);
   let loaded = 0;
+  let old = new Map<string, BucketKeys>();
+  let waiting = 0;
+  const loadOld = async (): Promise<void> => {
+    if (!(await loadOldKeys(redis, [...old.values()], mark))) throw new RebuildOvertaken('The rebuild was overtaken.');
+    old = new Map();
+    waiting = 0;
+  };
   await readIdempotencyKeys(pool, KEYS_A_PAGE, async (keys) => {
     for (const used of keys) {
-      const { key, field, value } = bucketOf(used, generations.of(used));
-      await loaders[shardOf(used.tenantNo)]!.add(['HSET', key, field, value]);
+      const { tenantNo, key, field, value } = bucketOf(used, generations.of(used));
+      if (used.idMs >= beforeMs) {
+        await loaders[shardOf(tenantNo)]!.add(['HSET', key, field, value]);
+        continue;
+      }
+      const together = old.get(key);
+      if (together === undefined) old.set(key, { tenantNo, bucket: key, fields: [field] });
+      else together.fields.push(field);
+      waiting += 1;
     }
+    if (waiting >= OLD_AT_ONCE) await loadOld();
     loaded += keys.length;
     await onLoaded(loaded);
   });
+  await loadOld();
   await Promise.all(loaders.map((loader) => loader.flush()));
 }

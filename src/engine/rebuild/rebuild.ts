@@ -76,6 +76,8 @@ export async function rebuild({ redis, pool, onProgress, ending }: RebuildOption
     });
     await loadIdempotencyKeys({
       pool,
+      redis,
+      mark,
       loaders,
       generations,
       onLoaded: (done) => tell({ step: 'idempotency keys', done, total: null }),

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import { estimateRows, readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { countersKey, shardPattern, userKey } from '../../redis/keys.ts';
+import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { behindPostgres } from './behind-postgres.ts';
 import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
 import { BoardsOfTenants, bucketOf, countersOf, Generations, placesOf, stateOf } from './holdings.ts';
@@ -74,8 +75,14 @@ export async function verify({ redis, pool, onProgress, onDifference }: VerifyOp
   await readIdempotencyKeys(pool, PAGE, async (used) => {
     const places = used.map((key) => bucketOf(key, generations.of(key)));
     const found = await Promise.all(places.map(({ key, field }) => redis.hget(key, field)));
-    for (const [index, { key, field, value }] of places.entries()) {
-      if (found[index] === value) continue;
+    const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ ...place, index }]));
+    // What is not hot may be old; and a key may become so in between, so this is asked second.
+    const held = await oldKeysHeld(
+      redis,
+      others.map(({ tenantNo, key, field }) => ({ tenantNo, bucket: key, field })),
+    );
+    for (const [at, { key, field, value, index }] of others.entries()) {
+      if (held[at] === true && found[index] === null) continue;
       tell({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
     }
     done += used.length;

@@ -21,7 +21,12 @@ export class TestEngine {
   readonly compiled: () => CompiledCatalog;
   catalog: Catalog;
 
-  constructor(redisUrl: string, catalog: Catalog, findPersisted?: EventBatcherOptions['findPersisted']) {
+  constructor(
+    redisUrl: string,
+    catalog: Catalog,
+    findPersisted?: EventBatcherOptions['findPersisted'],
+    lookUpKeys?: EventBatcherOptions['lookUpKeys'],
+  ) {
     this.redis = new Redis(redisUrl, { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false });
     this.redis.setMaxListeners(0);
     this.catalog = catalog;
@@ -38,6 +43,7 @@ export class TestEngine {
       clock: this.clock,
       onWritten: () => undefined,
       findPersisted: findPersisted ?? (async () => new Map()),
+      lookUpKeys: lookUpKeys ?? (() => Promise.reject(new Error('no key is old'))),
     });
     this.calls = batcher.calls;
     this.compiled = get;

@@ -1,0 +1,29 @@
+--- @include "lib/add_old_keys"
+
+--[[
+Moves used idempotency keys whose events stand in Postgres from their buckets into the compact form (lib/old_key_place),
+all of the call in one atomic step. Those that are not in their bucket any more are left out, so that it may be repeated.
+
+KEYS: 1 the tenant's old keys (hash, and prefix of the segments), then the buckets (hashes).
+ARGV: for each bucket the number of fields and the fields.
+Returns: the number of keys moved.
+Errors: those of Redis only.
+Writes: buckets, segments, the hash of the old keys.
+Cost: O(fields × size of a bucket + buckets × size of a segment).
+]]
+local moved, at = 0, 1
+for n = 2, #KEYS do
+  local bucket, fields = KEYS[n], {}
+  local count = tonumber(ARGV[at])
+  for i = at + 1, at + count do
+    if redis.call('HDEL', bucket, ARGV[i]) == 1 then
+      fields[#fields + 1] = ARGV[i]
+    end
+  end
+  at = at + count + 1
+  if fields[1] then
+    add_old_keys(KEYS[1], bucket, fields)
+    moved = moved + #fields
+  end
+end
+return moved

@@ -1,0 +1,19 @@
+--- @include "lib/old_key_token"
+
+--[[
+Tells which used idempotency keys the compact form (lib/old_key_place) holds.
+
+KEYS: two a key: the tenant's old keys (hash, and prefix of the segments), the bucket that it would be in if it were hot.
+ARGV: the field of each key.
+Returns: 1 or 0 for each.
+Errors: those of Redis only.
+Writes: nothing.
+Cost: O(keys × size of a segment).
+]]
+local held = {}
+for n = 1, #ARGV do
+  local base, bucket = KEYS[n * 2 - 1], KEYS[n * 2]
+  local segments = tonumber(redis.call('HGET', base, 's')) or 0
+  held[n] = old_key_token(base, segments, bucket, ARGV[n]) and 1 or 0
+end
+return held

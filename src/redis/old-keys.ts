@@ -1,0 +1,138 @@
+import type { Redis } from 'ioredis';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEYS_PATTERN, oldKeysKey, rebuildingKey, shardOf } from './keys.ts';
+import { Script } from './script.ts';
+
+/** Used idempotency keys that are in one bucket. */
+export interface BucketKeys {
+  tenantNo: number;
+  /** Redis key of the bucket. */
+  bucket: string;
+  fields: string[];
+}
+
+/** Keys a call: about a millisecond of Redis. */
+const KEYS_A_CALL = 200;
+/** Buckets a call: the same, where they hold a hundred keys each. */
+const BUCKETS_A_CALL = 50;
+
+const findScript = new Script('find_aged_keys');
+const ageScript = new Script('age_keys');
+const loadScript = new Script('load_old_keys');
+const heldScript = new Script('old_keys_held');
+
+/** Some buckets of used keys, of all tenants, and the cursor to go on with; '0' is the start, and the end. */
+export async function scanBuckets(
+  redis: Redis,
+  cursor: string,
+  keysLooked: number,
+): Promise<{ cursor: string; buckets: { tenantNo: number; bucket: string }[] }> {
+  const [next, keys] = await redis.scan(cursor, 'MATCH', IDEMPOTENCY_KEYS_PATTERN, 'COUNT', keysLooked);
+  const buckets = keys.flatMap((bucket) => {
+    const match = IDEMPOTENCY_KEY.exec(bucket);
+    return match === null ? [] : [{ tenantNo: Number(match[1]), bucket }];
+  });
+  return { cursor: next, buckets };
+}
+
+/** The hot keys in some buckets that are older than a time (epoch ms). */
+export async function findAgedKeys(
+  redis: Redis,
+  buckets: readonly { tenantNo: number; bucket: string }[],
+  beforeMs: number,
+): Promise<BucketKeys[]> {
+  const found: BucketKeys[] = [];
+  for (const same of groups(buckets, ({ tenantNo }) => shardOf(tenantNo))) {
+    for (let at = 0; at < same.length; at += BUCKETS_A_CALL) {
+      const some = same.slice(at, at + BUCKETS_A_CALL);
+      const reply = (await findScript.run(
+        redis,
+        some.map(({ bucket }) => bucket),
+        [beforeMs],
+      )) as Buffer[][];
+      for (const [index, fields] of reply.entries()) {
+        if (fields.length > 0) found.push({ ...some[index]!, fields: fields.map((field) => field.toString('latin1')) });
+      }
+    }
+  }
+  return found;
+}
+
+/** Moves hot keys into the compact form, those of a call in one atomic step. How many were still hot. Idempotent. */
+export async function ageKeys(redis: Redis, keys: readonly BucketKeys[]): Promise<number> {
+  let moved = 0;
+  for (const { tenantNo, some } of calls(keys)) {
+    moved += (await ageScript.run(
+      redis,
+      [oldKeysKey(tenantNo), ...some.map(({ bucket }) => bucket)],
+      counted(some),
+    )) as number;
+  }
+  return moved;
+}
+
+/** Loads keys in the compact form for a rebuild with this mark. False: it was overtaken. */
+export async function loadOldKeys(redis: Redis, keys: readonly BucketKeys[], mark: string): Promise<boolean> {
+  for (const { tenantNo, some } of calls(keys)) {
+    const done = await loadScript.runUnguarded(
+      redis,
+      [rebuildingKey(shardOf(tenantNo)), oldKeysKey(tenantNo), ...some.map(({ bucket }) => bucket)],
+      [mark, ...counted(some)],
+    );
+    if (done !== 1) return false;
+  }
+  return true;
+}
+
+/** Which keys the compact form may hold. */
+export async function oldKeysHeld(
+  redis: Redis,
+  keys: readonly { tenantNo: number; bucket: string; field: string }[],
+): Promise<boolean[]> {
+  const held = new Map<object, boolean>();
+  for (const same of groups(keys, ({ tenantNo }) => shardOf(tenantNo))) {
+    for (let at = 0; at < same.length; at += KEYS_A_CALL) {
+      const some = same.slice(at, at + KEYS_A_CALL);
+      const reply = (await heldScript.run(
+        redis,
+        some.flatMap(({ tenantNo, bucket }) => [oldKeysKey(tenantNo), bucket]),
+        some.map(({ field }) => field),
+      )) as number[];
+      for (const [index, key] of some.entries()) held.set(key, reply[index] === 1);
+    }
+  }
+  return keys.map((key) => held.get(key)!);
+}
+
+const counted = (keys: readonly BucketKeys[]): (string | number)[] =>
+  keys.flatMap(({ fields }) => [fields.length, ...fields]);
+
+/** Bounded calls, each of one tenant. A bucket with more keys than a call may have is split. */
+function calls(keys: readonly BucketKeys[]): { tenantNo: number; some: BucketKeys[] }[] {
+  const made: { tenantNo: number; some: BucketKeys[] }[] = [];
+  for (const same of groups(keys, ({ tenantNo }) => tenantNo)) {
+    let some: BucketKeys[] = [];
+    let fields = 0;
+    for (const { tenantNo, bucket, fields: all } of same) {
+      for (let at = 0; at < all.length; at += KEYS_A_CALL) {
+        const part = all.slice(at, at + KEYS_A_CALL);
+        if (some.length === 0 || fields + part.length > KEYS_A_CALL) {
+          made.push({ tenantNo, some: (some = []) });
+          fields = 0;
+        }
+        some.push({ tenantNo, bucket, fields: part });
+        fields += part.length;
+      }
+    }
+  }
+  return made;
+}
+
+function groups<T>(items: readonly T[], by: (item: T) => number): T[][] {
+  const found = new Map<number, T[]>();
+  for (const item of items) {
+    const group = found.get(by(item));
+    if (group === undefined) found.set(by(item), [item]);
+    else group.push(item);
+  }
+  return [...found.values()];
+}
