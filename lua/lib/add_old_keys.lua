@@ -1,8 +1,8 @@
 --- @include "old_key_place"
 
--- Keys a segment, on average: 256 fingerprints of 3 bytes bear the 90 bytes that a Redis key costs, and are searched
+-- Keys a segment, on average: 384 fingerprints of 3 bytes bear the 90 bytes that a Redis key costs, and are searched
 -- in under a microsecond.
-local SEGMENT_KEYS = 256
+local SEGMENT_KEYS = 384
 
 local function put_segment(base, segment, parts)
   if parts[1] then

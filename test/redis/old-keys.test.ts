@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { idempotencyKey, oldKeysKey } from '../../src/redis/keys.ts';
+import { ageKeys, findAgedKeys, oldKeysHeld, scanBuckets, type BucketKeys } from '../../src/redis/old-keys.ts';
+import { testStack } from '../stack/stack.ts';
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+let redis: Redis;
+
+beforeAll(async () => {
+  stack = await testStack();
+  redis = new Redis(stack.redisUrl);
+});
+afterAll(async () => {
+  await redis.quit();
+  await stack.close();
+});
+beforeEach(async () => {
+  await redis.flushall();
+});
+
+/** Where the nth key of a run of the tests stands. */
+function place(n: number | string, tenantNo = 0): { tenantNo: number; bucket: string; field: string } {
+  const digest = createHash('sha1').update(`${process.env['SEED']} ${n}`).digest();
+  return {
+    tenantNo,
+    bucket: idempotencyKey(tenantNo, digest.toString('hex', 0, 2)),
+    field: digest.toString('base64url', 2, 14),
+  };
+}
+
+/** Makes keys hot at a time, then finds and moves those from before another one. */
+async function use(places: readonly ReturnType<typeof place>[], timeMs: number): Promise<void> {
+  const pipeline = redis.pipeline();
+  for (const { bucket, field } of places) pipeline.hset(bucket, field, timeMs);
+  await pipeline.exec();
+}
+async function ageAll(beforeMs: number): Promise<number> {
+  let moved = 0;
+  let cursor = '0';
+  do {
+    const found = await scanBuckets(redis, cursor, 1_000);
+    moved += await ageKeys(redis, await findAgedKeys(redis, found.buckets, beforeMs));
+    cursor = found.cursor;
+  } while (cursor !== '0');
+  return moved;
+}
+
+test('at every fill old keys are found, and less than one in a hundred new ones looks old', async () => {
+  const old: ReturnType<typeof place>[] = [];
+  for (const fill of [1, 2, 383, 384, 385, 900, 5_000, 40_000]) {
+    const added = Array.from({ length: fill - old.length }, (_, n) => place(old.length + n));
+    await use(added, 10);
+    expect(await ageAll(11)).toBe(added.length);
+    old.push(...added);
+    expect(await redis.hgetall(oldKeysKey(0))).toEqual({ n: String(fill), s: String(Math.ceil(fill / 384)) });
+    expect((await oldKeysHeld(redis, old)).every(Boolean)).toBe(true);
+    const others = Array.from({ length: 10_000 }, (_, n) => place(`new ${fill} ${n}`));
+    expect((await oldKeysHeld(redis, others)).filter(Boolean).length).toBeLessThan(100);
+  }
+}, 60_000);
+
+test('only keys from before the time are moved, of each tenant to its own', async () => {
+  // Tenant 8 is of the same shard, 1 of another.
+  const young = [place('a'), place('b', 8), place('c', 1)];
+  const old = [place('d'), place('e', 8), place('f', 1)];
+  await use(young, 20);
+  await use(old, 19);
+  expect(await ageAll(20)).toBe(3);
+  expect(await oldKeysHeld(redis, old)).toEqual([true, true, true]);
+  expect(await oldKeysHeld(redis, young)).toEqual([false, false, false]);
+  for (const { bucket, field } of young) expect(await redis.hget(bucket, field)).toBe('20');
+  expect(await ageAll(20)).toBe(0);
+});
+
+test('moving a key again changes nothing', async () => {
+  const { tenantNo, bucket, field } = place('once');
+  await use([place('once')], 5);
+  const keys: BucketKeys[] = [{ tenantNo, bucket, fields: [field] }];
+  expect(await ageKeys(redis, keys)).toBe(1);
+  const before = await redis.hgetall(oldKeysKey(0));
+  expect(await ageKeys(redis, keys)).toBe(0);
+  expect(await redis.hgetall(oldKeysKey(0))).toEqual(before);
+});
+
+test('a bucket with more keys than a call takes is moved whole', async () => {
+  const fields = Array.from({ length: 700 }, (_, n) => place(n).field);
+  const bucket = idempotencyKey(3, 'beef');
+  const pipeline = redis.pipeline();
+  for (const field of fields) pipeline.hset(bucket, field, 1);
+  await pipeline.exec();
+  expect(await ageAll(2)).toBe(700);
+  expect(await redis.exists(bucket)).toBe(0);
+  const held = await oldKeysHeld(
+    redis,
+    fields.map((field) => ({ tenantNo: 3, bucket, field })),
+  );
+  expect(held.every(Boolean)).toBe(true);
+});
