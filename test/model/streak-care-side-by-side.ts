@@ -49,8 +49,11 @@ export class StreakCare {
         return { engine: isDone(given), model: found !== null && giveFreeze(found.streaks, catalog) };
       }
       case 'restore': {
-        const [restored] = await this.admin.restore(compiled, [step.user]);
         const found = this.model.care(step.user);
+        // On a day that a journey back began a second time, the engine has the restored streak wait for this very day;
+        // in the model a day does not end twice, so it cannot say what becomes of the streak.
+        if (found !== null && found.streaks.day > found.today) return { engine: null, model: null };
+        const [restored] = await this.admin.restore(compiled, [step.user]);
         return { engine: isDone(restored), model: found !== null && restore(found.streaks, found.today, catalog) };
       }
       case 'pause':
