@@ -36,6 +36,7 @@ const NOTED_EVERY_MS = 60_000;
 export class TimeTriggers implements DueWork {
   readonly name = 'points for time';
   readonly seesItself = true;
+  readonly apartFrom = ['midnights of streaks'];
   private readonly options: TimeTriggersOptions;
   private readonly atOnce: number;
   /** What is paid at a time: so much of the clock's time as has about `atOnce` periods. */

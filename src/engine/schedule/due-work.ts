@@ -10,12 +10,14 @@ export interface DueWork {
    * kinds nothing to do. So its next piece of work does not wait until Postgres holds the last one.
    */
   readonly seesItself?: true;
+  /** Names of kinds that it shares nothing with: it does not matter which of two pieces of work comes first. */
+  readonly apartFrom?: readonly string[];
   /** The earliest time, not after `upToMs`, at which something fell due that is not done; null: nothing is. */
   due(upToMs: number): Promise<number | null>;
   /**
    * Does what fell due at `dueMs`, or a bounded part of it (`due` then names the same time again). Doing it twice,
    * also from two processes at once, changes nothing; a crash at any point leaves it due. Until `beforeMs` no other
-   * kind has anything to do: a kind whose work comes at many times may go on up to there, each at its own time; and
+   * kind that it is not apart from has anything to do: a kind whose work comes at many times may go on up to there, each at its own time; and
    * up to `upToMs`, the clock's time, with what no other kind has to do with.
    */
   perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void>;

@@ -76,8 +76,9 @@ export class Schedule {
     const answers = await Promise.all(asked.map((kind) => kind.due(upToMs, ending)));
     for (const [index, dueMs] of answers.entries())
       if (typeof dueMs === 'number') due.push({ kind: asked[index]!, dueMs });
-    const [first, second] = due.toSorted((a, b) => a.dueMs - b.dueMs);
+    const [first, ...others] = due.toSorted((a, b) => a.dueMs - b.dueMs);
     if (first === undefined) return null;
+    const second = others.find(({ kind }) => first.kind.work.apartFrom?.includes(kind.work.name) !== true);
     const beforeMs = Math.max(first.dueMs + 1, Math.min(second?.dueMs ?? Infinity, upToMs + 1));
     return { ...first, beforeMs };
   }

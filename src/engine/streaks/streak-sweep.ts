@@ -43,6 +43,7 @@ const WORK_MS = 2_000;
  */
 export class StreakSweep implements DueWork {
   readonly name = 'midnights of streaks';
+  readonly apartFrom = ['points for time'];
   private readonly options: StreakSweepOptions;
   /** The clock's time when it was asked what is due. */
   private upToMs = -Infinity;
@@ -59,12 +60,15 @@ export class StreakSweep implements DueWork {
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
     const endMs = performance.now() + WORK_MS;
     const goesOn = (): boolean => !ending.aborted && performance.now() < endMs;
+    // What was settled is in Postgres before a zone is asked again, so that it does not name the same users each day.
+    const settled = new Set<string>();
     while (goesOn()) {
       const next = await this.next(Math.max(dueMs, beforeMs - 1));
-      if (next === null) return;
+      if (next === null || settled.has(next.zone)) return;
       for (const zone of await zonesAt(this.options.pool, next.zone, next.sweptDay)) {
-        // What was settled is in Postgres before it is asked again, so that it does not name the same users each day.
-        if ((await this.sweep(zone, next.dueMs, goesOn)) !== 'quiet') return;
+        const outcome = await this.sweep(zone, next.dueMs, goesOn);
+        if (outcome === 'ended') return;
+        if (outcome === 'settled') settled.add(next.zone);
       }
     }
   }

@@ -168,3 +168,17 @@ test('a pass that is called off does no more', async () => {
   expect(await schedule([new Ending('a', [1, 2, 3], done)], 9).pass(ending.signal)).toEqual({ state: 'more' });
   expect(done).toEqual(['a 1']);
 });
+
+test('kinds that are apart do not hold one another up; others do', async () => {
+  const done: string[] = [];
+  class Apart extends Listed {
+    readonly apartFrom = ['a', 'b'];
+    override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+      for (const time of this.times.filter((each) => each === dueMs || each < beforeMs))
+        await super.perform(time, ending, beforeMs);
+    }
+  }
+  const kinds = [new Apart('a', [10, 30, 50], done), new Apart('b', [20, 40, 60], done), new Listed('c', [45], done)];
+  expect(await schedule(kinds, 60).pass(never)).toEqual({ state: 'done' });
+  expect(done).toEqual(['a 10', 'a 30', 'b 20', 'b 40', 'c 45', 'a 50', 'b 60']);
+});
