@@ -18,8 +18,13 @@ const NOTE = `
 
 /** Has the days of zones swept from now on, if they are not yet. */
 export async function noteZones(client: PoolClient, zones: readonly UserZone[]): Promise<void> {
-  const distinct = new Map(zones.map((each) => [`${each.tenantNo} ${each.zone}`, each]));
-  const rows = [...distinct.values()];
+  const distinct = new Map<number, Map<string, UserZone>>();
+  for (const each of zones) {
+    let ofTenant = distinct.get(each.tenantNo);
+    if (ofTenant === undefined) distinct.set(each.tenantNo, (ofTenant = new Map()));
+    ofTenant.set(each.zone, each);
+  }
+  const rows = [...distinct.values()].flatMap((ofTenant) => [...ofTenant.values()]);
   await client.query(NOTE, [
     rows.map((row) => row.tenantNo),
     rows.map((row) => row.zone),

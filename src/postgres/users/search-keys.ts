@@ -15,10 +15,13 @@ const UNSTORABLE = /[\0\uD800-\uDFFF]/gu;
 export const searchText = (text: string): string =>
   text.normalize('NFC').toLowerCase().trim().slice(0, LONGEST).replaceAll(UNSTORABLE, '\uFFFD');
 
+const NOTHING: SearchKeys = { name: null, lastName: null, email: null };
+
 const orNull = (text: string): string | null => (text === '' ? null : text);
 
 /** The keys of a user. */
 export function searchKeys({ name, email }: { name?: string | undefined; email?: string | undefined }): SearchKeys {
+  if (name === undefined && email === undefined) return NOTHING;
   const text = searchText(name ?? '');
   const words = text === '' ? [] : text.split(/\s+/);
   return {
