@@ -31,6 +31,11 @@ export interface Case {
   elsewhere?: true;
   /** The worker is halted meanwhile. */
   unpersisted?: true;
+  /**
+   * In rounds of their own, after the others: what they need (a million members in Redis, a second service's tables
+   * and their vacuuming in Postgres) would weigh on the others.
+   */
+  apart?: true;
   job: (options: CaseOptions, size: Size, seed: number) => LoadJob | DirectJob;
 }
 
@@ -143,17 +148,20 @@ export const CASES: readonly Case[] = [
     ...frontend,
     name: 'board of 1,000',
     about: 'events that move a board of 1,000 more members',
+    apart: true,
     job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.small] } })),
   },
   {
     ...frontend,
     name: 'board of 1,000,000',
     about: 'events that move a board of 1,000,000 more members',
+    apart: true,
     job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.large] } })),
   },
   {
     name: 'plain',
     about: 'Fastify and pg: the same work in one SQL statement a request',
+    apart: true,
     node: 'plain',
     warmUp: 200,
     elsewhere: true,
@@ -162,6 +170,7 @@ export const CASES: readonly Case[] = [
   {
     name: 'plain unranked',
     about: '`plain` without the ranks before and after, which Postgres has to count',
+    apart: true,
     node: 'unranked',
     warmUp: 1_000,
     elsewhere: true,

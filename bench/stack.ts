@@ -41,6 +41,8 @@ export interface Stack {
   direct: (job: object) => Promise<unknown>;
   /** Halts the worker, or lets it go on. */
   persist(on: boolean): void;
+  /** How many events Postgres holds. */
+  events(): Promise<number>;
   /** Settles when Postgres holds everything. */
   drained(): Promise<void>;
   /** Ends the frontend, so that it writes its profile. */
@@ -153,6 +155,7 @@ export async function startStack({
       load: (job) => ask(load, job),
       direct: (job) => ask(direct, job),
       persist: (on) => void worker.kill(on ? 'SIGCONT' : 'SIGSTOP'),
+      events: async () => Number((await pool.query<{ count: string }>('SELECT count(*) FROM events')).rows[0]?.count),
       drained: () => drained(redis),
       endFrontend: () => end(frontend),
       stop,
