@@ -1,8 +1,8 @@
 --- @include "holds"
 
 -- Applies the boosts in force on a local day to a positive award: multipliers are multiplied, then rounded once;
--- if the roundings disagree, down (1) beats nearest (2) beats up (3). The product is first cut to 9 places, so
--- that 10 × 1.1 is 11 in doubles too.
+-- if the roundings disagree, down (1) beats nearest (2) beats up (3). Products are first cut to 15 digits, so that
+-- 10 × 1.1 is 11 in doubles too, and 12,345,678,900 × 1.1 is 13,580,246,790.
 -- Returns: points, numbers of the boosts applied.
 local function boosted(points, boosts, attributes, day)
   local applied, multiplier, rounding = {}, 1, 3
@@ -10,14 +10,14 @@ local function boosted(points, boosts, attributes, day)
     local boost = boosts[i]
     if day >= boost.from and (not boost.to or day <= boost.to) and holds(boost.users, attributes) then
       applied[#applied + 1] = boost.no
-      multiplier = multiplier * boost.multiplier
+      multiplier = tonumber(string.format('%.15g', multiplier * boost.multiplier))
       rounding = math.min(rounding, boost.rounding)
     end
   end
   if #applied == 0 then
     return points, applied
   end
-  points = tonumber(string.format('%.9f', points * multiplier))
+  points = tonumber(string.format('%.15g', points * multiplier))
   if rounding == 1 then
     return math.floor(points), applied
   elseif rounding == 3 then
