@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
@@ -26,7 +26,7 @@ async function event(n: number): Promise<void> {
   const post = async (): Promise<number> =>
     (await laurel.app.post('/v1/metrics/flips/event', { user, value: 2.5 }, { headers })).status;
   // After a rebuild by hand a frontend answers 503 until it has looked at Redis; clients try again.
-  await expect.poll(post, { timeout: 20_000, interval: 50 }).toBe(201);
+  await vi.waitFor(async () => expect(await post()).toBe(201), { timeout: 20_000, interval: 50 });
 }
 
 async function differences(): Promise<Difference[]> {
@@ -99,7 +99,8 @@ test('each one that is planted is found, and nothing else; a rebuild mends them'
 
 test('an outbox and batches that are behind what Postgres holds, and a generation that was given already', async () => {
   await event(1_000_001);
-  await laurel.admin.delete('/v1/users?ids=user 5');
+  const remove = async (): Promise<number> => (await laurel.admin.delete('/v1/users?ids=user 5')).status;
+  await vi.waitFor(async () => expect(await remove()).toBe(200), { timeout: 20_000, interval: 50 });
   await event(1_000_001);
   await redis.hset('{s0}:0:n', 'd', 0);
   const { rows } = await laurel.pool.query(
