@@ -7,6 +7,7 @@ import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { untilTaken } from './by-hand.ts';
 import { dump } from './dump.ts';
 
 const HURRY = AbortSignal.abort();
@@ -100,18 +101,18 @@ describe('a rebuild', () => {
     async (last) => {
       await play();
       const before = await settledDump();
-      const dying = rebuildAnyway({
-        redis,
-        pool: laurel.pool,
-        onProgress: async ({ step }) => {
-          if (step !== last) return;
-          expect(await redis.exists('{s0}:mark')).toBe(0);
-          throw new Error('the end of the process');
-        },
-      });
-      await expect(dying).rejects.toThrow('the end of the process');
+      const dying = (): Promise<void> =>
+        rebuildAnyway({
+          redis,
+          pool: laurel.pool,
+          onProgress: async ({ step }) => {
+            if (step !== last) return;
+            expect(await redis.exists('{s0}:mark')).toBe(0);
+            throw new Error('the end of the process');
+          },
+        });
       // The frontend does it.
-      await expect.poll(async () => (await laurel.app.get('/v1/users/user 1')).status).toBe(200);
+      await untilTaken(laurel, () => expect(dying()).rejects.toThrow('the end of the process'));
       expect(await dump(redis)).toEqual(before);
     },
   );
