@@ -1,15 +1,15 @@
 import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { toDecimal } from '../../domain/decimal.ts';
-import type { CompiledCatalog } from '../compiled-catalog.ts';
+import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanAchievement } from '../plan.ts';
 import { present, userConditions } from './conditions.ts';
 import { FREQUENCY } from './streak.ts';
 
 /** An achievement as the script takes it. */
-export function compileAchievement(compiled: CompiledCatalog, achievement: Achievement): PlanAchievement {
-  const users = userConditions(compiled, achievement.userAttributes);
+export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achievement): PlanAchievement {
+  const users = userConditions(catalogIndex, achievement.userAttributes);
   if (achievement.trigger === 'achievement') {
-    const of = achievement.achievementIds.map((id) => compiled.achievementsById.get(id)?.no ?? 0);
+    const of = achievement.achievementIds.map((id) => catalogIndex.achievementsById.get(id)?.no ?? 0);
     return present<PlanAchievement>({ no: achievement.no, users, of });
   }
   if (achievement.trigger === 'api') {
@@ -20,7 +20,7 @@ export function compileAchievement(compiled: CompiledCatalog, achievement: Achie
     });
   }
   if (achievement.trigger === 'streak') {
-    const frequency = FREQUENCY[compiled.catalog.streaks.frequency];
+    const frequency = FREQUENCY[catalogIndex.catalog.streaks.frequency];
     return present<PlanAchievement>({
       no: achievement.no,
       users,
@@ -32,7 +32,7 @@ export function compileAchievement(compiled: CompiledCatalog, achievement: Achie
     no: achievement.no,
     users,
     ...toDecimal(achievement.metricValue ?? 0),
-    metric: compiled.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
+    metric: catalogIndex.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
     counted: achievement.eventAttributes.length > 0 ? true : undefined,
   });
 }
@@ -42,8 +42,8 @@ export function compileAchievement(compiled: CompiledCatalog, achievement: Achie
  * of other metrics with conditions on the user, whose attributes may have changed since their last event. Without
  * a metric: composites, which follow the completion of an API achievement.
  */
-export function achievementsFor(compiled: CompiledCatalog, metric: Metric | null): Achievement[] {
-  return compiled.catalog.achievements.filter((achievement) => {
+export function achievementsFor(catalogIndex: CatalogIndex, metric: Metric | null): Achievement[] {
+  return catalogIndex.catalog.achievements.filter((achievement) => {
     if (achievement.status !== 'active' || achievement.trigger === 'api') return false;
     if (metric === null) return achievement.trigger === 'achievement';
     if (achievement.trigger !== 'metric' || achievement.metricId === metric.id) return true;

@@ -1,6 +1,6 @@
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { runOf } from '../../domain/runs.ts';
-import type { CompiledCatalog } from '../compiled-catalog.ts';
+import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanBoard } from '../plan.ts';
 import { present } from './conditions.ts';
 
@@ -12,15 +12,15 @@ const secondOfDay = (time: string): number =>
  * on it, but move a user whose group has changed.
  */
 export function compileBoard(
-  compiled: CompiledCatalog,
+  catalogIndex: CatalogIndex,
   board: Leaderboard,
   { metric, days }: { metric: { id: string } | null; days: number[] },
 ): PlanBoard {
-  const groups = board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.no ?? 0);
+  const groups = board.breakdownAttributes.map((id) => catalogIndex.attributesById.get(id)?.no ?? 0);
   return present<PlanBoard>({
     no: board.no,
     by: board.rankBy === 'metric' && board.metricId !== metric?.id ? 'none' : board.rankBy,
-    system: compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no,
+    system: catalogIndex.pointsSystemsById.get(board.pointsSystemId ?? '')?.no,
     max: board.maxParticipants ?? undefined,
     from: board.startTime === null ? undefined : secondOfDay(board.startTime),
     to: board.endTime === null ? undefined : secondOfDay(board.endTime),

@@ -1,5 +1,5 @@
 import type { AttributeCondition } from '../../domain/catalog.ts';
-import type { CompiledCatalog } from '../compiled-catalog.ts';
+import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanConditions } from '../plan.ts';
 
 /** Drops fields that are undefined, so that they are nil in Lua. */
@@ -8,12 +8,12 @@ export const present = <T extends object>(fields: { [K in keyof T]: T[K] | undef
 
 /** Conditions on the user's attributes; undefined without any. */
 export function userConditions(
-  compiled: CompiledCatalog,
+  catalogIndex: CatalogIndex,
   conditions: AttributeCondition[],
 ): PlanConditions | undefined {
   if (conditions.length === 0) return undefined;
   return conditions.map(({ attributeId, attributeValue }) => [
-    compiled.attributesById.get(attributeId)?.no ?? 0,
+    catalogIndex.attributesById.get(attributeId)?.no ?? 0,
     attributeValue,
   ]);
 }

@@ -1,69 +1,69 @@
 import type { Metric, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import { dayOf } from '../../domain/periods.ts';
-import type { CompiledCatalog } from '../compiled-catalog.ts';
+import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanBoost, PlanSystem, PlanTrigger } from '../plan.ts';
 import { present, userConditions } from './conditions.ts';
 
 const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;
 
-function compileTrigger(compiled: CompiledCatalog, trigger: PointsTrigger): PlanTrigger {
+function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): PlanTrigger {
   return present<PlanTrigger>({
     no: trigger.no,
     points: trigger.points,
-    users: userConditions(compiled, trigger.userAttributes),
+    users: userConditions(catalogIndex, trigger.userAttributes),
     threshold: trigger.metricThreshold ?? undefined,
     counted: trigger.eventAttributes.length > 0 ? true : undefined,
     length: trigger.streakLength ?? undefined,
-    achievement: compiled.achievementsById.get(trigger.achievementId ?? '')?.no,
+    achievement: catalogIndex.achievementsById.get(trigger.achievementId ?? '')?.no,
     blocks: trigger.blockIfOutOfPoints ? true : undefined,
   });
 }
 
 /** A boost as the script takes it. */
-function compileBoost(compiled: CompiledCatalog, boost: PointsBoost): PlanBoost {
+function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
   return present<PlanBoost>({
     no: boost.no,
     from: dayOf(boost.start),
     to: boost.end === null ? undefined : dayOf(boost.end),
     multiplier: boost.multiplier,
     rounding: ROUNDING[boost.rounding],
-    users: userConditions(compiled, boost.userAttributes),
+    users: userConditions(catalogIndex, boost.userAttributes),
   });
 }
 
 /** JSON of each user's own boosts: `{ "<points system no>": PlanBoost[] }`, by user ID. */
-export function compilePersonalBoosts(compiled: CompiledCatalog): Map<string, string> {
+export function compilePersonalBoosts(catalogIndex: CatalogIndex): Map<string, string> {
   const byUser = new Map<string, Record<number, PlanBoost[]>>();
-  for (const boost of compiled.catalog.boosts) {
-    const system = compiled.pointsSystemsById.get(boost.systemId);
+  for (const boost of catalogIndex.catalog.boosts) {
+    const system = catalogIndex.pointsSystemsById.get(boost.systemId);
     if (boost.userId === null || system === undefined) continue;
     const own = byUser.get(boost.userId) ?? {};
-    own[system.no] = [...(own[system.no] ?? []), compileBoost(compiled, boost)];
+    own[system.no] = [...(own[system.no] ?? []), compileBoost(catalogIndex, boost)];
     byUser.set(boost.userId, own);
   }
   return new Map([...byUser].map(([userId, own]) => [userId, JSON.stringify(own)]));
 }
 
 /** A system's active `time` triggers, oldest first. */
-export const timeTriggers = (compiled: CompiledCatalog, system: PointsSystem): PlanTrigger[] =>
-  compiled.catalog.triggers
+export const timeTriggers = (catalogIndex: CatalogIndex, system: PointsSystem): PlanTrigger[] =>
+  catalogIndex.catalog.triggers
     .filter(({ systemId, status, type }) => systemId === system.id && status === 'active' && type === 'time')
-    .map((trigger) => compileTrigger(compiled, trigger));
+    .map((trigger) => compileTrigger(catalogIndex, trigger));
 
 /** A points system with what an event of the metric (null: a call that is no event) may set off. */
 export function compileSystem(
-  compiled: CompiledCatalog,
+  catalogIndex: CatalogIndex,
   system: PointsSystem,
   { metric, firstDay }: { metric: Metric | null; firstDay: number },
 ): PlanSystem {
-  const triggers = compiled.catalog.triggers.filter((t) => t.systemId === system.id && t.status === 'active');
+  const triggers = catalogIndex.catalog.triggers.filter((t) => t.systemId === system.id && t.status === 'active');
   const ofType = (type: PointsTrigger['type']): PlanTrigger[] =>
     triggers
       .filter((t) => t.type === type && (type !== 'metric' || t.metricId === metric?.id))
-      .map((t) => compileTrigger(compiled, t));
-  const boosts = compiled.catalog.boosts
+      .map((t) => compileTrigger(catalogIndex, t));
+  const boosts = catalogIndex.catalog.boosts
     .filter((boost) => boost.systemId === system.id && boost.userId === null)
-    .map((boost) => compileBoost(compiled, boost))
+    .map((boost) => compileBoost(catalogIndex, boost))
     .filter((boost) => boost.from <= firstDay + 2 && (boost.to ?? Infinity) >= firstDay);
   return present<PlanSystem>({
     no: system.no,

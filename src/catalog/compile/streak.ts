@@ -1,6 +1,6 @@
 import type { Catalog } from '../../domain/catalog.ts';
 import { toDecimal } from '../../domain/decimal.ts';
-import type { CompiledCatalog } from '../compiled-catalog.ts';
+import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanStreak } from '../plan.ts';
 import { present } from './conditions.ts';
 
@@ -15,20 +15,20 @@ export function earning({ streaks, earnSince }: Catalog): [number, number, numbe
 }
 
 /** The streak settings as the script takes them. */
-export function compileStreak(compiled: CompiledCatalog): PlanStreak {
-  const settings = compiled.catalog.streaks;
+export function compileStreak(catalogIndex: CatalogIndex): PlanStreak {
+  const settings = catalogIndex.catalog.streaks;
   return present<PlanStreak>({
     on: settings.enabled,
     frequency: FREQUENCY[settings.frequency],
     all: settings.evaluationMode === 'AND',
     metrics: settings.metrics.flatMap(({ metricId, threshold }) => {
-      const no = compiled.metricsById.get(metricId)?.no;
+      const no = catalogIndex.metricsById.get(metricId)?.no;
       const { whole, micros } = toDecimal(threshold);
       return no === undefined ? [] : [[no, whole, micros] as [number, number, number]];
     }),
     freezes: settings.freezes.enabled ? settings.freezes.initial : 0,
     frozen: settings.freezes.enabled ? true : undefined,
-    earn: earning(compiled.catalog) ?? undefined,
-    personal: settings.personalization ? compiled.catalog.metrics.map(({ no }) => no) : undefined,
+    earn: earning(catalogIndex.catalog) ?? undefined,
+    personal: settings.personalization ? catalogIndex.catalog.metrics.map(({ no }) => no) : undefined,
   });
 }

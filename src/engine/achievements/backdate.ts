@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
-import { compileBackdatingPlan } from '../../catalog/compile.ts';
+import { compileBackdatingPlan } from '../../catalog/compile/plans.ts';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { toDecimal } from '../../domain/decimal.ts';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Catalogs } from '../../catalog/catalogs.ts';
-import { compileTimePlan } from '../../catalog/compile.ts';
+import { compileTimePlan } from '../../catalog/compile/plans.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Catalogs } from '../../catalog/catalogs.ts';
-import { compileSweepPlan } from '../../catalog/compile.ts';
+import { compileSweepPlan } from '../../catalog/compile/plans.ts';
 import { earning } from '../../catalog/compile/streak.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { dayIn, dayStartMs, zoneOffset } from '../../domain/zone.ts';

@@ -1,0 +1,71 @@
+import type {
+  Achievement,
+  Attribute,
+  Catalog,
+  Leaderboard,
+  Metric,
+  PointsBoost,
+  PointsLevel,
+  PointsSystem,
+  PointsTrigger,
+} from '../domain/catalog.ts';
+
+const byNo = <T extends { no: number }>(items: T[]): Map<number, T> => new Map(items.map((item) => [item.no, item]));
+const byId = <T extends { id: string }>(items: T[]): Map<string, T> => new Map(items.map((item) => [item.id, item]));
+const byKey = <T extends { key: string | null }>(items: T[]): Map<string, T> =>
+  new Map(items.flatMap((item) => (item.key === null ? [] : [[item.key, item]])));
+
+/** The look-ups of one version of a tenant's catalog. Never change. */
+export class CatalogIndex {
+  readonly catalog: Catalog;
+  readonly userAttributes: ReadonlyMap<string, Attribute>;
+  readonly eventAttributes: ReadonlyMap<string, Attribute>;
+  readonly attributesById: ReadonlyMap<string, Attribute>;
+  readonly attributesByNo: ReadonlyMap<number, Attribute>;
+  readonly metrics: ReadonlyMap<string, Metric>;
+  readonly metricsById: ReadonlyMap<string, Metric>;
+  readonly metricsByNo: ReadonlyMap<number, Metric>;
+  readonly achievements: ReadonlyMap<string, Achievement>;
+  readonly achievementsById: ReadonlyMap<string, Achievement>;
+  readonly achievementsByNo: ReadonlyMap<number, Achievement>;
+  readonly pointsSystems: ReadonlyMap<string, PointsSystem>;
+  readonly pointsSystemsById: ReadonlyMap<string, PointsSystem>;
+  readonly pointsSystemsByNo: ReadonlyMap<number, PointsSystem>;
+  readonly triggersByNo: ReadonlyMap<number, PointsTrigger>;
+  readonly boostsByNo: ReadonlyMap<number, PointsBoost>;
+  readonly leaderboards: ReadonlyMap<string, Leaderboard>;
+  readonly leaderboardsByNo: ReadonlyMap<number, Leaderboard>;
+  /** Levels of a points system (by its ID), lowest first. */
+  readonly levels: ReadonlyMap<string, PointsLevel[]>;
+
+  constructor(catalog: Catalog) {
+    this.catalog = catalog;
+    this.userAttributes = byKey(catalog.attributes.filter((attribute) => attribute.type === 'user'));
+    this.eventAttributes = byKey(catalog.attributes.filter((attribute) => attribute.type === 'event'));
+    this.attributesById = byId(catalog.attributes);
+    this.attributesByNo = byNo(catalog.attributes);
+    this.metrics = byKey(catalog.metrics);
+    this.metricsById = byId(catalog.metrics);
+    this.metricsByNo = byNo(catalog.metrics);
+    this.achievements = byKey(catalog.achievements);
+    this.achievementsById = byId(catalog.achievements);
+    this.achievementsByNo = byNo(catalog.achievements);
+    this.pointsSystems = byKey(catalog.pointsSystems);
+    this.pointsSystemsById = byId(catalog.pointsSystems);
+    this.pointsSystemsByNo = byNo(catalog.pointsSystems);
+    this.triggersByNo = byNo(catalog.triggers);
+    this.boostsByNo = byNo(catalog.boosts);
+    this.leaderboards = byKey(catalog.leaderboards);
+    this.leaderboardsByNo = byNo(catalog.leaderboards);
+    const levels = new Map<string, PointsLevel[]>();
+    for (const level of catalog.levels.toSorted((a, b) => a.points - b.points)) {
+      levels.set(level.systemId, [...(levels.get(level.systemId) ?? []), level]);
+    }
+    this.levels = levels;
+  }
+
+  /** The level of a points total: the highest whose points are at most the total; null below the first. */
+  levelOf(systemId: string, total: number): PointsLevel | null {
+    return this.levels.get(systemId)?.findLast((level) => level.points <= total) ?? null;
+  }
+}

@@ -1,0 +1,96 @@
+import type { Metric } from '../../domain/catalog.ts';
+import { periodOf, periodStart } from '../../domain/periods.ts';
+import { achievementsFor, compileAchievement } from './achievements.ts';
+import { compileBoard } from './boards.ts';
+import { countersFor } from './counters.ts';
+import { compileSystem, timeTriggers } from './points.ts';
+import { compileStreak } from './streak.ts';
+import type { CatalogIndex } from '../catalog-index.ts';
+import type { CompiledPlan, Plan, PlanBoard } from '../plan.ts';
+
+/** Compiles the plan of a metric for a UTC day (epoch day). */
+export const compilePlan = (catalogIndex: CatalogIndex, metric: Metric, utcDay: number): CompiledPlan =>
+  compilePlanOf(catalogIndex, metric, utcDay);
+
+/**
+ * Compiles the plan for calls about a user that are no event: what the first sight of a user and the completion
+ * of an API achievement may bring about. It has no metric.
+ */
+export const compileUserPlan = (catalogIndex: CatalogIndex, utcDay: number): CompiledPlan =>
+  compilePlanOf(catalogIndex, null, utcDay);
+
+/**
+ * Compiles the plan for completing some achievements (by their numbers) for users who qualify already, and the
+ * composites that may follow from them.
+ */
+export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlySet<number>, utcDay: number): Plan {
+  const achievements = catalogIndex.catalog.achievements
+    .filter(({ no, status, trigger }) => status === 'active' && (nos.has(no) || trigger === 'achievement'))
+    .filter(({ trigger }) => trigger !== 'api')
+    .map((achievement) => compileAchievement(catalogIndex, achievement));
+  return { ...compilePlanOf(catalogIndex, null, utcDay).plan, achievements };
+}
+
+/**
+ * Compiles the plan for paying `time` triggers for periods that ended on a UTC day: the systems that have such
+ * triggers, and the boards of points.
+ */
+export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
+  const systems = catalogIndex.catalog.pointsSystems
+    .map((system) => ({
+      ...compileSystem(catalogIndex, system, { metric: null, firstDay: utcDay - 1 }),
+      time: timeTriggers(catalogIndex, system),
+    }))
+    .filter(({ time }) => time.length > 0);
+  return { ...compilePlanOf(catalogIndex, null, utcDay).plan, achievements: [], systems };
+}
+
+/**
+ * Compiles the plan for sweeping streaks: how they are settled, and the boards that follow them, whatever the time of day:
+ * a streak that ended is over at once.
+ */
+export function compileSweepPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
+  const { plan } = compilePlanOf(catalogIndex, null, utcDay);
+  const boards = plan.boards
+    .filter(({ by }) => by === 'streak')
+    .map(({ from: _from, to: _to, ...board }): PlanBoard => board);
+  return { ...plan, achievements: [], systems: [], boards };
+}
+
+function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay: number): CompiledPlan {
+  const { weekStart } = catalogIndex.catalog.streaks;
+  const days = [utcDay - 1, utcDay, utcDay + 1];
+  const boards = catalogIndex.catalog.leaderboards.filter(
+    (board) =>
+      (board.status === 'active' || board.status === 'scheduled') &&
+      (metric === null
+        ? board.rankBy !== 'metric'
+        : board.rankBy !== 'metric' || board.metricId === metric.id || board.breakdownAttributes.length > 0),
+  );
+  const systems = catalogIndex.catalog.pointsSystems
+    .map((system) => compileSystem(catalogIndex, system, { metric, firstDay: utcDay - 1 }))
+    .filter(
+      (system) => system.creation.length + system.metric.length + system.streak.length + system.achievement.length,
+    );
+  const plan = {
+    metric: metric?.no ?? 0,
+    firstDay: utcDay - 1,
+    periods: days.map((day) => {
+      const week = periodOf(day, 'weekly', weekStart);
+      const month = periodOf(day, 'monthly', weekStart);
+      const weekDay = periodStart(week, 'weekly', weekStart);
+      const monthDay = periodStart(month, 'monthly', weekStart);
+      return [day, week, month, day, weekDay, monthDay] as [number, number, number, number, number, number];
+    }),
+    streak: compileStreak(catalogIndex),
+    achievements: achievementsFor(catalogIndex, metric).map((achievement) =>
+      compileAchievement(catalogIndex, achievement),
+    ),
+    systems,
+    boards: boards.map((board) => compileBoard(catalogIndex, board, { metric, days })),
+    ...(systems.some((s) => [...s.metric, ...s.streak, ...s.achievement].some((t) => t.blocks)) && {
+      blocks: true as const,
+    }),
+  };
+  return { plan, json: JSON.stringify(plan), counters: metric === null ? [] : countersFor(catalogIndex, metric) };
+}
