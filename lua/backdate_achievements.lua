@@ -31,6 +31,47 @@ local FIRST, STRIDE = 6, 5
 local count = (#ARGV - FIRST + 1) / STRIDE
 local replies, applied, touched = {}, {}, {}
 
+-- Takes over the counts of matching events; later events go on from them.
+local function take_counts(state, counts)
+  for no, total in pairs(counts) do
+    state.f[tonumber(no)] = total
+  end
+end
+
+-- Applies to a user, in memory, what is backdated: the record without its ID, and the changes on boards; nil where there
+-- is nothing to write. A trigger that blocks refuses here what it would in an event: all that the user would complete;
+-- the counts stay, so that it is completed by the first event that can pay for it.
+local function backdate(user, counts, own_boosts)
+  local state = state_of(user, now, 0)
+  local local_second = math.floor(now / 1000) + (state.zo or 0)
+  local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {}, peaks = {} }
+  local record = { k = 'u', u = user.id, at = now, d = outcome.day, bd = 1 }
+  local told = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
+  outcome.length = state.s[plan.streak.frequency][1]
+  take_counts(state, counts or {})
+  complete_achievements(state, plan.achievements, now, outcome.completed)
+  local ledgers = open_ledgers(plan, state, own_boosts)
+  if fire_triggers(ledgers, {}, state, outcome) then
+    user.state = nil
+    if not counts then
+      return nil
+    end
+    take_counts(state_of(user, now, 0), counts)
+    return record, {}
+  end
+  if #outcome.completed == 0 and not counts then
+    return nil
+  end
+  close_ledgers(ledgers, state)
+  local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome)
+  if #outcome.completed > 0 then
+    record.k, record.c = 'c', outcome.completed
+  end
+  record.p = points_record(ledgers)
+  settled_record(record, told, state)
+  return record, changes
+end
+
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
   local user_id, record_id, boosts, counted_from, counts = unpack(ARGV, at, at + STRIDE - 1)
@@ -39,37 +80,12 @@ for n = 1, count do
   if user.packed and counts ~= '' and user.packed ~= counted_from then
     replies[n] = -1
   elseif user.packed then
-    local state = state_of(user, now, 0)
-    local local_second = math.floor(now / 1000) + (state.zo or 0)
-    local outcome =
-      { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {}, peaks = {} }
-    local told = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
-    outcome.length = state.s[plan.streak.frequency][1]
-    if counts ~= '' then
-      for no, total in pairs(cjson.decode(counts)) do
-        state.f[tonumber(no)] = total
-      end
-    end
-    complete_achievements(state, plan.achievements, now, outcome.completed)
-    if #outcome.completed > 0 or counts ~= '' then
-      local ledgers = open_ledgers(plan, state, boosts ~= '' and cjson.decode(boosts))
-      fire_triggers(ledgers, {}, state, outcome)
-      close_ledgers(ledgers, state)
-      local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome)
-      local record = {
-        k = #outcome.completed > 0 and 'c' or 'u',
-        i = record_id,
-        u = user_id,
-        at = now,
-        d = outcome.day,
-        c = #outcome.completed > 0 and outcome.completed or nil,
-        p = points_record(ledgers),
-        bd = 1,
-      }
-      settled_record(record, told, state)
-      replies[n] = #outcome.completed > 0 and 1 or 0
+    local record, changes = backdate(user, counts ~= '' and cjson.decode(counts), boosts ~= '' and cjson.decode(boosts))
+    if record then
+      record.i = record_id
+      replies[n] = record.c and 1 or 0
       applied[#applied + 1] = { record, changes }
-      touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(state) }
+      touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(user.state) }
     end
   end
 end
