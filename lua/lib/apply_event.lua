@@ -10,6 +10,7 @@
 --- @include "welcome_user"
 --- @include "fire_triggers"
 --- @include "close_ledgers"
+--- @include "drop_gone_boards"
 --- @include "score_boards"
 
 -- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusal `o` the state is
@@ -66,6 +67,7 @@ local function apply_event(event, state, is_new)
   close_ledgers(ledgers, state)
   outcome.ledgers = ledgers
   outcome.changes = score_boards(event, state, ledgers, outcome)
+  drop_gone_boards(plan, state)
   state.up = now
   return outcome
 end

@@ -15,6 +15,8 @@ export interface Plan {
   achievements: PlanAchievement[];
   systems: PlanSystem[];
   boards: PlanBoard[];
+  /** In plans for events: the numbers of all boards there are, and the newest number in this version of the catalog. */
+  present?: { newest: number; boards: Record<number, true> };
   /** A metric trigger with `blockIfOutOfPoints` is among `systems`. */
   blocks?: true;
 }

@@ -1,7 +1,8 @@
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { runOf } from '../../domain/runs.ts';
+import { LISTS } from '../../postgres/load-catalog.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { PlanBoard } from '../plan.ts';
+import type { Plan, PlanBoard } from '../plan.ts';
 import { present } from './conditions.ts';
 
 const secondOfDay = (time: string): number =>
@@ -27,4 +28,13 @@ export function compileBoard(
     groups: groups.length === 0 ? undefined : groups,
     runs: days.map((day) => runOf(board, day)?.startDay ?? -1),
   });
+}
+
+/** Numbers only grow, whatever they are given to: one up to the newest that no board has now is not to come. */
+export function presentBoards({ catalog }: CatalogIndex): NonNullable<Plan['present']> {
+  const numbers = Object.values(LISTS).flatMap((list) => catalog[list].map(({ no }) => no));
+  return {
+    newest: numbers.reduce((newest, no) => Math.max(newest, no), 0),
+    boards: Object.fromEntries(catalog.leaderboards.map(({ no }) => [no, true as const])),
+  };
 }

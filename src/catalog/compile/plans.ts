@@ -1,7 +1,7 @@
 import type { Metric } from '../../domain/catalog.ts';
 import { periodOf, periodStart } from '../../domain/periods.ts';
 import { achievementsFor, compileAchievement } from './achievements.ts';
-import { compileBoard } from './boards.ts';
+import { compileBoard, presentBoards } from './boards.ts';
 import { countersFor } from './counters.ts';
 import { compileSystem, timeTriggers } from './points.ts';
 import { compileStreak } from './streak.ts';
@@ -88,6 +88,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
     ),
     systems,
     boards: boards.map((board) => compileBoard(catalogIndex, board, { metric, days })),
+    ...(metric !== null && { present: presentBoards(catalogIndex) }),
     ...(systems.some((s) => [...s.metric, ...s.streak, ...s.achievement].some((t) => t.blocks)) && {
       blocks: true as const,
     }),

@@ -49,7 +49,7 @@ test('backdating: who cannot pay a trigger that blocks completes nothing, until 
     ],
     pointsSystems: [{ ...system, triggers: [earning, { ...paidFor, achievementKey: 'maths' }] }],
   });
-  expect(status, JSON.stringify(body)).toBe(200);
+  expect({ status, body }).toMatchObject({ status: 200 });
   await laurel.admin.put('/v1/clock', { now: '2040-01-01T12:00:10.000Z' });
 
   // 'total' costs nothing, and is a request of its own.

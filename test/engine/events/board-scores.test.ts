@@ -107,3 +107,31 @@ test('a total that goes down takes the score along, and off the board at 0', () 
       expect(back.leaderboards['board']).toMatchObject({ previousRank: 1, rank: 1, threshold: 5 });
     },
   ));
+
+test('the score on a board that is no more leaves the state with the first event of the next day', () =>
+  withEngine(
+    (b) => {
+      const { id: metricId } = b.metric('m');
+      b.leaderboard('gone', 'metric', { metricId });
+      b.leaderboard('board', 'metric', { metricId });
+      b.metric('newest');
+      b.leaderboard('new', 'metric', { metricId });
+    },
+    async (laurel) => {
+      const { leaderboards } = laurel.catalog;
+      const boardsOf = async (user: string) => {
+        const { boards } = await laurel.users.state(0, user);
+        return leaderboards.filter(({ no }) => boards[no]).map(({ key }) => key);
+      };
+      await laurel.event('m', 'u', 1);
+      expect(await boardsOf('u')).toEqual(['gone', 'board', 'new']);
+      // As a frontend knows it that has yet to hear of the newest board: what it does not know stays.
+      laurel.catalog = { ...laurel.catalog, leaderboards: leaderboards.filter(({ key }) => key === 'board') };
+      await laurel.event('m', 'u', 1);
+      expect(await boardsOf('u')).toEqual(['gone', 'board', 'new']);
+      laurel.clock.set(Date.parse('2026-11-19T00:00:00Z'));
+      await laurel.event('m', 'u', 1);
+      expect(await boardsOf('u')).toEqual(['board', 'new']);
+      expect(await scoresOf(laurel, 'u')).toEqual([['2026-01-01', '', '3']]);
+    },
+  ));

@@ -100,6 +100,22 @@ test('a metric that was deleted since does not count', async () => {
   expect((await laurel.profiles.preferences(laurel.compiled(), 'd')).streak?.metrics).toEqual([metrics[0]]);
 });
 
+test('a user whose own metrics were all deleted has the rule of everyone, and keeps the mode', async () => {
+  await laurel.profiles.upsert(laurel.compiled(), 'd2', {});
+  await prefer('d2', { streak: { evaluationMode: 'AND', metrics: [{ key: 'minutes', threshold: 1 }] } });
+  laurel.catalog = { ...builder.catalog, metrics: [flips] };
+  expect((await laurel.profiles.preferences(laurel.compiled(), 'd2')).streak).toEqual({
+    enabled: true,
+    evaluationMode: 'AND',
+  });
+  expect(await extended('d2', 'flips', 9)).toBe(false);
+  expect(await extended('d2', 'flips', 1)).toBe(true);
+  // A metric that gets the key of a deleted one is another one.
+  const other = { ...builder.catalog.metrics[1]!, id: '00000000-0000-7000-8000-000000000099', no: 99 };
+  laurel.catalog = { ...builder.catalog, metrics: [flips, other] };
+  expect((await laurel.profiles.preferences(laurel.compiled(), 'd2')).streak).not.toHaveProperty('metrics');
+});
+
 test('a streak that is switched off is not extended', async () => {
   await laurel.profiles.upsert(laurel.compiled(), 'e', {});
   await prefer('e', { streak: { enabled: false } });

@@ -1,0 +1,14 @@
+-- Takes the scores on boards that are no more out of the user's state, with the first event of a UTC day: nobody reads
+-- them, and they would stay for ever. `plan.present`: { newest, boards }: a board with a number above the newest is of
+-- a catalog that whoever sent this plan does not have yet.
+local function drop_gone_boards(plan, state)
+  local today_ms = (plan.firstDay + 1) * 86400000
+  if state.up >= today_ms then
+    return
+  end
+  for no in pairs(state.b) do
+    if no <= plan.present.newest and not plan.present.boards[tostring(no)] then
+      state.b[no] = nil
+    end
+  end
+end
