@@ -25,6 +25,8 @@ export interface Batch {
   pauses: StreakPauseRow[];
   /** The last state of each user who is new, or whose attributes or points changed. */
   users: PackedUser[];
+  /** The last state of those of whom only streaks changed. */
+  streakUsers: PackedUser[];
   /** The last state of the others: nothing of it is queried that Postgres does not hold already. */
   unchangedUsers: PackedUser[];
   /** How far the shard's batches of events are processed; null: these entries do not say. */
@@ -65,15 +67,16 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
     streakChanges: [],
     pauses: [],
     users: [],
+    streakUsers: [],
     unchangedUsers: [],
     batchProgress: null,
     position: '',
   };
   // Only the last state of a user counts: a user who is busy costs no more than others.
-  const states = new Map<string, { tenantNo: number; id: string; packed: Buffer; known: boolean }>();
+  const states = new Map<string, { tenantNo: number; id: string; packed: Buffer; changed: Changed }>();
   for (const rawEntry of raw) {
     const entry = parseEntry(rawEntry);
-    const known = new Map<string, boolean>();
+    const changedBy = new Map<string, Changed>();
     for (const each of unpackAll(entry.records)) {
       const record = each as HappenedRecord | GoneRecord | ProgressRecord;
       if (record.k === 'b') {
@@ -86,25 +89,32 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
         continue;
       }
       addRecord(batch, entry.tenantNo, record);
-      known.set(record.u, known.get(record.u) !== false && leavesAsKnown(record));
+      changedBy.set(record.u, Math.max(changedBy.get(record.u) ?? 0, changeOf(record)) as Changed);
     }
     for (let i = 0; i < entry.states.length; i += 2) {
       const id = (entry.states[i] as Buffer).toString('utf8');
       const key = `${entry.tenantNo}:${storableText(id)}`;
-      const stillKnown = known.get(id) === true && states.get(key)?.known !== false;
-      states.set(key, { tenantNo: entry.tenantNo, id, packed: entry.states[i + 1] as Buffer, known: stillKnown });
+      const changed = Math.max(changedBy.get(id) ?? CHANGED.anything, states.get(key)?.changed ?? 0) as Changed;
+      states.set(key, { tenantNo: entry.tenantNo, id, packed: entry.states[i + 1] as Buffer, changed });
     }
     batch.position = entry.id;
   }
-  for (const { tenantNo, id, packed, known } of states.values()) {
-    (known ? batch.unchangedUsers : batch.users).push({ tenantNo, id, packed });
-  }
+  const lists = [batch.unchangedUsers, batch.streakUsers, batch.users];
+  for (const { tenantNo, id, packed, changed } of states.values()) lists[changed]!.push({ tenantNo, id, packed });
   return batch;
 }
 
-/** Whether a record leaves what is queried of its user as it was, and the user is not new. */
-const leavesAsKnown = ({ k, n, a, p, y }: HappenedRecord): boolean =>
-  k === 'e' && n === undefined && a === undefined && p === undefined && y === undefined;
+/** What changed of what is queried of a user, from less to more; the place of the user's list among three. */
+const CHANGED = { nothing: 0, streaks: 1, anything: 2 } as const;
+type Changed = (typeof CHANGED)[keyof typeof CHANGED];
+
+/** What a record changed of its user. A new user is a change of anything. */
+function changeOf({ k, n, a, p, y }: HappenedRecord): Changed {
+  // The clock and an administrator change the streaks of users who are there, and never their zone.
+  if (k === 's') return CHANGED.streaks;
+  const nothing = k === 'e' && n === undefined && a === undefined && p === undefined && y === undefined;
+  return nothing ? CHANGED.nothing : CHANGED.anything;
+}
 
 /** Leaves out what the batch holds of the user so far: the deletion comes before all that is written. */
 function addDeletion(batch: Batch, tenantNo: number, { u: userId, g: generation }: GoneRecord): void {

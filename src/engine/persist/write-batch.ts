@@ -8,6 +8,7 @@ import { insertCompletions } from '../../postgres/persist/insert-completions.ts'
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
 import { insertStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import { updateStates } from '../../postgres/persist/update-states.ts';
+import { updateStreaks } from '../../postgres/persist/update-streaks.ts';
 import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
 import { writeStreakPauses } from '../../postgres/persist/write-streak-pauses.ts';
 import { transaction } from '../../postgres/transaction.ts';
@@ -43,6 +44,7 @@ export function writeBatch(pool: Pool, { redis, shard, after, fence, batch, befo
     await insertStreakChanges(client, batch.streakChanges);
     await writeStreakPauses(client, batch.pauses);
     await upsertUsers(client, batch.users);
+    await updateStreaks(client, batch.streakUsers);
     await updateStates(client, batch.unchangedUsers);
     await moveCursor(client, shard, batch);
     await beforeCommit?.();

@@ -31,3 +31,18 @@ export function binaryArray({ oid, prefix }: ElementType, values: readonly (stri
   }
   return buffer.subarray(0, at);
 }
+
+const INT4_OID = 23;
+
+/** The same of 32-bit integers, of which some may be missing. Not an empty one. */
+export function binaryIntegers(values: readonly (number | null)[]): Buffer {
+  const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 8);
+  const hasNulls = values.includes(null) ? 1 : 0;
+  [1, hasNulls, INT4_OID, values.length, 1].forEach((number, index) => buffer.writeInt32BE(number, index * 4));
+  let at = HEADER_BYTES;
+  for (const value of values) {
+    at = buffer.writeInt32BE(value === null ? -1 : 4, at);
+    if (value !== null) at = buffer.writeInt32BE(value, at);
+  }
+  return buffer.subarray(0, at);
+}

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { numbered, unpack, type Numbered, type PackedState } from '../../redis/state.ts';
 import { searchKeys } from '../users/search-keys.ts';
 import { streakDueDay } from '../../domain/streak-due.ts';
-import { binaryArray, BYTEA, JSONB, TEXT } from './binary-array.ts';
+import { binaryArray, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
 import { noteZones } from './note-zones.ts';
 import { storableJson, storableText } from './storable-json.ts';
 
@@ -27,9 +27,9 @@ const UPSERT = `
         name_key = EXCLUDED.name_key, last_name_key = EXCLUDED.last_name_key, email_key = EXCLUDED.email_key,
         zone = EXCLUDED.zone, due_day = EXCLUDED.due_day, freezes = EXCLUDED.freezes, earned_day = EXCLUDED.earned_day`;
 
-/** The parameters $1 to $3 of both statements. */
+/** The parameters $1 to $3 of this statement and of the two that update users. */
 export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
-  users.map((user) => user.tenantNo),
+  binaryIntegers(users.map((user) => user.tenantNo)),
   binaryArray(
     TEXT,
     users.map((user) => storableText(user.id)),
@@ -43,7 +43,8 @@ export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
 const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
   Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
 
-const dueDay = ({ s }: PackedState): number | null =>
+/** The first day on which the user's streaks may change by the clock, see `streakDueDay`. */
+export const dueDay = ({ s }: PackedState): number | null =>
   s === undefined ? null : streakDueDay(s.map(([length, , lastPeriod]) => ({ length, lastPeriod })));
 
 /** Writes users whole: state and what is queried of it. Each may be named only once in a call. Idempotent. */
