@@ -164,6 +164,7 @@ export async function openLaurel({
         redis,
         catalogs,
         clock,
+        withAddress: (tenantNo, userIds) => users.withAddress(tenantNo, userIds),
         onAccepted: (shard) => batchWakeUp.touched(shard),
         overloaded: backlog.exceeded,
       }),

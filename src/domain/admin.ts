@@ -34,8 +34,8 @@ export const Paging = Type.Object({
 /** The query of a bulk deletion. */
 export const Ids = Type.Object({ ids: Type.Array(Uuid, { minItems: 1, maxItems: 100 }) });
 
-/** The same for the resources of which the contract names no bounds: as many as the address holds. */
-export const AnyIds = Type.Object({ ids: Type.Array(Uuid) });
+/** The same for the resources of which the contract names no upper bound: as many as the address holds. */
+export const AnyIds = Type.Object({ ids: Type.Array(Uuid, { minItems: 1 }) });
 
 export const AdminTenant = Type.Object({
   id: Uuid,

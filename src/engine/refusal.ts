@@ -2,13 +2,13 @@ import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import { AppError } from '../errors.ts';
 import type { ScriptReply } from '../redis/record.ts';
 
+export const SUBSCRIBED_WITHOUT_ADDRESS =
+  'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';
+
 /** The error that tells why a script refused an event or a call about a user. */
 export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): AppError {
   if (reply.k === 'm') {
-    return new AppError(
-      'unprocessable',
-      'user.subscribeToEmails cannot be true: the user has no e-mail address on record.',
-    );
+    return new AppError('unprocessable', SUBSCRIBED_WITHOUT_ADDRESS);
   }
   if (reply.k === 'o') {
     const trigger = compiled.triggersByNo.get(reply.trigger);

@@ -4,7 +4,7 @@ import { NOBODY, type Answer, type Call, type Caller, type Operation } from '../
 import type { Services } from '../operations/services.ts';
 import { requireOwnUser } from './auth.ts';
 import { BodyReader } from './body-reader.ts';
-import { parseJson, requireJsonType } from './json-body.ts';
+import { parseJson, requireJsonType, requirePlain } from './json-body.ts';
 import type { Log } from './log.ts';
 import { decodeParam } from './path-params.ts';
 import { framingFault, readHead, readIdempotencyKey, sizeFault, type RequestHead } from './request-head.ts';
@@ -114,6 +114,7 @@ export class Exchange {
         if (body?.overflowed || Number(head.contentLength) > context.bodyBytes) throw this.tooLarge();
         const empty = head.transferEncoding === null && Number(head.contentLength) === 0;
         if (!empty || head.contentType !== null) requireJsonType(head.contentType);
+        requirePlain(head.contentEncoding);
       }
       this.call = { params, query, body: undefined, idempotencyKey, tenant, caller };
     } catch (error) {
@@ -181,8 +182,7 @@ export class Exchange {
 
   private readonly fail = (error: unknown): void => {
     const response = failureResponse(error, this.context.log, this.route.operation.id);
-    // What is left of a body that is too large is not worth reading.
-    this.respond(response, response.status === 413);
+    this.respond(response, false);
   };
 
   private respond(response: Response, close: boolean): void {
@@ -206,8 +206,13 @@ export class Exchange {
     if (!this.handling) this.context.ended();
   }
 
+  /**
+   * The client is asked to close, and what it still sends is read and dropped: were the connection closed here, a
+   * client that is writing would see it broken, and never the answer.
+   */
   private tooLarge(): AppError {
-    return new AppError('payload_too_large', `The body must have at most ${this.context.bodyBytes} bytes`);
+    const text = `The body must have at most ${this.context.bodyBytes} bytes`;
+    return new AppError('payload_too_large', text, { Connection: 'close' });
   }
 }
 

@@ -15,6 +15,12 @@ export function requireJsonType(contentType: string | null): void {
     throw new AppError('unsupported_media_type', 'The body must be declared as JSON: Content-Type: application/json');
 }
 
+/** Throws 415 for a compressed body. */
+export function requirePlain(contentEncoding: string | null): void {
+  if (contentEncoding === null || contentEncoding.toLowerCase() === 'identity') return;
+  throw new AppError('unsupported_media_type', 'The body must not be compressed: send it without Content-Encoding');
+}
+
 // In valid JSON a backslash stands inside a string only, and an odd run of them begins an escape.
 const NUL_ESCAPE = /(?<!\\)(?:\\\\)*\\u0000/;
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;

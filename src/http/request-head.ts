@@ -10,6 +10,7 @@ export interface RequestHead {
   tenantId: string | null;
   idempotencyKey: string | null;
   contentType: string | null;
+  contentEncoding: string | null;
   contentLength: string | null;
   transferEncoding: string | null;
   /** A header of these that was sent twice. */
@@ -44,6 +45,10 @@ function collect(name: string, value: string): void {
       if (head.contentType !== null) head.repeated = 'Content-Type';
       head.contentType = value;
       break;
+    case 'content-encoding':
+      if (head.contentEncoding !== null) head.repeated = 'Content-Encoding';
+      head.contentEncoding = value;
+      break;
     case 'content-length':
       if (head.contentLength !== null) head.repeated = 'Content-Length';
       head.contentLength = value;
@@ -65,6 +70,7 @@ export function readHead(request: HttpRequest): RequestHead {
     tenantId: null,
     idempotencyKey: null,
     contentType: null,
+    contentEncoding: null,
     contentLength: null,
     transferEncoding: null,
     repeated: null,

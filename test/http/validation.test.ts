@@ -124,6 +124,19 @@ describe('a body as it is sent', () => {
       expect([type, (await post(text, { 'Content-Type': type })).status]).toEqual([type, 201]);
   });
 
+  test('a compressed body is 415, with what to do about it', async () => {
+    const text = JSON.stringify(event);
+    for (const encoding of ['gzip', 'br', 'deflate, gzip']) {
+      const { status, body } = await post(text, { 'Content-Encoding': encoding });
+      expect([encoding, status, body.error]).toEqual([
+        encoding,
+        415,
+        'The body must not be compressed: send it without Content-Encoding',
+      ]);
+    }
+    expect((await post(text, { 'Content-Encoding': 'identity' })).status).toBe(201);
+  });
+
   test('a body at the limit is taken, one byte more is 413', async () => {
     const empty = JSON.stringify({ ...event, more: '' });
     const fill = (bytes: number): string => JSON.stringify({ ...event, more: 'x'.repeat(bytes - empty.length) });

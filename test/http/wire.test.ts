@@ -133,7 +133,8 @@ describe('size', () => {
   test('a body announced as too large is 413 before it is sent', async () => {
     const connection = await exchange([post([JSON_TYPE, `Content-Length: ${BODY_BYTES + 1}`], '{')]);
     expect(connection.statuses).toEqual([413]);
-    await connection.until(({ closed }) => closed);
+    expect(connection.received).toContain('Connection: close');
+    connection.destroy();
   });
 
   test('a chunked body is 413 as soon as it is too large', async () => {
@@ -143,7 +144,24 @@ describe('size', () => {
       ...Array.from({ length: 10 }, () => chunk),
     ]);
     expect(connection.statuses).toEqual([413]);
-    await connection.until(({ closed }) => closed);
+    expect(connection.received).toContain('Connection: close');
+    connection.destroy();
+  });
+
+  test('body over the limit 413: a client that sends all of it before it reads sees the answer', async () => {
+    const body = `{"user":{"id":"ada"},"value":1,"more":"${'x'.repeat(8_000_000)}"}`;
+    const url = `http://127.0.0.1:${fixture.port}${PATH}`;
+    const headers = { 'X-API-KEY': ADMIN_KEY, 'Content-Type': 'application/json' };
+    for (let n = 0; n < 10; n += 1) {
+      const response = await fetch(url, { method: 'POST', headers, body });
+      expect([response.status, await response.json()]).toEqual([
+        413,
+        { error: `The body must have at most ${BODY_BYTES} bytes` },
+      ]);
+    }
+    const raw = await exchange([post([JSON_TYPE], body) + rawRequest('GET', '/healthz')], 2);
+    expect(raw.statuses).toEqual([413, 200]);
+    raw.destroy();
   });
 });
 

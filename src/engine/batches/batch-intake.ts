@@ -7,12 +7,16 @@ import { AppError } from '../../errors.ts';
 import { addBatch, batchReplies } from '../../redis/batches.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { rejectUnknownAttributes, sentUser } from '../events/sent-user.ts';
+import { SUBSCRIBED_WITHOUT_ADDRESS } from '../refusal.ts';
 import { batchEventResult } from './batch-event-result.ts';
+import { firstWithoutAddress } from './subscriptions.ts';
 
 export interface BatchIntakeOptions {
   redis: Redis;
   catalogs: { of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> };
   clock: Clock;
+  /** Those of a tenant's users who have an e-mail address on record. */
+  withAddress: (tenantNo: number, userIds: string[]) => Promise<ReadonlySet<string>>;
   /** Tells that a shard has a new batch. */
   onAccepted: (shard: number) => void;
   /** Whether the outbox holds more than it may, so that no event is taken. */
@@ -36,7 +40,7 @@ export class BatchIntake {
   /**
    * Queues a tenant's events as a whole or not at all: when this resolves they are in Redis, and each will be
    * processed once, in order, at the time of now. Errors name the index: 404 for an unknown metric, 422 for an
-   * unknown attribute or time zone; 503 while too much waits. With `wait`, resolves with what became of each event;
+   * unknown attribute or time zone, or a subscription without an address; 503 while too much waits. With `wait`, resolves with what became of each event;
    * with null if that takes longer than 25 s: they are queued, and will be processed all the same.
    */
   async accept(tenantNo: number, events: BatchMetricEvent[], wait: boolean): Promise<BatchEventResult[] | null> {
@@ -45,6 +49,8 @@ export class BatchIntake {
     const compiled = await catalogs.of(tenantNo);
     const acceptedMs = clock.now();
     checkEvents(compiled, events, acceptedMs);
+    const unreachable = await firstWithoutAddress(events, (userIds) => this.options.withAddress(tenantNo, userIds));
+    if (unreachable !== null) throw new AppError('unprocessable', `[${unreachable}].${SUBSCRIBED_WITHOUT_ADDRESS}`);
     const batchId = await addBatch(
       redis,
       { tenantNo, acceptedMs, catalogVersion: compiled.catalog.version, awaited: wait, events },

@@ -29,6 +29,12 @@ export class UserReads {
     return packed === null ? null : decodeState(packed);
   }
 
+  /** Those of the users who have an e-mail address on record. */
+  async withAddress(tenantNo: number, userIds: string[]): Promise<ReadonlySet<string>> {
+    const states = await this.redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
+    return new Set(userIds.filter((_, index) => states[index] && decodeState(states[index]).email));
+  }
+
   /** A user's total of a metric, with the metric's achievements. 404 for an unknown user or metric. */
   async metric(compiled: CompiledCatalog, userId: string, metricKey: string): Promise<MetricResponse> {
     const metric = compiled.metrics.get(metricKey);

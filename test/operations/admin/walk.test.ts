@@ -101,4 +101,12 @@ describe.each(named(deletions))('%s', (_id, operation) => {
     expect(await asked(`?ids=${hundred.join('&ids=')}`)).toEqual(hundred);
     expect(await asked(`?${hundred.map((id) => `ids%5B%5D=${id}`).join('&')}`)).toEqual(hundred);
   });
+
+  test('without any ID it is 422, which names ids', async () => {
+    for (const query of ['', '?ids', '?ids=', '?ids=,', '?ids=&ids='])
+      expect([query, await send(operation, query)]).toMatchObject([
+        query,
+        { status: 422, body: { error: expect.stringMatching(/^ids/) } },
+      ]);
+  });
 });

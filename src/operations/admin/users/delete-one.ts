@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { DeletedUsers } from '../../../domain/admin.ts';
 import { UserId } from '../../../domain/user.ts';
+import { AppError } from '../../../errors.ts';
 import { deleteEach } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 
@@ -12,12 +13,13 @@ export const adminUsersDeleteOne = operation({
   summary: 'Delete one user, whose ID may hold a comma, which separates those of the list',
   params: Type.Object({ id: UserId }),
   responses: { 200: DeletedUsers },
-  handle: async ({ deletion }, { tenant, caller, params }) => ({
-    status: 200,
-    body: await deleteEach([params.id], {
+  handle: async ({ deletion }, { tenant, caller, params }) => {
+    const body = await deleteEach([params.id], {
       noun: 'user',
       exact: true,
       work: (ids) => deletion.delete(tenant.no, ids, caller.prefix),
-    }),
-  }),
+    });
+    if (body.deleted.length === 0) throw new AppError('not_found', 'There is no user with this ID');
+    return { status: 200, body };
+  },
 });

@@ -51,6 +51,12 @@ test('it does not go back', async () => {
   await laurel.admin.delete('/v1/clock');
 });
 
+test('a time too far off for what falls due until then is 422, and the clock stays as it was', async () => {
+  const { status, body } = await put('9999-12-31T23:59:59Z');
+  expect([status, body.error]).toEqual([422, 'now must be before the year 3000']);
+  expect(Date.parse(await shown())).toBeLessThan(Date.UTC(3000, 0, 1));
+});
+
 test.each([['2031-02-30T00:00:00Z'], ['tomorrow'], ['2031-01-01'], [''], [5], [null], [undefined]])(
   '%j is no time: the field is named',
   async (now) => {

@@ -98,19 +98,43 @@ test('wait=true tells what became of each event; a refused one does not hold up 
     event('told', 3),
     event('told', 0.5, { key: 'minutes' }),
     event('told', 1000, { key: 'minutes' }),
-    { key: 'flips', user: { id: 'no mail', subscribeToEmails: true }, value: 1 },
     event('told', 4, { idempotencyKey: 'k' }),
     event('told', 4, { idempotencyKey: 'k' }),
   ]);
-  expect(accepted).toBe(6);
-  expect(results.map(({ status }) => status)).toEqual([201, 201, 422, 422, 201, 202]);
-  expect(results.map(({ total }) => total)).toEqual([3, 0.5, undefined, undefined, 7, 7]);
+  expect(accepted).toBe(5);
+  expect(results.map(({ status }) => status)).toEqual([201, 201, 422, 201, 202]);
+  expect(results.map(({ total }) => total)).toEqual([3, 0.5, undefined, 7, 7]);
   expect(results[2]!.error).toContain("'gems'");
-  expect(results[3]!.error).toContain('subscribeToEmails');
-  expect(results[5]).toEqual({ ...results[4], status: 202, replayed: true });
+  expect(results[4]).toEqual({ ...results[3], status: 202, replayed: true });
   await expect
     .poll(async () => (await stored('told')).map(({ id }) => id).toSorted(), patience)
-    .toEqual([results[0]!, results[1]!, results[4]!].map(({ eventId }) => eventId!).toSorted());
+    .toEqual([results[0]!, results[1]!, results[3]!].map(({ eventId }) => eventId!).toSorted());
+});
+
+test('all are checked before any is accepted: subscribeToEmails without an address refuses the batch', async () => {
+  const mail = (id: string, user: object) => ({ key: 'flips', user: { id, ...user }, value: 1 });
+  const subscribe = (id: string) => mail(id, { subscribeToEmails: true });
+  await laurel.app.put('/v1/users/reached', { email: 'r@example.org' });
+  const refused = async (...events: object[]) => {
+    const { status, body } = await laurel.admin.post(PATH, [mail('bystander', {}), ...events]);
+    return status === 422 ? body.error : status;
+  };
+  const text = (index: number): string =>
+    `[${index}].user.subscribeToEmails cannot be true: the user has no e-mail address on record.`;
+  expect(await refused(subscribe('unreached'))).toBe(text(1));
+  expect(await refused(mail('unreached', { email: '' }), subscribe('unreached'))).toBe(text(2));
+  // What the events before it do to the address counts.
+  expect(await refused(mail('reached', { subscribeToEmails: false }), subscribe('reached'))).toBe(text(2));
+  expect((await laurel.app.get('/v1/users/bystander')).status).toBe(404);
+  const { results } = await wait([
+    subscribe('reached'),
+    mail('late', { email: 'l@example.org' }),
+    subscribe('late'),
+    mail('own', { email: 'o@example.org', subscribeToEmails: true }),
+    mail('reached', { subscribeToEmails: false }),
+    mail('reached', { email: 'r@example.org', subscribeToEmails: true }),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(Array(6).fill(201));
 });
 
 test('idempotency keys are those of the single operation, both ways', async () => {

@@ -137,6 +137,8 @@ test('a user whose ID holds a comma', async () => {
     issues: [],
   });
   expect((await laurel.app.get(`/v1/users/${encodeURIComponent('a,b')}`)).status).toBe(404);
+  // The path names it: an unknown resource in a path is 404, not an issue.
+  expect((await laurel.admin.delete(`/v1/users/${encodeURIComponent('a,b')}`)).status).toBe(404);
 });
 
 test('a key made for somebody never seen is deleted with a deletion', async () => {
