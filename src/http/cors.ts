@@ -3,8 +3,9 @@ import type { ExchangeContext } from './exchange.ts';
 import type { Handler } from './paths.ts';
 import { errorResponse, write, type Response } from './respond.ts';
 
-/** Request headers of ours that a page's script may send, and response headers that it may read. */
-const ALLOWED = 'X-API-KEY, Content-Type, Idempotency-Key, Tenant-ID';
+/** Request headers that a page's script may send in any case. */
+const ALLOWED = ['X-API-KEY', 'Content-Type', 'Idempotency-Key', 'Tenant-ID'];
+/** Response headers that it may read. */
 const EXPOSED = 'Retry-After, X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset';
 /** How long a browser may remember a preflight, in seconds: two hours, the longest that browsers keep to. */
 const MAX_AGE = '7200';
@@ -14,6 +15,18 @@ export const corsHeaders = (origin: string): Readonly<Record<string, string>> =>
   'Access-Control-Allow-Origin': origin,
   'Access-Control-Expose-Headers': EXPOSED,
 });
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+
+/**
+ * Our own headers and whatever else the page asks for: client libraries send headers that tell what they are. They
+ * are ignored here, and a list that leaves them out only keeps such a library from working in a browser.
+ */
+function allowedHeaders(asked: string): string {
+  const known = new Set(ALLOWED.map((name) => name.toLowerCase()));
+  const others = asked.split(',').map((name) => name.trim());
+  return [...ALLOWED, ...others.filter((name) => HEADER_NAME.test(name) && !known.has(name.toLowerCase()))].join(', ');
+}
 
 /**
  * Answers a browser's preflight: an OPTIONS request that asks for a method. Any other OPTIONS request is refused
@@ -29,8 +42,9 @@ export const preflightHandler =
       json: null,
       headers: {
         'Access-Control-Allow-Methods': methods,
-        'Access-Control-Allow-Headers': ALLOWED,
+        'Access-Control-Allow-Headers': allowedHeaders(req.getHeader('access-control-request-headers')),
         'Access-Control-Max-Age': MAX_AGE,
+        Vary: 'Access-Control-Request-Headers',
       },
     };
     write(res, asked ? allowed : errorResponse(notAllowed), {

@@ -9,13 +9,14 @@ afterAll(async () => {
   await laurel.close();
 });
 
-const preflight = (url: string, method: string): Promise<Response> =>
+const OURS = 'x-api-key,content-type,idempotency-key,tenant-id';
+const preflight = (url: string, method: string, asked = OURS): Promise<Response> =>
   fetch(url, {
     method: 'OPTIONS',
     headers: {
       Origin: 'https://app.example',
       'Access-Control-Request-Method': method,
-      'Access-Control-Request-Headers': 'x-api-key,content-type,idempotency-key,tenant-id',
+      'Access-Control-Request-Headers': asked,
     },
   });
 
@@ -27,6 +28,14 @@ describe('a page in a browser that holds an application key', () => {
     expect(headers.get('access-control-allow-methods')).toBe('POST');
     const allowed = headers.get('access-control-allow-headers')?.toLowerCase().split(', ');
     expect(allowed).toEqual(expect.arrayContaining(['x-api-key', 'content-type', 'idempotency-key', 'tenant-id']));
+  });
+
+  test('may do so through a client library, which tells of itself in headers of its own', async () => {
+    const asked = `${OURS},x-library-language,x-library-version`;
+    const { status, headers } = await preflight(`${laurel.appUrl}/v1/metrics/flips/event`, 'POST', asked);
+    expect(status).toBe(204);
+    const allowed = headers.get('access-control-allow-headers')?.toLowerCase().split(', ');
+    expect(allowed?.toSorted()).toEqual(asked.split(',').toSorted());
   });
 
   test('may read answers and errors', async () => {
