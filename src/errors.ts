@@ -17,6 +17,9 @@ const STATUS = {
 
 export type ErrorCode = keyof typeof STATUS;
 
+/** Every status that an error can have. */
+export type ErrorStatus = (typeof STATUS)[ErrorCode];
+
 export const errorCodes = Object.keys(STATUS) as ErrorCode[];
 
 /**
@@ -25,7 +28,7 @@ export const errorCodes = Object.keys(STATUS) as ErrorCode[];
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
-  readonly status: number;
+  readonly status: ErrorStatus;
   /** Extra response headers, e.g. `Allow` of a 405. */
   readonly headers: Readonly<Record<string, string>>;
 

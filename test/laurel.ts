@@ -5,6 +5,7 @@ import { openLaurel } from '../src/composition.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
 import { createLog } from '../src/log.ts';
 import { adminOperations, applicationOperations } from '../src/operations/index.ts';
+import { existing } from '../src/operations/operation.ts';
 import { AdminKeys } from '../src/postgres/admin-keys.ts';
 import { migrate } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
@@ -87,7 +88,12 @@ export async function startLaurel(
         operations: applicationOperations,
         key: adminKey,
       }),
-      admin: new TestClient({ baseUrl: adminUrl, surface: 'admin', operations: adminOperations, key: adminKey }),
+      admin: new TestClient({
+        baseUrl: adminUrl,
+        surface: 'admin',
+        operations: existing(adminOperations, laurel.services),
+        key: adminKey,
+      }),
       close: async () => {
         await served.drain({ graceMs: 0, lingerMs: 0, timeoutMs: 1_000 });
         await laurel.close();

@@ -174,6 +174,8 @@ export class Exchange {
     await streamJson(res, chunks, {
       to: { aborted: () => this.aborted, onAbort: (wake) => void (this.wake = wake) },
       head: this.headOnly,
+      headers: { ...context.cors, ...this.rateHeaders },
+      closes: () => context.draining,
       failed: (error) => void failureResponse(error, context.log, route.operation.id),
     });
     this.responded = true;

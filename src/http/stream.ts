@@ -8,27 +8,32 @@ export interface StreamTo {
   onAbort(wake: () => void): void;
 }
 
+/** Response headers, by name. */
+type Headers = Readonly<Record<string, string>>;
+
 /**
  * Writes a 200 of JSON in pieces, each when the one before is on its way, so that a large answer is never whole in memory.
  * Rejects with what is thrown before the first piece: nothing is written then. What is thrown later cuts the connection,
- * by which the client knows that the answer is not whole, and is handed to `failed`.
+ * as does a server that closes in the middle: without the last chunk the client knows that the answer is not whole.
+ * `closes`: whether the connection is to be closed, asked at the beginning and at the end.
  */
 export async function streamJson(
   res: HttpResponse,
   chunks: AsyncIterator<string>,
-  { to, head, failed }: { to: StreamTo; head: boolean; failed: (error: unknown) => void },
+  how: { to: StreamTo; head: boolean; headers: Headers; closes: () => boolean; failed: (error: unknown) => void },
 ): Promise<void> {
+  const { to, head, closes, failed } = how;
   let next = await chunks.next();
   if (to.aborted() || head) {
     await chunks.return?.();
     if (!to.aborted())
       res.cork(() => {
-        res.writeHeader('Content-Type', 'application/json');
+        writeHead(res, how);
         res.endWithoutBody();
       });
     return;
   }
-  res.cork(() => void res.writeHeader('Content-Type', 'application/json'));
+  res.cork(() => writeHead(res, how));
   try {
     for (; next.done !== true && !to.aborted(); next = await chunks.next()) {
       const { value } = next;
@@ -37,11 +42,17 @@ export async function streamJson(
       if (!flows) await writable(res, to);
     }
     if (to.aborted()) await chunks.return?.();
-    else res.cork(() => void res.end());
+    else res.cork(() => void res.end('', closes()));
   } catch (error) {
     failed(error);
     if (!to.aborted()) res.close();
   }
+}
+
+function writeHead(res: HttpResponse, { headers, closes }: { headers: Headers; closes: () => boolean }): void {
+  res.writeHeader('Content-Type', 'application/json');
+  for (const name in headers) res.writeHeader(name, headers[name]!);
+  if (closes()) res.writeHeader('Connection', 'close');
 }
 
 const writable = (res: HttpResponse, to: StreamTo): Promise<void> =>

@@ -1,23 +1,20 @@
 import type { TObject, TSchema } from 'typebox';
 import type { Operation } from './operation.ts';
+import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
 
 /** The version of the interface that the documents declare. */
 export const INTERFACE_VERSION = '1.19.0';
 
-const ERRORS: Record<number, string> = {
-  400: 'Malformed, or does not fit the schema',
-  401: 'The API key is missing or not valid',
-  403: 'The API key does not allow this',
-  404: 'Not found',
-  413: 'The body is too large',
-  415: 'The body is not declared as JSON',
-  422: 'Well-formed, but cannot be used',
-  429: 'Too many requests; try again after `Retry-After` seconds',
-  500: 'Internal error',
-  503: 'Not available at the moment; try again after `Retry-After` seconds',
-};
-
 const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API' } as const;
+
+/** What holds of every path: the other methods are no operations of their own. */
+const EVERYWHERE =
+  'Every GET also answers HEAD, with the status and headers of GET and without a body. Where a limit of requests is set, ' +
+  'every answer to a key has the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.';
+const METHODS = {
+  application: `${EVERYWHERE} OPTIONS answers a browser’s preflight (204) where pages of other origins may call; any other method is 405.`,
+  admin: `${EVERYWHERE} Any other method, OPTIONS too, is 405.`,
+} as const;
 
 const json = (schema: unknown) => ({ 'application/json': { schema } });
 
@@ -52,12 +49,7 @@ function responses(operation: Operation): Record<string, unknown> {
   const all: Record<string, unknown> = {};
   for (const [status, schema] of Object.entries(operation.responses))
     all[status] = { description: 'Done', ...(schema && { content: json(plain(schema)) }) };
-  const open = operation.scope === 'public';
-  for (const status of Object.keys(ERRORS).map(Number)) {
-    if ((status === 413 || status === 415) && !operation.body) continue;
-    if (open && status < 500) continue;
-    all[status] = { $ref: `#/components/responses/${status}` };
-  }
+  for (const status of refusalsOf(operation)) all[status] = { $ref: `#/components/responses/${status}` };
   return all;
 }
 
@@ -84,7 +76,7 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
   return {
     openapi: '3.1.0',
-    info: { title: TITLES[surface], version: INTERFACE_VERSION },
+    info: { title: TITLES[surface], version: INTERFACE_VERSION, description: METHODS[surface] },
     servers: [{ url: '/' }],
     security: [{ ApiKeyAuth: [] }],
     paths,
@@ -106,10 +98,17 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
           schema: { type: 'string', minLength: 1, maxLength: 255 },
         },
       },
+      headers: Object.fromEntries(Object.entries(ERROR_HEADERS).map(([name, type]) => [name, { schema: { type } }])),
       responses: Object.fromEntries(
-        Object.entries(ERRORS).map(([status, description]) => [
+        Object.entries(REFUSALS).map(([status, { description, headers }]) => [
           status,
-          { description, content: json({ $ref: '#/components/schemas/ErrorBody' }) },
+          {
+            description,
+            ...(headers.length > 0 && {
+              headers: Object.fromEntries(headers.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+            }),
+            content: json({ $ref: '#/components/schemas/ErrorBody' }),
+          },
         ]),
       ),
       schemas: {

@@ -1,6 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { TSchema } from 'typebox';
+import { openapiDocument } from '../../src/operations/openapi.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { checkAnswer } from '../contract/contract.ts';
 
@@ -51,6 +52,8 @@ export class TestClient {
   private readonly surface: Operation['surface'];
   private readonly operations: readonly Operation[];
   private readonly key: string | null;
+  /** What the surface's OpenAPI document says, path by path and method by method. */
+  private readonly described: Record<string, Record<string, { responses: object }>>;
 
   constructor(options: {
     baseUrl: string;
@@ -62,6 +65,8 @@ export class TestClient {
     this.surface = options.surface;
     this.operations = options.operations;
     this.key = options.key ?? null;
+    const { paths } = openapiDocument(options.surface, options.operations) as { paths: TestClient['described'] };
+    this.described = paths;
   }
 
   get = (path: string, request: SentRequest = {}): Promise<SeenResponse> => this.send('GET', path, request);
@@ -93,18 +98,30 @@ export class TestClient {
       headers: response.headers,
       body: text === '' ? null : (JSON.parse(text) as unknown),
     };
-    if (text !== '') this.check(method, path.split('?')[0]!, seen);
+    if (text !== '' || method === 'HEAD') this.check(method, path.split('?')[0]!, seen);
     return seen;
   }
 
-  /** Throws where an answer (`path` without its query) fits neither our schemas nor the contract. */
+  /** Throws where an answer (`path` without its query) fits neither our schemas nor our document nor the contract. */
   check(method: string, path: string, { status, body }: { status: number; body: unknown }): void {
-    const operation = this.find(method, path);
-    checkAnswer({ surface: this.surface, method, path: operation?.path ?? path, status, body });
-    if (status >= 400 || !operation) return;
-    if (!(status in operation.responses)) throw new Error(`${operation.id} does not declare its answer ${status}`);
-    const schema = operation.responses[status];
-    if (schema) fits(schema, body);
+    const operation = this.find(method === 'HEAD' ? 'GET' : method, path);
+    if (method !== 'HEAD') checkAnswer({ surface: this.surface, method, path: operation?.path ?? path, status, body });
+    const described =
+      operation === undefined ? this.describedMethods(path) : [this.described[operation.path]![operation.method]!];
+    for (const { responses } of described) {
+      if (!(status in responses))
+        throw new Error(`The document does not say that ${method} ${path} may answer ${status}`);
+    }
+    const schema = operation?.responses[status];
+    if (schema && body !== null) fits(schema, body);
+  }
+
+  /** What is described at a path, for a method that it does not have. */
+  private describedMethods(path: string): { responses: object }[] {
+    const at = this.operations.find((operation) =>
+      [operation.path, ...operation.aliases].some((template) => matches(template, path)),
+    );
+    return at === undefined ? [] : Object.values(this.described[at.path]!);
   }
 
   /** The operation that a path is meant for: one without a parameter goes before one with. */

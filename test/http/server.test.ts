@@ -26,6 +26,7 @@ const throwing = operation({
   path: '/v1/throw/{what}',
   summary: 'Throws',
   params: Type.Object({ what: Type.String() }),
+  body: Type.Object({}),
   responses: { 200: Type.Object({}) },
   handle: async (_services, { params }) => {
     throw THROWN[params.what]!();
@@ -119,7 +120,7 @@ describe('server', () => {
 
   test('every expected error answers its status, its text and its headers', async () => {
     for (const code of errorCodes) {
-      const { status, body, headers } = await fixture.client.post(`/v1/throw/${code}`);
+      const { status, body, headers } = await fixture.client.post(`/v1/throw/${code}`, {});
       expect([status, body]).toEqual([new AppError(code, '').status, { error: `text of ${code}` }]);
       expect(headers.get('retry-after')).toBe(code === 'unavailable' ? '1' : null);
     }
@@ -127,7 +128,7 @@ describe('server', () => {
 
   test('Redis or Postgres away is 503 with Retry-After, and tells nothing of the inside', async () => {
     for (const what of ['redisClosed', 'redisLoading', 'postgresRefused', 'postgresShutdown', 'wrapped']) {
-      const { status, body, headers } = await fixture.client.post(`/v1/throw/${what}`);
+      const { status, body, headers } = await fixture.client.post(`/v1/throw/${what}`, {});
       expect([what, status, headers.get('retry-after')]).toEqual([what, 503, '1']);
       expect(body.error).toBe('The service is not available at the moment');
     }
@@ -135,9 +136,9 @@ describe('server', () => {
 
   test('anything else thrown is 500, logged under the request ID that the client is given', async () => {
     const attempts = ['fault', 'text', 'redisReply', 'postgresSyntax'].map((what) =>
-      fixture.client.post(`/v1/throw/${what}`),
+      fixture.client.post(`/v1/throw/${what}`, {}),
     );
-    const others = [fixture.client.post('/v1/throw-at-once'), fixture.client.get('/v1/unserializable')];
+    const others = [fixture.client.post('/v1/throw-at-once', {}), fixture.client.get('/v1/unserializable')];
     for (const { status, body, headers } of await Promise.all([...attempts, ...others])) {
       expect([status, body]).toEqual([500, { error: 'Internal error' }]);
       const id = headers.get('x-request-id');

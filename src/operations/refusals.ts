@@ -1,0 +1,67 @@
+import type { ErrorStatus } from '../errors.ts';
+import type { Operation } from './operation.ts';
+
+/** Headers of errors, and their JSON types. */
+export const ERROR_HEADERS = {
+  Allow: 'string',
+  'Retry-After': 'integer',
+  'RateLimit-Limit': 'integer',
+  'RateLimit-Remaining': 'integer',
+  'RateLimit-Reset': 'integer',
+  'X-Request-Id': 'string',
+} as const;
+
+interface Refusal {
+  /** For the OpenAPI document. */
+  description: string;
+  /** Headers that such an answer always has. */
+  headers: readonly (keyof typeof ERROR_HEADERS)[];
+  /** Whether an operation can be answered so. */
+  of: (operation: Operation) => boolean;
+}
+
+const always = (): boolean => true;
+const withBody = ({ body }: Operation): boolean => body !== null;
+const withKey = ({ scope }: Operation): boolean => scope !== 'public';
+
+/** Every error there is, and which operations it can be the answer of: what the OpenAPI documents list. */
+export const REFUSALS: Record<ErrorStatus, Refusal> = {
+  400: { description: 'Malformed, or does not fit the schema', headers: [], of: always },
+  401: { description: 'The API key is missing or not valid', headers: [], of: withKey },
+  403: { description: 'The API key does not allow this', headers: [], of: withKey },
+  404: {
+    description: 'Not found',
+    headers: [],
+    // A tenant may be deleted while its call is on the way.
+    of: ({ scope, path }) => scope === 'tenant' || path.includes('{'),
+  },
+  405: { description: 'The path has no such method; `Allow` names those it has', headers: ['Allow'], of: always },
+  413: { description: 'The body is too large', headers: [], of: withBody },
+  415: { description: 'The body is not declared as JSON', headers: [], of: withBody },
+  422: {
+    description: 'Well-formed, but cannot be used',
+    headers: [],
+    // `Tenant-ID` is needed where there are several tenants. The contract lists it for a tenant by ID too.
+    of: ({ scope, path, query, body }) => scope === 'tenant' || path.includes('{') || query !== null || body !== null,
+  },
+  429: {
+    description: 'Over the limit of requests, where one is set; try again after `Retry-After` seconds',
+    headers: ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
+    of: withKey,
+  },
+  431: { description: 'Request line and headers are too long', headers: [], of: always },
+  500: {
+    description: 'Internal error; the log knows more under `X-Request-Id`',
+    headers: ['X-Request-Id'],
+    of: always,
+  },
+  503: {
+    description: 'Not available at the moment; try again after `Retry-After` seconds',
+    headers: ['Retry-After'],
+    of: withKey,
+  },
+};
+
+/** The error statuses that an operation can be answered with, ascending. */
+export const refusalsOf = (operation: Operation): ErrorStatus[] =>
+  (Object.keys(REFUSALS).map(Number) as ErrorStatus[]).filter((status) => REFUSALS[status].of(operation));
