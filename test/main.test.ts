@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freePort } from '../src/local/free-port.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
 
@@ -34,10 +34,13 @@ class Start {
   }
 
   async running(): Promise<void> {
-    await eventually(() => {
-      if (this.process.exitCode !== null) throw new Error(`It ended:\n${this.output}`);
-      return this.output.includes('Ctrl-C ends it.');
-    });
+    await vi.waitUntil(
+      () => {
+        if (this.process.exitCode !== null) throw new Error(`It ended:\n${this.output}`);
+        return this.output.includes('Ctrl-C ends it.');
+      },
+      { timeout: 110_000 },
+    );
   }
 
   /** Its exit code, once it is gone. */
@@ -45,16 +48,6 @@ class Start {
     if (signal !== undefined) this.process.kill(signal);
     await this.exited;
     return this.process.exitCode;
-  }
-}
-
-async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (
-    const deadline = Date.now() + 60_000;
-    !(await holds());
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  ) {
-    if (Date.now() > deadline) throw new Error('It did not come true in 60 s.');
   }
 }
 
@@ -116,7 +109,7 @@ describe('npm start', () => {
     expect(Object.keys(shown.leaderboards)).not.toEqual([]);
 
     expect(await laurel.end('SIGINT')).toBe(0);
-    await eventually(() => processesWith(dataDir).length === 0);
+    await expect.poll(() => processesWith(dataDir).length).toBe(0);
   });
 
   test('the next start finds its data, the key included; a dead process comes back; the event is in Postgres', async () => {
@@ -127,7 +120,7 @@ describe('npm start', () => {
 
     const frontends = Number(/"process":"frontend","pid":(\d+)/.exec(laurel.output)?.[1]);
     process.kill(frontends, 'SIGKILL');
-    await eventually(async () => (await event(key, 1).catch(() => null)) !== null);
+    await expect.poll(() => event(key, 1).catch(() => null)).not.toBe(null);
     expect(laurel.output).toContain('a process ended; starting it again');
 
     const password = readFileSync(join(dataDir, 'password'), 'utf8');
@@ -137,15 +130,17 @@ describe('npm start', () => {
     const client = new pg.Client({ host: '127.0.0.1', port, user: 'laurel', password, database: 'postgres' });
     await client.connect();
     try {
-      await eventually(async () => {
-        const { rows } = await client.query<{ stored: number }>('SELECT count(*)::int AS stored FROM events');
-        return rows[0]?.stored === 3;
-      });
+      await expect
+        .poll(async () => {
+          const { rows } = await client.query<{ stored: number }>('SELECT count(*)::int AS stored FROM events');
+          return rows[0]?.stored === 3;
+        })
+        .toBe(true);
     } finally {
       await client.end();
     }
     expect(await laurel.end('SIGTERM')).toBe(0);
-    await eventually(() => processesWith(dataDir).length === 0);
+    await expect.poll(() => processesWith(dataDir).length).toBe(0);
   });
 
   test('killed outright, its servers and processes end too, and nothing that was answered is lost', async () => {
@@ -153,7 +148,7 @@ describe('npm start', () => {
     await laurel.running();
     expect(await event(key, 1)).toMatchObject({ total: 15 });
     await laurel.end('SIGKILL');
-    await eventually(() => processesWith(dataDir).length === 0);
+    await expect.poll(() => processesWith(dataDir).length).toBe(0);
 
     const next = start();
     await next.running();

@@ -34,16 +34,6 @@ async function starts(name: string): Promise<number[]> {
   return text.split('\n').filter(Boolean).map(Number);
 }
 
-async function eventually(holds: () => Promise<boolean>): Promise<void> {
-  for (
-    const deadline = Date.now() + 30_000;
-    !(await holds());
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  ) {
-    if (Date.now() > deadline) throw new Error('It did not come true in 30 s.');
-  }
-}
-
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
 describe('Supervisor', () => {
@@ -53,7 +43,7 @@ describe('Supervisor', () => {
     await supervisor.start(child('dies', 'works'));
     const [first = 0] = await starts('dies');
     process.kill(first, 'SIGKILL');
-    await eventually(async () => (await starts('dies')).length === 2);
+    await expect.poll(async () => (await starts('dies')).length).toBe(2);
     expect(log.lines).toEqual(['a process ended; starting it again']);
     await supervisor.stop('dies', 10_000);
     const all = await starts('dies');

@@ -6,7 +6,7 @@ import { Changes } from '../../src/catalog/changes.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
-const SOON = { timeout: 5_000, interval: 10 };
+const SOON = { interval: 10 };
 
 let database: TestDatabase;
 let redis: Redis;
@@ -87,14 +87,12 @@ describe('loading', () => {
 });
 
 describe('changes', () => {
-  test('an announced version takes the place of the older one, within a moment', async () => {
+  test('an announced version takes the place of the older one, long before the next look', async () => {
     await listening({ pollMs: 60_000 });
     await catalogs.load(0);
     const version = await addMetric('new');
-    const started = Date.now();
     await announce(redis, `0:${version}`);
     await expect.poll(keys, SOON).toContain('new');
-    expect(Date.now() - started).toBeLessThan(1_000);
   });
 
   test('a version that is announced while an older one is being read is read as well', async () => {

@@ -75,7 +75,7 @@ test('rebuild after FLUSHALL: the running Laurel goes on where it was', { timeou
   const { code, out, err } = await run('rebuild');
   expect([code, err.includes('Error')]).toEqual([0, false]);
   expect(out).toContain('Redis is rebuilt');
-  await expect.poll(() => event(3), { timeout: 10_000 }).toBe(202);
+  await expect.poll(() => event(3)).toBe(202);
   expect(await event(100)).toBe(201);
   expect((await laurel.app.get('/v1/users/user 0/metrics/flips')).body.current).toBe(7.5);
   expect(await run('verify')).toMatchObject({ code: 0 });

@@ -23,12 +23,3 @@ export async function testDatabase(): Promise<TestDatabase> {
     },
   };
 }
-
-/** Waits until `holds` does; fails after 5 s. */
-export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 5_000;
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`Not so after 5 s: ${holds.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}

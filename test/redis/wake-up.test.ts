@@ -41,10 +41,10 @@ describe('wake-ups', () => {
   test('a touch right after another is told a moment later', async () => {
     const wakeUp = new WakeUp(redis);
     wakeUp.touched(3);
-    await expect.poll(waiting, { timeout: 30_000 }).toEqual([3]);
+    await expect.poll(waiting).toEqual([3]);
     await queue.drain();
     wakeUp.touched(3);
-    await expect.poll(waiting, { timeout: 30_000 }).toEqual([3]);
+    await expect.poll(waiting).toEqual([3]);
     await wakeUp.close();
     await queue.drain();
   });
@@ -56,7 +56,7 @@ describe('wake-ups', () => {
     // Time for a connection that is asked too early to say so.
     await new Promise((resolve) => setTimeout(resolve, 50));
     wakeUp.touched(5);
-    await expect.poll(waiting, { timeout: 5_000 }).toEqual([5]);
+    await expect.poll(waiting).toEqual([5]);
     await wakeUp.close();
     fresh.disconnect();
     await queue.drain();

@@ -81,9 +81,7 @@ test(
         }));
         expect((await laurel.admin.post('/v1/metrics/events', events)).status).toBe(202);
       }
-      await expect
-        .poll(() => count('SELECT count(*)::int AS n FROM events'), { timeout: 30_000 })
-        .toBe((round + 1) * USERS);
+      await expect.poll(() => count('SELECT count(*)::int AS n FROM events')).toBe((round + 1) * USERS);
 
       const other = await startWorker();
       let moved = false;

@@ -39,7 +39,7 @@ const start = async (onStep?: () => void): Promise<Workers> =>
     ...(onStep && { onStep }),
   }));
 
-const patience = { timeout: 30_000, interval: 20 };
+const patience = { interval: 20 };
 
 async function stored(id: string): Promise<boolean> {
   const { rows } = await database.pool.query('SELECT FROM events WHERE id = $1', [id]);

@@ -23,7 +23,7 @@ const done = () =>
         const { body } = await laurel.admin.get('/v1/backdatings');
         return body.filter(({ status }: { status: string }) => status !== 'done').length;
       },
-      { timeout: 20_000, interval: 100 },
+      { interval: 100 },
     )
     .toBe(0);
 
@@ -85,7 +85,7 @@ test('activating an achievement completes it, composites and points included, fo
     );
     return rows[0]!.n;
   };
-  await expect.poll(stored, { timeout: 10_000 }).toBe(277);
+  await expect.poll(stored).toBe(277);
   const again = await send('verbs', 1, { deck: 'verbs' });
   expect(again.body.achievements).toEqual([]);
   const { rows: paid } = await laurel.pool.query(

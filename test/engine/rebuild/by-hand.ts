@@ -19,5 +19,5 @@ export async function untilTaken(laurel: TestLaurel, act: () => Promise<void>): 
   const gate = gateOf(laurel.redis)!;
   const before = gate.fence;
   await act();
-  await expect.poll(() => gate.fence !== null && gate.fence !== before, { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => gate.fence !== null && gate.fence !== before).toBe(true);
 }

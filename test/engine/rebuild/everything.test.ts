@@ -89,15 +89,13 @@ test(
     const { body: boards } = await laurel.admin.get('/v1/leaderboards');
     const { id } = boards.find((board: { key: string }) => board.key === 'filled');
     expect((await laurel.admin.patch('/v1/leaderboards', [{ id, status: 'active' }])).body.issues).toEqual([]);
-    await expect
-      .poll(async () => (await laurel.admin.get('/v1/leaderboard-fillings')).body[0]?.status, { timeout: 20_000 })
-      .toBe('done');
+    await expect.poll(async () => (await laurel.admin.get('/v1/leaderboard-fillings')).body[0]?.status).toBe('done');
     await laurel.admin.delete('/v1/users?ids=u5');
     await event('u5', 9, { land: 'it', key: '5 3' });
     await to('2030-03-05T03:00:00Z');
     for (let n = 0; n < 4; n += 1) await event(`u${n}`, 10 + n, { land: LANDS[n % 3]! });
     await expect.poll(() => redis.xlen('{s0}:outbox')).toBe(0);
-    await expect.poll(differences, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(differences).toEqual([]);
     const before = await held();
     for (const kind of ['b', 'g', 'p', 'i', 'u'])
       expect([kind, Object.keys(before).some((key) => key.includes(`:${kind}:`))]).toEqual([kind, true]);

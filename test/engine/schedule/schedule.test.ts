@@ -133,7 +133,7 @@ test('a kind that fails is named and does not silence the others; its own work k
   expect(done).toEqual(['good 15', 'good 25']);
   expect(troubles).toEqual(['bad']);
   broken = false;
-  await expect.poll(() => all.pass(never), { timeout: 5_000 }).toEqual({ state: 'done' });
+  await expect.poll(() => all.pass(never)).toEqual({ state: 'done' });
   expect(done).toEqual(['good 15', 'good 25', 'bad 10', 'bad 20']);
 });
 
@@ -152,7 +152,7 @@ test('a kind that hangs is named and set aside until its call ends', async () =>
   expect(await all.pass(never)).toMatchObject({ state: 'held up' });
   expect([done, troubles]).toEqual([['good 15'], ['slow']]);
   release();
-  await expect.poll(() => all.pass(never), { timeout: 5_000 }).toEqual({ state: 'done' });
+  await expect.poll(() => all.pass(never)).toEqual({ state: 'done' });
   expect(done).toEqual(['good 15', 'slow 10', 'slow 20']);
 });
 

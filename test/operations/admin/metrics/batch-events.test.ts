@@ -5,7 +5,7 @@ import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
 const PATH = '/v1/metrics/events';
-const patience = { timeout: 30_000, interval: 20 };
+const patience = { interval: 20 };
 let laurel: TestLaurel;
 
 beforeAll(async () => {

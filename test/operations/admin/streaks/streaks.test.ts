@@ -25,7 +25,7 @@ const act = (id: string, tz?: string) =>
 const streak = async (id: string, periods = 0) =>
   (await laurel.app.get(`/v1/users/${id}/streak?historyPeriods=${periods}`)).body;
 /** Histories follow events after a moment. */
-const expectStreak = (id: string, periods: number) => expect.poll(() => streak(id, periods), { timeout: 10_000 });
+const expectStreak = (id: string, periods: number) => expect.poll(() => streak(id, periods));
 const pause = (...pauses: { userId: string; start: string; end: string }[]) =>
   laurel.admin.post('/v1/streaks/pauses', { pauses });
 const freeze = (...userIds: string[]) =>

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { USER_TABLES } from '../../../../src/postgres/users/user-tables.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
-import { eventually } from '../../../postgres/database.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
 const DAY_MS = 86_400_000;
@@ -70,7 +69,7 @@ test('a user is gone from everywhere; others are as they were', async () => {
   await laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'leaves' } });
   await laurel.app.patch('/v1/users/leaves/preferences', { notifications: { recap: ['email'] } });
   const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'leaves' }])).body.created[0];
-  await eventually(async () => (await rowsOf('leaves'))['events'] === 4);
+  await expect.poll(async () => (await rowsOf('leaves'))['events']).toBe(4);
   expect(await rowsOf('leaves')).toMatchObject({ users: 1, events: 4, application_keys: 1 });
   expect((await keysWith('leaves')).length).toBeGreaterThan(5);
   const before = (await laurel.app.get('/v1/users/stays/achievements')).body;
@@ -91,8 +90,8 @@ test('a user is gone from everywhere; others are as they were', async () => {
   ).toBe(1);
   const after = (await laurel.app.get('/v1/users/stays/achievements')).body;
   expect(after[0]).toMatchObject({ id: before[0].id, completions: 1, rarity: 100 });
-  await eventually(async () => (await laurel.app.get('/v1/users/stays', { key })).status === 401);
-  await eventually(async () => (await stored('leaves')) === 0 && (await keysWith('leaves')).length === 0);
+  await expect.poll(async () => (await laurel.app.get('/v1/users/stays', { key })).status).toBe(401);
+  await expect.poll(async () => (await stored('leaves')) === 0 && (await keysWith('leaves')).length === 0).toBe(true);
   expect(await used()).toBe(1);
   expect(await rowsOf('stays')).toMatchObject({ users: 1, events: 1, awards: 3 });
   expect((await flip('stays', 30, 'k')).status).toBe(202);
@@ -109,7 +108,7 @@ test('who comes after is new, and no idempotency key is used', async () => {
   );
   expect(anew.body.points.xp.total).toBe(first.points.xp.total);
   // The new user's own key is used, also when Postgres is through with the old one.
-  await eventually(async () => (await laurel.redis.xlen('{s0}:outbox')) === 0);
+  await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
   expect((await flip('again', 12, 'same')).body).toMatchObject({ total: 12, idempotentReplayed: true });
   await remove('again');
   clock.set(clock.now() + 1);
@@ -144,7 +143,7 @@ test('a user whose ID holds a comma', async () => {
 test('a key made for somebody never seen is deleted with a deletion', async () => {
   const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'unseen' }])).body.created[0];
   expect((await remove('unseen')).body.deleted).toEqual([{ id: 'unseen' }]);
-  await eventually(async () => (await laurel.app.get('/v1/users/unseen', { key })).status === 401);
+  await expect.poll(async () => (await laurel.app.get('/v1/users/unseen', { key })).status).toBe(401);
 });
 
 test('events that are queued in a batch come after, to a new user', async () => {
@@ -168,7 +167,7 @@ test('in parallel with events, whatever their order: Redis and Postgres agree, a
       return random(8) === 0 ? remove(id) : flip(id, 1 + random(9), random(2) === 0 ? `k${n % 40}` : undefined);
     }),
   );
-  await eventually(async () => (await laurel.redis.xlen('{s0}:outbox')) === 0);
+  await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
   const live: Record<string, number> = {};
   for (const id of ids) {
     const { status, body } = await laurel.app.get(`/v1/users/${id}/metrics/flips`);

@@ -2,7 +2,6 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
-import { eventually } from '../../../postgres/database.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
 const NOW = Date.UTC(2026, 10, 18, 12);
@@ -91,7 +90,9 @@ test('404 for a user never seen, or deleted', async () => {
 test('a long history comes whole, in pieces; a client who leaves in the middle does no harm', async () => {
   const EVENTS = 60_000;
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'long' }, value: 1 });
-  await eventually(async () => (await laurel.pool.query(`SELECT FROM events WHERE user_id = 'long'`)).rowCount === 1);
+  await expect
+    .poll(async () => (await laurel.pool.query(`SELECT FROM events WHERE user_id = 'long'`)).rowCount)
+    .toBe(1);
   await laurel.pool.query(
     `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes)
      SELECT gen_random_uuid(), 0, 'long', metric_no, n, n, at, local_date - n % 300, jsonb_build_object('deck', repeat('x', 300))
@@ -129,5 +130,5 @@ test('events of batches that wait are told', async () => {
     expect([...body.queuedEvents, ...body.events].map(({ value }: { value: number }) => value)).toContain(1);
     return body.queuedEvents.at(-1);
   };
-  await expect.poll(queued, { timeout: 20_000 }).toEqual(events[0]);
+  await expect.poll(queued).toEqual(events[0]);
 });

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
-import { eventually } from '../../../postgres/database.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
 let laurel: TestLaurel;
@@ -16,7 +15,7 @@ const USERS = [
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   for (const user of USERS) await laurel.app.post('/v1/users', user);
-  await eventually(async () => (await list()).length === USERS.length);
+  await vi.waitUntil(async () => (await list()).length === USERS.length, { timeout: 60_000 });
 });
 afterAll(() => laurel.close());
 
@@ -60,11 +59,11 @@ test('the pages of a search follow one another', async () => {
 
 test('a name that an event changes is found soon, the old one no more; a dropped e-mail neither', async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'b1', name: 'Kurt Gödel' }, value: 1 });
-  await eventually(async () => (await search('gödel')).join() === 'b1');
+  await expect.poll(async () => (await search('gödel')).join()).toBe('b1');
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'b1', name: 'Alan' }, value: 1 });
-  await eventually(async () => (await search('kurt')).length === 0);
+  await expect.poll(async () => (await search('kurt')).length).toBe(0);
   await laurel.app.patch('/v1/users/b1', { subscribeToEmails: false });
-  await eventually(async () => (await search('anna.b')).length === 0);
+  await expect.poll(async () => (await search('anna.b')).length).toBe(0);
   expect(await search('alan')).toEqual(['b1']);
 });
 

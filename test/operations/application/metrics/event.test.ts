@@ -119,8 +119,7 @@ test('an application key may send events of its user only, and ends everywhere w
   const there = () => other.app.post(PATH, { user: { id: 'own' }, value: 1 }, { key });
   expect((await there()).status).toBe(201);
   await laurel.admin.delete(`/v1/application-api-keys?ids=${id}`);
-  const deletedMs = Date.now();
-  while ((await there()).status !== 401) expect(Date.now() - deletedMs).toBeLessThan(1000);
+  await expect.poll(async () => (await there()).status).toBe(401);
   expect((await send('own')).status).toBe(401);
 });
 
@@ -134,14 +133,14 @@ test('every event stands in Postgres exactly once', async () => {
     );
     return rows[0];
   };
-  await expect.poll(stored, { timeout: 10_000 }).toEqual({ events: 200, total: 300 });
+  await expect.poll(stored).toEqual({ events: 200, total: 300 });
 });
 
 test('with a full outbox events answer 503 with Retry-After', async () => {
   const full = await startLaurel({ configuration: STUDY_APP, backlogLimit: 3 });
   try {
     const send = async () => full.app.post(PATH, { user: { id: 'u' }, value: 1 });
-    await expect.poll(async () => (await send()).status, { timeout: 10_000 }).toBe(503);
+    await expect.poll(async () => (await send()).status).toBe(503);
     const refused = await send();
     expect(refused.headers.get('Retry-After')).not.toBeNull();
   } finally {

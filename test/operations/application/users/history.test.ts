@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
-import { eventually } from '../../../postgres/database.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
 let laurel: TestLaurel;
@@ -28,7 +27,7 @@ beforeAll(async () => {
   }
   const stored = async (): Promise<boolean> =>
     (await laurel.pool.query<{ n: number }>('SELECT count(*) AS n FROM events')).rows[0]?.n === 4;
-  await eventually(stored);
+  await vi.waitUntil(stored, { timeout: 60_000 });
 });
 afterAll(() => laurel.close());
 
