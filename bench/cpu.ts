@@ -71,7 +71,7 @@ export async function redisUse(redis: Redis): Promise<{ cpu: number; scriptCalls
   );
   return {
     cpu: cpu.reduce((sum, one) => sum + one, 0),
-    scriptCalls: number(/^cmdstat_evalsha:calls=(\d+)/m),
+    scriptCalls: number(/^cmdstat_fcall:calls=(\d+)/m),
     bytes: number(/^used_memory:(\d+)/m),
   };
 }

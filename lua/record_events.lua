@@ -10,6 +10,7 @@
 --- @include "lib/write_users"
 --- @include "lib/retried"
 --- @include "lib/batch_step"
+--- @include "lib/plan_of"
 
 --[[
 Applies 1..n events of one tenant, in their order, in one atomic step: idempotency, user, total, streak,
@@ -20,12 +21,12 @@ KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), then two 
       the bucket of its idempotency key (hash; the user's key again if it has none). The boards and points sets
       that an event moves depend on the user's state, so they come as prefixes below; same hash tag.
       Then, for a step of a queued batch, its keys (lib/batch_step).
-ARGV: 1 now (epoch ms), 2 tenant no, 3 plans (JSON array, see src/catalog/plan.ts), 4 prefix of boards,
-      5 prefix of points sets, 6 retry position: '' for a first try, else an outbox position from before it,
-      7 key of the tenant's old idempotency keys (hash, and prefix of its segments: lib/old_key_place), 8 what Postgres
-      says of keys that this script asked about before (JSON, ''): number of the event in the call → { token, time of
-      the event that used it (ms), 0 for none }, then 11 an event: plan (index from 1), user id, event id (32 hex), whole, micros of the value,
-      idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
+ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 prefix of points sets, 6 retry position:
+      '' for a first try, else an outbox position from before it, 7 key of the tenant's old idempotency keys (hash, and
+      prefix of its segments: lib/old_key_place), 8 what Postgres says of keys that this script asked about before (JSON,
+      ''): number of the event in the call → { token, time of the event that used it (ms), 0 for none }, then the plans
+      (JSON, see src/catalog/plan.ts), then 11 an event: plan (index from 1), user id, event id (32 hex), whole, micros of
+      the value, idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
       separated), the user's own boosts (JSON, ''), attributes (JSON, '').
       Then, for a step of a queued batch, its arguments (lib/batch_step).
 Returns: one packed map an event (src/redis/record.ts: a record, or a refusal r, o, z, p, m, d), then the position
@@ -39,10 +40,10 @@ Cost: O(n × (size of a user + size of the plan + boards × log N)).
 local outbox, counters = KEYS[1], KEYS[2]
 local now, tenant_no = tonumber(ARGV[1]), ARGV[2]
 local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
-local plans = cjson.decode(ARGV[3])
 local old_keys, looked_up = ARGV[7], ARGV[8] ~= '' and cjson.decode(ARGV[8]) or {}
 local old_segments
-local FIRST, STRIDE = 9, 11
+local FIRST_PLAN, STRIDE = 9, 11
+local FIRST = FIRST_PLAN + tonumber(ARGV[3])
 local count = math.floor((#ARGV - FIRST + 1) / STRIDE)
 local step = #KEYS > 2 + count * 2 and open_batch_step(3 + count * 2, FIRST + count * STRIDE)
 if step and step.passed then
@@ -97,7 +98,7 @@ end
 read_users(users, user_keys, user_ids)
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
-  local plan = plans[tonumber(ARGV[at])]
+  local plan = plan_of(ARGV[FIRST_PLAN - 1 + ARGV[at]])
   local user_id, event_id = ARGV[at + 1], ARGV[at + 2]
   local field, idempotency_key = ARGV[at + 5], ARGV[at + 6]
   local bucket = KEYS[2 + n * 2]

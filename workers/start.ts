@@ -25,7 +25,7 @@ import { IDEMPOTENCY_HOT_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';
-import { Script } from '../src/redis/script.ts';
+import { forgetOtherScripts, Script } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import { backdateWorker } from './jobs/backdate.ts';
 import { batchWorker } from './jobs/batch.ts';
@@ -87,6 +87,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   try {
     await redisReady(redis);
     await guard.start();
+    await forgetOtherScripts(redis);
     changes.listen(catalogs);
     await changes.start();
     await testClock?.start();

@@ -3,15 +3,25 @@
 -- users taken together too; old and new in turn: 0.95 to 0.98 of Redis's CPU without AOF, 0.88 with it; direct calls of
 -- `npm run bench`). What is left is mostly ZADD's own work, 8 µs each among so many members.
 -- Held are scores whose place in their set nobody asks for meanwhile, and counts. All that writes ends with
--- `write_users`, which makes them; state of the call, which begins empty.
-local held_scores, held_counts = {}, {}
+-- `write_users`, which makes them.
+
+-- What is kept of one kind until the end of the call.
+local function held(kind)
+  local all = CALL[kind]
+  if not all then
+    all = {}
+    CALL[kind] = all
+  end
+  return all
+end
 
 -- Holds a member's score back. Whoever reads or writes the set itself before the end calls `write_held` first.
 local function hold_score(key, score, member)
-  local list = held_scores[key]
+  local scores = held('scores')
+  local list = scores[key]
   if not list then
     list = {}
-    held_scores[key] = list
+    scores[key] = list
   end
   list[#list + 1] = score
   list[#list + 1] = member
@@ -19,30 +29,31 @@ end
 
 -- Adds 1 to a count in a hash.
 local function hold_count(key, field)
-  local counts = held_counts[key]
+  local all = held('counts')
+  local counts = all[key]
   if not counts then
     counts = {}
-    held_counts[key] = counts
+    all[key] = counts
   end
   counts[field] = (counts[field] or 0) + 1
 end
 
 -- Makes what is held for a sorted set; of two scores of a member the later one stands.
 local function write_held(key)
-  local list = held_scores[key]
+  local scores = held('scores')
+  local list = scores[key]
   if list then
-    held_scores[key] = nil
+    scores[key] = nil
     redis.call('ZADD', key, unpack(list))
   end
 end
 
 -- Makes all that is held.
 local function write_all_held()
-  for key in pairs(held_scores) do
+  for key in pairs(held('scores')) do
     write_held(key)
   end
-  for key, counts in pairs(held_counts) do
-    held_counts[key] = nil
+  for key, counts in pairs(held('counts')) do
     for field, count in pairs(counts) do
       redis.call('HINCRBY', key, field, count)
     end

@@ -17,11 +17,11 @@ local function rank_of(key, score, max, lowest)
 end
 
 -- The score of the last rank on a full board; 0 on one that is not full, or has no maximum.
-local thresholds = {}
 local function threshold_of(key, max)
   if not max then
     return 0
   end
+  local thresholds = held('thresholds')
   local known = thresholds[key]
   if not known then
     write_held(key)
@@ -32,7 +32,7 @@ local function threshold_of(key, max)
 end
 
 local function rank_boards(changes, user_id, prefix)
-  local ranked = {}
+  local ranked, thresholds = {}, held('thresholds')
   for _, change in ipairs(changes) do
     local board, run_day, group, old_group = change[1], change[2], change[3], change[4]
     local old_score, score, max = change[5], change[6], board.max

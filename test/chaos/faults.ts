@@ -51,7 +51,7 @@ async function cut(
   return happened;
 }
 
-const SCRIPT = 'EVALSHA';
+const SCRIPT = 'FCALL';
 const COMMIT = 'COMMIT';
 const away = (random: Random): number => random.whole(AWAY_MS.min, AWAY_MS.max);
 

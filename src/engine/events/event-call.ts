@@ -47,32 +47,28 @@ export function eventCall(
   events: readonly ReadyEvent[],
   { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
 ): { keys: string[]; args: (string | number)[] } {
-  const plans: string[] = [];
   const planIndex = new Map<CompiledPlan, number>();
   const keys = [outboxKey(shardOf(tenantNo)), countersKey(tenantNo)];
+  for (const { plan } of events) if (!planIndex.has(plan)) planIndex.set(plan, planIndex.size + 1);
   const args: (string | number)[] = [
     nowMs,
     tenantNo,
-    '',
+    planIndex.size,
     boardKeyPrefix(tenantNo),
     pointsKeyPrefix(tenantNo),
     retryPosition,
     oldKeysKey(tenantNo),
     '',
   ];
+  for (const plan of planIndex.keys()) args.push(plan.json);
   let lookedUp: Record<number, [string, number]> | null = null;
   for (const [at, event] of events.entries()) {
     if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = [event.lookedUp.token, event.lookedUp.atMs];
-    let index = planIndex.get(event.plan);
-    if (index === undefined) {
-      index = plans.push(event.plan.json);
-      planIndex.set(event.plan, index);
-    }
     const key = userKey(tenantNo, event.userId);
     const { idempotency } = event;
     keys.push(key, idempotency === null ? key : idempotencyKey(tenantNo, idempotency.bucket));
     args.push(
-      index,
+      planIndex.get(event.plan)!,
       event.userId,
       event.id,
       event.value.whole,
@@ -85,7 +81,6 @@ export function eventCall(
       event.attributes,
     );
   }
-  args[2] = `[${plans.join(',')}]`;
   if (lookedUp !== null) args[7] = JSON.stringify(lookedUp);
   return { keys, args };
 }
