@@ -32,7 +32,7 @@ interface Sums {
   before: Micros;
 }
 
-/** Sums by number, of those with anything in the period. */
+/** Sums by number, of those with anything in the period; later numbers last, so that of two with one key the newer stands. */
 function sumsByNo<T extends { day: number; change: string }>(
   rows: readonly T[],
   no: (row: T) => number,
@@ -47,7 +47,7 @@ function sumsByNo<T extends { day: number; change: string }>(
     if (inside) sum.any = true;
     sum[inside ? 'change' : 'before'] += toMicros(row.change);
   }
-  return [...sums].filter(([, { any }]) => any);
+  return [...sums].filter(([, { any }]) => any).sort(([a], [b]) => a - b);
 }
 
 const changeFields = (current: string, { change, before }: Sums) => ({

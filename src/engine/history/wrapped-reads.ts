@@ -1,12 +1,13 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { withDeleted } from '../../catalog/with-deleted.ts';
 import type { Clock } from '../../clock.ts';
 import { dateOf, DAY_MS } from '../../domain/periods.ts';
 import type { WrappedActivityPeriod, WrappedResponse } from '../../domain/wrapped.ts';
 import { AppError } from '../../errors.ts';
 import { userAttributeSums, type AttributeSum, type Days } from '../../postgres/history/user-attribute-sums.ts';
-import { userMetricDays, type MetricDay } from '../../postgres/history/user-metric-days.ts';
+import { userMetricDays } from '../../postgres/history/user-metric-days.ts';
 import { userPointsDays } from '../../postgres/history/user-points-days.ts';
 import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
 import type { PastRuns } from '../leaderboards/past-runs.ts';
@@ -17,7 +18,7 @@ import { longestStreak } from './longest-streak.ts';
 import { userDay, wrappedAchievements } from './wrapped-achievements.ts';
 import { wrappedMetrics, wrappedPoints, type ComparedDays } from './wrapped-changes.ts';
 import { userPlaces, wrappedLeaderboards } from './wrapped-leaderboards.ts';
-import { daysBefore, daysOfYear, yearActivity } from './year-activity.ts';
+import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
 
 const MAX_YEAR = 9999;
 /** Every day there is, in epoch days. */
@@ -46,7 +47,8 @@ export class WrappedReads {
 
   /**
    * What a user did in a year (by default the user's current one) and in its most active day, week and month. What
-   * happened comes from Postgres, which follows events after a moment; totals, achievements and ranks are live.
+   * happened comes from Postgres, which follows events after a moment; totals, achievements and ranks are live. Metrics,
+   * points systems and achievements that were deleted since are there with their last names.
    * 404 for an unknown user, 422 for a year after 9999.
    */
   async read(compiled: CompiledCatalog, userId: string, year?: number): Promise<WrappedResponse> {
@@ -64,6 +66,11 @@ export class WrappedReads {
       userPointsDays(pool, everything),
       streakChangesSince(pool, { tenantNo, userId, frequency: streaks.frequency, fromDay: EVER.fromDay }),
       userPlaces({ redis, past }, compiled, { userId, state, utcDay: Math.floor(clock.now() / DAY_MS) }),
+    ]);
+    const known = await withDeleted(pool, compiled, [
+      ...metricDays.map(({ metricNo }) => metricNo),
+      ...pointsDays.map(({ systemNo }) => systemNo),
+      ...Object.keys(state.completions).map(Number),
     ]);
     const active = yearActivity(eventsByDay(metricDays), shownYear, streaks.weekStart);
     const compared = KINDS.map((kind): ComparedDays => {
@@ -85,15 +92,15 @@ export class WrappedReads {
       const attributes = { sums, ever: 0, period: 1 + 2 * index, before: 2 + 2 * index };
       const percentile = percentiles[index] ?? null;
       return {
-        metrics: wrappedMetrics(compiled, {
+        metrics: wrappedMetrics(known, {
           ...days,
           rows: metricDays,
           attributes,
           state,
           percentile: percentile?.metrics ?? null,
         }),
-        points: wrappedPoints(compiled, { ...days, rows: pointsDays, state, percentile: percentile?.points ?? null }),
-        achievements: wrappedAchievements(compiled, state, days.days),
+        points: wrappedPoints(known, { ...days, rows: pointsDays, state, percentile: percentile?.points ?? null }),
+        achievements: wrappedAchievements(known, state, days.days),
         // A perpetual board's run covers every year: without activity in it the user has no place to look back on.
         leaderboards: active.daysActive === 0 ? {} : wrappedLeaderboards(places, days.days),
       };
@@ -142,10 +149,4 @@ export class WrappedReads {
     ]);
     return { metrics, points };
   }
-}
-
-function eventsByDay(metricDays: readonly MetricDay[]): Map<number, number> {
-  const events = new Map<number, number>();
-  for (const { day, events: count } of metricDays) events.set(day, (events.get(day) ?? 0) + count);
-  return events;
 }

@@ -1,5 +1,6 @@
 import { DAY_MS, periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from '../../domain/periods.ts';
 import type { Days } from '../../postgres/history/user-attribute-sums.ts';
+import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
 
 /** First and last epoch day of a year. */
 export function daysOfYear(year: number): Days {
@@ -77,4 +78,11 @@ export function daysBefore(kind: 'day' | 'week' | 'month' | 'year', { fromDay, t
   if (kind === 'month') first.setUTCMonth(first.getUTCMonth() - 1);
   else first.setUTCFullYear(first.getUTCFullYear() - 1);
   return { fromDay: first.getTime() / DAY_MS, toDay: last };
+}
+
+/** How many events there were on each day, whatever the metric. */
+export function eventsByDay(metricDays: readonly MetricDay[]): Map<number, number> {
+  const events = new Map<number, number>();
+  for (const { day, events: count } of metricDays) events.set(day, (events.get(day) ?? 0) + count);
+  return events;
 }
