@@ -8,36 +8,44 @@ import { comparePositions, lastPosition } from '../../redis/outbox.ts';
 import { UserReads } from '../users/user-reads.ts';
 
 const LOOK_MS = 10;
-const PATIENCE_MS = 1_000;
+/** How long a read waits while nothing moves, and while it does. */
+const PATIENCE = { stillMs: 2_000, movingMs: 5_000 };
 
 /**
- * Lets reads of Postgres follow what was answered before: they wait for it, 1 s at most, and then read what there is.
- * A Postgres that stands still is waited for once, not by everyone.
+ * Lets reads of Postgres follow what was answered before: they wait for it as long as it comes nearer, 5 s at most,
+ * and then read what there is. One that stands still is waited for 2 s, and once, not by everyone.
  */
 export class CaughtUp {
   private readonly redis: Redis;
   private readonly pool: Pool;
+  private readonly patience: typeof PATIENCE;
   /** By shard: the cursor that did not move for as long as somebody waited. */
   private readonly stuckAt = new Map<number, string>();
 
-  constructor({ redis, pool }: { redis: Redis; pool: Pool }) {
+  constructor({ redis, pool, patience = PATIENCE }: { redis: Redis; pool: Pool; patience?: typeof PATIENCE }) {
     this.redis = redis;
     this.pool = pool;
+    this.patience = patience;
   }
 
   /** Waits for all of a tenant. */
   async tenant(tenantNo: number): Promise<void> {
     const shard = shardOf(tenantNo);
     const last = await lastPosition(this.redis, shard);
-    const endMs = performance.now() + PATIENCE_MS;
-    const first = await readCursor(this.pool, shard);
-    for (let cursor = first; comparePositions(cursor, last) < 0; cursor = await readCursor(this.pool, shard)) {
+    const { stillMs, movingMs } = this.patience;
+    const began = performance.now();
+    let moved = began;
+    let cursor = await readCursor(this.pool, shard);
+    while (comparePositions(cursor, last) < 0) {
       if (cursor === this.stuckAt.get(shard)) return;
-      if (performance.now() > endMs) {
-        if (cursor === first) this.stuckAt.set(shard, cursor);
-        return;
-      }
+      const now = performance.now();
+      const still = now - moved > stillMs;
+      if (still) this.stuckAt.set(shard, cursor);
+      if (still || now - began > movingMs) return;
       await sleep(LOOK_MS);
+      const next = await readCursor(this.pool, shard);
+      if (next !== cursor) moved = performance.now();
+      cursor = next;
     }
   }
 

@@ -12,7 +12,7 @@ async function made(path: string, item: object): Promise<string> {
 
 async function gone(path: string, id: string): Promise<void> {
   const { body } = await laurel.admin.delete(`${path}?ids=${id}`);
-  expect(body).toEqual({ deleted: [{ id }], issues: [] });
+  if (body.issues.length > 0) throw new Error(`${path} answered ${JSON.stringify(body)}`);
 }
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
     triggers: [{ type: 'metric', metricId, metricThreshold: 1, points: 2, status: 'active' }],
   });
   const { status } = await laurel.app.post('/v1/metrics/flips/event', { user, value: 3 });
-  expect(status).toBe(201);
+  if (status !== 201) throw new Error(`the event was answered ${status}`);
   await gone('/v1/points', systemId);
   await gone('/v1/achievements', achievementId);
   await gone('/v1/metrics', metricId);
