@@ -7,7 +7,7 @@ import { startServers } from './local/private-services.ts';
 import { createLog } from './log.ts';
 import { StartError } from './start-error.ts';
 import { Supervisor } from './supervisor.ts';
-import { welcome } from './welcome.ts';
+import { keyOfFailedStart, welcome } from './welcome.ts';
 
 /** What one `npm start` runs: everything, or on machines that share the work, one of the two. */
 const ROLES = ['all', 'http', 'workers'] as const;
@@ -26,10 +26,12 @@ async function main(): Promise<void> {
   const log = createLog({ level: env.logLevel, name: 'main' });
   const supervisor = new Supervisor(log);
   let stopServers = async (): Promise<void> => undefined;
+  let unsaidKey: string | null = null;
 
   let stopping: Promise<void> | null = null;
   const stop = (): Promise<void> => (stopping ??= stopInOrder());
   const stopInOrder = async (): Promise<void> => {
+    if (unsaidKey !== null) say(keyOfFailedStart(unsaidKey));
     // Frontends first: what they took goes through the workers, which need the servers.
     await supervisor.stop('frontend', DRAIN_MS);
     await supervisor.stop('worker', DRAIN_MS);
@@ -47,7 +49,9 @@ async function main(): Promise<void> {
     await acceptServers(servers);
     // Workers wait for the database that a frontend's machine prepares.
     const prepared = role === 'workers' ? null : await prepareDatabase({ env, servers });
+    unsaidKey = prepared?.newKey ?? null;
     await startProcesses(supervisor, { role, env, servers });
+    unsaidKey = null;
     say(prepared === null ? 'The worker is running.' : welcome({ env, prepared }));
 
     const problem = await servers.failed;

@@ -13,7 +13,7 @@ export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): st
   ];
   const key = prepared.newKey ?? '$ADMIN_KEY';
   if (prepared.newKey !== null) {
-    lines.push('', `  Admin key        ${prepared.newKey}`, '                   Shown this once: keep it.');
+    lines.push('', ...keyLines(prepared.newKey));
   }
   if (prepared.metricToTry !== null) {
     const known = prepared.newKey === null ? ', with the admin key in ADMIN_KEY' : '';
@@ -28,5 +28,13 @@ export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): st
   }
   return [...lines, '', 'Ctrl-C ends it.', ''].join('\n');
 }
+
+const keyLines = (key: string): string[] => [
+  `  Admin key        ${key}`,
+  '                   Shown this once: keep it.',
+];
+
+/** What a start says that made the first key and then failed: the next start finds the key stored, and cannot show it. */
+export const keyOfFailedStart = (key: string): string => ['', ...keyLines(key), ''].join('\n');
 
 const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '::1'].includes(host);

@@ -166,6 +166,23 @@ describe('npm start', () => {
     expect(await next.end('SIGINT')).toBe(0);
   });
 
+  test('a start that is called off when the first key is made shows it: the next one cannot', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'laurel-test-start-'));
+    try {
+      const calledOff = start({ DATA_DIR: data });
+      await expect.poll(() => calledOff.output).toContain('worker started');
+      expect(await calledOff.end('SIGINT')).toBe(0);
+      const made = /Admin key +(\S+)/.exec(calledOff.output)?.[1] ?? '';
+      const next = start({ DATA_DIR: data });
+      await next.running();
+      expect(next.output).not.toContain('Admin key  ');
+      expect(await event(made, 1)).toMatchObject({ total: 1 });
+      expect(await next.end('SIGINT')).toBe(0);
+    } finally {
+      await rm(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+    }
+  });
+
   test.each([
     [{ NODE_ENV: 'production' }, 'both REDIS_URL and DATABASE_URL must be set'],
     [{ APP_PORT: 'x' }, 'APP_PORT must be a whole number'],
