@@ -28,7 +28,8 @@ if not user.packed then
   return { cmsgpack.pack({ k = 'n' }), '' }
 end
 local state = state_of(user, now, 0)
-local refusal = admit_user(state, ARGV[8] ~= '' and cjson.decode(ARGV[8]) or nil, now, plan)
+local sent = ARGV[8] ~= '' and cjson.decode(ARGV[8]) or nil
+local refusal = admit_user(state, sent, now, plan)
 if refusal then
   return { cmsgpack.pack(refusal), '' }
 end
@@ -40,7 +41,7 @@ if ARGV[5] == '1' and state.ac == call_id then
   return { cmsgpack.pack(record), '' }
 end
 
-local told = settle_streaks(state, plan.streak, row) or {}
+local told = settle_streaks(state, plan.streak, row, sent and sent.left) or {}
 local why = change_streak(state, cjson.decode(ARGV[9]), { rule = plan.streak, row = row, told = told, record = record })
 if why then
   return { cmsgpack.pack({ k = 'w', why = why, d = day }), '' }
@@ -49,7 +50,7 @@ settled_record(record, told, state)
 -- By this a retry knows that the change was made.
 state.ac = call_id
 local outcome = { day = day, second = local_second % 86400, length = state.s[plan.streak.frequency][1] }
-local changes = score_boards({ plan = plan, whole = 0, micros = 0 }, state, {}, outcome)
+local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)
 local packed = cmsgpack.pack(state)
 local reply = write_record(record, changes, KEYS[2], '', ARGV[4])
 return { reply, write_users(KEYS[1], ARGV[2], { reply }, { { user.key, user_id, packed } }) }

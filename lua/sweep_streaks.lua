@@ -32,11 +32,15 @@ for n = 0, #ARGV - FIRST_USER do
   local user = read_user({}, KEYS[FIRST_KEY + n], user_id)
   local state = user.packed and state_of(user, now, 0)
   -- Whoever is in another zone by now was settled when that was said.
-  local told = state and (state.z or '') == zone and settle_streaks(state, plan.streak, row)
-  if told then
+  local left = state and { state.zo or 0, state.zu }
+  local told
+  if state and (state.z or '') == zone then
     if until_ms then
       state.zo, state.zu = offset, until_ms
     end
+    told = settle_streaks(state, plan.streak, row, left)
+  end
+  if told then
     local id = id_prefix .. string.format('%04x0000', n)
     local record = { k = 's', i = id, u = user_id, at = now, d = day }
     settled_record(record, told, state)

@@ -45,7 +45,7 @@ local function apply_event(event, state, is_new)
     return nil, { k = 'o', trigger = blocking }
   end
 
-  outcome.told = add_told(told, settle_streaks(state, plan.streak, periods))
+  outcome.told = add_told(told, settle_streaks(state, plan.streak, periods, event.sent and event.sent.left))
   local rule = streak_rule(plan.streak, state.sp)
   if rule.on then
     for frequency = 1, 3 do
@@ -68,6 +68,8 @@ local function apply_event(event, state, is_new)
   outcome.ledgers = ledgers
   outcome.changes = score_boards(event, state, ledgers, outcome)
   drop_gone_boards(plan, state)
+  -- An event of a batch may come late.
+  state.se = plan.streak.before and state.up > now and math.max(state.up, state.se or 0) or nil
   state.up = now
   return outcome
 end

@@ -27,7 +27,8 @@ local function apply_user_call(call, state, is_new)
   local local_second = math.floor(now / 1000) + (state.zo or 0)
   local day = math.floor(local_second / 86400)
   local outcome = { day = day, second = local_second % 86400, completed = {}, peaks = {} }
-  outcome.told = add_told(told, settle_streaks(state, plan.streak, plan.periods[day - plan.firstDay + 1]))
+  local row, left = plan.periods[day - plan.firstDay + 1], call.sent and call.sent.left
+  outcome.told = add_told(told, settle_streaks(state, plan.streak, row, left))
   outcome.length = state.s[plan.streak.frequency][1]
 
   local ledgers = open_ledgers(plan, state, call.boosts)

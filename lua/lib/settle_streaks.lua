@@ -1,3 +1,4 @@
+--- @include "add_told"
 --- @include "earn_freezes"
 --- @include "month_start"
 --- @include "paused"
@@ -46,14 +47,16 @@ local function settle_gap(state, rule, frequency, row, told)
   return earned
 end
 
--- Brings the streaks of a user to a local day, as the clock would have: streaks whose periods were not met use
--- pauses and freezes or end, freezes are earned. Nothing to do costs three comparisons. A day before the one that
--- they stand at (an event applied late, a zone further west) changes nothing.
--- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums };
--- -1: none. `row`: of the plan's periods for that day. `rule`: the plan's `streak`.
--- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 a freeze was used,
--- 2 a pause was used, 3 the streak of that length was lost; `earned` freezes.
-local function settle_streaks(state, rule, row)
+-- The row (of a plan's periods) of a day up to that of a row, in weeks that begin as they did then.
+local function row_of(day, row, week_0)
+  local week, month = math.floor((day - week_0) / 7), row[3]
+  while month_start(month) > day do
+    month = month - 1
+  end
+  return { day, week, month, day, week_0 + week * 7, month_start(month) }
+end
+
+local function settle_by(state, rule, row)
   local streaks, told, earned = state.s, nil, 0
   for frequency = 1, 3 do
     local streak, current = streaks[frequency], row[frequency]
@@ -65,15 +68,53 @@ local function settle_streaks(state, rule, row)
   if rule.earn then
     earned = earned + earn_freezes(state, rule.earn, row[1])
   end
+  if earned > 0 then
+    told = told or {}
+    told.earned = earned
+  end
+  return told
+end
+
+-- Settles by the rules of before, each up to the user's local day when it ended.
+-- Writes: state.se, when the last of those ended by which everything is settled; an event since then says the same.
+-- Returns: what happened; whether the day of the row itself is of before such an end.
+local function settle_by_earlier(state, rule, row, left)
+  local told
+  for _, earlier in ipairs(rule.before) do
+    if earlier.ends > math.max(state.up, state.se or 0) then
+      local offset = left and left[2] and earlier.ends < left[2] and left[1] or state.zo or 0
+      local day = math.floor((earlier.ends + offset * 1000) / 86400000)
+      told = add_told(told, settle_by(state, earlier, row_of(math.min(day, row[1]), row, earlier.week)))
+      if day > row[1] then
+        return told, true
+      end
+      state.se = earlier.ends
+    end
+  end
+  return told, false
+end
+
+-- Brings the streaks of a user to a local day, as the clock would have: streaks whose periods were not met use
+-- pauses and freezes or end, freezes are earned. Nothing to do costs three comparisons. A day before the one that
+-- they stand at (an event applied late, a zone further west) changes nothing.
+-- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums };
+-- -1: none. `row`: of the plan's periods for that day. `rule`: the plan's `streak`. `left`: the zone's offset (seconds)
+-- that held before the state's, and until when (epoch ms; nil: it ends never); nil for none.
+-- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 a freeze was used,
+-- 2 a pause was used, 3 the streak of that length was lost; `earned` freezes.
+local function settle_streaks(state, rule, row, left)
+  local told, passed
+  if rule.before then
+    told, passed = settle_by_earlier(state, rule, row, left)
+  end
+  if not passed then
+    told = add_told(told, settle_by(state, rule, row))
+  end
   -- A pause counts until the month that it ends in is over, and the week.
   local needed = math.min(row[5], row[6])
   while state.pa and state.pa[1][2] < needed do
     table.remove(state.pa, 1)
     state.pa = #state.pa > 0 and state.pa or nil
-  end
-  if earned > 0 then
-    told = told or {}
-    told.earned = earned
   end
   return told
 end

@@ -7,7 +7,8 @@
 -- renews offset and end for a user who is in that zone; bn, bo with z: the zone left behind, with its offset now.
 -- What the clock did in the zone left behind is settled there first.
 -- Writes: sent.changed = true if name, e-mail or an attribute has another value now: what users are searched by;
--- sent.moved = true if the zone has.
+-- sent.moved = true if the zone has; sent.left = { the zone's offset before, until when } if only that has (see
+-- settle_streaks).
 -- Who unsubscribed stays so until they subscribe again: an address that comes along with an event is no consent.
 -- Returns: true and what was settled (see settle_streaks), or false for a subscription without an e-mail address.
 local function upsert_user(state, sent, now, plan)
@@ -45,11 +46,12 @@ local function upsert_user(state, sent, now, plan)
   if sent.z ~= nil and (sent.z or nil) ~= state.z then
     -- Who is seen for the first time, and is there already, comes from nowhere.
     if state.c ~= now or state.s[1][5] ~= -1 then
+      local left = { state.zo or 0, state.zu }
       state.zo = sent.bn and sent.bn == state.z and sent.bo or state.zo
       local before = math.floor((now + (state.zo or 0) * 1000) / 86400000)
       local after = math.floor((now + (sent.zo or 0) * 1000) / 86400000)
       local row = plan.periods[before - plan.firstDay + 1]
-      told = settle_streaks(state, plan.streak, row)
+      told = settle_streaks(state, plan.streak, row, left)
       -- Moving back changes nothing, but for one who acted the days that began already do not begin again.
       local latest = math.max(before, state.sd or before)
       if after > latest then
@@ -61,6 +63,9 @@ local function upsert_user(state, sent, now, plan)
     sent.moved = true
   end
   if sent.z ~= nil or (sent.zn and sent.zn == state.z) then
+    if not sent.moved and sent.zo ~= state.zo then
+      sent.left = { state.zo, state.zu }
+    end
     state.zo, state.zu = sent.zo, sent.zu
   end
   return true, told

@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid';
 import type { Catalog, Leaderboard, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
 import { LISTS, type Kind } from '../postgres/load-catalog.ts';
+import { replaceStreaks } from '../domain/streaks-in-force.ts';
 import { scoresDiffer } from './scoring.ts';
 import { differences, KINDS, listOf, parentOf, type Fields, type Resource, type ResourceOf } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
@@ -108,10 +109,8 @@ export class CatalogDraft {
   }
 
   setStreaks(settings: StreakSettings): void {
-    const { freezes } = this.before.streaks;
-    const earning = ['enabled', 'autoEarnInterval', 'autoEarnAmount'] as const;
-    if (earning.some((name) => freezes[name] !== settings.freezes[name])) this.catalog.earnSince = this.nowMs;
-    this.catalog.streaks = settings;
+    const { streaks, earnSince, streaksBefore } = replaceStreaks(this.before, settings, this.nowMs);
+    Object.assign(this.catalog, { streaks, earnSince, streaksBefore });
   }
 
   /** What was created (`before` null), updated, and deleted (`after` null). */

@@ -21,20 +21,26 @@ export interface Plan {
   blocks?: true;
 }
 
-export interface PlanStreak {
-  on: boolean;
+/** By what streaks are settled. */
+export interface PlanSettling {
   /** 1 daily, 2 weekly, 3 monthly. */
   frequency: 1 | 2 | 3;
+  /** Freezes are used. */
+  frozen?: true | undefined;
+  /** Freezes are earned: every so many days, amount, maximum, since when it is so (epoch ms). */
+  earn?: [number, number, number, number] | undefined;
+}
+
+export interface PlanStreak extends PlanSettling {
+  on: boolean;
   /** True: every metric must reach its threshold; false: one. */
   all: boolean;
   /** `[metric no, whole, micros]`; empty: any event of positive value counts. */
   metrics: [number, number, number][];
   /** Streak freezes that a new user starts with. */
   freezes: number;
-  /** Freezes are used. */
-  frozen?: true;
-  /** Freezes are earned: every so many days, amount, maximum, since when it is so (epoch ms). */
-  earn?: [number, number, number, number];
+  /** What it was before, oldest first: when that ended (epoch ms), and the first day (epoch day) of its week 0. */
+  before?: (PlanSettling & { ends: number; week: number })[];
   /** Numbers of all metrics, where users may have a rule of their own, which may name them. */
   personal?: number[];
 }

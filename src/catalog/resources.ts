@@ -16,7 +16,7 @@ import { CatalogDraft, type Change } from './draft.ts';
 import { identityOf, parentOf } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 import { toBackdate } from './to-backdate.ts';
-import { hasBegun, switchedOn, toFollow } from './to-follow.ts';
+import { hasBegun, scoredAnew, switchedOn, toFollow } from './to-follow.ts';
 import { keepSecrets } from './webhook-secrets.ts';
 
 /** What an edit came to. */
@@ -87,6 +87,7 @@ export class Resources {
         nowMs,
         streaks: draft.catalog.streaks,
         earnSince: draft.catalog.earnSince ?? null,
+        streaksBefore: draft.catalog.streaksBefore ?? [],
         created: changes.filter(({ before: earlier }) => earlier === null).map(rowOf),
         updated: changes.filter(({ before: earlier, after }) => earlier !== null && after !== null).map(rowOf),
         deleted: changes.flatMap(({ before: earlier, after }) =>
@@ -100,7 +101,8 @@ export class Resources {
       if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
       const boards = switchedOn(changes);
       if (boards.length > 0) await followBoards(client, tenantNo, toFollow(boards, nowMs));
-      const begun = boards.filter((board) => hasBegun(board, nowMs));
+      const toFill = new Set([...boards, ...scoredAnew(draft.catalog, streakChanges)]);
+      const begun = [...toFill].filter((board) => hasBegun(board, nowMs));
       if (begun.length > 0) await requestFills(client, tenantNo, begun);
       return { result, version, changes, streakChanges, changed };
     });

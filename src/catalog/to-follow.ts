@@ -1,4 +1,4 @@
-import type { Leaderboard } from '../domain/catalog.ts';
+import type { Catalog, Leaderboard } from '../domain/catalog.ts';
 import { DAY_MS, dayOf } from '../domain/periods.ts';
 import { finalMs, playedRule, runOf, type Run } from '../domain/runs.ts';
 import type { Change } from './draft.ts';
@@ -20,6 +20,12 @@ export function switchedOn(changes: readonly Change[]): Leaderboard[] {
     return was === null || was.status === 'inactive' || was.no !== is.no ? [is] : [];
   });
 }
+
+/** The boards that an edit of these settings makes score something else: streaks are now counted in another frequency. */
+export const scoredAnew = ({ leaderboards }: Catalog, streakChanges: readonly string[]): Leaderboard[] =>
+  streakChanges.includes('frequency')
+    ? leaderboards.filter(({ rankBy, status }) => rankBy === 'streak' && status !== 'inactive')
+    : [];
 
 /** From where the clock follows boards that are switched on at a time. */
 export const toFollow = (

@@ -179,8 +179,20 @@ export const DEFAULT_STREAK_SETTINGS: StreakSettings = {
   personalization: false,
 };
 
+/** The streak settings with what time made of them: what falls due in streaks goes by these. */
+export interface StreaksInForce {
+  streaks: StreakSettings;
+  /** Since when freezes are earned as the settings say, epoch ms: what is earned is not counted from before. */
+  earnSince?: number;
+}
+
+/** Streak settings that were replaced: the midnights up to then (epoch ms, included) go by them, whenever settled. */
+export interface EarlierStreaks extends StreaksInForce {
+  untilMs: number;
+}
+
 /** One tenant's whole configuration at one version, oldest resource first in every list. */
-export interface Catalog {
+export interface Catalog extends StreaksInForce {
   tenantNo: number;
   version: number;
   attributes: Attribute[];
@@ -192,9 +204,8 @@ export interface Catalog {
   boosts: PointsBoost[];
   leaderboards: Leaderboard[];
   webhooks: Webhook[];
-  streaks: StreakSettings;
-  /** Since when freezes are earned as the settings say, epoch ms: what is earned is not counted from before. */
-  earnSince?: number;
+  /** Those of before under which somebody may have unsettled midnights, oldest first. */
+  streaksBefore?: readonly EarlierStreaks[];
 }
 
 /** A catalog without anything in it: streaks as they are at first. */

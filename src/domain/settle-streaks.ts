@@ -14,7 +14,7 @@ import type { StreakAsLeft } from './streak.ts';
  * - The other two frequencies are tracked with the same pauses, without freezes.
  * - It makes no difference whether streaks are switched off, for all or for one user: they are not extended then, and
  *   what was not met is settled as ever.
- * - A change of the settings counts from when it is made: what is settled then is settled by the new ones.
+ * - A change of the settings counts from when it is made: each midnight goes by the settings of its time.
  */
 
 export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const satisfies Frequency[];
@@ -27,6 +27,9 @@ export interface StreakSettlementRule {
   /** Interval in days, amount, maximum, since when it is so (epoch ms); null: nothing is earned. */
   earning: readonly [number, number, number, number] | null;
 }
+
+/** A rule of before, with the last local day of the user that began under it. */
+export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number };
 
 /** What a user's state says of streaks. */
 export interface StreaksAsLeft {
@@ -59,11 +62,30 @@ export interface SettledStreaks {
   settlements: Settlement[];
 }
 
-/** The streaks of a user as they stand on a local day, and what became of them since they were left. Pure. */
-export function settleStreaks(left: StreaksAsLeft, rule: StreakSettlementRule, day: number): SettledStreaks {
-  const purse = { ...left };
-  const settlements: Settlement[] = [];
-  const streaks = { ...left.streaks };
+/**
+ * The streaks of a user as they stand on a local day, and what became of them since they were left. Pure.
+ * @param earlier the rules before this one, oldest first
+ */
+export function settleStreaks(
+  left: StreaksAsLeft,
+  rule: StreakSettlementRule,
+  day: number,
+  earlier: readonly EarlierSettlementRule[] = [],
+): SettledStreaks {
+  const settled: Settling = { ...left, streaks: { ...left.streaks }, settlements: [] };
+  for (const one of earlier) {
+    settleBy(settled, one, Math.min(day, one.lastDay));
+    if (one.lastDay > day) return settled;
+  }
+  settleBy(settled, rule, day);
+  return settled;
+}
+
+/** What is being settled: changed in place. */
+type Settling = StreaksAsLeft & SettledStreaks;
+
+function settleBy(purse: Settling, rule: StreakSettlementRule, day: number): void {
+  const { streaks, settlements } = purse;
   for (const frequency of FREQUENCIES) {
     const current = periodOf(day, frequency, rule.weekStart);
     const streak = streaks[frequency];
@@ -71,7 +93,6 @@ export function settleStreaks(left: StreaksAsLeft, rule: StreakSettlementRule, d
     streaks[frequency] = settleGap(streak, { purse, rule, frequency, current, settlements });
   }
   if (rule.earning !== null) earnFreezes(purse, rule.earning, day);
-  return { streaks, freezes: purse.freezes, settlements };
 }
 
 function settleGap(

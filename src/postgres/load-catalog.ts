@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { emptyCatalog, type Catalog, type StreakSettings } from '../domain/catalog.ts';
+import { emptyCatalog, type Catalog, type EarlierStreaks, type StreakSettings } from '../domain/catalog.ts';
+import { stillNeeded } from '../domain/streaks-in-force.ts';
 
 /** Kinds of resources as the table names them, with the list of the catalog that holds them. */
 export const LISTS = {
@@ -20,6 +21,8 @@ interface Row {
   version: number;
   streaks: StreakSettings | null;
   earn_since: number | null;
+  streaks_before: EarlierStreaks[];
+  swept_day: number | null;
   /** `[kind, id, no, created, updated, doc]`; times in epoch ms. */
   resources: [Kind, string, number, number, number, object][];
 }
@@ -27,7 +30,8 @@ interface Row {
 /** A tenant's living resources with the version they stand at, in one snapshot; null: there is no such tenant. */
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
   const { rows } = await client.query<Row>(
-    `SELECT catalog_version AS version, streaks, earn_since, coalesce((
+    `SELECT catalog_version AS version, streaks, earn_since, streaks_before,
+            (SELECT min(swept_day) FROM streak_zones WHERE tenant_no = tenants.no) AS swept_day, coalesce((
               SELECT json_agg(json_build_array(kind, id, no,
                        (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY created, no)
                 FROM catalog_resources WHERE tenant_no = tenants.no AND deleted IS NULL), '[]') AS resources
@@ -40,6 +44,7 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
     ...emptyCatalog(tenantNo, row.version),
     ...(row.streaks !== null && { streaks: row.streaks }),
     ...(row.earn_since !== null && { earnSince: row.earn_since }),
+    ...(row.streaks_before.length > 0 && { streaksBefore: stillNeeded(row.streaks_before, row.swept_day) }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {
     // Written by `saveCatalog` from the same types.

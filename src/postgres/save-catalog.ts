@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { StreakSettings } from '../domain/catalog.ts';
+import type { EarlierStreaks, StreakSettings } from '../domain/catalog.ts';
 import type { Kind } from './load-catalog.ts';
 
 /** A resource as a row. */
@@ -21,6 +21,7 @@ export interface CatalogChanges {
   streaks: StreakSettings;
   /** See `Catalog`. */
   earnSince: number | null;
+  streaksBefore: readonly EarlierStreaks[];
   created: ResourceRow[];
   updated: ResourceRow[];
   /** IDs. Deleting is soft. */
@@ -54,8 +55,16 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
   if (updated.length > 0) await update(client, tenantNo, updated, now);
   if (created.length > 0) await insert(client, tenantNo, created, now);
   await client.query(
-    'UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5 WHERE no = $1',
-    [tenantNo, version, changes.nextNo, JSON.stringify(changes.streaks), changes.earnSince],
+    `UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5, streaks_before = $6
+      WHERE no = $1`,
+    [
+      tenantNo,
+      version,
+      changes.nextNo,
+      JSON.stringify(changes.streaks),
+      changes.earnSince,
+      JSON.stringify(changes.streaksBefore),
+    ],
   );
   // Last, because every tenant's changes meet at this row.
   await client.query('UPDATE organisation SET catalogs_revision = catalogs_revision + 1');

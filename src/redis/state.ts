@@ -31,6 +31,8 @@ export interface UserState {
   freezes: number;
   /** The local day (epoch day) from which the next interval of earning freezes counts; null: not known yet. */
   earnedDay: number | null;
+  /** The midnights up to then (epoch ms) are settled, by settings of before; those up to the last event are, too. */
+  settledMs: number | null;
   /** The user's pauses that still count, by first day. */
   pauses: Pause[];
   /** What the user set: a digit a kind of notification, '-' where nothing is set; null: nothing at all. */
@@ -130,6 +132,7 @@ export interface PackedState {
   s?: [PackedStreak, PackedStreak, PackedStreak];
   fz?: number;
   fe?: number;
+  se?: number;
   pa?: [number, number, string][];
   np?: string;
   sp?: PackedStreakRule;
@@ -210,6 +213,7 @@ export function decodeState(packed: Buffer): UserState {
     },
     freezes: state.fz ?? 0,
     earnedDay: state.fe ?? null,
+    settledMs: state.se ?? null,
     pauses: (state.pa ?? []).map(([from, to, id]) => ({ from, to, id })),
     notifications: state.np ?? null,
     streakRule: state.sp === undefined ? null : streakRule(state.sp),

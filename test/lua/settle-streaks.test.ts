@@ -6,6 +6,7 @@ import { periodOf, periodStart } from '../../src/domain/periods.ts';
 import {
   FREQUENCIES,
   settleStreaks,
+  type EarlierSettlementRule,
   type Settlement,
   type StreaksAsLeft,
   type StreakSettlementRule,
@@ -53,9 +54,23 @@ const rowOf = (day: number, { weekStart }: StreakSettlementRule): number[] => {
   return [...periods, ...FREQUENCIES.map((frequency, at) => periodStart(periods[at]!, frequency, weekStart))];
 };
 
-async function inLua(left: StreaksAsLeft, rule: StreakSettlementRule, days: number[]): Promise<LuaOutcome> {
+/** The local noon of a day, epoch ms. */
+const noon = (day: number, offsetSeconds: number): number => (day + 0.5) * 86_400_000 - offsetSeconds * 1000;
+
+const planOf = (rule: StreakSettlementRule) => ({
+  frequency: FREQUENCIES.indexOf(rule.frequency) + 1,
+  ...(rule.frozen && { frozen: true }),
+  ...(rule.earning !== null && { earn: rule.earning }),
+});
+
+async function inLua(
+  left: StreaksAsLeft,
+  { rule, earlier }: { rule: StreakSettlementRule; earlier: readonly EarlierSettlementRule[] },
+  days: number[],
+): Promise<LuaOutcome> {
   const state = {
     c: left.createdMs,
+    up: 0,
     zo: left.offsetSeconds,
     s: FREQUENCIES.map((frequency) => {
       const { length, startDay, lastPeriod } = left.streaks[frequency];
@@ -66,9 +81,14 @@ async function inLua(left: StreaksAsLeft, rule: StreakSettlementRule, days: numb
     ...(left.pauses.length > 0 && { pa: left.pauses.map(({ from, to }) => [from, to, 'id']) }),
   };
   const plan = {
-    frequency: FREQUENCIES.indexOf(rule.frequency) + 1,
-    ...(rule.frozen && { frozen: true }),
-    ...(rule.earning !== null && { earn: rule.earning }),
+    ...planOf(rule),
+    ...(earlier.length > 0 && {
+      before: earlier.map((one) => ({
+        ...planOf(one),
+        ends: noon(one.lastDay, left.offsetSeconds),
+        week: periodStart(0, 'weekly', one.weekStart),
+      })),
+    }),
   };
   const rows = days.map((day) => rowOf(day, rule));
   const args = [JSON.stringify(state), JSON.stringify(plan), JSON.stringify(rows)];
@@ -102,19 +122,25 @@ const DAY0 = 19_000;
 const day = fc.integer({ min: DAY0, max: DAY0 + 800 });
 const weekStart = fc.constantFrom('sunday' as const, 'monday' as const);
 
+const settings = {
+  frequency: fc.constantFrom(...FREQUENCIES),
+  frozen: fc.boolean(),
+  earning: fc.option(
+    fc.tuple(
+      fc.integer({ min: 1, max: 40 }),
+      fc.integer({ min: 1, max: 3 }),
+      fc.integer({ min: 0, max: 6 }),
+      fc.integer({ min: DAY0 - 30, max: DAY0 + 60 }).map((since) => since * 86_400_000 + 5),
+    ),
+  ),
+};
+
 const history = fc
   .record({
     weekStart,
-    frequency: fc.constantFrom(...FREQUENCIES),
-    frozen: fc.boolean(),
-    earning: fc.option(
-      fc.tuple(
-        fc.integer({ min: 1, max: 40 }),
-        fc.integer({ min: 1, max: 3 }),
-        fc.integer({ min: 0, max: 6 }),
-        fc.integer({ min: DAY0 - 30, max: DAY0 + 60 }).map((since) => since * 86_400_000 + 5),
-      ),
-    ),
+    ...settings,
+    /** Settings of before, and how many days each held. */
+    before: fc.array(fc.record({ ...settings, days: fc.integer({ min: 0, max: 60 }) }), { maxLength: 3 }),
     lengths: fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 })),
     last: day,
     freezes: fc.integer({ min: 0, max: 6 }),
@@ -125,12 +151,6 @@ const history = fc
     steps: fc.array(fc.integer({ min: 0, max: 45 }), { minLength: 1, maxLength: 8 }),
   })
   .map((made) => {
-    const rule: StreakSettlementRule = {
-      frequency: made.frequency,
-      weekStart: made.weekStart,
-      frozen: made.frozen,
-      earning: made.frozen ? made.earning : null,
-    };
     const streak = (frequency: (typeof FREQUENCIES)[number], length: number) => ({
       length,
       startDay: length === 0 ? null : made.last - 400,
@@ -154,18 +174,42 @@ const history = fc
       earnedDay: made.earnedDay,
       pauses,
     };
+    // What is earned counts from when it was set so: at first at any time, then from the end of what held before.
+    let sinceMs: number | null = null;
+    let lastDay = made.last - 3;
+    const settled = ({
+      frequency,
+      frozen,
+      earning,
+    }: Pick<typeof made, keyof typeof settings>): StreakSettlementRule => ({
+      frequency,
+      weekStart: made.weekStart,
+      frozen,
+      earning: earning && frozen ? [earning[0], earning[1], earning[2], sinceMs ?? earning[3]] : null,
+    });
+    const earlier = made.before.map((one): EarlierSettlementRule => {
+      const under = settled(one);
+      lastDay += one.days;
+      sinceMs = noon(lastDay, made.offsetHours * 3600);
+      return { ...under, lastDay };
+    });
+    const rule = settled(made);
     let at = made.last;
-    return { left, rule, days: made.steps.map((step) => (at += step)) };
+    return { left, rule, earlier, days: made.steps.map((step) => (at += step)) };
   });
 
 test('read and script settle alike, at once or on any days between', async () => {
   await fc.assert(
-    fc.asyncProperty(history, async ({ left, rule, days }) => {
+    fc.asyncProperty(history, async ({ left, rule, earlier, days }) => {
       const last = days.at(-1)!;
-      const read = settleStreaks(left, rule, last);
-      const atOnce = await inLua(left, rule, [last]);
+      const read = settleStreaks(left, rule, last, earlier);
+      const atOnce = await inLua(left, { rule, earlier }, [last]);
       const everyDay = Array.from({ length: last - days[0]! + 1 }, (_, index) => days[0]! + index);
-      for (const outcome of [atOnce, await inLua(left, rule, days), await inLua(left, rule, everyDay)]) {
+      for (const outcome of [
+        atOnce,
+        await inLua(left, { rule, earlier }, days),
+        await inLua(left, { rule, earlier }, everyDay),
+      ]) {
         expect(outcome.fz).toBe(read.freezes);
         for (const [at, frequency] of FREQUENCIES.entries()) {
           const [length, startDay, lastPeriod] = outcome.s[at]!;
@@ -174,7 +218,7 @@ test('read and script settle alike, at once or on any days between', async () =>
         }
         expect(joined(told(outcome))).toEqual(joined(read.settlements));
       }
-      expect(told(atOnce)).toEqual(read.settlements);
+      if (earlier.length === 0) expect(told(atOnce)).toEqual(read.settlements);
     }),
     { numRuns: 1500, seed: SEED },
   );

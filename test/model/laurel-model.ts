@@ -1,4 +1,4 @@
-import type { Catalog } from '../../src/domain/catalog.ts';
+import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
 import { groupOf, scoreOf, standings, thresholdOf } from './boards.ts';
 import { latest, runOf, wall, type LocalDate } from './calendar.ts';
@@ -32,6 +32,18 @@ export class LaurelModel {
   constructor(catalog: Catalog, nowMs: number) {
     this.catalog = catalog;
     this.nowMs = nowMs;
+  }
+
+  /** Replaces the streak settings: what the clock did until now goes by those of before. */
+  setStreaks(streaks: StreakSettings): void {
+    for (const id of this.users.keys()) this.care(id);
+    const earning = ({ freezes }: StreakSettings): unknown[] => [
+      freezes.enabled,
+      freezes.autoEarnInterval,
+      freezes.autoEarnAmount,
+    ];
+    const isNew = JSON.stringify(earning(streaks)) !== JSON.stringify(earning(this.catalog.streaks));
+    this.catalog = { ...this.catalog, streaks, ...(isNew && { earnSince: this.nowMs }) };
   }
 
   /** Records an event; null: refused. */
@@ -132,7 +144,7 @@ export class LaurelModel {
             events: [],
             awards: [],
             completed: new Map(),
-            streaks: firstStreaks(this.catalog, wall(this.nowMs, tz ?? null).date),
+            streaks: firstStreaks(this.catalog, this.nowMs, wall(this.nowMs, tz ?? null).date),
           };
     Object.assign(user.attributes, attributes);
     bringTo(user.streaks, wall(this.nowMs, user.tz).date, this.catalog);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Catalog } from '../../src/domain/catalog.ts';
+import { DEFAULT_STREAK_SETTINGS, type Catalog, type StreakSettings } from '../../src/domain/catalog.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 
 /** Catalogs with a bit of everything, small enough that random histories reach what is in them. */
@@ -74,17 +74,19 @@ const board = fc.record({
   run: fc.constantFrom(null, ['day', 1], ['day', 7], ['month', 1], ['month', 3], ['year', 1]),
 });
 
+export const freezes = maybe(
+  fc.record({
+    initial: fc.nat(2),
+    more: fc.nat(2),
+    earned: maybe(fc.record({ interval: fc.integer({ min: 1, max: 9 }), amount: fc.integer({ min: 1, max: 2 }) })),
+  }),
+);
+
 const streaks = fc.record({
   frequency: fc.constantFrom('daily', 'weekly', 'monthly'),
   weekStart: fc.constantFrom('sunday', 'monday'),
   evaluationMode: fc.constantFrom('OR', 'AND'),
-  freezes: maybe(
-    fc.record({
-      initial: fc.nat(2),
-      more: fc.nat(2),
-      earned: maybe(fc.record({ interval: fc.integer({ min: 1, max: 9 }), amount: fc.integer({ min: 1, max: 2 }) })),
-    }),
-  ),
+  freezes,
   thresholds: fc.tuple(maybe(fc.constantFrom(0.5, 1, 3)), maybe(fc.constantFrom(0.5, 1, 3))),
 });
 
@@ -95,6 +97,18 @@ export const randomCatalog = fc.record({
   streaks,
 });
 type Drawn = typeof randomCatalog extends fc.Arbitrary<infer T> ? T : never;
+
+/** The settings of freezes that were drawn; null: there are none. */
+export const freezesOf = (drawn: Drawn['streaks']['freezes']): StreakSettings['freezes'] =>
+  drawn === null
+    ? DEFAULT_STREAK_SETTINGS.freezes
+    : {
+        enabled: true,
+        initial: drawn.initial,
+        max: drawn.initial + drawn.more,
+        autoEarnInterval: drawn.earned?.interval ?? null,
+        autoEarnAmount: drawn.earned?.amount ?? null,
+      };
 
 /** The catalog that was drawn, of a tenant; days are counted from `today`. */
 export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Catalog {
@@ -152,18 +166,10 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       runInterval: (one.run?.[1] ?? null) as number | null,
     });
   }
-  const { thresholds, freezes, ...settings } = drawn.streaks;
+  const { thresholds, freezes: drawnFreezes, ...settings } = drawn.streaks;
   builder.streaks({
     ...settings,
-    ...(freezes !== null && {
-      freezes: {
-        enabled: true,
-        initial: freezes.initial,
-        max: freezes.initial + freezes.more,
-        autoEarnInterval: freezes.earned?.interval ?? null,
-        autoEarnAmount: freezes.earned?.amount ?? null,
-      },
-    }),
+    freezes: freezesOf(drawnFreezes),
     metrics: thresholds.flatMap((threshold, index) =>
       threshold === null ? [] : [{ metricId: metrics[index]!.id, threshold }],
     ),

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { DECKS, maybe, METRICS, PLANS } from './random-catalog.ts';
+import { DECKS, freezes, maybe, METRICS, PLANS } from './random-catalog.ts';
 
 /** Zones of every kind: both ends of the date line, half and quarter hours, both hemispheres, clocks changed at midnight. */
 const ZONES = [
@@ -71,9 +71,10 @@ const steps = {
     attributes: maybe(attributes, 50),
   }),
   complete: fc.record({ do: fc.constant('complete' as const), user, nth: fc.nat(5) }),
-  frequency: fc.record({
-    do: fc.constant('frequency' as const),
-    frequency: fc.constantFrom('daily' as const, 'weekly' as const, 'monthly' as const),
+  settings: fc.record({
+    do: fc.constant('settings' as const),
+    frequency: maybe(fc.constantFrom('daily' as const, 'weekly' as const, 'monthly' as const)),
+    freezes: maybe(fc.record({ of: freezes })),
   }),
   freeze: fc.record({ do: fc.constant('freeze' as const), user }),
   pause: fc.record({
@@ -92,7 +93,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: steps.midnight },
   { weight: 1, arbitrary: steps.upsert },
   { weight: 1, arbitrary: steps.complete },
-  { weight: 1, arbitrary: steps.frequency },
+  { weight: 1, arbitrary: steps.settings },
   { weight: 2, arbitrary: steps.read },
   { weight: 1, arbitrary: steps.freeze },
   { weight: 1, arbitrary: steps.pause },

@@ -1,9 +1,11 @@
 import type { Pool } from 'pg';
 import type { Catalog } from '../../src/domain/catalog.ts';
+import { replaceStreaks } from '../../src/domain/streaks-in-force.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { addDays, midnight, wall } from './calendar.ts';
 import { CompareReads } from './compare-reads.ts';
 import { LaurelModel, type SentUser } from './laurel-model.ts';
+import { freezesOf } from './random-catalog.ts';
 import type { History, Step } from './random-history.ts';
 import { StreakCare } from './streak-care-side-by-side.ts';
 import { refused, seenCompletion, seenEvent, type Said } from './seen.ts';
@@ -53,14 +55,8 @@ export class SideBySide {
       case 'unpause':
       case 'restore':
         return this.care.take(step);
-      case 'frequency': {
-        const { catalog } = this.model;
-        // What the clock did before is settled by the settings of its time only if the sweep was there in time.
-        if (catalog.streaks.freezes.enabled) return NOTHING;
-        const streaks = { ...catalog.streaks, frequency: step.frequency };
-        this.model.catalog = this.engine.catalog = { ...catalog, streaks };
-        return NOTHING;
-      }
+      case 'settings':
+        return this.settings(step);
       case 'read':
         return this.reads.all();
     }
@@ -69,6 +65,18 @@ export class SideBySide {
   private clockTo(nowMs: number): Said {
     this.model.nowMs = nowMs;
     this.engine.clock.set(nowMs);
+    return NOTHING;
+  }
+
+  private settings({ frequency, freezes }: Extract<Step, { do: 'settings' }>): Said {
+    const { streaks } = this.model.catalog;
+    const changed = {
+      ...streaks,
+      ...(frequency !== null && { frequency }),
+      ...(freezes !== null && { freezes: freezesOf(freezes.of) }),
+    };
+    this.model.setStreaks(changed);
+    this.engine.catalog = replaceStreaks(this.engine.catalog, changed, this.model.nowMs);
     return NOTHING;
   }
 

@@ -7,6 +7,7 @@ import {
   nextPeriod,
   periodBefore,
   periodOf,
+  wall,
   type Frequency,
   type LocalDate,
 } from './calendar.ts';
@@ -28,8 +29,11 @@ export interface Streaks {
   day: LocalDate;
   tracks: Record<Frequency, StreakTrack>;
   freezes: number;
-  /** The day on which the user was first seen. */
+  /** When the user was first seen, and the day. */
+  firstMs: number;
   first: LocalDate;
+  /** The day from which the next freeze is earned; null: none ever could be. */
+  earnsFrom: LocalDate | null;
   pauses: { start: LocalDate; end: LocalDate }[];
   /** Streaks that ended, with their last period; oldest first. */
   lost: { frequency: Frequency; length: number; started: LocalDate; kept: LocalDate }[];
@@ -38,9 +42,10 @@ export interface Streaks {
 const NONE: StreakTrack = { length: 0, started: null, kept: '0001-01-01', extendedMs: null };
 const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
 
-export function firstStreaks({ streaks: { freezes } }: Catalog, first: LocalDate): Streaks {
+export function firstStreaks({ streaks: { freezes } }: Catalog, firstMs: number, first: LocalDate): Streaks {
   const tracks = { daily: NONE, weekly: NONE, monthly: NONE };
-  return { day: first, tracks, freezes: freezes.enabled ? freezes.initial : 0, first, pauses: [], lost: [] };
+  const initial = freezes.enabled ? freezes.initial : 0;
+  return { day: first, tracks, freezes: initial, firstMs, first, earnsFrom: null, pauses: [], lost: [] };
 }
 
 /** Lets midnight after midnight pass until it is `today`. */
@@ -48,8 +53,9 @@ export function bringTo(streaks: Streaks, today: LocalDate, catalog: Catalog): v
   while (streaks.day < today) {
     for (const frequency of FREQUENCIES) atMidnight(streaks, frequency, catalog);
     streaks.day = addDays(streaks.day, 1);
-    earn(streaks, catalog);
+    earn(streaks, streaks.day, catalog);
   }
+  earn(streaks, today, catalog);
 }
 
 /** What the end of `streaks.day` does: a living streak whose period ends unmet is kept by a pause, a freeze or not. */
@@ -72,12 +78,18 @@ function daysOf(first: LocalDate, last: LocalDate): LocalDate[] {
   return first > last ? [] : [first, ...daysOf(addDays(first, 1), last)];
 }
 
-/** What the beginning of `streaks.day` earns. */
-function earn(streaks: Streaks, { streaks: { freezes } }: Catalog): void {
-  const { enabled, max, autoEarnInterval, autoEarnAmount } = freezes;
-  if (!enabled || autoEarnInterval === null || autoEarnAmount === null) return;
-  if (daysBetween(streaks.first, streaks.day) % autoEarnInterval !== 0) return;
-  streaks.freezes = Math.max(streaks.freezes, Math.min(max, streaks.freezes + autoEarnAmount));
+/** What is earned when it is a day: every so many days from the first, or, for a user of before, since it is so. */
+function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes }, earnSince = -Infinity }: Catalog): void {
+  const { enabled, max, autoEarnInterval: interval, autoEarnAmount } = freezes;
+  if (!enabled || interval === null || autoEarnAmount === null) return;
+  const isOlder = streaks.firstMs < earnSince;
+  let from = isOlder
+    ? latest(streaks.earnsFrom ?? '', wall(earnSince, null).date)
+    : (streaks.earnsFrom ?? streaks.first);
+  for (; daysBetween(from, day) >= interval; from = addDays(from, interval)) {
+    streaks.freezes = Math.max(streaks.freezes, Math.min(max, streaks.freezes + autoEarnAmount));
+  }
+  streaks.earnsFrom = from;
 }
 
 /** Counts the user's last event; the frequencies whose streak it extended. */
@@ -138,7 +150,7 @@ export function jump(user: ModelUser, to: LocalDate, catalog: Catalog): void {
   }
   while (streaks.day < to) {
     streaks.day = addDays(streaks.day, 1);
-    earn(streaks, catalog);
+    earn(streaks, streaks.day, catalog);
   }
 }
 

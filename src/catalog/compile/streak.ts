@@ -1,25 +1,38 @@
-import type { Catalog } from '../../domain/catalog.ts';
+import type { StreaksInForce } from '../../domain/catalog.ts';
+import { periodStart } from '../../domain/periods.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { PlanStreak } from '../plan.ts';
+import type { PlanSettling, PlanStreak } from '../plan.ts';
 import { present } from './conditions.ts';
 
 /** Frequencies as the script counts them. */
 export const FREQUENCY = { daily: 1, weekly: 2, monthly: 3 } as const;
 
 /** How freezes are earned: every so many days, amount, maximum, since when it is so (epoch ms); null: they are not. */
-export function earning({ streaks, earnSince }: Catalog): [number, number, number, number] | null {
+export function earning({ streaks, earnSince }: StreaksInForce): [number, number, number, number] | null {
   const { enabled, autoEarnInterval, autoEarnAmount, max } = streaks.freezes;
   if (!enabled || autoEarnInterval === null || autoEarnAmount === null) return null;
   return [autoEarnInterval, autoEarnAmount, max, earnSince ?? 0];
 }
 
+/** By what streaks are settled, of the settings. */
+const settling = (inForce: StreaksInForce): PlanSettling => ({
+  frequency: FREQUENCY[inForce.streaks.frequency],
+  frozen: inForce.streaks.freezes.enabled ? true : undefined,
+  earn: earning(inForce) ?? undefined,
+});
+
 /** The streak settings as the script takes them. */
 export function compileStreak(catalogIndex: CatalogIndex): PlanStreak {
   const settings = catalogIndex.catalog.streaks;
+  const before = (catalogIndex.catalog.streaksBefore ?? []).map((earlier) => ({
+    ...settling(earlier),
+    ends: earlier.untilMs,
+    week: periodStart(0, 'weekly', earlier.streaks.weekStart),
+  }));
   return present<PlanStreak>({
     on: settings.enabled,
-    frequency: FREQUENCY[settings.frequency],
+    ...settling(catalogIndex.catalog),
     all: settings.evaluationMode === 'AND',
     metrics: settings.metrics.flatMap(({ metricId, threshold }) => {
       const no = catalogIndex.metricsById.get(metricId)?.no;
@@ -27,8 +40,7 @@ export function compileStreak(catalogIndex: CatalogIndex): PlanStreak {
       return no === undefined ? [] : [[no, whole, micros] as [number, number, number]];
     }),
     freezes: settings.freezes.enabled ? settings.freezes.initial : 0,
-    frozen: settings.freezes.enabled ? true : undefined,
-    earn: earning(catalogIndex.catalog) ?? undefined,
+    before: before.length === 0 ? undefined : before,
     personal: settings.personalization ? catalogIndex.catalog.metrics.map(({ no }) => no) : undefined,
   });
 }

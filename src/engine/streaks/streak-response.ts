@@ -1,10 +1,11 @@
 import { earning } from '../../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { StreaksInForce } from '../../domain/catalog.ts';
 import type { Frequency } from '../../domain/periods.ts';
 import { settleStreaks, type SettledStreaks, type StreakSettlementRule } from '../../domain/settle-streaks.ts';
 import { streakDates, type StreakAsLeft } from '../../domain/streak.ts';
 import { localDay } from '../../domain/periods.ts';
-import { zoneOffset } from '../../domain/zone.ts';
+import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import type { UserState } from '../../redis/state.ts';
 
 /** The fields that every answer with a streak has. */
@@ -36,19 +37,29 @@ export function baseStreak(
   };
 }
 
-/** By what a tenant's streaks are settled. */
-export function settlementRule({ catalog }: CompiledCatalog): StreakSettlementRule {
-  const { frequency, weekStart, freezes } = catalog.streaks;
-  return { frequency, weekStart, frozen: freezes.enabled, earning: earning(catalog) };
+/** By what streaks are settled under some settings. */
+export function settlementRule(inForce: StreaksInForce): StreakSettlementRule {
+  const { frequency, weekStart, freezes } = inForce.streaks;
+  return { frequency, weekStart, frozen: freezes.enabled, earning: earning(inForce) };
 }
 
 /** A user's streaks as they stand now, on the user's local day. */
 export function settledNow(
-  compiled: CompiledCatalog,
+  { catalog }: CompiledCatalog,
   state: UserState,
   nowMs: number,
 ): SettledStreaks & { day: number } {
   const offsetSeconds = state.tz === null ? 0 : (zoneOffset(state.tz, nowMs)?.offsetSeconds ?? 0);
   const day = localDay(nowMs, offsetSeconds);
-  return { ...settleStreaks({ ...state, offsetSeconds }, settlementRule(compiled), day), day };
+  const settledMs = Math.max(state.updatedMs, state.settledMs ?? 0);
+  const earlier = (catalog.streaksBefore ?? [])
+    .filter(({ untilMs }) => untilMs > settledMs)
+    .map((one) => ({ ...settlementRule(one), lastDay: dayIn(state.tz, one.untilMs) }));
+  const { streaks, freezes, settlements } = settleStreaks(
+    { ...state, offsetSeconds },
+    settlementRule(catalog),
+    day,
+    earlier,
+  );
+  return { streaks, freezes, settlements, day };
 }

@@ -5,6 +5,7 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import { compileSweepPlan } from '../../catalog/compile/plans.ts';
 import { earning } from '../../catalog/compile/streak.ts';
 import { DAY_MS } from '../../domain/periods.ts';
+import { streaksAt } from '../../domain/streaks-in-force.ts';
 import { dayIn, dayStartMs, zoneOffset } from '../../domain/zone.ts';
 import { dueUsers } from '../../postgres/streak-sweep/due-users.ts';
 import { leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
@@ -93,6 +94,7 @@ export class StreakSweep implements DueWork {
     await catalogs.atLeast(tenantNo, zone.version);
     const compiled = await catalogs.of(tenantNo);
     const day = zone.sweptDay + 1;
+    const inForce = streaksAt(compiled.catalog, dueMs);
     const plan = JSON.stringify(compileSweepPlan(compiled, Math.floor(dueMs / DAY_MS)));
     let at = zone;
     let quiet = zone.lastUser === '';
@@ -103,7 +105,7 @@ export class StreakSweep implements DueWork {
         zone: zone.zone,
         after: at.lastUser,
         day,
-        earning: earning(compiled.catalog),
+        earning: earning(inForce),
         limit: USERS_A_PAGE,
       });
       const done = await this.settle(page.ids, { at, dueMs, plan, goesOn });
@@ -111,7 +113,7 @@ export class StreakSweep implements DueWork {
       nextDay = Math.min(nextDay, page.nextDay ?? Infinity);
       const end = done === page.ids.length && page.lastUser === '';
       const lastUser = done < page.ids.length ? (page.ids[done - 1] ?? at.lastUser) : page.lastUser;
-      const sweptDay = quiet ? Math.max(day, Math.min(nextDay - 1, this.today(zone))) : day;
+      const sweptDay = quiet ? Math.max(day, Math.min(nextDay - 1, this.lastDay(zone, inForce.untilMs))) : day;
       const next = end ? { sweptDay, lastUser: '' } : { sweptDay: zone.sweptDay, lastUser };
       if (!(await noteSwept(pool, at, next))) return 'ended';
       if (end) return quiet ? 'quiet' : 'settled';
@@ -120,9 +122,9 @@ export class StreakSweep implements DueWork {
     }
   }
 
-  /** The local day of a zone by the clock. */
-  private today({ zone }: SweptZone): number {
-    return dayIn(zone === '' ? null : zone, this.upToMs);
+  /** The local day of a zone by the clock, or when settings that were in force ended. */
+  private lastDay({ zone }: SweptZone, untilMs: number): number {
+    return dayIn(zone === '' ? null : zone, Math.min(this.upToMs, untilMs));
   }
 
   /** Settles users, some a call; how many, as it may be called off. */

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/catalog.ts';
 import { DAY_MS } from '../../../src/domain/periods.ts';
+import { replaceStreaks } from '../../../src/domain/streaks-in-force.ts';
 import { dayIn, dayStartMs } from '../../../src/domain/zone.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { StreakCall, type StreakChange } from '../../../src/engine/streaks/streak-call.ts';
@@ -114,6 +115,13 @@ async function withTwins(settings: Partial<StreakSettings>, run: (twins: Twins) 
   }
 }
 
+const frequency = fc.constantFrom('daily' as const, 'daily' as const, 'weekly' as const, 'monthly' as const);
+const freezes = fc.constantFrom(
+  { enabled: false, initial: 0, max: 0, autoEarnInterval: null, autoEarnAmount: null },
+  { enabled: true, initial: 2, max: 3, autoEarnInterval: null, autoEarnAmount: null },
+  { enabled: true, initial: 0, max: 2, autoEarnInterval: 3, autoEarnAmount: 1 },
+);
+
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('wait' as const), hours: fc.integer({ min: 1, max: 40 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('wait' as const), hours: fc.integer({ min: 100, max: 1000 }) }) },
@@ -137,16 +145,13 @@ const step = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('sweep' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('settings' as const), frequency, freezes }) },
 );
 
 const random = fc.record({
-  frequency: fc.constantFrom('daily' as const, 'daily' as const, 'weekly' as const, 'monthly' as const),
+  frequency,
   weekStart: fc.constantFrom('sunday' as const, 'monday' as const),
-  freezes: fc.constantFrom(
-    { enabled: false, initial: 0, max: 0, autoEarnInterval: null, autoEarnAmount: null },
-    { enabled: true, initial: 2, max: 3, autoEarnInterval: null, autoEarnAmount: null },
-    { enabled: true, initial: 0, max: 2, autoEarnInterval: 3, autoEarnAmount: 1 },
-  ),
+  freezes,
   homes: fc.tuple(fc.constantFrom(...ZONES), fc.constantFrom(...ZONES), fc.constantFrom(...ZONES)),
   startDay: fc.integer({ min: 20_500, max: 21_200 }),
   steps: fc.array(step, { minLength: 5, maxLength: 40 }),
@@ -167,14 +172,20 @@ test('swept early, late or never, the answers are the same', { timeout: 1_000 + 
           const id = String(index + 1).padStart(32, '0');
           if (each.do === 'wait') twins.at((nowMs += each.hours * 3_600_000));
           else if (each.do === 'sweep') await twins.sweepUpTo(nowMs);
-          else {
+          else if (each.do === 'settings') {
+            for (const engine of twins.both) {
+              const { streaks } = engine.catalog;
+              const changed = { ...streaks, frequency: each.frequency, freezes: each.freezes };
+              engine.catalog = replaceStreaks(engine.catalog, changed, nowMs);
+            }
+          } else {
             const said = await Promise.all(
               twins.both.map(async (engine) => {
                 if (each.do === 'act') return (await engine.event('m', each.user, 1)).currentStreak;
                 if (each.do === 'move')
                   return (await engine.event('m', { id: each.user, tz: each.tz }, 0)).currentStreak;
                 if (each.do === 'freeze') {
-                  return twins.change(engine, each.user, { freeze: true, max: settings.freezes.max });
+                  return twins.change(engine, each.user, { freeze: true, max: engine.catalog.streaks.freezes.max });
                 }
                 const today = dayIn((await engine.users.state(engine.catalog.tenantNo, each.user)).tz, nowMs);
                 const from = today + each.in;
@@ -189,6 +200,8 @@ test('swept early, late or never, the answers are the same', { timeout: 1_000 + 
         expect(await twins.streaks(twins.swept, 60)).toEqual(await twins.streaks(twins.left, 60));
         await twins.sweepUpTo(nowMs);
         expect(await twins.streaks(twins.swept, 60)).toEqual(await twins.streaks(twins.left, 60));
+        // In another frequency a board shows the streaks of it when it is filled again.
+        if (steps.some((each) => each.do === 'settings' && each.frequency !== settings.frequency)) return;
         // What is swept is settled: the board shows what a read says.
         const board = await twins.swept.redis.keys('*:b:*');
         const own = board.find((key) => key.startsWith('{s0}:0:'));
