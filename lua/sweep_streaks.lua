@@ -24,7 +24,7 @@ local FIRST_USER, FIRST_KEY = 9, 3
 local local_second = math.floor(now / 1000) + offset
 local day = math.floor(local_second / 86400)
 local row = plan.periods[day - plan.firstDay + 1]
-local event = { plan = plan, whole = 0, micros = 0 }
+local event = { plan = plan, whole = 0, micros = 0, call = true }
 local applied, touched = {}, {}
 
 for n = 0, #ARGV - FIRST_USER do

@@ -1,0 +1,89 @@
+import { afterEach, expect, test } from 'vitest';
+import { BoardsByTheClock } from '../leaderboards/boards-by-the-clock.ts';
+
+let laurel: BoardsByTheClock;
+afterEach(() => laurel.laurel.close());
+
+const DAYS = { key: 'days', name: 'Days', status: 'active', rankBy: 'streak', start: '2026-11-01' } as const;
+const FREEZES = { enabled: true, initial: 2, max: 2 };
+
+/** Nobody sweeps here: what the clock did is settled when somebody looks. */
+const start = (streaks: object, now = '2026-11-02T12:00:00Z') =>
+  BoardsByTheClock.start(now, [DAYS], { streaks: { enabled: true, ...streaks } });
+const set = async (settings: object): Promise<void> => {
+  expect(await laurel.laurel.admin.patch('/v1/streaks/settings', settings)).toMatchObject({ status: 200 });
+};
+const streak = async (user: string) => (await laurel.laurel.app.get(`/v1/users/${user}/streak`)).body;
+
+test.each(['2026-11-04T12:00:00Z', '2026-11-04T00:00:00Z'])('a day missed before %s was frozen', async (changed) => {
+  laurel = await start({ freezes: FREEZES });
+  for (const user of ['read', 'acts']) await laurel.event(user, 1);
+  await laurel.at(changed);
+  await set({ freezes: { enabled: false } });
+  expect(await streak('read')).toMatchObject({ length: 1, expires: '2026-11-04' });
+  await laurel.at('2026-11-04T13:00:00Z');
+  expect(await laurel.event('acts', 1)).toMatchObject({ currentStreak: { length: 2 } });
+  await laurel.at('2026-11-05T12:00:00Z');
+  expect(await streak('read')).toMatchObject({ length: 0 });
+  expect(await streak('acts')).toMatchObject({ length: 2 });
+});
+
+test('freezes that are switched on later do not bring back what was lost', async () => {
+  laurel = await start({ freezes: FREEZES });
+  for (const user of ['read', 'acts']) await laurel.event(user, 1);
+  await laurel.at('2026-11-03T12:00:00Z');
+  await set({ freezes: { enabled: false } });
+  await laurel.at('2026-11-04T12:00:00Z');
+  await set({ freezes: { enabled: true } });
+  expect(await streak('read')).toMatchObject({ length: 0, freezes: 2 });
+  expect(await laurel.event('acts', 1)).toMatchObject({ currentStreak: { length: 1, freezes: 2 } });
+});
+
+test('each midnight is that of the zone that the user was in, with its offset of then', async () => {
+  // Clocks went back on 1 November: at 04:30 it was half past midnight, by the offset of now the evening before.
+  laurel = await start({ freezes: FREEZES }, '2026-10-30T12:00:00Z');
+  for (const id of ['read', 'acts']) await laurel.event({ id, tz: 'America/New_York' }, 1);
+  await laurel.at('2026-11-01T04:30:00Z');
+  await set({ freezes: { enabled: false } });
+  await laurel.at('2026-11-01T20:00:00Z');
+  expect(await streak('read')).toMatchObject({ length: 1, expires: '2026-11-01' });
+  expect(await laurel.event('acts', 1)).toMatchObject({ currentStreak: { length: 2 } });
+});
+
+test('a freeze was used in the frequency of then; boards of streaks follow the switch', async () => {
+  laurel = await start({ frequency: 'daily', freezes: FREEZES });
+  await laurel.event('u', 1);
+  await laurel.at('2026-11-03T12:00:00Z');
+  await laurel.event('u', 1);
+  expect(await laurel.places('', 'days')).toEqual([[1, 'u', 2]]);
+  await laurel.at('2026-11-05T12:00:00Z');
+  await set({ frequency: 'weekly' });
+  expect(await streak('u')).toMatchObject({ frequency: 'weekly', length: 1, freezes: 1 });
+  await laurel.fill();
+  expect(await laurel.places('', 'days')).toEqual([[1, 'u', 1]]);
+  await set({ frequency: 'daily' });
+  expect(await streak('u')).toMatchObject({ length: 2, freezes: 1, expires: '2026-11-05' });
+  await laurel.fill();
+  expect(await laurel.places('', 'days')).toEqual([[1, 'u', 2]]);
+});
+
+test('settings of before are kept until every zone is swept past them', async () => {
+  laurel = await start({ freezes: FREEZES });
+  await laurel.event({ id: 'u', tz: 'Asia/Tokyo' }, 1);
+  await laurel.at('2026-11-03T12:00:00Z');
+  await set({ frequency: 'weekly' });
+  const kept = async (): Promise<unknown> => {
+    // Any change of the catalog is a moment to forget.
+    await set({ evaluationMode: 'AND' });
+    await set({ evaluationMode: 'OR' });
+    const { rows } = await laurel.laurel.pool.query('SELECT streaks_before FROM tenants WHERE no = 0');
+    return rows[0].streaks_before.map(({ streaks }: { streaks: { frequency: string } }) => streaks.frequency);
+  };
+  expect(await kept()).toEqual(['daily']);
+  const sweptTo = (date: string) =>
+    laurel.laurel.pool.query(`UPDATE streak_zones SET swept_day = $1::date - '1970-01-01'::date`, [date]);
+  await sweptTo('2026-11-11');
+  expect(await kept()).toEqual(['daily']);
+  await sweptTo('2026-11-12');
+  expect(await kept()).toEqual([]);
+});
