@@ -1,18 +1,16 @@
-import { decimalText } from '../../domain/decimal.ts';
 import type { AwardRow } from '../../postgres/persist/insert-awards.ts';
 import type { CompletionRow } from '../../postgres/persist/insert-completions.ts';
 import type { StreakChangeRow } from '../../postgres/persist/insert-streak-changes.ts';
 import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.ts';
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
-import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
 import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts';
-import { storableText } from '../../postgres/persist/storable-json.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../redis/record.ts';
 import { unpackAll } from '../../redis/state.ts';
 import { idempotencyDigest } from '../events/event-id.ts';
 import { UnreadableEntry } from './stuck-shard.ts';
+import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
 /** The rows of some outbox entries that follow one another. */
 export interface Batch {
@@ -23,17 +21,14 @@ export interface Batch {
   completions: CompletionRow[];
   streakChanges: StreakChangeRow[];
   pauses: StreakPauseRow[];
-  /** The last state of each user who is new, or whose attributes or points changed. */
-  users: PackedUser[];
-  /** The last state of those of whom only streaks changed. */
-  streakUsers: PackedUser[];
-  /** The last state of the others: nothing of it is queried that Postgres does not hold already. */
-  unchangedUsers: PackedUser[];
+  touched: UsersByNews;
   /** How far the shard's batches of events are processed; null: these entries do not say. */
   batchProgress: string | null;
   /** Position of the last entry. */
   position: string;
 }
+
+type Rows = Omit<Batch, 'touched'>;
 
 /** A user who was deleted. */
 export interface Deletion extends NamedUser {
@@ -59,24 +54,20 @@ export function toBatch(raw: readonly RawEntry[]): Batch {
 }
 
 function rowsOf(raw: readonly RawEntry[]): Batch {
-  const batch: Batch = {
+  const touched = new TouchedUsers();
+  const batch: Rows = {
     deletions: [],
     events: [],
     awards: [],
     completions: [],
     streakChanges: [],
     pauses: [],
-    users: [],
-    streakUsers: [],
-    unchangedUsers: [],
     batchProgress: null,
     position: '',
   };
-  // Only the last state of a user counts: a user who is busy costs no more than others.
-  const states = new Map<string, { tenantNo: number; id: string; packed: Buffer; changed: Changed }>();
   for (const rawEntry of raw) {
     const entry = parseEntry(rawEntry);
-    const changedBy = new Map<string, Changed>();
+    touched.beginEntry();
     for (const each of unpackAll(entry.records)) {
       const record = each as HappenedRecord | GoneRecord | ProgressRecord;
       if (record.k === 'b') {
@@ -85,39 +76,23 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
       }
       if (record.k === 'g') {
         addDeletion(batch, entry.tenantNo, record);
-        states.delete(`${entry.tenantNo}:${storableText(record.u)}`);
+        touched.forget(entry.tenantNo, record.u);
         continue;
       }
       addRecord(batch, entry.tenantNo, record);
-      changedBy.set(record.u, Math.max(changedBy.get(record.u) ?? 0, changeOf(record)) as Changed);
+      touched.tell(record);
     }
     for (let i = 0; i < entry.states.length; i += 2) {
       const id = (entry.states[i] as Buffer).toString('utf8');
-      const key = `${entry.tenantNo}:${storableText(id)}`;
-      const changed = Math.max(changedBy.get(id) ?? CHANGED.anything, states.get(key)?.changed ?? 0) as Changed;
-      states.set(key, { tenantNo: entry.tenantNo, id, packed: entry.states[i + 1] as Buffer, changed });
+      touched.state(entry.tenantNo, id, entry.states[i + 1] as Buffer);
     }
     batch.position = entry.id;
   }
-  const lists = [batch.unchangedUsers, batch.streakUsers, batch.users];
-  for (const { tenantNo, id, packed, changed } of states.values()) lists[changed]!.push({ tenantNo, id, packed });
-  return batch;
-}
-
-/** What changed of what is queried of a user, from less to more; the place of the user's list among three. */
-const CHANGED = { nothing: 0, streaks: 1, anything: 2 } as const;
-type Changed = (typeof CHANGED)[keyof typeof CHANGED];
-
-/** What a record changed of its user. A new user is a change of anything. */
-function changeOf({ k, n, a, p, y }: HappenedRecord): Changed {
-  // The clock and an administrator change the streaks of users who are there, and never their zone.
-  if (k === 's') return CHANGED.streaks;
-  const nothing = k === 'e' && n === undefined && a === undefined && p === undefined && y === undefined;
-  return nothing ? CHANGED.nothing : CHANGED.anything;
+  return { ...batch, touched: touched.byNews() };
 }
 
 /** Leaves out what the batch holds of the user so far: the deletion comes before all that is written. */
-function addDeletion(batch: Batch, tenantNo: number, { u: userId, g: generation }: GoneRecord): void {
+function addDeletion(batch: Rows, tenantNo: number, { u: userId, g: generation }: GoneRecord): void {
   const others = (row: NamedUser): boolean => row.tenantNo !== tenantNo || row.userId !== userId;
   let deletion = batch.deletions.find((known) => !others(known));
   if (deletion === undefined) batch.deletions.push((deletion = { tenantNo, userId, generation, usedKeys: [] }));
@@ -132,7 +107,7 @@ function addDeletion(batch: Batch, tenantNo: number, { u: userId, g: generation 
   batch.pauses = batch.pauses.filter(others);
 }
 
-function addRecord(batch: Batch, tenantNo: number, record: HappenedRecord): void {
+function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void {
   const { k: kind, u: userId, at: atMs, d: localDay } = record;
   if (kind !== 'e' && kind !== 'u' && kind !== 'c' && kind !== 's') throw new Error('a record of no known kind');
   if (kind === 'e') {
@@ -143,8 +118,8 @@ function addRecord(batch: Batch, tenantNo: number, record: HappenedRecord): void
       tenantNo,
       userId,
       metricNo: m,
-      value: decimalText({ whole: v[0], micros: v[1] }),
-      total: decimalText({ whole: t[0], micros: t[1] }),
+      value: { whole: v[0], micros: v[1] },
+      total: { whole: t[0], micros: t[1] },
       atMs,
       localDay,
       attributes: record.x ?? null,

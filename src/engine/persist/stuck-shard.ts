@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg';
+import { UnstorableValue } from '../../postgres/persist/unstorable-value.ts';
 
 /** A shard stands still at one entry of its outbox until a person has looked at it. */
 export class StuckShard extends Error {
@@ -27,4 +28,5 @@ export class UnreadableEntry extends Error {}
 /** Whether an error is the entry's fault: trying again will not help. Everything else is a server that is away. */
 export const isAboutData = (error: unknown): boolean =>
   error instanceof UnreadableEntry ||
+  error instanceof UnstorableValue ||
   (error instanceof DatabaseError && error.code !== undefined && ABOUT_DATA.test(error.code));

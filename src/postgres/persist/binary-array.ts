@@ -1,3 +1,5 @@
+import { checkInt4 } from './unstorable-value.ts';
+
 /** A type as an element of an array in Postgres's binary format: its number, and the byte before the value, if any. */
 interface ElementType {
   oid: number;
@@ -34,7 +36,7 @@ export function binaryArray({ oid, prefix }: ElementType, values: readonly (stri
 
 const INT4_OID = 23;
 
-/** The same of 32-bit integers, of which some may be missing. Not an empty one. */
+/** The same of 32-bit integers, of which some may be missing. Not an empty one. Throws UnstorableValue. */
 export function binaryIntegers(values: readonly (number | null)[]): Buffer {
   const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 8);
   const hasNulls = values.includes(null) ? 1 : 0;
@@ -42,7 +44,9 @@ export function binaryIntegers(values: readonly (number | null)[]): Buffer {
   let at = HEADER_BYTES;
   for (const value of values) {
     at = buffer.writeInt32BE(value === null ? -1 : 4, at);
-    if (value !== null) at = buffer.writeInt32BE(value, at);
+    if (value === null) continue;
+    checkInt4(value);
+    at = buffer.writeInt32BE(value, at);
   }
   return buffer.subarray(0, at);
 }

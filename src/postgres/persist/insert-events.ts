@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
-import { dateOf } from '../../domain/periods.ts';
+import type { Decimal } from '../../domain/decimal.ts';
+import { BinaryRows } from './binary-rows.ts';
 import { copyRows } from './copy-rows.ts';
-import { COPY_NULL, copyText, copyTimestamp } from './copy-text.ts';
 import { storableJson } from './storable-json.ts';
 
 export interface EventRow {
@@ -10,9 +10,9 @@ export interface EventRow {
   tenantNo: number;
   userId: string;
   metricNo: number;
-  /** Decimal text, as is `total`. */
-  value: string;
-  total: string;
+  value: Decimal;
+  /** The user's total of the metric after this event. */
+  total: Decimal;
   atMs: number;
   /** Epoch day of the user's local date. */
   localDay: number;
@@ -22,22 +22,28 @@ export interface EventRow {
 }
 
 const COPY =
-  'COPY events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, idempotency_key) FROM STDIN';
+  'COPY events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, idempotency_key) ' +
+  'FROM STDIN (FORMAT binary)';
+const COLUMNS = 10;
+const BYTES_A_ROW = 250;
 
 /** Adds events. An ID that is there already is an error (23505): the cursor says that each is new. */
 export async function insertEvents(client: PoolClient, events: readonly EventRow[]): Promise<void> {
   if (events.length === 0) return;
-  let rows = '';
-  let day = Number.NaN;
-  let date = '';
+  const rows = new BinaryRows(events.length * BYTES_A_ROW);
   for (const event of events) {
-    if (event.localDay !== day) {
-      day = event.localDay;
-      date = dateOf(day);
-    }
-    const attributes = event.attributes === null ? COPY_NULL : copyText(storableJson(event.attributes));
-    const key = event.idempotencyKey === null ? COPY_NULL : copyText(event.idempotencyKey);
-    rows += `${event.id}\t${event.tenantNo}\t${copyText(event.userId)}\t${event.metricNo}\t${event.value}\t${event.total}\t${copyTimestamp(event.atMs)}\t${date}\t${attributes}\t${key}\n`;
+    rows
+      .row(COLUMNS)
+      .uuid(event.id)
+      .int4(event.tenantNo)
+      .text(event.userId)
+      .int4(event.metricNo)
+      .numeric(event.value)
+      .numeric(event.total)
+      .timestamptz(event.atMs)
+      .date(event.localDay)
+      .jsonb(event.attributes === null ? null : storableJson(event.attributes))
+      .text(event.idempotencyKey);
   }
-  await copyRows(client, COPY, rows);
+  await copyRows(client, COPY, rows.finish());
 }

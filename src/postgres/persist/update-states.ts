@@ -7,8 +7,8 @@ const UPDATE_STATE = `
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id`;
 
 /**
- * Writes the state of users whose queried columns are as they were. Spares unpacking and two JSON columns, about
- * 9 µs of CPU a user in both processes. Users who are missing are written whole.
+ * Writes the state of users whose queried columns are as they were. Spares unpacking and two JSON columns. Users who are
+ * missing are written whole.
  */
 export async function updateStates(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;

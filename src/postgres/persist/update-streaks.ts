@@ -1,35 +1,25 @@
 import type { PoolClient } from 'pg';
 import { unpack, type PackedState } from '../../redis/state.ts';
-import { binaryIntegers } from './binary-array.ts';
-import { dueDay, packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
+import { changedPoints, type PaidUser } from './update-points.ts';
+import { packedUsers, SweptBy, upsertUsers } from './upsert-users.ts';
 
 const UPDATE = `
-  UPDATE users SET state = touched.state, due_day = touched.due_day, freezes = touched.freezes, earned_day = touched.earned_day
-  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::int[], $5::int[], $6::int[])
-    AS touched (tenant_no, id, state, due_day, freezes, earned_day)
+  UPDATE users SET state = touched.state, points = users.points || touched.points, zone = touched.zone,
+                   due_day = touched.due_day, freezes = touched.freezes, earned_day = touched.earned_day
+  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[], $5::text[], $6::int[], $7::int[], $8::int[])
+    AS touched (tenant_no, id, state, points, zone, due_day, freezes, earned_day)
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id`;
 
 /**
- * Writes the state of users of whom only streaks changed, with what the sweep goes by: a midnight changes as many as there
- * are. Users who are missing are written whole.
+ * Writes the state of users whose streaks or zone changed, with what the sweep goes by and the points that changed: a
+ * midnight changes as many as there are, and so do the first events of a day. Users who are missing are written whole.
  */
-export async function updateStreaks(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
+export async function updateStreaks(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;
-  const dueDays: (number | null)[] = [];
-  const freezes: (number | null)[] = [];
-  const earnedDays: (number | null)[] = [];
-  // No state is kept beyond its turn: thousands that are at hand together cost more in collecting garbage than all else.
-  for (const { packed } of users) {
-    const state = unpack(packed) as PackedState;
-    dueDays.push(dueDay(state));
-    freezes.push(state.fz ?? 0);
-    earnedDays.push(state.fe ?? null);
-  }
-  const { rowCount } = await client.query(UPDATE, [
-    ...packedUsers(users),
-    binaryIntegers(dueDays),
-    binaryIntegers(freezes),
-    binaryIntegers(earnedDays),
-  ]);
-  if (rowCount !== users.length) await upsertUsers(client, users);
+  const swept = new SweptBy();
+  for (const { tenantNo, packed } of users) swept.add(tenantNo, unpack(packed) as PackedState);
+  const parameters = [...packedUsers(users), changedPoints(users), ...swept.parameters()];
+  const { rowCount } = await client.query(UPDATE, parameters);
+  if (rowCount === users.length) await swept.note(client);
+  else await upsertUsers(client, users);
 }

@@ -1,9 +1,9 @@
 import type { PoolClient } from 'pg';
 import { numbered, unpack, type Numbered, type PackedState } from '../../redis/state.ts';
-import { searchKeys } from '../users/search-keys.ts';
+import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
 import { streakDueDay } from '../../domain/streak-due.ts';
 import { binaryArray, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
-import { noteZones } from './note-zones.ts';
+import { noteZones, type UserZone } from './note-zones.ts';
 import { storableJson, storableText } from './storable-json.ts';
 
 export interface PackedUser {
@@ -27,7 +27,7 @@ const UPSERT = `
         name_key = EXCLUDED.name_key, last_name_key = EXCLUDED.last_name_key, email_key = EXCLUDED.email_key,
         zone = EXCLUDED.zone, due_day = EXCLUDED.due_day, freezes = EXCLUDED.freezes, earned_day = EXCLUDED.earned_day`;
 
-/** The parameters $1 to $3 of this statement and of the two that update users. */
+/** The parameters that say which users, and their states. */
 export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
   binaryIntegers(users.map((user) => user.tenantNo)),
   binaryArray(
@@ -43,36 +43,64 @@ export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
 const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
   Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
 
-/** The first day on which the user's streaks may change by the clock, see `streakDueDay`. */
-export const dueDay = ({ s }: PackedState): number | null =>
-  s === undefined ? null : streakDueDay(s.map(([length, , lastPeriod]) => ({ length, lastPeriod })));
+/** Where a user stands with what the sweep of streaks goes by. */
+export class SweptBy {
+  private readonly dueDays: (number | null)[] = [];
+  private readonly freezes: number[] = [];
+  private readonly earnedDays: (number | null)[] = [];
+  private readonly zones: UserZone[] = [];
+
+  add(tenantNo: number, { s, fz, fe, z, up }: PackedState): void {
+    const streaks = s?.map(([length, , lastPeriod]) => ({ length, lastPeriod }));
+    this.dueDays.push(streaks === undefined ? null : streakDueDay(streaks));
+    this.freezes.push(fz ?? 0);
+    this.earnedDays.push(fe ?? null);
+    this.zones.push({ tenantNo, zone: z ?? '', atMs: up });
+  }
+
+  /** The columns of those added, in their order: zone, due_day, freezes, earned_day. */
+  parameters(): Buffer[] {
+    const zones = this.zones.map(({ zone }) => storableText(zone));
+    return [
+      binaryArray(TEXT, zones),
+      binaryIntegers(this.dueDays),
+      binaryIntegers(this.freezes),
+      binaryIntegers(this.earnedDays),
+    ];
+  }
+
+  /** Has the days of their zones swept. */
+  async note(client: PoolClient): Promise<void> {
+    await noteZones(client, this.zones);
+  }
+}
 
 /** Writes users whole: state and what is queried of it. Each may be named only once in a call. Idempotent. */
 export async function upsertUsers(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;
-  const states = users.map((user) => unpack(user.packed) as PackedState);
-  const keys = states.map(({ n, e }) => searchKeys({ name: n, email: e }));
+  const created: number[] = [];
+  const attributes: string[] = [];
+  const points: string[] = [];
+  const keys: SearchKeys[] = [];
+  const swept = new SweptBy();
+  // No state is kept beyond its turn: thousands that are at hand together cost more in collecting garbage than all else.
+  for (const { tenantNo, packed } of users) {
+    const state = unpack(packed) as PackedState;
+    created.push(state.c);
+    attributes.push(storableJson(JSON.stringify(byNumber(state.a))));
+    points.push(JSON.stringify(byNumber(state.p)));
+    keys.push(searchKeys({ name: state.n, email: state.e }));
+    swept.add(tenantNo, state);
+  }
   await client.query(UPSERT, [
     ...packedUsers(users),
-    states.map((state) => state.c),
-    binaryArray(
-      JSONB,
-      states.map((state) => storableJson(JSON.stringify(byNumber(state.a)))),
-    ),
-    binaryArray(
-      JSONB,
-      states.map((state) => JSON.stringify(byNumber(state.p))),
-    ),
+    created,
+    binaryArray(JSONB, attributes),
+    binaryArray(JSONB, points),
     keys.map(({ name }) => name),
     keys.map(({ lastName }) => lastName),
     keys.map(({ email }) => email),
-    states.map((state) => state.z ?? ''),
-    states.map(dueDay),
-    states.map((state) => state.fz ?? 0),
-    states.map((state) => state.fe ?? null),
+    ...swept.parameters(),
   ]);
-  await noteZones(
-    client,
-    states.map((state, index) => ({ tenantNo: users[index]!.tenantNo, zone: state.z ?? '', atMs: state.up })),
-  );
+  await swept.note(client);
 }

@@ -50,7 +50,6 @@ let made = 0;
 const nextId = (): string => (made += 1).toString(16).padStart(28, '0') + '0000';
 
 const split = (micros: number): [number, number] => [Math.trunc(micros / MILLION), micros % MILLION];
-const text = (micros: number): string => (micros / MILLION).toFixed(6);
 
 const sums = <T>(items: readonly T[], no: (item: T) => number, value: (item: T) => number): Record<number, number> => {
   const totals: Record<number, number> = {};
@@ -93,8 +92,8 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
         ...own,
         id: nextId(),
         metricNo,
-        value: text(micros),
-        total: '0',
+        value: { whole: split(micros)[0], micros: split(micros)[1] },
+        total: { whole: 0, micros: 0 },
         atMs: dayOf(date) * DAY_MS,
         localDay: dayOf(date),
         attributes: attributes === undefined ? null : JSON.stringify(attributes),

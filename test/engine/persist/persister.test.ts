@@ -168,6 +168,34 @@ describe('the way of an entry', () => {
     expect(await users()).toEqual([changed, { ...ada, id: 'bob', state: states[0] }]);
   });
 
+  test('points that changed are laid over the others; a total of 0 goes; streaks and zone move along', async () => {
+    const user = async (): Promise<unknown> =>
+      (await rows(`SELECT state, attributes, points, zone, freezes FROM users WHERE tenant_no = 11`))[0];
+    const paid = (systemNo: number, total: number): Partial<HappenedRecord> => ({ p: [[systemNo, 0, total, []]] });
+    const write = async (states: Buffer[], more: Partial<HappenedRecord>[]): Promise<void> => {
+      for (const [at, each] of more.entries()) {
+        await writeEntry(redis, 3, { tenantNo: 11, records: [eventRecord(each)], states: { ada: states[at]! } });
+      }
+      await persister().drain(3, hurry);
+    };
+    const state = (p: Record<number, number>, more = {}): Buffer => packedState({ a: { 7: 'x' }, p, ...more });
+    await write([state({ 21: 5, 22: 6 })], [{ n: 1 }]);
+    const ada = { attributes: { 7: 'x' }, zone: '', freezes: 0 };
+    const [first, second] = [state({ 21: 8, 22: 6 }), state({ 21: 9, 22: 6, 23: 4 })];
+    await write([first, second, second], [paid(21, 8), { p: [...paid(21, 9).p!, ...paid(23, 4).p!] }, {}]);
+    expect(await user()).toEqual({ ...ada, state: second, points: { 21: 9, 22: 6, 23: 4 } });
+    const third = state({ 22: 6, 23: 4 });
+    await write([third], [paid(21, 0)]);
+    expect(await user()).toEqual({ ...ada, state: third, points: { 22: 6, 23: 4 } });
+    const fourth = state({ 22: 7, 23: 4 }, { z: 'Asia/Tokyo', fz: 2 });
+    await write([state({ 22: 7, 23: 4 }), fourth], [paid(22, 7), { y: 1 }]);
+    expect(await user()).toEqual({ ...ada, state: fourth, points: { 22: 7, 23: 4 }, zone: 'Asia/Tokyo', freezes: 2 });
+    expect(await rows(`SELECT zone FROM streak_zones WHERE tenant_no = 11 ORDER BY 1`)).toEqual([
+      { zone: '' },
+      { zone: 'Asia/Tokyo' },
+    ]);
+  });
+
   test('text that Postgres cannot hold does not stop the rest', async () => {
     const record = eventRecord({ u: 'nul\0', x: '{"3":"\\u0000 \\ud800 \\\\u0000"}', ik: 'k\0' });
     const states = { 'nul\0': packedState({ a: { 1: 'a\0' } }) };

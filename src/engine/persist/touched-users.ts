@@ -1,0 +1,88 @@
+import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
+import type { PaidUser } from '../../postgres/persist/update-points.ts';
+import { storableText } from '../../postgres/persist/storable-json.ts';
+import type { HappenedRecord } from '../../redis/record.ts';
+
+/** The last state of each user who was touched, by what has to be written beside it. */
+export interface UsersByNews {
+  /** Who is new, whose attributes or names changed, or of whom nothing is told: all of it. */
+  users: PackedUser[];
+  /** Whose streaks or zone changed: what the sweep goes by, and the points that changed. */
+  streakUsers: PaidUser[];
+  /** Whose points changed, and nothing else that is queried. */
+  paidUsers: PaidUser[];
+  /** The others: nothing of them is queried that Postgres does not hold already. */
+  unchangedUsers: PackedUser[];
+}
+
+interface News {
+  whole: boolean;
+  streaks: boolean;
+  /** Points system number → total. */
+  points: Record<number, number> | null;
+}
+
+interface TouchedUser extends News, PackedUser {}
+
+const EVERYTHING: News = { whole: true, streaks: true, points: null };
+
+/** Gathers the users of outbox entries that follow one another: only a user's last state counts, with all the news. */
+export class TouchedUsers {
+  private readonly users = new Map<string, TouchedUser>();
+  /** By user: what the records of the entry at hand tell. */
+  private told = new Map<string, News>();
+
+  /** To be called before the records of an entry. */
+  beginEntry(): void {
+    if (this.told.size > 0) this.told = new Map();
+  }
+
+  /** A record of the entry: to be told before the entry's states. */
+  tell({ k: kind, u: userId, n, a, p, y }: HappenedRecord): void {
+    let news = this.told.get(userId);
+    if (news === undefined) this.told.set(userId, (news = { whole: false, streaks: false, points: null }));
+    if (kind === 'u' || kind === 'c' || n !== undefined || a !== undefined) news.whole = true;
+    // The clock and an administrator change the streaks of users who are there (`s`); an event says.
+    if (kind === 's' || y !== undefined) news.streaks = true;
+    if (p === undefined) return;
+    news.points ??= {};
+    for (const [systemNo, , total] of p) news.points[systemNo] = total;
+  }
+
+  /** A user's state after the entry. */
+  state(tenantNo: number, id: string, packed: Buffer): void {
+    const key = keyOf(tenantNo, id);
+    const { whole, streaks, points } = this.told.get(id) ?? EVERYTHING;
+    const before = this.users.get(key);
+    if (before === undefined) {
+      this.users.set(key, { tenantNo, id, packed, whole, streaks, points });
+      return;
+    }
+    before.id = id;
+    before.packed = packed;
+    before.whole ||= whole;
+    before.streaks ||= streaks;
+    before.points = before.points === null ? points : Object.assign(before.points, points);
+  }
+
+  /** Leaves out a user who was deleted. */
+  forget(tenantNo: number, id: string): void {
+    this.users.delete(keyOf(tenantNo, id));
+  }
+
+  byNews(): UsersByNews {
+    const all: UsersByNews = { users: [], streakUsers: [], paidUsers: [], unchangedUsers: [] };
+    for (const { tenantNo, id, packed, whole, streaks, points } of this.users.values()) {
+      const user: PackedUser = { tenantNo, id, packed };
+      // A total of 0 is not kept: it cannot be laid over the others.
+      if (whole || (points !== null && Object.values(points).includes(0))) all.users.push(user);
+      else if (streaks) all.streakUsers.push({ ...user, points: points ?? {} });
+      else if (points !== null) all.paidUsers.push({ ...user, points });
+      else all.unchangedUsers.push(user);
+    }
+    return all;
+  }
+}
+
+/** Users who differ only by what Postgres cannot hold are one there. */
+const keyOf = (tenantNo: number, id: string): string => `${tenantNo}:${storableText(id)}`;

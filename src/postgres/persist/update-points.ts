@@ -1,0 +1,30 @@
+import type { PoolClient } from 'pg';
+import { binaryArray, JSONB } from './binary-array.ts';
+import { packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
+
+/** A user with the points that changed: system number → total, none of them 0. */
+export interface PaidUser extends PackedUser {
+  points: Record<number, number>;
+}
+
+const UPDATE = `
+  UPDATE users SET state = touched.state, points = users.points || touched.points
+  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[]) AS touched (tenant_no, id, state, points)
+  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id`;
+
+/** The points that changed, as a parameter. */
+export const changedPoints = (users: readonly PaidUser[]): Buffer =>
+  binaryArray(
+    JSONB,
+    users.map(({ points }) => JSON.stringify(points)),
+  );
+
+/**
+ * Writes the state of users of whom only points changed, and these: the state needs no unpacking for that. CPU a user, in
+ * worker and Postgres: 15 µs, where all that is queried took 35. Users who are missing are written whole.
+ */
+export async function updatePoints(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
+  if (users.length === 0) return;
+  const { rowCount } = await client.query(UPDATE, [...packedUsers(users), changedPoints(users)]);
+  if (rowCount !== users.length) await upsertUsers(client, users);
+}
