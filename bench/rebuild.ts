@@ -26,6 +26,7 @@ const packr = new Packr({ useRecords: false, variableMapSize: true });
 const USERS_A_PAGE = 10_000;
 const EVENT_MS = 1_763_800_000_000;
 const users = Number(process.argv[2] ?? 1_000_000);
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 const temporary = (name: string): string => join(tmpdir(), `laurel-bench-${name}-${randomUUID()}`);
 
 const program = findRedisProgram();
@@ -72,13 +73,26 @@ try {
   await pool.query('VACUUM ANALYZE');
   const timed = async (name: string, work: () => Promise<number | void>): Promise<void> => {
     const startedMs = performance.now();
+    const cpu = process.cpuUsage();
     const said = await work();
-    console.log(
-      `${name}: ${((performance.now() - startedMs) / 1000).toFixed(1)} s${said === undefined ? '' : ` (${said} differences)`}`,
-    );
+    const { user, system } = process.cpuUsage(cpu);
+    const took = `${seconds(performance.now() - startedMs)}, CPU of this process ${seconds((user + system) / 1000)}`;
+    console.log(`${name}: ${took}${said === undefined ? '' : ` (${said} differences)`}`);
   };
   await timed('rebuild of an empty Redis', () => rebuildAnyway({ redis, pool }));
-  await timed('verify', () => verify({ redis, pool, onDifference: console.log }));
+  const beganMs = new Map<string, number>();
+  await timed('verify', () =>
+    verify({
+      redis,
+      pool,
+      onDifference: console.log,
+      onProgress: ({ step }) => void (beganMs.has(step) || beganMs.set(step, performance.now())),
+    }),
+  );
+  const steps = [...beganMs].map(
+    ([step, ms], index, all) => `${step} ${seconds((all[index + 1]?.[1] ?? performance.now()) - ms)}`,
+  );
+  console.log(`  of it ${steps.join(', ')}`);
   const memory = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1];
   console.log(`Redis: ${Math.round(Number(memory) / users)} bytes a user, with an idempotency key each`);
 

@@ -20,8 +20,11 @@ export const markKey = (shard: number): string => `${tag(shard)}:mark`;
 /** string: the mark that the shard will get from the rebuild under way; one that was overtaken can write no more. */
 export const rebuildingKey = (shard: number): string => `${tag(shard)}:rebuilding`;
 
-/** Glob of all keys of a shard. */
-export const shardPattern = (shard: number): string => `${tag(shard)}:*`;
+/** Glob of all keys of all shards. */
+export const ALL_SHARDS_PATTERN = `{s[0-${SHARDS - 1}]}:*`;
+
+/** The shard of a key that the glob matches. */
+export const shardOfKey = (key: string): number => Number(key[2]);
 
 /** stream: batches of events that were accepted and are not yet processed, oldest first. One a shard. */
 export const batchesKey = (shard: number): string => `${tag(shard)}:batches`;

@@ -58,12 +58,8 @@ export async function rebuild({ redis, pool, onProgress, ending }: RebuildOption
     await storeOutboxes({ redis, pool, fence: fenceOfRebuild(epoch), tell });
     const { cursors } = await readEpoch(pool);
     const loaders = SHARD_NUMBERS.map((shard) => new Loader({ redis, shard, mark }));
+    await wipe(redis, { loaders, onRemoved: (done) => tell({ step: 'remove old keys', done, total: null }) });
     for (const shard of SHARD_NUMBERS) {
-      await wipe(redis, {
-        shard,
-        loader: loaders[shard]!,
-        onRemoved: (done) => tell({ step: 'remove old keys', done, total: null }),
-      });
       await startOutbox(redis, { shard, loader: loaders[shard]!, ...cursors[shard]! });
     }
     const generations = new Generations();

@@ -1,8 +1,10 @@
+import type { Redis } from 'ioredis';
 import { missingEvents } from '../../postgres/rebuild/missing-events.ts';
 import { missingUsers } from '../../postgres/rebuild/missing-users.ts';
 import { userKey } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
 import { eventOfField, placesOf, stateOf } from './holdings.ts';
+import type { SetMembers } from './set-members.ts';
 import { groupsSuspect, placeSuspect, stateSuspect, usedKeySuspect, type Sides } from './suspects.ts';
 
 const AT_ONCE = 1_000;
@@ -11,12 +13,17 @@ const SET_KEY = /^\{s\d\}:(\d+):[pb]:/;
 const GROUPS_KEY = /^\{s\d\}:(\d+):g:(\d+):(-?\d+)$/;
 const USED_KEY = /^\{s\d\}:(\d+):i:/;
 
-/** What some keys hold that Postgres says nothing of. Counters are looked at elsewhere. */
-export async function superfluous(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
+/**
+ * What some keys hold that Postgres says nothing of. Counters are looked at elsewhere. A set of just those who stood in
+ * it by Postgres a while ago (`members`) holds nobody else, and no state needs to be read for it.
+ */
+export async function superfluous(sides: Sides, keys: readonly string[], members: SetMembers): Promise<Suspect[]> {
   const suspects = [...(await superfluousUsers(sides, keys)), ...(await superfluousKeys(sides, keys))];
   for (const key of keys) {
     const [, tenantNo] = SET_KEY.exec(key) ?? [];
-    if (tenantNo !== undefined) suspects.push(...(await superfluousMembers(sides, key, Number(tenantNo))));
+    if (tenantNo !== undefined && !(await members.areAll(key, membersOf(sides.redis, key)))) {
+      suspects.push(...(await superfluousMembers(sides, key, Number(tenantNo))));
+    }
     const groups = GROUPS_KEY.exec(key);
     if (groups !== null) {
       const [ofGroups, boardNo, runDay] = groups.slice(1).map(Number) as [number, number, number];
@@ -38,14 +45,21 @@ async function superfluousUsers(sides: Sides, keys: readonly string[]): Promise<
   return (await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
 }
 
+/** The members of a sorted set, in pieces; some may come twice. */
+async function* membersOf(redis: Redis, key: string): AsyncGenerator<string[]> {
+  let cursor = '0';
+  do {
+    const [next, flat] = await redis.zscan(key, cursor, 'COUNT', AT_ONCE);
+    yield flat.filter((_, index) => index % 2 === 0);
+    cursor = next;
+  } while (cursor !== '0');
+}
+
 /** The members of a sorted set whose state does not say that they belong there. */
 async function superfluousMembers(sides: Sides, key: string, tenantNo: number): Promise<Suspect[]> {
   const { redis, boards } = sides;
   const suspects: Suspect[] = [];
-  let cursor = '0';
-  do {
-    const [next, flat] = await redis.zscan(key, cursor, 'COUNT', AT_ONCE);
-    const ids = flat.filter((_, index) => index % 2 === 0);
+  for await (const ids of membersOf(redis, key)) {
     const states = ids.length === 0 ? [] : await redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
     const known = await boards.of(tenantNo);
     for (const [index, id] of ids.entries()) {
@@ -53,8 +67,7 @@ async function superfluousMembers(sides: Sides, key: string, tenantNo: number): 
       const places = state === null ? [] : placesOf(tenantNo, stateOf({ tenantNo, id, state }), known);
       if (!places.some((place) => place.key === key)) suspects.push(placeSuspect(sides, { tenantNo, id, key }));
     }
-    cursor = next;
-  } while (cursor !== '0');
+  }
   return suspects;
 }
 

@@ -1,15 +1,16 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
-import { estimateRows, readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
-import { countersKey, shardPattern, userKey } from '../../redis/keys.ts';
+import { estimateRows, readUsers } from '../../postgres/rebuild/read-users.ts';
+import { ALL_SHARDS_PATTERN, countersKey } from '../../redis/keys.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { behindPostgres } from './behind-postgres.ts';
 import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
-import { BoardsOfTenants, bucketOf, countersOf, Generations, placesOf, stateOf } from './holdings.ts';
-import { SHARD_NUMBERS } from './inspect.ts';
+import { BoardsOfTenants, bucketOf, countersOf, Generations, stateOf } from './holdings.ts';
+import { SetMembers } from './set-members.ts';
 import { superfluous } from './superfluous.ts';
-import { counterSuspect, groupSuspect, placeSuspect, stateSuspect, type Sides } from './suspects.ts';
+import { suspectUsers } from './suspect-users.ts';
+import { counterSuspect, type Sides } from './suspects.ts';
 
 export interface VerifyProgress {
   step: 'users' | 'idempotency keys' | 'keys';
@@ -55,6 +56,7 @@ export async function verify({ redis, pool, onProgress, onDifference }: VerifyOp
   await stored(sides);
 
   const generations = new Generations();
+  const members = new SetMembers();
   const counted = new Map<number, Set<string>>();
   const total = await estimateRows(pool, 'users');
   let done = 0;
@@ -66,7 +68,7 @@ export async function verify({ redis, pool, onProgress, onDifference }: VerifyOp
       if (fields === undefined) counted.set(user.tenantNo, (fields = new Set(['users'])));
       for (const field of countersOf(state)) fields.add(field);
     }
-    await settle(await suspectUsers(sides, page));
+    await settle(await suspectUsers(sides, page, members));
     done += page.length;
     onProgress?.({ step: 'users', done, total: Math.max(total, done) });
   }
@@ -90,20 +92,18 @@ export async function verify({ redis, pool, onProgress, onDifference }: VerifyOp
   });
 
   done = 0;
-  for (const shard of SHARD_NUMBERS) {
-    let cursor = '0';
-    do {
-      const [next, keys] = await redis.scan(cursor, 'MATCH', shardPattern(shard), 'COUNT', PAGE);
-      await settle(await superfluous(sides, keys));
-      for (const key of keys) {
-        const tenantNo = COUNTERS_KEY.exec(key)?.[1];
-        if (tenantNo !== undefined && !counted.has(Number(tenantNo))) counted.set(Number(tenantNo), new Set());
-      }
-      done += keys.length;
-      onProgress?.({ step: 'keys', done, total: null });
-      cursor = next;
-    } while (cursor !== '0');
-  }
+  let cursor = '0';
+  do {
+    const [next, keys] = await redis.scan(cursor, 'MATCH', ALL_SHARDS_PATTERN, 'COUNT', PAGE);
+    await settle(await superfluous(sides, keys, members));
+    for (const key of keys) {
+      const tenantNo = COUNTERS_KEY.exec(key)?.[1];
+      if (tenantNo !== undefined && !counted.has(Number(tenantNo))) counted.set(Number(tenantNo), new Set());
+    }
+    done += keys.length;
+    onProgress?.({ step: 'keys', done, total: null });
+    cursor = next;
+  } while (cursor !== '0');
 
   for (const [tenantNo, fields] of counted) {
     const there = await redis.hgetall(countersKey(tenantNo));
@@ -116,37 +116,4 @@ export async function verify({ redis, pool, onProgress, onDifference }: VerifyOp
     }
   }
   return count;
-}
-
-/** What of some users is not in Redis as it should be. */
-async function suspectUsers(sides: Sides, users: readonly StoredUser[]): Promise<Suspect[]> {
-  const expected = await Promise.all(
-    users.map(async (user) => placesOf(user.tenantNo, stateOf(user), await sides.boards.of(user.tenantNo))),
-  );
-  const pipeline = sides.redis.pipeline();
-  for (const [index, { tenantNo, id }] of users.entries()) {
-    pipeline.getBuffer(userKey(tenantNo, id));
-    for (const { key, listedIn } of expected[index]!) {
-      pipeline.zscore(key, id);
-      if (listedIn !== null) pipeline.sismember(listedIn.key, listedIn.group);
-    }
-  }
-  const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
-    if (error) throw error;
-    return reply;
-  });
-  const suspects: Suspect[] = [];
-  const unlisted = new Set<string>();
-  let at = 0;
-  for (const [index, { tenantNo, id, state }] of users.entries()) {
-    if ((replies[at++] as Buffer | null)?.equals(state) !== true) suspects.push(stateSuspect(sides, tenantNo, id));
-    for (const { key, score, listedIn } of expected[index]!) {
-      const there = replies[at++] as string | null;
-      if (there === null || Number(there) !== Number(score)) suspects.push(placeSuspect(sides, { tenantNo, id, key }));
-      if (listedIn === null || replies[at++] === 1 || unlisted.has(key)) continue;
-      unlisted.add(key);
-      suspects.push(groupSuspect(sides, { tenantNo, id, ...listedIn }));
-    }
-  }
-  return suspects;
 }

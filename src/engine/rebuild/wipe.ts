@@ -1,26 +1,38 @@
 import type { Redis } from 'ioredis';
-import { batchesKey, batchProgressKey, outboxKey, rebuildingKey, shardPattern } from '../../redis/keys.ts';
+import {
+  ALL_SHARDS_PATTERN,
+  batchesKey,
+  batchProgressKey,
+  outboxKey,
+  rebuildingKey,
+  shardOfKey,
+} from '../../redis/keys.ts';
 import type { Loader } from './loader.ts';
 
 const KEYS_A_SCAN = 2_000;
 
-/** Removes all keys of a shard but those that a rebuild keeps: the outbox, the batches that wait, their progress. */
+/**
+ * Removes all keys of all shards, each by its shard's loader, but those that a rebuild keeps: the outbox, the batches
+ * that wait, their progress. One pass over the keys.
+ */
 export async function wipe(
   redis: Redis,
-  { shard, loader, onRemoved }: { shard: number; loader: Loader; onRemoved: (keys: number) => Promise<void> },
+  { loaders, onRemoved }: { loaders: readonly Loader[]; onRemoved: (keys: number) => Promise<void> },
 ): Promise<void> {
-  const kept = new Set([outboxKey(shard), batchesKey(shard), batchProgressKey(shard), rebuildingKey(shard)]);
+  const kept = new Set(
+    loaders.flatMap((_, shard) => [outboxKey(shard), batchesKey(shard), batchProgressKey(shard), rebuildingKey(shard)]),
+  );
   let removed = 0;
   let cursor = '0';
   do {
-    const [next, found] = await redis.scan(cursor, 'MATCH', shardPattern(shard), 'COUNT', KEYS_A_SCAN);
-    const keys = found.filter((key) => !kept.has(key));
-    if (keys.length > 0) {
-      await loader.addPairs(['UNLINK'], keys);
+    const [next, found] = await redis.scan(cursor, 'MATCH', ALL_SHARDS_PATTERN, 'COUNT', KEYS_A_SCAN);
+    for (const [shard, loader] of loaders.entries()) {
+      const keys = found.filter((key) => !kept.has(key) && shardOfKey(key) === shard);
+      if (keys.length > 0) await loader.addPairs(['UNLINK'], keys);
       removed += keys.length;
-      await onRemoved(removed);
     }
+    if (found.length > 0) await onRemoved(removed);
     cursor = next;
   } while (cursor !== '0');
-  await loader.flush();
+  await Promise.all(loaders.map((loader) => loader.flush()));
 }
