@@ -55,6 +55,10 @@ describe('readEnv', () => {
     });
   });
 
+  test('ADMIN_API_KEY, the first admin key, <prefix>.<body>: a short one will do outside production', () => {
+    expect(readEnv({ ADMIN_API_KEY: 'test.secret' }).adminApiKey).toBe('test.secret');
+  });
+
   test.each([
     ['none', null],
     ['*', '*'],
@@ -77,7 +81,11 @@ describe('readEnv', () => {
     [{ CORS_ORIGIN: 'https://app.example/path' }, 'CORS_ORIGIN must be "*", "none" or one origin'],
     [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be one of'],
     [{ ADMIN_API_KEY: 'no-dot-in-this-one-at-all' }, 'ADMIN_API_KEY must be'],
-    [{ ADMIN_API_KEY: 'a.short' }, 'ADMIN_API_KEY must be'],
+    [{ ADMIN_API_KEY: 'no-body.' }, 'ADMIN_API_KEY must be'],
+    [
+      { ...servers, NODE_ENV: 'production', ADMIN_API_KEY: 'a.short' },
+      'ADMIN_API_KEY must have a body of at least 16 characters with NODE_ENV=production.',
+    ],
     [{ ADMIN_API_KEY: 'app_x.0123456789abcdef' }, 'ADMIN_API_KEY may not begin with "app_"'],
     [{ ...servers, NODE_ENV: 'production', TEST_CLOCK: '1' }, 'TEST_CLOCK is refused with NODE_ENV=production.'],
     [{ NODE_ENV: 'production' }, 'both REDIS_URL and DATABASE_URL must be set'],

@@ -16,8 +16,8 @@ export interface CreatedAdminKey extends AdminKeyRow {
 /** Why nothing was done: there is no such key, or it is the last active one. */
 export type AdminKeyRefusal = 'unknown' | 'last';
 
-/** A prefix and a body of at least 16 characters, as `ADMIN_API_KEY` must be. */
-export const ADMIN_KEY_PATTERN = /^(?!app_)([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{16,256})$/;
+/** A prefix and a body, as `ADMIN_API_KEY` must be. */
+const ADMIN_KEY_PATTERN = /^(?!app_)([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{1,256})$/;
 
 const FIRST_KEY_NAME = 'First key';
 
@@ -129,7 +129,7 @@ export class AdminKeys {
 
   private async ensureGiven(given: string): Promise<string | null> {
     const parts = ADMIN_KEY_PATTERN.exec(given);
-    if (parts === null) throw new Error('An admin key has the form <prefix>.<body>, the body at least 16 characters.');
+    if (parts === null) throw new Error('An admin key has the form <prefix>.<body>.');
     const [, prefix, body] = parts as unknown as [string, string, string];
     const stored = await insertAdminKey(this.pool, { id: uuid(), prefix, hash: keyHash(body), name: FIRST_KEY_NAME });
     return stored === null ? null : given;
