@@ -38,7 +38,7 @@ export async function serve(
   const { host, bodyBytes, corsOrigin, sharedPort, log } = options;
   const keys = createAuthenticator({
     lookup: { find: (prefix) => findKey(pool, prefix) },
-    onUse: (id, atMs) => void noteAdminKeyUse(pool, id, atMs).catch(() => undefined),
+    onUse: (id) => void noteAdminKeyUse(pool, id, services.clock.now()).catch(() => undefined),
   });
   laurel.onOrganisationChanged(() => keys.invalidate());
   const readiness = createReadiness({

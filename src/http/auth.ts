@@ -53,7 +53,7 @@ export function createAuthenticator(options: {
   limits?: Partial<KeyCacheLimits>;
   nowMs?: () => number;
   /** Told, once a minute at most, that an admin key was used; what becomes of that concerns no request. */
-  onUse?: (keyId: string, nowMs: number) => void;
+  onUse?: (keyId: string) => void;
 }): Authenticator {
   const limits = { ...LIMITS, ...options.limits };
   const nowMs = options.nowMs ?? Date.now;
@@ -63,7 +63,7 @@ export function createAuthenticator(options: {
     const caller = admit(record, body);
     if (options.onUse && record?.kind === 'admin' && nowMs() - (toldMs.get(record.id) ?? -Infinity) >= USE_MS) {
       toldMs.set(record.id, nowMs());
-      options.onUse(record.id, nowMs());
+      options.onUse(record.id);
     }
     return caller;
   };

@@ -22,12 +22,12 @@ export const lockAdminKeys = (client: PoolClient): Promise<unknown> =>
 /** Null: the prefix is taken. */
 export async function insertAdminKey(
   client: Pool | PoolClient,
-  { id, prefix, hash, name }: { id: string; prefix: string; hash: Buffer; name: string },
+  { id, prefix, hash, name, nowMs }: { id: string; prefix: string; hash: Buffer; name: string; nowMs: number },
 ): Promise<AdminKeyRow | null> {
   const { rows } = await client.query<AdminKeyRow>(
-    `INSERT INTO admin_keys (id, prefix, hash, name, created) VALUES ($1, $2, $3, $4, clock_timestamp())
+    `INSERT INTO admin_keys (id, prefix, hash, name, created) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (prefix) DO NOTHING RETURNING ${COLUMNS}`,
-    [id, prefix, hash, storableText(name)],
+    [id, prefix, hash, storableText(name), new Date(nowMs)],
   );
   return rows[0] ?? null;
 }

@@ -48,7 +48,7 @@ export class AdminKeys {
     return this.edit(who, async (client, audit) => {
       const created: CreatedAdminKey[] = [];
       for (const name of names) {
-        const made = await insertNew(client, name);
+        const made = await insertNew(client, name, this.clock.now());
         created.push(made);
         audit.push({ action: 'create', kind: 'admin_key', id: made.id, name: `${name} (${made.prefix})` });
       }
@@ -123,7 +123,7 @@ export class AdminKeys {
     return transaction(this.pool, async (client) => {
       await lockAdminKeys(client);
       const { rowCount } = await client.query('SELECT FROM admin_keys LIMIT 1');
-      return rowCount === 0 ? (await insertNew(client, FIRST_KEY_NAME)).key : null;
+      return rowCount === 0 ? (await insertNew(client, FIRST_KEY_NAME, this.clock.now())).key : null;
     });
   }
 
@@ -131,7 +131,8 @@ export class AdminKeys {
     const parts = ADMIN_KEY_PATTERN.exec(given);
     if (parts === null) throw new Error('An admin key has the form <prefix>.<body>.');
     const [, prefix, body] = parts as unknown as [string, string, string];
-    const stored = await insertAdminKey(this.pool, { id: uuid(), prefix, hash: keyHash(body), name: FIRST_KEY_NAME });
+    const row = { id: uuid(), prefix, hash: keyHash(body), name: FIRST_KEY_NAME, nowMs: this.clock.now() };
+    const stored = await insertAdminKey(this.pool, row);
     return stored === null ? null : given;
   }
 
@@ -150,10 +151,10 @@ export class AdminKeys {
   }
 }
 
-async function insertNew(client: Pool | PoolClient, name: string): Promise<CreatedAdminKey> {
+async function insertNew(client: Pool | PoolClient, name: string, nowMs: number): Promise<CreatedAdminKey> {
   for (;;) {
     const { prefix, key, hash } = newKey('adm');
-    const row = await insertAdminKey(client, { id: uuid(), prefix, hash, name });
+    const row = await insertAdminKey(client, { id: uuid(), prefix, hash, name, nowMs });
     if (row !== null) return { ...row, key };
   }
 }

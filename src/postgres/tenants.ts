@@ -123,9 +123,9 @@ export class Tenants {
     for (const { customerId, name } of items) {
       const created = await this.audited(who, async (client, note) => {
         const { rows } = await client.query<TenantRow>(
-          `${COUNTED} INSERT INTO tenants (id, customer_id, name) VALUES ($1, $2, $3)
+          `${COUNTED} INSERT INTO tenants (id, customer_id, name, created, updated) VALUES ($1, $2, $3, $4, $4)
            ON CONFLICT (customer_id) WHERE status = 'active' DO NOTHING RETURNING ${COLUMNS}`,
-          [uuid(), customerId, name],
+          [uuid(), customerId, name, this.now()],
         );
         for (const { id } of rows) note({ action: 'create', kind: 'tenant', id, name: customerId });
         return rows[0] ?? 'taken';
@@ -151,9 +151,9 @@ export class Tenants {
   async delete(ids: string[], who: string): Promise<string[]> {
     const rows = await this.audited(who, async (client, note) => {
       const archived = await client.query<{ id: string; name: string }>(
-        `${COUNTED} UPDATE tenants SET status = 'archived', updated = now()
+        `${COUNTED} UPDATE tenants SET status = 'archived', updated = $2
           WHERE id = ANY($1::uuid[]) AND ${LISTED} RETURNING id, customer_id AS name`,
-        [ids],
+        [ids, this.now()],
       );
       for (const { id, name } of archived.rows) note({ action: 'delete', kind: 'tenant', id, name });
       return archived.rows;
@@ -169,9 +169,9 @@ export class Tenants {
     try {
       return await this.audited(who, async (client, note) => {
         const { rows } = await client.query<TenantRow>(
-          `${COUNTED} UPDATE tenants SET customer_id = coalesce($2, customer_id), name = coalesce($3, name), updated = now()
+          `${COUNTED} UPDATE tenants SET customer_id = coalesce($2, customer_id), name = coalesce($3, name), updated = $4
             WHERE id = $1 AND ${LISTED} RETURNING ${COLUMNS}`,
-          [id, sent.customerId ?? null, sent.name ?? null],
+          [id, sent.customerId ?? null, sent.name ?? null, this.now()],
         );
         const [row] = rows;
         if (row === undefined) return 'unknown';
@@ -183,6 +183,10 @@ export class Tenants {
       if ((error as { code?: string }).code === UNIQUE_VIOLATION) return 'taken';
       throw error;
     }
+  }
+
+  private now(): Date {
+    return new Date(this.clock.now());
   }
 
   /** Does something in a transaction, with what is to be noted of it. */

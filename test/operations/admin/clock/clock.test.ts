@@ -40,6 +40,24 @@ test('real time until it is set; then it stands still, everywhere, until it is l
   }
 });
 
+test('everything that reads the time follows it: tenants and admin keys', async () => {
+  await put('2030-05-05T05:05:05Z');
+  const at = '2030-05-05T05:05:05.000Z';
+  const { body: tenants } = await laurel.admin.post('/v1/tenants', [{ customerId: 'timed', name: 'Timed' }]);
+  expect(tenants.created[0]).toMatchObject({ created: at, updated: at });
+  await put('2030-05-06T00:00:00Z');
+  const { body: renamed } = await laurel.admin.patch('/v1/tenants', [{ id: tenants.created[0].id, name: 'Renamed' }]);
+  expect(renamed.updated[0]).toMatchObject({ created: at, updated: '2030-05-06T00:00:00.000Z' });
+  const { body: keys } = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'timed' }]);
+  expect(keys.created[0].created).toBe('2030-05-06T00:00:00.000Z');
+  await laurel.admin.get('/v1/metrics', { key: keys.created[0].key });
+  const lastUsed = async (): Promise<string | null> =>
+    (await laurel.admin.get('/v1/admin-api-keys')).body.find(({ id }: { id: string }) => id === keys.created[0].id)
+      .lastUsed;
+  await expect.poll(lastUsed, { timeout: 30_000, interval: 20 }).toBe('2030-05-06T00:00:00.000Z');
+  await laurel.admin.delete('/v1/clock');
+});
+
 test('it does not go back', async () => {
   expect(await put('2020-01-01T00:00:00Z')).toMatchObject({
     status: 422,
