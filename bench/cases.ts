@@ -1,3 +1,4 @@
+import { sweepBeside, type Beside } from './beside.ts';
 import type { DirectJob, LoadJob } from './jobs.ts';
 import { KEYED, type Shape } from './shape.ts';
 import type { Stack } from './stack.ts';
@@ -36,6 +37,8 @@ export interface Case {
    * and their vacuuming in Postgres) would weigh on the others.
    */
   apart?: true;
+  /** What the worker does meanwhile, for about so many seconds; it is begun first. */
+  beside?: (stack: Stack, seconds: number) => Promise<Beside>;
   job: (options: CaseOptions, size: Size, seed: number) => LoadJob | DirectJob;
 }
 
@@ -143,6 +146,23 @@ export const CASES: readonly Case[] = [
     name: 'read summary',
     about: 'the points of all users in eleven ranges',
     job: load(() => ({ requests: 'summary' })),
+  },
+  {
+    ...frontend,
+    name: 'half load alone',
+    about: '`half load` once more, for the next one to be compared with',
+    apart: true,
+    ofCapacity: 0.5,
+    job: load((_, { rate }) => ({ pace: { rate } })),
+  },
+  {
+    ...frontend,
+    name: 'half load + sweep',
+    about: 'the same while the streaks of many users end at once; CPU is that of both',
+    apart: true,
+    ofCapacity: 0.5,
+    beside: sweepBeside,
+    job: load((_, { rate }) => ({ pace: { rate } })),
   },
   {
     ...frontend,

@@ -21,6 +21,8 @@ export interface Measurement extends Outcome {
   eventsPerCall: number;
   /** Seconds after the last answer until everything was stored. */
   drainSeconds: number;
+  /** What the worker did meanwhile: users that it settled, in how many seconds, and for which share of the load. */
+  beside?: { users: number; seconds: number; share: number };
 }
 
 let seed = 0;
@@ -35,11 +37,13 @@ export async function measure(one: Case, round: number, options: CaseOptions, si
   const job = one.job(options, size, seed);
   const pid = stack.pids[one.node];
   if (one.unpersisted) stack.persist(false);
+  const beside = await one.beside?.(stack, size.amount / size.rate);
   const before = await use(stack, pid);
   const outcome = (await (job.kind === 'direct' ? stack.direct(job) : stack.load(job))) as Outcome;
   const after = await use(stack, pid);
   if (one.unpersisted) stack.persist(true);
   const answeredMs = performance.now();
+  const did = await beside?.done;
   await stack.drained();
   const persistCpu = treeCpu(stack.pids.postgres) + processCpu(stack.pids.worker) - before.persist;
   const machine = after.machine.all - before.machine.all;
@@ -59,6 +63,13 @@ export async function measure(one: Case, round: number, options: CaseOptions, si
     persistMicros: micros(persistCpu),
     eventsPerCall: calls === 0 || outcome.processed === 0 ? 0 : outcome.processed / calls,
     drainSeconds: (performance.now() - answeredMs) / 1000,
+    ...(did !== undefined && {
+      beside: {
+        users: did.users,
+        seconds: did.seconds,
+        share: Math.min(1, Math.max(0, 1 - (answeredMs - did.endedMs) / (outcome.seconds * 1000))),
+      },
+    }),
   };
 }
 

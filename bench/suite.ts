@@ -165,6 +165,9 @@ function progress(one: Measurement, rounds: number): string {
       ? ''
       : `does not count: ${percent(one.steal)} of the CPU went to other machines, ${percent(one.others)} to other programs`,
     ...others.map(([status, count]) => `${count} × ${status}`),
+    one.beside === undefined
+      ? ''
+      : `${one.beside.users.toLocaleString('en')} users swept in ${one.beside.seconds.toFixed(1)} s, during ${percent(one.beside.share)} of it`,
   ];
   return `  ${one.round}/${rounds} ${one.case.padEnd(18)}${Math.round(one.perSecond).toLocaleString('en').padStart(8)}/s  ${notes.join('  ')}`.trimEnd();
 }

@@ -24,12 +24,16 @@ export interface Memory {
   outboxEntriesAtLast: number;
 }
 
-/** Median over the rounds of one case's throughput in ratio to another's in the same round. */
-function ratio(measurements: readonly Measurement[], above: string, below: string): number | null {
+/** Median over the rounds of a figure of one case in ratio to another's in the same round. */
+function ratio(
+  measurements: readonly Measurement[],
+  figure: 'perSecond' | 'p99',
+  [above, below]: [string, string],
+): number | null {
   const under = kept(measurements, below);
   const ratios = kept(measurements, above).flatMap((one) => {
     const other = under.find(({ round }) => round === one.round);
-    return other === undefined ? [] : [one.perSecond / other.perSecond];
+    return other === undefined ? [] : [one[figure] / other[figure]];
   });
   return ratios.length === 0 ? null : median(ratios);
 }
@@ -40,7 +44,7 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
     rows.find((one) => one.case === name)?.[figure] ?? null;
   const quotient = (above: number | null, below: number | null): number | null =>
     above === null || below === null ? null : above / below;
-  const throughput = (above: string, below: string): number | null => ratio(measurements, above, below);
+  const throughput = (above: string, below: string): number | null => ratio(measurements, 'perSecond', [above, below]);
   const least = (name: string, value: number | null, [target, stretch]: [number, number]): Target => ({
     name,
     value,
@@ -83,6 +87,12 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
       [1.4, 1.2],
     ),
     most('p99 at half of the capacity, open loop', of('half load', 'p99'), 'ms', [15, 8]),
+    most(
+      'p99 beside a sweep ÷ without one, half of the capacity',
+      ratio(measurements, 'p99', ['half load + sweep', 'half load alone']),
+      '',
+      [2, 1.5],
+    ),
     most('Redis memory a user, one event each', memory.bytesAUserAtFirst, 'B', [800, 500]),
     most(
       `Redis memory a user, ${memory.eventsAUserAtLast.toFixed(1)} events each`,

@@ -68,6 +68,19 @@ test('a ratio compares within a round: what slows a whole round down does not mo
   expect(whole).toMatchObject({ value: 0.8, target: 0.85 });
 });
 
+test('what events wait beside a sweep is compared with what they waited without one in the same round', () => {
+  const measurements = [
+    measurement('half load alone', 1, 100, { p99: 10 }),
+    measurement('half load + sweep', 1, 100, { p99: 15 }),
+    measurement('half load alone', 2, 100, { p99: 40 }),
+    measurement('half load + sweep', 2, 100, { p99: 100 }),
+    measurement('half load alone', 3, 100, { p99: 5 }),
+    measurement('half load + sweep', 3, 100, { p99: 50, steal: 0.3 }),
+  ];
+  const target = targetsOf(measurements, rowsOf(measurements), memory).find(({ name }) => name.includes('sweep'));
+  expect(target).toMatchObject({ value: 2, target: 2, least: false });
+});
+
 test('a case that was not measured has no figure', () => {
   const measurements = [measurement('event', 1, 8000)];
   const byName = Object.fromEntries(

@@ -9,7 +9,7 @@ export interface DueWork {
    * What it did itself it knows at once, not only when the outbox has brought it to Postgres, and it gives other
    * kinds nothing to do. So its next piece of work does not wait until Postgres holds the last one.
    */
-  readonly seesItself?: true;
+  readonly seesItself?: boolean;
   /** Names of kinds that it shares nothing with: it does not matter which of two pieces of work comes first. */
   readonly apartFrom?: readonly string[];
   /** The earliest time, not after `upToMs`, at which something fell due that is not done; null: nothing is. */

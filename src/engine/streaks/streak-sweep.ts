@@ -7,9 +7,10 @@ import { earning } from '../../catalog/compile/streak.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { streaksAt } from '../../domain/streaks-in-force.ts';
 import { dayIn, dayStartMs, zoneOffset } from '../../domain/zone.ts';
-import { dueUsers } from '../../postgres/streak-sweep/due-users.ts';
+import { dueUsers, type UserPage } from '../../postgres/streak-sweep/due-users.ts';
 import { leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
 import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
+import { backlog } from '../../redis/outbox.ts';
 import type { Script } from '../../redis/script.ts';
 import { eventId } from '../events/event-id.ts';
 import type { DueWork } from '../schedule/due-work.ts';
@@ -22,13 +23,25 @@ export interface StreakSweepOptions {
   script: Script;
   /** Tells that entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
-  /** Users a script call, and the pause after one, ms; for tests and the bench. */
+  /** Users a script call, calls on the way at a time, and the pause after one, ms; for tests and the bench. */
   usersACall?: number;
+  callsAtOnce?: number;
+  /** Calls that may wait for Postgres before the sweep waits. */
+  maxAhead?: number;
+  /** How long a piece of work takes, about. */
+  workMs?: number;
   pauseMs?: number;
 }
 
 const USERS_A_CALL = 100;
+const CALLS_AT_ONCE = 1;
 const PAUSE_MS = 1;
+/**
+ * The sweep waits while more of its calls than this wait for Postgres, some seconds' worth: so the outbox of a million
+ * users at once stays small beside `BACKLOG_LIMIT`, and what is read from Postgres is not far behind.
+ */
+const MAX_AHEAD = 2_000;
+const LOOK_MS = 10;
 /** Users that Postgres looks at in one statement; progress is noted after so many. */
 const USERS_A_PAGE = 5_000;
 /** A piece of work takes not much longer than this. */
@@ -48,9 +61,17 @@ export class StreakSweep implements DueWork {
   private readonly options: StreakSweepOptions;
   /** The clock's time when it was asked what is due. */
   private upToMs = -Infinity;
+  /** Zones that had something to settle since Postgres was waited for. */
+  private readonly settled = new Set<string>();
+  private underWay = false;
 
   constructor(options: StreakSweepOptions) {
     this.options = options;
+  }
+
+  /** Users who are not done yet are named by Postgres as before: a zone goes on where it was left. */
+  get seesItself(): boolean {
+    return this.underWay;
   }
 
   async due(upToMs: number): Promise<number | null> {
@@ -59,17 +80,18 @@ export class StreakSweep implements DueWork {
   }
 
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
-    const endMs = performance.now() + WORK_MS;
+    const endMs = performance.now() + (this.options.workMs ?? WORK_MS);
     const goesOn = (): boolean => !ending.aborted && performance.now() < endMs;
     // What was settled is in Postgres before a zone is asked again, so that it does not name the same users each day.
-    const settled = new Set<string>();
+    if (!this.underWay) this.settled.clear();
+    this.underWay = false;
     while (goesOn()) {
       const next = await this.next(Math.max(dueMs, beforeMs - 1));
-      if (next === null || settled.has(next.zone)) return;
+      if (next === null || this.settled.has(next.zone)) return;
       for (const zone of await zonesAt(this.options.pool, next.zone, next.sweptDay)) {
         const outcome = await this.sweep(zone, next.dueMs, goesOn);
         if (outcome === 'ended') return;
-        if (outcome === 'settled') settled.add(next.zone);
+        if (outcome === 'settled') this.settled.add(next.zone);
       }
     }
   }
@@ -99,26 +121,33 @@ export class StreakSweep implements DueWork {
     let at = zone;
     let quiet = zone.lastUser === '';
     let nextDay = Infinity;
-    for (;;) {
-      const page = await dueUsers(pool, {
+    const read = (after: string): Promise<UserPage> =>
+      dueUsers(pool, {
         tenantNo,
         zone: zone.zone,
-        after: at.lastUser,
+        after,
         day,
         earning: earning(inForce),
         limit: USERS_A_PAGE,
       });
+    let page = await read(at.lastUser);
+    for (;;) {
+      const following = page.lastUser === '' ? null : read(page.lastUser);
+      // Awaited below, or not at all.
+      following?.catch(() => undefined);
       const done = await this.settle(page.ids, { at, dueMs, plan, goesOn });
       quiet = quiet && page.ids.length === 0;
       nextDay = Math.min(nextDay, page.nextDay ?? Infinity);
-      const end = done === page.ids.length && page.lastUser === '';
+      const end = done === page.ids.length && following === null;
       const lastUser = done < page.ids.length ? (page.ids[done - 1] ?? at.lastUser) : page.lastUser;
       const sweptDay = quiet ? Math.max(day, Math.min(nextDay - 1, this.lastDay(zone, inForce.untilMs))) : day;
       const next = end ? { sweptDay, lastUser: '' } : { sweptDay: zone.sweptDay, lastUser };
       if (!(await noteSwept(pool, at, next))) return 'ended';
       if (end) return quiet ? 'quiet' : 'settled';
+      this.underWay ||= lastUser !== at.lastUser;
       if (!goesOn()) return 'ended';
       at = { ...at, ...next };
+      page = await following!;
     }
   }
 
@@ -132,30 +161,42 @@ export class StreakSweep implements DueWork {
     ids: readonly string[],
     { at, dueMs, plan, goesOn }: { at: SweptZone; dueMs: number; plan: string; goesOn: () => boolean },
   ): Promise<number> {
-    const { redis, script, onWritten, usersACall = USERS_A_CALL, pauseMs = PAUSE_MS } = this.options;
+    const {
+      redis,
+      script,
+      onWritten,
+      usersACall = USERS_A_CALL,
+      callsAtOnce = CALLS_AT_ONCE,
+      pauseMs = PAUSE_MS,
+      maxAhead = MAX_AHEAD,
+    } = this.options;
     const { tenantNo, zone } = at;
     const shard = shardOf(tenantNo);
     const offset = zone === '' ? null : (zoneOffset(zone, dueMs) ?? { offsetSeconds: 0, untilMs: dueMs + DAY_MS });
-    let done = 0;
-    while (done < ids.length && goesOn()) {
-      const some = ids.slice(done, done + usersACall);
-      const keys = [outboxKey(shard), countersKey(tenantNo), ...some.map((id) => userKey(tenantNo, id))];
-      const [changed] = (await script.run(redis, keys, [
-        dueMs,
-        tenantNo,
-        plan,
-        boardKeyPrefix(tenantNo),
-        zone,
-        offset?.offsetSeconds ?? 0,
-        offset?.untilMs ?? '',
-        eventId(dueMs).slice(0, 24),
-        ...some,
-      ])) as [number, Buffer];
-      if (changed > 0) onWritten(shard);
-      done += some.length;
-      // Events go first.
-      if (pauseMs > 0) await sleep(pauseMs);
-    }
-    return done;
+    const sameForAll = [
+      dueMs,
+      tenantNo,
+      plan,
+      boardKeyPrefix(tenantNo),
+      zone,
+      offset?.offsetSeconds ?? 0,
+      offset?.untilMs ?? '',
+    ];
+    let begun = 0;
+    const calls = async (): Promise<void> => {
+      while (begun < ids.length && goesOn()) {
+        const some = ids.slice(begun, begun + usersACall);
+        begun += some.length;
+        const keys = [outboxKey(shard), countersKey(tenantNo), ...some.map((id) => userKey(tenantNo, id))];
+        const args = [...sameForAll, eventId(dueMs).slice(0, 24), ...some];
+        const [changed] = (await script.run(redis, keys, args)) as [number, Buffer];
+        if (changed > 0) onWritten(shard);
+        // Events go first.
+        if (pauseMs > 0) await sleep(pauseMs);
+      }
+    };
+    while (ids.length > 0 && goesOn() && (await backlog(redis, shard)) > maxAhead) await sleep(LOOK_MS);
+    await Promise.all(Array.from({ length: callsAtOnce }, calls));
+    return begun;
   }
 }

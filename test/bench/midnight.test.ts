@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beginMidnight, loadMidnight, untilMidnight } from '../../bench/midnight.ts';
+import { CASES } from '../../bench/cases.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+const USERS = 250;
+const NOW = Date.UTC(2030, 5, 12, 15);
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ testClock: true, workers: true });
+  expect((await laurel.admin.put('/v1/clock', { now: new Date(NOW).toISOString() })).status).toBe(200);
+});
+afterAll(() => laurel.close());
+
+const lost = async (): Promise<unknown> =>
+  (
+    await laurel.pool.query(
+      `SELECT count(*)::int AS n, count(DISTINCT user_id)::int AS users FROM streak_changes WHERE kind = 3 AND frequency = 1`,
+    )
+  ).rows[0];
+
+test('the midnight of the bench is one: all of its users lose a streak, once each time that they are loaded', async () => {
+  const { redis, pool } = laurel;
+  for (const round of [1, 2]) {
+    await loadMidnight({ redis, pool, users: USERS, nowMs: NOW });
+    expect(await lost()).toEqual({ n: (round - 1) * USERS, users: round === 1 ? 0 : USERS });
+    await beginMidnight(pool, NOW);
+    await untilMidnight(pool, NOW, 'begun');
+    await untilMidnight(pool, NOW, 'over');
+    await expect.poll(lost, { timeout: 60_000 }).toEqual({ n: round * USERS, users: USERS });
+  }
+  expect((await laurel.app.get('/v1/users/sleeper-7/streak')).body).toMatchObject({ length: 0 });
+});
+
+test('what is measured beside a sweep has a twin without one, of the same load', () => {
+  const swept = CASES.filter(({ beside }) => beside !== undefined);
+  expect(swept.map(({ name }) => name)).toEqual(['half load + sweep']);
+  const alone = CASES.find(({ name }) => name === 'half load alone');
+  const { apart, ofCapacity, node } = swept[0]!;
+  expect(alone).toMatchObject({ apart, ofCapacity, node });
+});

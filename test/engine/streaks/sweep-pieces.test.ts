@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { DAY_MS } from '../../../src/domain/periods.ts';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { StreakSweep, type StreakSweepOptions } from '../../../src/engine/streaks/streak-sweep.ts';
+import { Script } from '../../../src/redis/script.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { TestEngine } from '../events/engine.ts';
+
+const USERS = ['a', 'b', 'c', 'd', 'e'];
+const DAY = 20_800;
+/** Two days later they all have lost it. */
+const DUE_MS = (DAY + 2) * DAY_MS;
+const never = new AbortController().signal;
+
+let database: TestDatabase;
+let engine: TestEngine;
+const persist = (): Promise<number> =>
+  new Persister({ redis: engine.redis, pool: database.pool }).drain(0, AbortSignal.abort());
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(async () => {
+  await engine.close();
+  await database.close();
+});
+beforeEach(async () => {
+  await database.pool.query('TRUNCATE users, events, streak_changes, streak_zones, outbox_cursors');
+  const builder = new CatalogBuilder();
+  builder.metric('m');
+  await (engine as TestEngine | undefined)?.close();
+  engine = new TestEngine(database.stack.redisUrl, { ...builder.catalog, tenantNo: 0 });
+  await engine.ready();
+  engine.clock.set(DAY * DAY_MS);
+  for (const id of USERS) await engine.event('m', id, 1);
+  engine.clock.set(DUE_MS);
+  await persist();
+});
+
+const sweep = (over: Partial<StreakSweepOptions>): StreakSweep =>
+  new StreakSweep({
+    redis: engine.redis,
+    pool: database.pool,
+    catalogs: { of: () => engine.compiled(), atLeast: async () => undefined },
+    script: new Script('sweep_streaks'),
+    onWritten: () => undefined,
+    pauseMs: 0,
+    ...over,
+  });
+
+/** Does what comes before: days on which nobody is due. */
+async function upToTheMidnight(one: StreakSweep): Promise<void> {
+  for (let due = await one.due(DUE_MS); due !== DUE_MS; due = await one.due(DUE_MS)) {
+    await one.perform(due!, never, due! + 1);
+  }
+}
+
+/** The users whose streak was lost, as often as it was. */
+const lost = async (): Promise<string[]> => {
+  await persist();
+  const { rows } = await database.pool.query<{ id: string }>(
+    'SELECT user_id AS id FROM streak_changes WHERE kind = 3 AND frequency = 1 ORDER BY user_id',
+  );
+  return rows.map(({ id }) => id);
+};
+
+/** Has all of it done, called off after every call; how many times that was. */
+async function inPieces(over: Partial<StreakSweepOptions>): Promise<number> {
+  let off = new AbortController();
+  const pieces = sweep({ ...over, workMs: Infinity, onWritten: () => off.abort() });
+  await upToTheMidnight(pieces);
+  for (let count = 0; ; count++) {
+    const due = await pieces.due(DUE_MS);
+    if (due === null) return count;
+    expect(pieces.seesItself, 'it need not wait for Postgres in the middle of a zone').toBe(count > 0);
+    off = new AbortController();
+    await pieces.perform(due, off.signal, due + 1);
+  }
+}
+
+test.each([1, 3])('called off again and again, %i calls at a time: everybody is swept once', async (callsAtOnce) => {
+  expect(await inPieces({ usersACall: 1, callsAtOnce })).toBe(Math.ceil(USERS.length / callsAtOnce));
+  expect(await lost()).toEqual(USERS);
+});
+
+test('with too much waiting for Postgres it waits too, and says that it needs Postgres', async () => {
+  const held = sweep({ maxAhead: 0, workMs: 100 });
+  await upToTheMidnight(held);
+  await engine.event('m', 'new', 1);
+  await held.perform(DUE_MS, never, DUE_MS + 1);
+  expect(await engine.redis.xlen('{s0}:outbox'), 'nothing but the event').toBe(1);
+  expect(await held.due(DUE_MS)).toBe(DUE_MS);
+  expect(held.seesItself).toBe(false);
+  await persist();
+  while ((await held.due(DUE_MS)) !== null) await held.perform(DUE_MS, never, DUE_MS + 1);
+  expect(await lost()).toEqual(USERS);
+});
