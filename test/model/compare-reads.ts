@@ -1,19 +1,26 @@
 import type { Pool } from 'pg';
 import type { Leaderboard } from '../../src/domain/catalog.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import { Persister } from '../../src/engine/persist/persister.ts';
 import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
+import { shardOf } from '../../src/redis/keys.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { groupOf, standings, type Place } from './boards.ts';
 import { runOf, wall } from './calendar.ts';
 import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
+import { historyOf, pausesOf } from './streak-told.ts';
 import { pointsOf, totalOf, type ModelUser } from './user.ts';
+
+/** Periods of a streak's history to compare. */
+const PERIODS = 25;
 
 /** Reads on both sides whatever can be read of the users and the boards. */
 export class CompareReads {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
+  private readonly pool: Pool;
   private readonly streaks: StreakReads;
   private readonly leaderboards: LeaderboardReads;
 
@@ -21,11 +28,14 @@ export class CompareReads {
     const { redis, users, clock } = engine;
     this.engine = engine;
     this.model = model;
+    this.pool = pool;
     this.streaks = new StreakReads({ redis, pool, users, clock });
     this.leaderboards = new LeaderboardReads({ redis, users, clock });
   }
 
   async all(): Promise<Said> {
+    // What is read from Postgres is there.
+    await new Persister({ redis: this.engine.redis, pool: this.pool }).drain(shardOf(this.model.catalog.tenantNo));
     const parts: Said[] = [];
     for (const user of this.model.users.values()) parts.push(await this.user(user), await this.streak(user));
     for (const board of this.model.catalog.leaderboards) {
@@ -71,11 +81,23 @@ export class CompareReads {
   }
 
   private async streak(user: ModelUser): Promise<Said> {
-    const { streakHistory: _, pauses: __, ...streak } = await this.streaks.ofUser(this.engine.compiled(), user.id, 0);
+    const { streakHistory, pauses, ...streak } = await this.streaks.ofUser(this.engine.compiled(), user.id, PERIODS);
     const told = this.model.streak(user);
+    const { date } = wall(this.model.nowMs, user.tz);
+    const history = historyOf(user.streaks, date, this.model.catalog, PERIODS);
     const { length, extendedMs } = user.streaks.tracks[this.model.catalog.streaks.frequency];
     const extended = length === 0 ? null : new Date(extendedMs!).toISOString();
-    return { engine: { user: user.id, ...streak }, model: { user: user.id, ...told, extended } };
+    // After a journey a day may have been two days, or none: which of them a length is shown for is not promised.
+    const isTold = !user.travelled;
+    return {
+      engine: {
+        user: user.id,
+        ...streak,
+        pauses: pauses.map(({ start, end }) => ({ start, end })),
+        history: isTold && streakHistory,
+      },
+      model: { user: user.id, ...told, extended, pauses: pausesOf(user.streaks, date), history: isTold && history },
+    };
   }
 
   private async page(board: Leaderboard, group: Record<string, string>): Promise<Said> {

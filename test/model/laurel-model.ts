@@ -4,7 +4,8 @@ import { groupOf, scoreOf, standings, thresholdOf } from './boards.ts';
 import { latest, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
-import { bringTo, extend, firstStreaks, jump, told, type Streaks } from './streak.ts';
+import { told } from './streak-told.ts';
+import { bringTo, extend, firstStreaks, jump, type Streaks } from './streak.ts';
 import { pointsOf, totalOf, type ModelUser } from './user.ts';
 
 export interface SentUser {
@@ -144,6 +145,7 @@ export class LaurelModel {
             events: [],
             awards: [],
             completed: new Map(),
+            travelled: false,
             streaks: firstStreaks(this.catalog, this.nowMs, wall(this.nowMs, tz ?? null).date),
           };
     Object.assign(user.attributes, attributes);
@@ -151,6 +153,7 @@ export class LaurelModel {
     if (tz !== undefined && tz !== user.tz) {
       jump(user, wall(this.nowMs, tz).date, this.catalog);
       user.tz = tz;
+      user.travelled = true;
     }
     return user;
   }

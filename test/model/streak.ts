@@ -4,7 +4,6 @@ import {
   daysBetween,
   lastDayOf,
   latest,
-  nextPeriod,
   periodBefore,
   periodOf,
   wall,
@@ -24,10 +23,17 @@ export interface StreakTrack {
   extendedMs: number | null;
 }
 
+interface Kept {
+  length: number;
+  by: 'met' | 'freeze' | 'pause';
+}
+
 /** A user's streaks, brought day by day to the last day that began for the user. Days do not begin twice. */
 export interface Streaks {
   day: LocalDate;
   tracks: Record<Frequency, StreakTrack>;
+  /** The periods that were met or excused, and the length in each. */
+  kept: Record<Frequency, Map<LocalDate, Kept>>;
   freezes: number;
   /** When the user was first seen, and the day. */
   firstMs: number;
@@ -44,8 +50,9 @@ const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
 
 export function firstStreaks({ streaks: { freezes } }: Catalog, firstMs: number, first: LocalDate): Streaks {
   const tracks = { daily: NONE, weekly: NONE, monthly: NONE };
+  const kept = { daily: new Map(), weekly: new Map(), monthly: new Map() };
   const initial = freezes.enabled ? freezes.initial : 0;
-  return { day: first, tracks, freezes: initial, firstMs, first, earnsFrom: null, pauses: [], lost: [] };
+  return { day: first, tracks, kept, freezes: initial, firstMs, first, earnsFrom: null, pauses: [], lost: [] };
 }
 
 /** Lets midnight after midnight pass until it is `today`. */
@@ -69,7 +76,9 @@ function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings 
   if (frozen) streaks.freezes -= 1;
   tracks[frequency] =
     paused || frozen ? { ...track, kept: period } : { ...NONE, kept: track.kept, extendedMs: track.extendedMs };
-  if (!paused && !frozen) {
+  if (paused || frozen) {
+    streaks.kept[frequency].set(period, { length: track.length, by: paused ? 'pause' : 'freeze' });
+  } else {
     streaks.lost.push({ frequency, length: track.length, started: track.started!, kept: track.kept });
   }
 }
@@ -94,7 +103,7 @@ function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes }, earnSinc
 
 /** Counts the user's last event; the frequencies whose streak it extended. */
 export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequency[] {
-  const { tracks } = user.streaks;
+  const { tracks, kept } = user.streaks;
   const { date, day, dayThen } = user.events.at(-1)!;
   const { weekStart } = catalog.streaks;
   const extended: Frequency[] = [];
@@ -102,8 +111,10 @@ export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequen
     const track = tracks[frequency];
     const period = periodOf(frequency === 'daily' ? day : dayThen, frequency, weekStart);
     if (track.kept >= period || !isMet(user, catalog, { frequency, period })) continue;
+    const length = track.length + 1;
+    kept[frequency].set(period, { length, by: 'met' });
     tracks[frequency] = {
-      length: track.length + 1,
+      length,
       started: track.started ?? periodOf(date, frequency, weekStart),
       kept: period,
       extendedMs: atMs,
@@ -152,23 +163,4 @@ export function jump(user: ModelUser, to: LocalDate, catalog: Catalog): void {
     streaks.day = addDays(streaks.day, 1);
     earn(streaks, streaks.day, catalog);
   }
-}
-
-/** The streak as the wire tells it on a local date. */
-export function told({ tracks, freezes: left }: Streaks, today: LocalDate, { streaks: settings }: Catalog) {
-  const { frequency, weekStart, freezes } = settings;
-  const { length, started, kept } = tracks[frequency];
-  const current = periodOf(today, frequency, weekStart);
-  const { autoEarnInterval, autoEarnAmount } = freezes;
-  return {
-    length,
-    frequency,
-    started,
-    periodStart: length === 0 ? null : current,
-    periodEnd: length === 0 ? null : lastDayOf(current, frequency),
-    expires: length === 0 ? null : lastDayOf(nextPeriod(kept, frequency), frequency),
-    ...(freezes.enabled && { freezes: left, maxFreezes: freezes.max }),
-    ...(freezes.enabled && autoEarnInterval !== null && { freezeAutoEarnInterval: autoEarnInterval }),
-    ...(freezes.enabled && autoEarnAmount !== null && { freezeAutoEarnAmount: autoEarnAmount }),
-  };
 }

@@ -47,6 +47,8 @@ export interface ModelUser {
   /** Achievement ID → epoch ms. */
   completed: Map<string, number>;
   streaks: Streaks;
+  /** Has been in another zone before. */
+  travelled: boolean;
 }
 
 export const matches = (has: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean =>
