@@ -79,8 +79,14 @@ export function createAuthenticator(options: {
   };
 }
 
-/** Throws 403 where an application key's call names a user who is not the key's own. */
-export function requireOwnUser(operation: Operation, call: Call<unknown, unknown, unknown>): void {
+/**
+ * Throws 403 where an application key's call names a user who is not the key's own. Path and caller are enough of a
+ * call where the path names the user.
+ */
+export function requireOwnUser(
+  operation: Operation,
+  call: Partial<Call<unknown, unknown, unknown>> & { caller: Caller },
+): void {
   if (call.caller.kind !== 'application' || operation.namedUsers === null) return;
   for (const user of operation.namedUsers(call as Call<never, never, never>))
     if (user !== call.caller.userId) throw new AppError('forbidden', 'The API key is for another user');

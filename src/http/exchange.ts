@@ -35,7 +35,8 @@ export interface ExchangeContext {
 }
 
 /**
- * One request and its response. The order of refusals: framing, key, limit, tenant, path, query, media type, body.
+ * One request and its response. The order of refusals: framing, key, limit, tenant, path (its user
+ * included), query, media type, body (its user last).
  * The body is read while a key is looked up, because uWS drops what nobody listens to, but it is looked at
  * only afterwards. After an abort nothing touches the response; a handler that has begun ends.
  */
@@ -101,13 +102,14 @@ export class Exchange {
   private admit(caller: Caller): void {
     if (this.aborted) return;
     const { context, head, body } = this;
-    const { operation, checkBody, readQuery } = this.route;
+    const { operation, checkBody, readQuery, userInPath } = this.route;
     try {
       if (caller.kind === 'application' && context.surface === 'admin' && caller !== NOBODY)
         throw new AppError('forbidden', 'An application key cannot be used on the admin API');
       if (context.rateLimit) this.rateHeaders = context.rateLimit(caller);
       const tenant = context.resolveTenant({ scope: operation.scope, tenantId: head.tenantId, caller });
       const params = this.params();
+      if (userInPath) requireOwnUser(operation, { params, caller });
       const query = readQuery ? readQuery(this.rawQuery) : undefined;
       const idempotencyKey = operation.idempotent ? readIdempotencyKey(head.idempotencyKey) : null;
       if (checkBody) {

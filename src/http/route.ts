@@ -5,6 +5,8 @@ import type { Check, Validation } from './validation.ts';
 export interface Route {
   operation: Operation;
   paramNames: readonly string[];
+  /** Whether the path names the user, so that a key for another user is refused before the rest is looked at. */
+  userInPath: boolean;
   checkParams: Check | null;
   readQuery: ((raw: string) => unknown) | null;
   checkBody: Check | null;
@@ -16,6 +18,7 @@ export function compileRoute(operation: Operation, validation: Validation): Rout
     return {
       operation,
       paramNames: paramNames(operation.path),
+      userInPath: operation.namedUsers !== null && operation.path.startsWith('/v1/users/{id}'),
       checkParams: params && validation.params(params),
       readQuery: query && validation.query(query),
       checkBody: body && validation.body(body),

@@ -68,6 +68,18 @@ describe.each(Object.keys(APPLICATION_REQUESTS))('%s', (id) => {
   });
 });
 
+test.each(
+  application.filter(({ path }) => path.startsWith('/v1/users/{id}')).map(({ id, method }) => [id, method] as const),
+)('%s: a key for another user is told so before what else is wrong with the call', async (id, method) => {
+  const path = APPLICATION_REQUESTS[id]!.path('other')
+    .split('?')[0]!
+    .replace(/(flips|xp|board)\b/, 'nowhere');
+  for (const nonsense of ['', '?aggregation=hourly&year=x&awards=x&numEvents=x&historyPeriods=x&includeIncomplete=x']) {
+    const body = method === 'get' ? {} : { rawBody: '{"name":' };
+    expect((await laurel.app.send(method.toUpperCase(), path + nonsense, { key: own, ...body })).status).toBe(403);
+  }
+});
+
 describe.each(adminOperations.filter(({ id }) => !OPEN.has(id)).map((operation) => [operation.id, operation] as const))(
   '%s',
   (_, operation) => {
