@@ -1,5 +1,5 @@
 import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
-import { inHours, type LocalDate, type Run } from './calendar.ts';
+import { inHours, runOf, type LocalDate, type Run } from './calendar.ts';
 import { sum, wire } from './decimals.ts';
 import type { ModelUser } from './user.ts';
 
@@ -13,6 +13,7 @@ export interface Place {
 export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint {
   const inside = (day: LocalDate, time: string): boolean =>
     day >= run.start && (run.end === null || day <= run.end) && inHours(board, time);
+  if (board.rankBy === 'streak') return BigInt(user.shown.get(board.id) ?? 0) * 1_000_000n;
   const earned =
     board.rankBy === 'metric'
       ? user.events
@@ -31,10 +32,11 @@ export function groupOf(
   { user, run }: { user: ModelUser; run: Run },
 ): Record<string, string> | null {
   const look = user.looks.findLast(
-    ({ date, time, systemId }) =>
+    ({ date, time, on }) =>
       date >= run.start &&
       (run.end === null || date <= run.end) &&
-      (systemId === null || (systemId === board.pointsSystemId && inHours(board, time))),
+      (on === 'all' ||
+        (on === 'streaks' ? board.rankBy === 'streak' : on.systemId === board.pointsSystemId && inHours(board, time))),
   );
   const group: Record<string, string> = {};
   for (const id of board.breakdownAttributes) {
@@ -44,6 +46,16 @@ export function groupOf(
     group[key] = value;
   }
   return group;
+}
+
+/** Boards show the length of a streak that somebody looks at on one of their days; which of them did not before. */
+export function showStreak({ streaks, leaderboards }: Catalog, user: ModelUser, today: LocalDate): Leaderboard[] {
+  const { length } = user.streaks.tracks[streaks.frequency];
+  const behind = leaderboards
+    .filter((board) => board.rankBy === 'streak' && board.status === 'active' && runOf(board, today) !== null)
+    .filter(({ id }) => (user.shown.get(id) ?? 0) !== length);
+  for (const { id } of behind) user.shown.set(id, length);
+  return behind;
 }
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);

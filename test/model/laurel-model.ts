@@ -1,6 +1,6 @@
 import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
-import { groupOf, scoreOf, standings, thresholdOf } from './boards.ts';
+import { groupOf, scoreOf, showStreak, standings, thresholdOf } from './boards.ts';
 import { latest, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
@@ -65,7 +65,7 @@ export class LaurelModel {
     const day = latest(here.date, last?.day ?? here.date);
     const dayThen = latest(here.date, last?.dayThen ?? here.date);
     after.events.push({ atMs: this.nowMs, ...here, metricId, amount, attributes, key, day, dayThen });
-    after.looks.push({ atMs: this.nowMs, ...here, attributes: { ...after.attributes }, systemId: null });
+    after.looks.push({ atMs: this.nowMs, ...here, attributes: { ...after.attributes }, on: 'all' });
     const extended = extend(after, this.catalog, this.nowMs).includes(frequency);
     const { length } = after.streaks.tracks[frequency];
     const completed = completes(this.catalog, after, length, []);
@@ -97,6 +97,7 @@ export class LaurelModel {
     const after = this.upserted(sent);
     const created = !this.users.has(sent.id);
     if (after.completed.has(id)) {
+      this.show(after);
       this.users.set(after.id, after);
       return { achievedAt: after.completed.get(id), points: {} };
     }
@@ -131,6 +132,21 @@ export class LaurelModel {
     return { streaks: user.streaks, today };
   }
 
+  /** Boards show the streak of a user whom somebody has looked at. */
+  show(user: ModelUser): void {
+    const here = wall(this.nowMs, user.tz);
+    if (showStreak(this.catalog, user, here.date).length === 0) return;
+    user.looks.push({ atMs: this.nowMs, ...here, attributes: { ...user.attributes }, on: 'streaks' });
+  }
+
+  /** Looks at everyone, as it is done at every midnight. */
+  sweep(): void {
+    for (const [id, user] of this.users) {
+      this.care(id);
+      this.show(user);
+    }
+  }
+
   /** A copy of the user with what was sent. */
   private upserted({ id, tz, attributes = {} }: SentUser): ModelUser {
     const known = this.users.get(id);
@@ -144,6 +160,7 @@ export class LaurelModel {
             looks: [],
             events: [],
             awards: [],
+            shown: new Map(),
             completed: new Map(),
             travelled: false,
             streaks: firstStreaks(this.catalog, this.nowMs, wall(this.nowMs, tz ?? null).date),
@@ -168,7 +185,7 @@ export class LaurelModel {
       const levelBefore = levelOf(this.catalog, id, pointsOf(before, id));
       after.awards = [...after.awards, ...made];
       const { atMs, date, time } = step;
-      after.looks.push({ atMs, date, time, attributes: { ...after.attributes }, systemId: id });
+      after.looks.push({ atMs, date, time, attributes: { ...after.attributes }, on: { systemId: id } });
       const total = pointsOf(after, id);
       const level = levelOf(this.catalog, id, total);
       const added = made.reduce((all, { awarded }) => all + awarded, 0);
@@ -176,6 +193,7 @@ export class LaurelModel {
       changed[key] = { total, added, awards: awarded, ...(level !== levelBefore && { level }) };
     }
     for (const id of completed) after.completed.set(id, this.nowMs);
+    this.show(after);
     this.users.set(after.id, after);
     return changed;
   }

@@ -63,14 +63,14 @@ const system = fc.record({
 });
 
 const board = fc.record({
-  points: fc.boolean(),
+  by: fc.constantFrom('metric', 'points', 'streak'),
   of: metric,
   status,
   max: maybe(fc.integer({ min: 1, max: 3 })),
   from: fc.integer({ min: -400, max: 10 }),
   days: maybe(fc.integer({ min: 0, max: 800 })),
   hours: fc.constantFrom(null, ['06:00', '18:00'], ['22:00', '04:30:30'], [null, '12:00'], ['12:00', null]),
-  split: process.env['NOSPLIT'] ? fc.constant(false) : fc.boolean(),
+  split: fc.boolean(),
   run: fc.constantFrom(null, ['day', 1], ['day', 7], ['month', 1], ['month', 3], ['year', 1]),
 });
 
@@ -152,18 +152,20 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
   }
   for (const [index, one] of drawn.boards.entries()) {
     const systems = builder.catalog.pointsSystems;
-    const byPoints = one.points && systems.length > 0;
-    builder.leaderboard(`board${index}`, byPoints ? 'points' : 'metric', {
-      ...(byPoints ? { pointsSystemId: systems[one.of % systems.length]!.id } : { metricId: metrics[one.of]!.id }),
+    const by = one.by === 'points' && systems.length === 0 ? 'metric' : one.by;
+    const isPlain = by === 'streak';
+    builder.leaderboard(`board${index}`, by, {
+      ...(by === 'points' && { pointsSystemId: systems[one.of % systems.length]!.id }),
+      ...(by === 'metric' && { metricId: metrics[one.of]!.id }),
       status: one.status,
       maxParticipants: one.max,
       start: day(one.from),
       end: one.days === null ? null : day(one.from + one.days),
-      startTime: one.hours?.[0] ?? null,
-      endTime: one.hours?.[1] ?? null,
+      startTime: isPlain ? null : (one.hours?.[0] ?? null),
+      endTime: isPlain ? null : (one.hours?.[1] ?? null),
       breakdownAttributes: one.split ? [planId] : [],
-      runUnit: (one.run?.[0] ?? null) as 'day' | null,
-      runInterval: (one.run?.[1] ?? null) as number | null,
+      runUnit: isPlain ? null : ((one.run?.[0] ?? null) as 'day' | null),
+      runInterval: isPlain ? null : ((one.run?.[1] ?? null) as number | null),
     });
   }
   const { thresholds, freezes: drawnFreezes, ...settings } = drawn.streaks;

@@ -25,6 +25,7 @@ export class StreakCare {
   private readonly model: LaurelModel;
   private readonly admin: StreakAdmin;
   private readonly pauses: Made[] = [];
+  private unpaused: string | null = null;
 
   constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
     const { redis, users, clock, calls } = engine;
@@ -39,7 +40,16 @@ export class StreakCare {
     });
   }
 
+  /** Takes a step on both sides. Whose streak is changed, somebody has looked at. */
   async take(step: CareStep): Promise<Said> {
+    const said = await this.change(step);
+    const isChanged = said.model === true || Array.isArray(said.model);
+    const userId = step.do === 'unpause' ? this.unpaused : step.user;
+    if (isChanged && userId !== null) this.model.show(this.model.users.get(userId)!);
+    return said;
+  }
+
+  private async change(step: CareStep): Promise<Said> {
     const compiled = this.engine.compiled();
     const { catalog } = this.model;
     switch (step.do) {
@@ -75,6 +85,7 @@ export class StreakCare {
   private async unpause({ nth }: Extract<Step, { do: 'unpause' }>): Promise<Said> {
     const [one] = this.pauses.splice(nth % Math.max(1, this.pauses.length), 1);
     if (one === undefined) return { engine: null, model: null };
+    this.unpaused = one.userId;
     const deleted = await this.admin.deletePauses(this.engine.compiled(), [one.id]);
     const { streaks, today } = this.model.care(one.userId)!;
     const made = streaks.pauses.find(({ start }) => start === one.start);

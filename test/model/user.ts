@@ -28,10 +28,10 @@ export interface Award extends Happened {
   boostIds: string[];
 }
 
-/** The attributes when something counted; `systemId` null: on every board. */
+/** The attributes when something counted: on every board, on those of a points system (by its ID), or of streaks. */
 export interface Look extends Happened {
   attributes: Readonly<Record<string, string>>;
-  systemId: string | null;
+  on: 'all' | 'streaks' | { systemId: string };
 }
 
 /** All that is known about a user. Nothing is derived: totals, peaks and scores are added up when they are asked for. */
@@ -40,10 +40,15 @@ export interface ModelUser {
   tz: string | null;
   /** By key. */
   attributes: Record<string, string>;
-  /** Boards follow changed attributes when something counts only: an event for all, points for those of a system. */
+  /**
+   * Boards follow changed attributes when something counts only: an event for all, points for those of a system, a
+   * length for those of streaks.
+   */
   looks: Look[];
   events: RecordedEvent[];
   awards: Award[];
+  /** The length of the streak as boards show it, by board ID: as it was when somebody last looked. */
+  shown: Map<string, number>;
   /** Achievement ID → epoch ms. */
   completed: Map<string, number>;
   streaks: Streaks;
