@@ -8,28 +8,34 @@ local function fire_triggers(ledgers, event, state, outcome)
   for i = 1, #ledgers do
     local ledger = ledgers[i]
     local system = ledger.system
-    for _, trigger in ipairs(system.metric) do
+    local metric = system.metric
+    for j = 1, #metric do
+      local trigger = metric[j]
       local multiples = crossed(trigger, outcome.peaks, state.a)
       if multiples > 0 then
         award_points(ledger, trigger, multiples, state, outcome.day)
       end
     end
-    local due = {}
+    local due
     if outcome.extended then
       for _, trigger in ipairs(system.streak) do
         if outcome.length % trigger.length == 0 and holds(trigger.users, state.a) then
+          due = due or {}
           due[#due + 1] = trigger
         end
       end
     end
-    for _, trigger in ipairs(system.achievement) do
-      for _, no in ipairs(outcome.completed) do
-        if no == trigger.achievement and holds(trigger.users, state.a) then
-          due[#due + 1] = trigger
+    if #outcome.completed > 0 then
+      for _, trigger in ipairs(system.achievement) do
+        for _, no in ipairs(outcome.completed) do
+          if no == trigger.achievement and holds(trigger.users, state.a) then
+            due = due or {}
+            due[#due + 1] = trigger
+          end
         end
       end
     end
-    for _, trigger in ipairs(due) do
+    for _, trigger in ipairs(due or {}) do
       if trigger.blocks and trigger.points < 0 then
         ledger.left = ledger.left + trigger.points
         if ledger.left < 0 then

@@ -31,12 +31,24 @@ local function threshold_of(key, max)
   return known
 end
 
+-- The key of a run's sets without their group.
+local function run_prefix(prefix, no, run_day)
+  local runs = held('runs')
+  local run = runs[no]
+  if not run or run.day ~= run_day then
+    run = { day = run_day, text = prefix .. no .. ':' .. run_day .. ':' }
+    runs[no] = run
+  end
+  return run.text
+end
+
 local function rank_boards(changes, user_id, prefix)
   local ranked, thresholds = {}, held('thresholds')
-  for _, change in ipairs(changes) do
+  for i = 1, #changes do
+    local change = changes[i]
     local board, run_day, group, old_group = change[1], change[2], change[3], change[4]
     local old_score, score, max = change[5], change[6], board.max
-    local run = prefix .. board.no .. ':' .. run_day .. ':'
+    local run = run_prefix(prefix, board.no, run_day)
     local key = run .. group
     if group ~= old_group then
       thresholds[run .. old_group] = nil

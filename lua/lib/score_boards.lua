@@ -5,7 +5,11 @@
 
 -- Whether a local time of day (seconds) is inside a board's window; a window may span midnight.
 local function inside_window(board, second)
-  local from, to = board.from or 0, board.to or 86400
+  local from, to = board.from, board.to
+  if not from and not to then
+    return true
+  end
+  from, to = from or 0, to or 86400
   if from <= to then
     return second >= from and second < to
   end
@@ -17,7 +21,8 @@ local function earned_on(board, event, ledgers)
   if board.by == 'metric' then
     return event.whole, event.micros
   elseif board.by == 'points' then
-    for _, ledger in ipairs(ledgers) do
+    for i = 1, #ledgers do
+      local ledger = ledgers[i]
       if ledger.system.no == board.system then
         return ledger.total - ledger.before, 0
       end
@@ -34,8 +39,10 @@ end
 -- old score, score, whether only the group changed }, for `rank_boards`.
 local function score_boards(event, state, ledgers, outcome)
   local changes = {}
-  for _, board in ipairs(event.plan.boards) do
-    local run_day = board.runs[outcome.day - event.plan.firstDay + 1]
+  local boards, row = event.plan.boards, outcome.day - event.plan.firstDay + 1
+  for i = 1, #boards do
+    local board = boards[i]
+    local run_day = board.runs[row]
     if run_day and run_day >= 0 then
       local inside = inside_window(board, outcome.second)
       local whole, micros = 0, 0

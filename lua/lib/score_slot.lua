@@ -4,6 +4,9 @@
 -- are dropped: what they came to stands in Postgres. So at most three are kept: somebody who crosses the date
 -- line may go back to the run before the last.
 local function score_slot(scores, run_day, oldest)
+  if scores[1] == run_day and run_day >= oldest and not scores[5] then
+    return 1
+  end
   for last = #scores - 3, 1, -4 do
     if scores[last] >= oldest then
       break
