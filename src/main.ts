@@ -17,6 +17,9 @@ const DRAIN_MS = 15_000;
 /** A second Ctrl-C counts as impatience after this; npm passes on a signal that the terminal has sent as well. */
 const IMPATIENT_MS = 1_000;
 
+/** How often it is looked at whether the npm that started this is still there. */
+const LOOK_MS = 500;
+
 const say = (text: string): void => console.log(text);
 
 async function main(): Promise<void> {
@@ -91,10 +94,13 @@ async function startProcesses(
   }
 }
 
-/** The first SIGINT or SIGTERM ends everything in order; a later one ends it at once. */
+/**
+ * The first SIGINT or SIGTERM ends everything in order; a later one ends it at once. An `npm start` that was killed
+ * outright could not pass a signal on: what it started ends as well, for nobody would look for it.
+ */
 function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void }): void {
   let askedMs: number | null = null;
-  const end = (signal: NodeJS.Signals): void => {
+  const end = (signal: NodeJS.Signals | 'npm is gone'): void => {
     if (askedMs !== null) {
       if (Date.now() - askedMs > IMPATIENT_MS) kill();
       return;
@@ -108,6 +114,13 @@ function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void 
   };
   process.on('SIGINT', end);
   process.on('SIGTERM', end);
+  if (process.env['npm_lifecycle_event'] !== 'start') return;
+  const npm = process.ppid;
+  const look = setInterval(() => {
+    if (process.ppid === npm) return;
+    clearInterval(look);
+    end('npm is gone');
+  }, LOOK_MS).unref();
 }
 
 function fail(error: unknown): never {

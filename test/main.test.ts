@@ -23,10 +23,11 @@ class Start {
   output = '';
   private readonly exited: Promise<unknown>;
 
-  constructor(variables: NodeJS.ProcessEnv) {
+  constructor(variables: NodeJS.ProcessEnv, command = ['node', 'dist/src/main.js']) {
     const env: NodeJS.ProcessEnv = { ...process.env, HOST: '127.0.0.1', ...variables };
     for (const name of ['REDIS_URL', 'DATABASE_URL', 'NODE_ENV']) env[name] = variables[name];
-    this.process = spawn('node', ['dist/src/main.js'], { cwd: PACKAGE_ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const [file = '', ...args] = command;
+    this.process = spawn(file, args, { cwd: PACKAGE_ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.process.stdout, this.process.stderr]) {
       stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString('utf8')));
     }
@@ -71,8 +72,8 @@ let dataDir: string;
 let variables: NodeJS.ProcessEnv;
 const starts: Start[] = [];
 
-function start(more: NodeJS.ProcessEnv = {}): Start {
-  const started = new Start({ ...variables, ...more });
+function start(more: NodeJS.ProcessEnv = {}, command?: string[]): Start {
+  const started = new Start({ ...variables, ...more }, command);
   starts.push(started);
   return started;
 }
@@ -164,6 +165,18 @@ describe('npm start', () => {
     expect(await third.end()).toBe(1);
     expect(third.output).toMatch(/^Laurel is running already with the data in .*\n$/);
     expect(await next.end('SIGINT')).toBe(0);
+  });
+
+  test.each<NodeJS.Signals>(['SIGTERM', 'SIGKILL'])('%s to npm itself leaves nothing running', async (signal) => {
+    // Without its own build, which would take away what other tests run.
+    const laurel = start({}, ['npm', 'start', '--ignore-scripts']);
+    await laurel.running();
+    await laurel.end(signal);
+    await expect.poll(() => processesWith(dataDir).length).toBe(0);
+    // The port is free and the data whole.
+    const next = start();
+    await next.running();
+    expect(await next.end('SIGTERM')).toBe(0);
   });
 
   test('a start that is called off when the first key is made shows it: the next one cannot', async () => {
