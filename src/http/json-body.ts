@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { fieldWith } from './field-with.ts';
 
 const JSON_TYPE = /^application\/json\s*(;.*)?$/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
@@ -45,7 +46,10 @@ export function parseJson(text: string): unknown {
 }
 
 function refuseUnstorable(text: string, value: unknown): void {
-  if (NUL_ESCAPE.test(text)) throw new AppError('malformed', 'The body contains a NUL character');
+  if (NUL_ESCAPE.test(text)) {
+    const field = fieldWith(value, (found) => found.includes('\0'));
+    throw new AppError('malformed', `${field ?? 'The body'} contains a NUL character`);
+  }
   if (!SURROGATE_ESCAPE.test(text)) return;
   let written: string;
   try {
@@ -53,5 +57,8 @@ function refuseUnstorable(text: string, value: unknown): void {
   } catch {
     throw new AppError('malformed', 'The body is nested too deeply');
   }
-  if (LONE_SURROGATE.test(written)) throw new AppError('malformed', 'The body contains half of a surrogate pair');
+  if (LONE_SURROGATE.test(written)) {
+    const field = fieldWith(value, (found) => LONE_SURROGATE.test(JSON.stringify(found)));
+    throw new AppError('malformed', `${field ?? 'The body'} contains half of a surrogate pair`);
+  }
 }

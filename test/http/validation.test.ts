@@ -82,6 +82,15 @@ describe('a body as it is sent', () => {
     expect(fixture.errors).toEqual([]);
   });
 
+  test.each([
+    ['{"user":{"id":"ada\\u0000"},"value":1}', 'user.id contains a NUL character'],
+    ['{"user":{"id":"ada"},"value":1,"attributes":{"a":"b","c\\u0000":"d"}}', 'attributes contains a NUL character'],
+    ['{"user":{"id":"ada"},"value":1,"list":["a",{"b":"\\ud83d"}]}', 'list[1].b contains half of a surrogate pair'],
+    [`{"user":${'['.repeat(4_000)}"\\u0000"${']'.repeat(4_000)}}`, 'The body contains a NUL character'],
+  ])('%.70s: the field is named', async (text, error) => {
+    expect(await post(text)).toMatchObject({ status: 400, body: { error } });
+  });
+
   test('what only looks like those is taken', async () => {
     const ids = [
       [String.raw`a\\u0000b`, String.raw`a\u0000b`],
