@@ -132,18 +132,20 @@ export class LaurelModel {
     return { streaks: user.streaks, today };
   }
 
-  /** Boards show the streak of a user whom somebody has looked at. */
-  show(user: ModelUser): void {
+  /** Boards show the streak of a user whom somebody has looked at, today or on a day of before. */
+  show(user: ModelUser, on?: LocalDate): void {
     const here = wall(this.nowMs, user.tz);
-    if (showStreak(this.catalog, user, here.date).length === 0) return;
+    if (showStreak(this.catalog, user, on ?? here.date).length === 0) return;
     user.looks.push({ atMs: this.nowMs, ...here, attributes: { ...user.attributes }, on: 'streaks' });
   }
 
-  /** Looks at everyone, as it is done at every midnight. */
+  /** Looks at those whose streaks ended, on the days that began then, unless somebody did. */
   sweep(): void {
+    const { frequency } = this.catalog.streaks;
     for (const [id, user] of this.users) {
-      this.care(id);
-      this.show(user);
+      const { streaks } = this.care(id)!;
+      const ended = streaks.lost.findLast((lost) => lost.frequency === frequency);
+      if (streaks.tracks[frequency].length === 0 && ended !== undefined) this.show(user, ended.on);
     }
   }
 

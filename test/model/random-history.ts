@@ -85,6 +85,7 @@ const steps = {
   }),
   unpause: fc.record({ do: fc.constant('unpause' as const), nth: fc.nat(5) }),
   restore: fc.record({ do: fc.constant('restore' as const), user }),
+  sweep: fc.record({ do: fc.constant('sweep' as const) }),
   read: fc.record({ do: fc.constant('read' as const) }),
 };
 const step = fc.oneof(
@@ -95,6 +96,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: steps.complete },
   { weight: 1, arbitrary: steps.settings },
   { weight: 2, arbitrary: steps.read },
+  { weight: 1, arbitrary: steps.sweep },
   { weight: 1, arbitrary: steps.freeze },
   { weight: 1, arbitrary: steps.pause },
   { weight: 1, arbitrary: steps.unpause },

@@ -8,6 +8,7 @@ import { LaurelModel, type SentUser } from './laurel-model.ts';
 import { freezesOf } from './random-catalog.ts';
 import type { History, Step } from './random-history.ts';
 import { StreakCare } from './streak-care-side-by-side.ts';
+import { Sweep } from './sweep-side-by-side.ts';
 import { refused, seenCompletion, seenEvent, type Said } from './seen.ts';
 
 const NOTHING: Said = { engine: null, model: null };
@@ -18,6 +19,9 @@ export class SideBySide {
   private readonly model: LaurelModel;
   private readonly reads: CompareReads;
   private readonly care: StreakCare;
+  private readonly sweep: Sweep;
+  /** The streaks that count were those of another frequency before. */
+  private isSwitched = false;
   private readonly homes: History['homes'];
 
   constructor(
@@ -30,6 +34,7 @@ export class SideBySide {
     this.model = new LaurelModel(catalog, startMs);
     this.reads = new CompareReads(engine, this.model, pool);
     this.care = new StreakCare(engine, this.model, pool);
+    this.sweep = new Sweep(engine, this.model, pool);
     engine.catalog = catalog;
     engine.clock.set(startMs);
   }
@@ -57,6 +62,10 @@ export class SideBySide {
         return this.care.take(step);
       case 'settings':
         return this.settings(step);
+      case 'sweep':
+        // What boards show of another frequency than before comes by filling them again, which is not done here.
+        if (!this.isSwitched) await this.sweep.take();
+        return NOTHING;
       case 'read':
         return this.reads.all();
     }
@@ -75,6 +84,7 @@ export class SideBySide {
       ...(frequency !== null && { frequency }),
       ...(freezes !== null && { freezes: freezesOf(freezes.of) }),
     };
+    if (changed.frequency !== streaks.frequency) this.isSwitched = true;
     this.model.setStreaks(changed);
     this.engine.catalog = replaceStreaks(this.engine.catalog, changed, this.model.nowMs);
     return NOTHING;

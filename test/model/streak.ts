@@ -41,8 +41,8 @@ export interface Streaks {
   /** The day from which the next freeze is earned; null: none ever could be. */
   earnsFrom: LocalDate | null;
   pauses: { start: LocalDate; end: LocalDate }[];
-  /** Streaks that ended, with their last period; oldest first. */
-  lost: { frequency: Frequency; length: number; started: LocalDate; kept: LocalDate }[];
+  /** Streaks that ended, with their last period, and the day that began then; oldest first. */
+  lost: { frequency: Frequency; length: number; started: LocalDate; kept: LocalDate; on: LocalDate }[];
 }
 
 const NONE: StreakTrack = { length: 0, started: null, kept: '0001-01-01', extendedMs: null };
@@ -79,7 +79,8 @@ function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings 
   if (paused || frozen) {
     streaks.kept[frequency].set(period, { length: track.length, by: paused ? 'pause' : 'freeze' });
   } else {
-    streaks.lost.push({ frequency, length: track.length, started: track.started!, kept: track.kept });
+    const { length, started, kept } = track;
+    streaks.lost.push({ frequency, length, started: started!, kept, on: addDays(day, 1) });
   }
 }
 
