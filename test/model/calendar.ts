@@ -71,6 +71,14 @@ export function runOf(board: Leaderboard, day: LocalDate): Run | null {
   return { start: nth(n), end: board.end !== null && board.end < end ? board.end : end };
 }
 
+/** The last runs of a board that have begun on a day, that of the day first. */
+export function latestRuns(board: Leaderboard, day: LocalDate): Run[] {
+  const last = board.end !== null && board.end < day ? board.end : day;
+  const run = runOf(board, last);
+  const before = run === null ? null : runOf(board, addDays(run.start, -1));
+  return [run, before].filter((one) => one !== null);
+}
+
 /** Whether a time of day is inside a board's: from `startTime` until just before `endTime`, over midnight if it is later. */
 export function inHours({ startTime, endTime }: Leaderboard, time: string): boolean {
   const full = (text: string): string => (text.length === 5 ? `${text}:00` : text);

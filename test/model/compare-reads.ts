@@ -6,7 +6,7 @@ import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import { shardOf } from '../../src/redis/keys.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { groupOf, standings, type Place } from './boards.ts';
-import { runOf, wall } from './calendar.ts';
+import { latestRuns, runOf, wall, type Run } from './calendar.ts';
 import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
@@ -41,7 +41,8 @@ export class CompareReads {
     for (const board of this.model.catalog.leaderboards) {
       if (board.status !== 'active') continue;
       const groups = board.breakdownAttributes.length === 0 ? [{}] : [{ plan: 'free' }, { plan: 'pro' }];
-      for (const group of groups) parts.push(await this.page(board, group));
+      const runs = latestRuns(board, wall(this.model.nowMs, null).date);
+      for (const run of runs) for (const group of groups) parts.push(await this.page(board, run, group));
       for (const user of this.model.users.values()) parts.push(await this.place(board, user));
     }
     return { engine: parts.map(({ engine }) => engine), model: parts.map(({ model }) => model) };
@@ -100,9 +101,7 @@ export class CompareReads {
     };
   }
 
-  private async page(board: Leaderboard, group: Record<string, string>): Promise<Said> {
-    const run = runOf(board, wall(this.model.nowMs, null).date);
-    if (run === null) return { engine: null, model: null };
+  private async page(board: Leaderboard, run: Run, group: Record<string, string>): Promise<Said> {
     const pairs = Object.entries(group).map(([key, value]) => `${key}:${value}`);
     const { rankings } = await this.leaderboards.rankings(this.engine.compiled(), board.key, {
       offset: 0,
@@ -112,7 +111,8 @@ export class CompareReads {
     });
     const seen = rankings.map(({ userId, rank, value }) => ({ userId, rank, value }));
     const model = inOrder(standings(this.model, board, { run, group }));
-    return { engine: [board.key, group, inOrder(seen)], model: [board.key, group, model] };
+    const what = [board.key, run.start, group];
+    return { engine: [...what, inOrder(seen)], model: [...what, model] };
   }
 
   private async place(board: Leaderboard, user: ModelUser): Promise<Said> {

@@ -46,7 +46,8 @@ export class Sweep {
   private async makeKnown(): Promise<void> {
     if (this.isKnown) return;
     const { tenantNo } = this.model.catalog;
-    await this.pool.query(`UPDATE tenants SET status = 'archived' WHERE no > 0`);
+    await this.pool.query('DELETE FROM streak_zones WHERE tenant_no <> $1', [tenantNo]);
+    await this.pool.query('DELETE FROM tenants WHERE no > 0');
     await this.pool.query(`INSERT INTO tenants (no, id, name) VALUES ($1, gen_random_uuid(), 'swept')`, [tenantNo]);
     this.isKnown = true;
   }
