@@ -15,6 +15,9 @@ end
 -- Results are kept for a minute: whoever waits for them looks many times a second.
 local RESULTS_SECONDS = 60
 
+-- Field of the results that counts the events answered; the others are a step's each, named by the progress after it.
+local ANSWERED = 'n'
+
 -- Writes the step's part: progress, results, and the end of the batch.
 local function close_batch_step(step, replies)
   redis.call('SET', KEYS[step.key], step.after)
@@ -25,11 +28,14 @@ local function close_batch_step(step, replies)
   if not wanted then
     return
   end
-  for n, index in ipairs(wanted.at) do
-    redis.call('HSET', results, index, replies[n])
-  end
+  -- One field a step: 1,000 fields of an event each cost Redis 5 µs an event, and as many lines of its log.
+  local answers = { '', unpack(replies, 1, #wanted.at) }
   for _, refused in ipairs(wanted.refused) do
-    redis.call('HSET', results, refused[1], cmsgpack.pack({ k = 'x', s = refused[2], e = refused[3] }))
+    wanted.at[#wanted.at + 1] = refused[1]
+    answers[#answers + 1] = cmsgpack.pack({ k = 'x', s = refused[2], e = refused[3] })
   end
+  answers[1] = cmsgpack.pack(wanted.at)
+  redis.call('HSET', results, step.after, table.concat(answers))
+  redis.call('HINCRBY', results, ANSWERED, #wanted.at)
   redis.call('EXPIRE', results, RESULTS_SECONDS)
 end

@@ -3,18 +3,22 @@ import type { HappenedRecord, RecordedPoints } from '../redis/record.ts';
 import { toDecimal } from '../domain/decimal.ts';
 
 const SELECT_EVENTS = `
-  SELECT replace(id::text, '-', '') AS id, user_id, metric_no, value::float8, total::float8,
+  SELECT replace(id::text, '-', '') AS id, tenant_no, user_id, metric_no, value::float8, total::float8,
          (extract(epoch FROM at) * 1000)::float8 AS at, (local_date - date '1970-01-01') AS day, idempotency_key
     FROM events WHERE id = ANY ($1::uuid[])`;
 
+/** Awards are found by their user; the event's ID with ordinals from 1 to ffff in its last four digits is theirs. */
 const SELECT_AWARDS = `
-  SELECT left(replace(id::text, '-', ''), 28) || '0000' AS event_id, system_no, trigger_no, awarded::float8,
-         total::float8, coalesce(boost_nos, '{}') AS boost_nos
-    FROM awards WHERE left(replace(id::text, '-', ''), 28) || '0000' = ANY ($1::text[]) AND id >= $2 AND id <= $3
-   ORDER BY id`;
+  SELECT event.id AS event_id, system_no, trigger_no, awarded::float8, total::float8,
+         coalesce(boost_nos, '{}') AS boost_nos
+    FROM unnest($1::text[], $2::int[], $3::text[]) AS event (id, tenant_no, user_id)
+    JOIN awards ON awards.tenant_no = event.tenant_no AND awards.user_id = event.user_id
+               AND awards.id BETWEEN event.id::uuid AND (left(event.id, 28) || 'ffff')::uuid
+   ORDER BY awards.id`;
 
 interface EventRow {
   id: string;
+  tenant_no: number;
   user_id: string;
   metric_no: number;
   value: number;
@@ -41,9 +45,11 @@ export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Ma
   const { rows } = await pool.query<EventRow>(SELECT_EVENTS, [ids]);
   const found = new Map<string, HappenedRecord>();
   if (rows.length === 0) return found;
-  const sorted = rows.map(({ id }) => id).sort();
-  const last = `${sorted.at(-1)!.slice(0, 28)}ffff`;
-  const awards = await pool.query<AwardRow>(SELECT_AWARDS, [sorted, sorted[0], last]);
+  const awards = await pool.query<AwardRow>(SELECT_AWARDS, [
+    rows.map(({ id }) => id),
+    rows.map(({ tenant_no }) => tenant_no),
+    rows.map(({ user_id }) => user_id),
+  ]);
   for (const row of rows) {
     const value = toDecimal(row.value);
     const total = toDecimal(row.total);

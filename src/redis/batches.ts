@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
 import type { ScriptReply } from './record.ts';
-import { unpack } from './state.ts';
+import { unpackAll } from './state.ts';
 
 /** A batch as it was accepted. */
 export interface AcceptedBatch {
@@ -89,15 +89,24 @@ export async function shardsWithBatches(redis: Redis, shards: readonly number[])
   return shards.filter((_, index) => lengths[index]! > 0);
 }
 
+/** The field of a batch's results that counts the events answered (`lua/lib/batch_step.lua`). */
+const ANSWERED = 'n';
+
 /** What became of the events of a batch, in their order; null while some are not processed. */
 export async function batchReplies(
   redis: Redis,
   { tenantNo, batchId, events }: { tenantNo: number; batchId: string; events: number },
 ): Promise<BatchReply[] | null> {
   const key = batchResultsKey(shardOf(tenantNo), batchId);
-  if ((await redis.hlen(key)) < events) return null;
-  const packed = await redis.hmgetBuffer(key, ...Array.from({ length: events }, (_, index) => String(index)));
-  return packed.map((reply) => unpack(reply!) as BatchReply);
+  if (Number(await redis.hget(key, ANSWERED)) < events) return null;
+  const { [ANSWERED]: _, ...steps } = await redis.hgetallBuffer(key);
+  const replies: BatchReply[] = [];
+  for (const step of Object.values(steps)) {
+    // A step's: the indexes of its events, and an answer to each.
+    const [at, ...answers] = unpackAll(step) as [number[], ...BatchReply[]];
+    for (const [n, answer] of answers.entries()) replies[at[n]!] = answer;
+  }
+  return replies;
 }
 
 /** Position of the youngest batch of a shard that waits; null where none does. */
