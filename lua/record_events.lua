@@ -61,7 +61,11 @@ if find_retried and find_retried.left then
   return replies
 end
 
+local NO_NUMBERS = {}
 local function number_list(text)
+  if text == '' then
+    return NO_NUMBERS
+  end
   local numbers = {}
   for no in string.gmatch(text, '%d+') do
     numbers[#numbers + 1] = tonumber(no)
@@ -107,7 +111,8 @@ for n = 1, count do
   if field ~= '' then
     field = field_of_generation(field, state_of(user, now, plan.streak.freezes))
   end
-  local used_at = field ~= '' and (used[bucket .. field] or redis.call('HGET', bucket, field))
+  local use = field ~= '' and bucket .. field
+  local used_at = use and (used[use] or redis.call('HGET', bucket, field))
   local token
   if field ~= '' and not used_at and not earlier and not held_back[user] then
     used_at, token = old_use(n, bucket, field, user.state.g)
@@ -159,8 +164,8 @@ for n = 1, count do
         held_back[user] = replies[n]
       end
     else
-      if field ~= '' then
-        used[bucket .. field] = id_time(event_id)
+      if use then
+        used[use] = id_time(event_id)
       end
       user.changed = true
       local total = state.m[plan.metric]
@@ -170,20 +175,32 @@ for n = 1, count do
         u = user_id,
         at = now,
         d = outcome.day,
-        n = is_new and 1 or nil,
-        a = event.sent and event.sent.changed and 1 or nil,
         m = plan.metric,
         v = { event.whole, event.micros },
         t = { total[1], total[2] },
         s = streak_record(outcome.streak, outcome.extended, state),
         c = outcome.completed,
         p = points_record(outcome.ledgers),
-        x = ARGV[at + 10] ~= '' and ARGV[at + 10] or nil,
-        ik = field ~= '' and idempotency_key or nil,
-        y = (outcome.due_moved or event.sent and event.sent.moved) and 1 or nil,
+        b = nil,
       }
+      -- What few records have is not in the constructor, which makes room for 16 fields.
+      if is_new then
+        record.n = 1
+      end
+      if event.sent and event.sent.changed then
+        record.a = 1
+      end
+      if ARGV[at + 10] ~= '' then
+        record.x = ARGV[at + 10]
+      end
+      if use then
+        record.ik = idempotency_key
+      end
+      if outcome.due_moved or event.sent and event.sent.moved then
+        record.y = 1
+      end
       settled_record(record, outcome.told, state)
-      applied[#applied + 1] = { n, record, outcome.changes, bucket, field }
+      applied[#applied + 1] = { n, record, outcome.changes, use, bucket, field }
     end
   end
 end
@@ -205,9 +222,9 @@ for _, user in ipairs(users) do
 end
 local records = {}
 for _, event in ipairs(applied) do
-  local n, record, changes, bucket, field = unpack(event)
-  if field ~= '' then
-    redis.call('HSET', bucket, field, id_time(record.i))
+  local n, record, changes, use, bucket, field = unpack(event)
+  if use then
+    redis.call('HSET', bucket, field, used[use])
   end
   replies[n] = write_record(record, changes, counters, points_prefix, board_prefix)
   records[#records + 1] = replies[n]

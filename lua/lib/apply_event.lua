@@ -29,14 +29,27 @@ local function apply_event(event, state, is_new)
   local local_second = math.floor(now / 1000) + (state.zo or 0)
   local day = math.floor(local_second / 86400)
   local periods = plan.periods[day - plan.firstDay + 1]
-  local outcome = { day = day, second = local_second % 86400, completed = {}, peaks = {} }
+  -- Fields that come later stand here so that the table is made with room for them.
+  local outcome = {
+    day = day,
+    second = local_second % 86400,
+    completed = {},
+    peaks = nil,
+    told = nil,
+    due_moved = nil,
+    extended = nil,
+    streak = nil,
+    length = nil,
+    ledgers = nil,
+    changes = nil,
+  }
 
   local ledgers = open_ledgers(plan, state, event.boosts)
   if is_new then
     welcome_user(ledgers, state, day)
   end
 
-  outcome.peaks[0] = { add_to_total(state.m, plan.metric, event.whole, event.micros) }
+  outcome.peaks = { [0] = { add_to_total(state.m, plan.metric, event.whole, event.micros) } }
   for _, no in ipairs(event.counted) do
     outcome.peaks[no] = { add_to_total(state.f, no, event.whole, event.micros) }
   end

@@ -16,7 +16,7 @@ local function read_users(users, keys, ids)
   local wanted, new = {}, {}
   for i, key in ipairs(keys) do
     if not users[key] then
-      local user = { id = ids[i], key = key }
+      local user = { id = ids[i], key = key, packed = nil, state = nil, changed = nil }
       users[key] = user
       users[#users + 1] = user
       wanted[#wanted + 1], new[#new + 1] = key, user
