@@ -23,9 +23,8 @@ export interface StreakSweepOptions {
   script: Script;
   /** Tells that entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
-  /** Users a script call, calls on the way at a time, and the pause after one, ms; for tests and the bench. */
+  /** Users a script call, and the longest pause after one, ms; for tests and the bench. */
   usersACall?: number;
-  callsAtOnce?: number;
   /** Calls that may wait for Postgres before the sweep waits. */
   maxAhead?: number;
   /** How long a piece of work takes, about. */
@@ -34,8 +33,13 @@ export interface StreakSweepOptions {
 }
 
 const USERS_A_CALL = 100;
-const CALLS_AT_ONCE = 1;
-const PAUSE_MS = 1;
+/**
+ * Events go first: as long as a call had to wait for others, it is waited after it, this long at most. A quiet machine is
+ * used as it is, and of a busy one no more is taken than is left.
+ */
+const PAUSE_MS = 5;
+/** How fast a call was at best counts less with every call. */
+const FORGET = 1.01;
 /**
  * The sweep waits while more of its calls than this wait for Postgres, some seconds' worth: so the outbox of a million
  * users at once stays small beside `BACKLOG_LIMIT`, and what is read from Postgres is not far behind.
@@ -64,6 +68,8 @@ export class StreakSweep implements DueWork {
   /** Zones that had something to settle since Postgres was waited for. */
   private readonly settled = new Set<string>();
   private underWay = false;
+  /** What a full call takes when it waits for nobody. */
+  private bestMs = Infinity;
 
   constructor(options: StreakSweepOptions) {
     this.options = options;
@@ -166,7 +172,6 @@ export class StreakSweep implements DueWork {
       script,
       onWritten,
       usersACall = USERS_A_CALL,
-      callsAtOnce = CALLS_AT_ONCE,
       pauseMs = PAUSE_MS,
       maxAhead = MAX_AHEAD,
     } = this.options;
@@ -182,21 +187,21 @@ export class StreakSweep implements DueWork {
       offset?.offsetSeconds ?? 0,
       offset?.untilMs ?? '',
     ];
-    let begun = 0;
-    const calls = async (): Promise<void> => {
-      while (begun < ids.length && goesOn()) {
-        const some = ids.slice(begun, begun + usersACall);
-        begun += some.length;
-        const keys = [outboxKey(shard), countersKey(tenantNo), ...some.map((id) => userKey(tenantNo, id))];
-        const args = [...sameForAll, eventId(dueMs).slice(0, 24), ...some];
-        const [changed] = (await script.run(redis, keys, args)) as [number, Buffer];
-        if (changed > 0) onWritten(shard);
-        // Events go first.
-        if (pauseMs > 0) await sleep(pauseMs);
-      }
-    };
     while (ids.length > 0 && goesOn() && (await backlog(redis, shard)) > maxAhead) await sleep(LOOK_MS);
-    await Promise.all(Array.from({ length: callsAtOnce }, calls));
-    return begun;
+    let done = 0;
+    while (done < ids.length && goesOn()) {
+      const some = ids.slice(done, done + usersACall);
+      const keys = [outboxKey(shard), countersKey(tenantNo), ...some.map((id) => userKey(tenantNo, id))];
+      const args = [...sameForAll, eventId(dueMs).slice(0, 24), ...some];
+      const startMs = performance.now();
+      const [changed] = (await script.run(redis, keys, args)) as [number, Buffer];
+      const tookMs = performance.now() - startMs;
+      if (changed > 0) onWritten(shard);
+      done += some.length;
+      if (some.length === usersACall) this.bestMs = Math.min(tookMs, this.bestMs * FORGET);
+      const waitMs = Math.min(tookMs - this.bestMs, pauseMs);
+      if (waitMs >= 0.5) await sleep(waitMs);
+    }
+    return done;
   }
 }

@@ -17,6 +17,12 @@ export async function readCursor(pool: Pool, shard: number): Promise<string> {
 const IDLE_LIMIT_MS = 30_000;
 
 /**
+ * The rows of a batch are looked up by their keys, whatever the planner thinks of it: for some thousands of users it would
+ * read the whole table, every time.
+ */
+const ONE_BY_ONE = 'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off';
+
+/**
  * Locks the shard's cursor, which excludes every other persister of the shard until the transaction ends. Answers
  * position and fence, or null while another one has it. One round trip; `shard` is a number, so it stands in the text.
  */
@@ -25,10 +31,10 @@ export async function lockCursor(
   shard: number,
 ): Promise<{ position: string; fence: string } | null> {
   const results = (await client.query(
-    `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ` +
+    `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ${ONE_BY_ONE}; ` +
       `SELECT stream_id AS position, fence FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE SKIP LOCKED`,
   )) as unknown as { rows: { position: string; fence: string }[] }[];
-  return results[1]?.rows[0] ?? null;
+  return results.at(-1)?.rows[0] ?? null;
 }
 
 /** Moves the locked cursor, and with it the progress of the shard's batches, if that is not null. */
