@@ -14,10 +14,10 @@ export default defineConfig({
     // A Redis that was given to us cannot be used by two test files at once.
     maxWorkers: process.env['REDIS_URL'] ? 1 : 2,
     sequence: { seed },
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     // What is waited for comes in milliseconds on a quiet machine; others may keep it busy.
     expect: { poll: { timeout: 30_000 } },
-    hookTimeout: 120_000,
+    hookTimeout: 300_000,
     teardownTimeout: 30_000,
     reporters: ['default'],
   },

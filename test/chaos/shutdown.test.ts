@@ -84,47 +84,39 @@ async function storedKeys(): Promise<string[]> {
 }
 
 describe('under load', () => {
-  test(
-    'frontends behind one port are restarted one after the other, and no request fails',
-    { timeout: 180_000 },
-    async () => {
-      const load = new Load('again');
-      await eventually('the first events', () => load.acknowledged.length > 20);
-      const before = stack.pids('frontend');
-      for (const pid of before) {
-        signal([pid], 'SIGTERM');
-        await eventually('another frontend', () => {
-          const pids = stack.pids('frontend');
-          return pids.length === 2 && !pids.includes(pid);
-        });
-        await eventually('it listens', () => listeners(stack.appPort) === 2);
-      }
-      await load.end();
-      expect(load.failures).toEqual([]);
-      expect(load.refusals).toBe(0);
-      expect(stack.pids('frontend').filter((pid) => before.includes(pid))).toEqual([]);
-      const redis = new Redis(stack.redisUrl);
-      await drained(redis);
-      redis.disconnect();
-      expect(await storedKeys()).toEqual(load.acknowledged.toSorted());
-    },
-  );
+  test('frontends behind one port are restarted one after the other, and no request fails', async () => {
+    const load = new Load('again');
+    await eventually('the first events', () => load.acknowledged.length > 20);
+    const before = stack.pids('frontend');
+    for (const pid of before) {
+      signal([pid], 'SIGTERM');
+      await eventually('another frontend', () => {
+        const pids = stack.pids('frontend');
+        return pids.length === 2 && !pids.includes(pid);
+      });
+      await eventually('it listens', () => listeners(stack.appPort) === 2);
+    }
+    await load.end();
+    expect(load.failures).toEqual([]);
+    expect(load.refusals).toBe(0);
+    expect(stack.pids('frontend').filter((pid) => before.includes(pid))).toEqual([]);
+    const redis = new Redis(stack.redisUrl);
+    await drained(redis);
+    redis.disconnect();
+    expect(await storedKeys()).toEqual(load.acknowledged.toSorted());
+  });
 
-  test(
-    'SIGTERM: what was begun is answered, the rest refused, and all that was answered is stored',
-    { timeout: 120_000 },
-    async () => {
-      const load = new Load('end');
-      await eventually('the first events', () => load.acknowledged.length > 100);
-      const exited = once(stack.laurel, 'exit');
-      stack.laurel.kill('SIGTERM');
-      expect(await exited).toEqual([0, null]);
-      await load.end();
-      expect(load.failures).toEqual([]);
-      const redis = new Redis(stack.redisUrl);
-      expect(await redis.xlen('{s0}:outbox')).toBe(0);
-      redis.disconnect();
-      expect(await storedKeys()).toEqual(load.acknowledged.toSorted());
-    },
-  );
+  test('SIGTERM: what was begun is answered, the rest refused, and all that was answered is stored', async () => {
+    const load = new Load('end');
+    await eventually('the first events', () => load.acknowledged.length > 100);
+    const exited = once(stack.laurel, 'exit');
+    stack.laurel.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+    await load.end();
+    expect(load.failures).toEqual([]);
+    const redis = new Redis(stack.redisUrl);
+    expect(await redis.xlen('{s0}:outbox')).toBe(0);
+    redis.disconnect();
+    expect(await storedKeys()).toEqual(load.acknowledged.toSorted());
+  });
 });

@@ -42,7 +42,7 @@ function config(words: string[], variables: Record<string, string | undefined> =
     cwd: PACKAGE_ROOT,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 50_000,
+    timeout: 120_000,
   });
   const ended: Ended = { code: null, out: '', err: '' };
   child.stdout.on('data', (chunk: Buffer) => (ended.out += chunk.toString('utf8')));

@@ -7,7 +7,7 @@ import { STUDY_APP } from '../study-app.ts';
 
 // `npx laurel verify` and `npx laurel rebuild` as processes of their own, beside a Laurel that runs.
 const LAUREL = join(PACKAGE_ROOT, 'src/cli/laurel.mjs');
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 
 let laurel: TestLaurel;
 

@@ -222,4 +222,4 @@ test('read and script settle alike, at once or on any days between', async () =>
     }),
     { numRuns: 1500, seed: SEED },
   );
-}, 120_000);
+});

@@ -34,66 +34,62 @@ function startWorker(env: Record<string, string> = {}): ChildProcess {
   return child;
 }
 
-test(
-  'a worker that is killed in the middle of batches, again and again, leaves every event once and in its order',
-  { timeout: 180_000 },
-  async () => {
-    const kills = fc.sample(fc.integer({ min: 1, max: 9 }), { numRuns: KILLS, seed: Number(process.env['SEED']) });
-    const sent = new Map<string, number[]>();
-    let number = 0;
-    const submit = async (): Promise<void> => {
-      const events = Array.from({ length: BATCH }, () => {
-        number += 1;
-        // Every other event is of one hot user; every fifth one comes with an idempotency key, and again at once.
-        const user = number % 2 === 0 ? 'hot' : `user-${number % 37}`;
-        const value = number / 4;
-        const key = number % 5 === 0 ? { idempotencyKey: `key ${number}` } : {};
-        sent.set(user, [...(sent.get(user) ?? []), value]);
-        return { key: 'flips', user: { id: user }, value, ...key };
-      });
-      const replays = events.filter((event) => 'idempotencyKey' in event).slice(0, 50);
-      const { status, body } = await laurel.admin.post('/v1/metrics/events', [...events.slice(0, 950), ...replays]);
-      expect([status, body]).toEqual([202, { accepted: 950 + replays.length }]);
-      const rest = await laurel.admin.post('/v1/metrics/events', events.slice(950));
-      expect(rest.status).toBe(202);
-    };
+test('a worker that is killed in the middle of batches, again and again, leaves every event once and in its order', async () => {
+  const kills = fc.sample(fc.integer({ min: 1, max: 9 }), { numRuns: KILLS, seed: Number(process.env['SEED']) });
+  const sent = new Map<string, number[]>();
+  let number = 0;
+  const submit = async (): Promise<void> => {
+    const events = Array.from({ length: BATCH }, () => {
+      number += 1;
+      // Every other event is of one hot user; every fifth one comes with an idempotency key, and again at once.
+      const user = number % 2 === 0 ? 'hot' : `user-${number % 37}`;
+      const value = number / 4;
+      const key = number % 5 === 0 ? { idempotencyKey: `key ${number}` } : {};
+      sent.set(user, [...(sent.get(user) ?? []), value]);
+      return { key: 'flips', user: { id: user }, value, ...key };
+    });
+    const replays = events.filter((event) => 'idempotencyKey' in event).slice(0, 50);
+    const { status, body } = await laurel.admin.post('/v1/metrics/events', [...events.slice(0, 950), ...replays]);
+    expect([status, body]).toEqual([202, { accepted: 950 + replays.length }]);
+    const rest = await laurel.admin.post('/v1/metrics/events', events.slice(950));
+    expect(rest.status).toBe(202);
+  };
 
-    for (const [index, nth] of kills.entries()) {
-      await submit();
-      const worker = startWorker({ DIE_AT: MOMENTS[index % MOMENTS.length]!, DIE_AT_NTH: String(nth) });
-      // Two at once, every other time: the one that lives finds the one that dies at the same batch.
-      const second = index % 4 === 1 ? startWorker() : null;
-      const ended = once(worker, 'exit');
-      // More, until the moment has come round often enough.
-      while (worker.exitCode === null && worker.signalCode === null) {
-        if ((await laurel.redis.xlen('{s0}:batches')) === 0) await submit();
-        await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);
-      }
-      expect(await ended).toEqual([null, 'SIGKILL']);
-      if (second !== null) {
-        second.kill('SIGKILL');
-        await once(second, 'exit');
-      }
+  for (const [index, nth] of kills.entries()) {
+    await submit();
+    const worker = startWorker({ DIE_AT: MOMENTS[index % MOMENTS.length]!, DIE_AT_NTH: String(nth) });
+    // Two at once, every other time: the one that lives finds the one that dies at the same batch.
+    const second = index % 4 === 1 ? startWorker() : null;
+    const ended = once(worker, 'exit');
+    // More, until the moment has come round often enough.
+    while (worker.exitCode === null && worker.signalCode === null) {
+      if ((await laurel.redis.xlen('{s0}:batches')) === 0) await submit();
+      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);
     }
-
-    const last = startWorker();
-    await once(last, 'message');
-    await expect.poll(() => laurel.redis.xlen('{s0}:batches'), { timeout: 60_000, interval: 20 }).toBe(0);
-    last.kill('SIGTERM');
-    expect(await once(last, 'exit')).toEqual([0, null]);
-    expect(await laurel.redis.xlen('{s0}:outbox')).toBe(0);
-
-    for (const [user, values] of sent) {
-      let total = 0;
-      const expected = values.map((value) => ({ value, total: (total += value) }));
-      const { rows } = await laurel.pool.query(
-        'SELECT value::float8, total::float8 FROM events WHERE user_id = $1 ORDER BY total',
-        [user],
-      );
-      expect(rows).toEqual(expected);
-      expect((await laurel.app.get(`/v1/users/${user}/metrics/flips`)).body.current).toBe(total);
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    if (second !== null) {
+      second.kill('SIGKILL');
+      await once(second, 'exit');
     }
-    const { rows } = await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events');
-    expect(rows[0]!.n).toBe(number);
-  },
-);
+  }
+
+  const last = startWorker();
+  await once(last, 'message');
+  await expect.poll(() => laurel.redis.xlen('{s0}:batches'), { timeout: 60_000, interval: 20 }).toBe(0);
+  last.kill('SIGTERM');
+  expect(await once(last, 'exit')).toEqual([0, null]);
+  expect(await laurel.redis.xlen('{s0}:outbox')).toBe(0);
+
+  for (const [user, values] of sent) {
+    let total = 0;
+    const expected = values.map((value) => ({ value, total: (total += value) }));
+    const { rows } = await laurel.pool.query(
+      'SELECT value::float8, total::float8 FROM events WHERE user_id = $1 ORDER BY total',
+      [user],
+    );
+    expect(rows).toEqual(expected);
+    expect((await laurel.app.get(`/v1/users/${user}/metrics/flips`)).body.current).toBe(total);
+  }
+  const { rows } = await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events');
+  expect(rows[0]!.n).toBe(number);
+});

@@ -94,45 +94,41 @@ async function texts(statement: string): Promise<string[]> {
   return (await database.pool.query<{ text: string }>(`${statement} ORDER BY 1`)).rows.map(({ text }) => text);
 }
 
-test(
-  'a worker that is killed between its steps, again and again, leaves every event exactly once',
-  { timeout: 180_000 },
-  async () => {
-    const seed = Number(process.env['SEED']);
-    const kills = fc.sample(
-      fc.record({ nth: fc.integer({ min: 1, max: 3 }), entries: fc.integer({ min: 1, max: 150 }) }),
-      {
-        numRuns: KILLS,
-        seed,
-      },
-    );
-    const expected: Expected = { events: [], awards: [], completions: [], users: new Map() };
+test('a worker that is killed between its steps, again and again, leaves every event exactly once', async () => {
+  const seed = Number(process.env['SEED']);
+  const kills = fc.sample(
+    fc.record({ nth: fc.integer({ min: 1, max: 3 }), entries: fc.integer({ min: 1, max: 150 }) }),
+    {
+      numRuns: KILLS,
+      seed,
+    },
+  );
+  const expected: Expected = { events: [], awards: [], completions: [], users: new Map() };
 
-    for (const [index, { nth, entries }] of kills.entries()) {
-      const step = STEPS[index % STEPS.length]!;
-      const worker = startWorker({ DIE_AT: step, DIE_AT_NTH: String(nth) });
-      const ended = once(worker, 'exit');
-      // More and more, until the step has come round often enough.
-      while (worker.exitCode === null && worker.signalCode === null) {
-        await writeSome(expected, entries);
-        await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);
-      }
-      expect(await ended).toEqual([null, 'SIGKILL']);
+  for (const [index, { nth, entries }] of kills.entries()) {
+    const step = STEPS[index % STEPS.length]!;
+    const worker = startWorker({ DIE_AT: step, DIE_AT_NTH: String(nth) });
+    const ended = once(worker, 'exit');
+    // More and more, until the step has come round often enough.
+    while (worker.exitCode === null && worker.signalCode === null) {
+      await writeSome(expected, entries);
+      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);
     }
+    expect(await ended).toEqual([null, 'SIGKILL']);
+  }
 
-    const last = startWorker();
-    await once(last, 'message');
-    await writeSome(expected, 10);
-    last.kill('SIGTERM');
-    expect(await once(last, 'exit')).toEqual([0, null]);
-    expect([await backlog(redis, 0), await backlog(redis, 1)]).toEqual([0, 0]);
+  const last = startWorker();
+  await once(last, 'message');
+  await writeSome(expected, 10);
+  last.kill('SIGTERM');
+  expect(await once(last, 'exit')).toEqual([0, null]);
+  expect([await backlog(redis, 0), await backlog(redis, 1)]).toEqual([0, 0]);
 
-    expect(await texts(`SELECT replace(id::text, '-', '') AS text FROM events`)).toEqual(expected.events.toSorted());
-    expect(await texts(`SELECT replace(id::text, '-', '') AS text FROM awards`)).toEqual(expected.awards.toSorted());
-    expect(await texts(`SELECT tenant_no || ':' || user_id || ':' || achievement_no AS text FROM completions`)).toEqual(
-      expected.completions.toSorted(),
-    );
-    const users = await texts(`SELECT tenant_no || ':' || id || '=' || (attributes->>'1') AS text FROM users`);
-    expect(users).toEqual([...expected.users].map(([user, number]) => `${user}=${number}`).toSorted());
-  },
-);
+  expect(await texts(`SELECT replace(id::text, '-', '') AS text FROM events`)).toEqual(expected.events.toSorted());
+  expect(await texts(`SELECT replace(id::text, '-', '') AS text FROM awards`)).toEqual(expected.awards.toSorted());
+  expect(await texts(`SELECT tenant_no || ':' || user_id || ':' || achievement_no AS text FROM completions`)).toEqual(
+    expected.completions.toSorted(),
+  );
+  const users = await texts(`SELECT tenant_no || ':' || id || '=' || (attributes->>'1') AS text FROM users`);
+  expect(users).toEqual([...expected.users].map(([user, number]) => `${user}=${number}`).toSorted());
+});

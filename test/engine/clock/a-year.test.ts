@@ -60,7 +60,7 @@ test('a year goes by in one call: every day is kept, every run final, every stre
     'SELECT count(*)::int AS n FROM streak_changes WHERE kind = 3 AND frequency = 1',
   );
   expect(lost).toEqual([{ n: ZONES.length }]);
-}, 60_000);
+});
 
 test('a run is final when the clock is set to 12:00 UTC on the day after its last', async () => {
   await put('2028-02-01T00:00:00Z');
@@ -93,7 +93,7 @@ test('what was switched on is backdated and filled before the clock goes on', as
   expect(done).toMatchObject([{ key: 'k', achievedAt: at, completions: 3 }]);
   const { body: filled } = await laurel.app.get('/v1/leaderboards/new');
   expect(filled.rankings.map(({ value }: { value: number }) => value)).toEqual([7, 6, 5, 4, 3, 2, 1]);
-}, 30_000);
+});
 
 test('points for time and the daily snapshots of their board keep their order over a month', async () => {
   const { body: clock } = await laurel.admin.get('/v1/clock');
@@ -115,4 +115,4 @@ test('points for time and the daily snapshots of their board keep their order ov
   expect(body.history.map((each: { date: string; value: number }) => [each.date, each.value])).toEqual(
     Array.from({ length: 31 }, (_, n) => [day(n), n < 30 ? 1 + 4 * n : 4 * n]),
   );
-}, 30_000);
+});

@@ -86,51 +86,47 @@ async function schedule(troubles: unknown[]): Promise<Schedule> {
   });
 }
 
-test(
-  'two passes at once, without a lock between them: nothing is done twice or left out',
-  { timeout: 120_000 },
-  async () => {
-    const troubles: unknown[] = [];
-    const both = [await schedule(troubles), await schedule(troubles)];
-    for (let day = 0; day < DAYS; day += 1) {
-      clock.set(START + day * 48 * HOUR);
-      const events = Array.from({ length: USERS }, (_, n) =>
-        laurel.app.post('/v1/metrics/m/event', { user: { id: `u${n}` }, value: n + 1 }),
-      );
-      expect((await Promise.all(events)).filter(({ status }) => status !== 201)).toEqual([]);
-      clock.set(START + (day * 48 + 47) * HOUR);
-      const outcomes = async (one: Schedule): Promise<void> => {
-        // One that meets the other may have to wait for it.
-        await expect.poll(async () => (await one.pass(never)).state).toBe('done');
-      };
-      await Promise.all(both.map(outcomes));
-    }
-    expect(troubles).toEqual([]);
+test('two passes at once, without a lock between them: nothing is done twice or left out', async () => {
+  const troubles: unknown[] = [];
+  const both = [await schedule(troubles), await schedule(troubles)];
+  for (let day = 0; day < DAYS; day += 1) {
+    clock.set(START + day * 48 * HOUR);
+    const events = Array.from({ length: USERS }, (_, n) =>
+      laurel.app.post('/v1/metrics/m/event', { user: { id: `u${n}` }, value: n + 1 }),
+    );
+    expect((await Promise.all(events)).filter(({ status }) => status !== 201)).toEqual([]);
+    clock.set(START + (day * 48 + 47) * HOUR);
+    const outcomes = async (one: Schedule): Promise<void> => {
+      // One that meets the other may have to wait for it.
+      await expect.poll(async () => (await one.pass(never)).state).toBe('done');
+    };
+    await Promise.all(both.map(outcomes));
+  }
+  expect(troubles).toEqual([]);
 
-    const one = async (sql: string): Promise<unknown> => (await laurel.pool.query(sql)).rows[0];
-    expect(
-      await one(`SELECT count(*)::int AS n, count(DISTINCT (user_id, to_day))::int AS once FROM streak_changes
+  const one = async (sql: string): Promise<unknown> => (await laurel.pool.query(sql)).rows[0];
+  expect(
+    await one(`SELECT count(*)::int AS n, count(DISTINCT (user_id, to_day))::int AS once FROM streak_changes
                 WHERE kind = 3 AND frequency = 1`),
-    ).toEqual({ n: USERS * DAYS, once: USERS * DAYS });
-    // 47 hours after the last event, 143 after the first.
-    expect(
-      await one(
-        'SELECT count(*)::int AS n, count(DISTINCT (user_id, at))::int AS once, max(total)::int AS total FROM awards',
-      ),
-    ).toEqual({ n: USERS * 28, once: USERS * 28, total: 28 });
-    expect(
-      await one(`SELECT count(*)::int AS n, bool_and(rank = place + 1 AND score = ${USERS} - place) AS "right"
+  ).toEqual({ n: USERS * DAYS, once: USERS * DAYS });
+  // 47 hours after the last event, 143 after the first.
+  expect(
+    await one(
+      'SELECT count(*)::int AS n, count(DISTINCT (user_id, at))::int AS once, max(total)::int AS total FROM awards',
+    ),
+  ).toEqual({ n: USERS * 28, once: USERS * 28, total: 28 });
+  expect(
+    await one(`SELECT count(*)::int AS n, bool_and(rank = place + 1 AND score = ${USERS} - place) AS "right"
                  FROM board_finals`),
-    ).toEqual({ n: USERS * DAYS, right: true });
-    expect(
-      await one('SELECT count(*)::int AS n, count(DISTINCT run_day)::int AS days FROM board_runs WHERE is_final'),
-    ).toEqual({
-      n: 2 * DAYS - 1,
-      days: 2 * DAYS - 1,
-    });
-    expect(await one('SELECT count(*)::int AS n, count(DISTINCT day)::int AS days FROM board_snapshots')).toEqual({
-      n: 2 * DAYS,
-      days: 2 * DAYS,
-    });
-  },
-);
+  ).toEqual({ n: USERS * DAYS, right: true });
+  expect(
+    await one('SELECT count(*)::int AS n, count(DISTINCT run_day)::int AS days FROM board_runs WHERE is_final'),
+  ).toEqual({
+    n: 2 * DAYS - 1,
+    days: 2 * DAYS - 1,
+  });
+  expect(await one('SELECT count(*)::int AS n, count(DISTINCT day)::int AS days FROM board_snapshots')).toEqual({
+    n: 2 * DAYS,
+    days: 2 * DAYS,
+  });
+});
