@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { oneWriteATurn } from './one-write-a-turn.ts';
 
 /** Delay before the nth attempt to reconnect: 50 ms, doubled each time, at most 2 s. */
 const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt - 1, 6), 2000);
@@ -14,8 +15,8 @@ const SILENCE_MS = 3_000;
  * sent twice: a script that was under way when the connection broke may or may not have run, and only the caller
  * knows how to find out. It reconnects by itself. Listen to `error`, or the process ends with the first one.
  */
-export const createRedis = (url: string): Redis =>
-  new Redis(url, {
+export function createRedis(url: string): Redis {
+  const redis = new Redis(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
@@ -23,6 +24,9 @@ export const createRedis = (url: string): Redis =>
     socketTimeout: SILENCE_MS,
     retryStrategy: reconnectDelayMs,
   });
+  oneWriteATurn(redis);
+  return redis;
+}
 
 /**
  * A connection for a BullMQ worker, or a subscriber: commands wait until Redis is back. BullMQ refuses a worker's

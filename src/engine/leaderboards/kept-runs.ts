@@ -42,6 +42,10 @@ class FinalStandings implements Standings {
     return this.count;
   }
 
+  async participantsOf(places: number): Promise<number> {
+    return Math.min(places, this.count);
+  }
+
   private async member(userId: string): Promise<(Placed & Member) | null> {
     const { tenantNo, groupId } = this;
     return groupId === null ? null : finalMember(this.pool, { tenantNo, groupId }, userId);

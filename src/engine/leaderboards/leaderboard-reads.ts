@@ -18,7 +18,7 @@ import { groupOfFilter } from './board-group.ts';
 import { leaderboardHistory } from './leaderboard-history.ts';
 import { leaderboardResponse } from './leaderboard-response.ts';
 import { NO_PAST, type PastRuns } from './past-runs.ts';
-import { rankedPage } from './ranked.ts';
+import { memberPage, ranked } from './ranked.ts';
 import { LiveStandings, type Standings } from './standings.ts';
 import { userNames } from './user-names.ts';
 
@@ -89,8 +89,11 @@ export class LeaderboardReads {
     const user = userId === undefined ? null : await this.users.find(compiled.catalog.tenantNo, userId);
     const run = this.run(board, runDate, user?.tz ?? null);
     const standings = await this.standings(compiled, { board, run, group });
-    const page = await rankedPage(standings, { offset, limit, userId });
-    const names = await userNames(this.redis, compiled.catalog.tenantNo, page);
+    const { from, members } = await memberPage(standings, { offset, limit, userId });
+    const [page, names] = await Promise.all([
+      ranked(standings, members, { from, before: undefined }),
+      userNames(this.redis, compiled.catalog.tenantNo, members),
+    ]);
     const rankings = page.map(({ userId: id, rank, score }, index) => ({
       userId: id,
       userName: names[index] ?? null,

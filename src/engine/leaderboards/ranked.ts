@@ -7,7 +7,7 @@ export interface RankedMember extends Member {
 /** Members are read in chunks, so that no one command keeps Redis from its events. */
 const CHUNK = 1000;
 
-/** Members in their order with their ranks, the first of which is known from `before`, or asked for. */
+/** Members in their order with their ranks, the first of which is known from `before` or its place, or asked for. */
 export async function ranked(
   standings: Standings,
   members: readonly Member[],
@@ -16,8 +16,9 @@ export async function ranked(
   const result: RankedMember[] = [];
   let last = before;
   for (const [index, member] of members.entries()) {
-    const rank =
-      last === undefined ? await standings.rankOf(member) : last.score === member.score ? last.rank : from + index + 1;
+    const place = from + index;
+    const asked = last === undefined && place > 0;
+    const rank = asked ? await standings.rankOf(member) : last?.score === member.score ? last.rank : place + 1;
     last = { ...member, rank };
     result.push({ ...member, rank });
   }
@@ -25,27 +26,27 @@ export async function ranked(
 }
 
 /**
- * A page of a board, best first. With `userId` the offset counts from that user's place and may be negative; one
- * that would begin above the first place begins with it. A user who is not on the board: no members. Several reads
- * that an event may fall between: a page and its ranks may then differ by that event.
+ * A page of a board, best first, and the place (from 0) where it begins. With `userId` the offset counts from that user's
+ * place and may be negative; one that would begin above the first place begins with it. A user who is not on the board: no
+ * members. Several reads, with those of the ranks, that an event may fall between: they may then differ by that event.
  */
-export async function rankedPage(
+export async function memberPage(
   standings: Standings,
   { offset, limit, userId }: { offset: number; limit: number; userId?: string | undefined },
-): Promise<RankedMember[]> {
+): Promise<{ from: number; members: Member[] }> {
   let from = offset;
   if (userId !== undefined) {
     const found = await standings.find(userId);
-    if (found === null) return [];
+    if (found === null) return { from, members: [] };
     from = Math.max(found.place + offset, 0);
   }
-  const end = Math.min(from + limit, await standings.participants());
-  const members: RankedMember[] = [];
-  while (from < end) {
-    const chunk = await standings.page(from, Math.min(CHUNK, end - from));
-    if (chunk.length === 0) break;
-    members.push(...(await ranked(standings, chunk, { from, before: members.at(-1) })));
-    from += chunk.length;
+  const count = (await standings.participantsOf(from + limit)) - from;
+  const members: Member[] = [];
+  while (members.length < count) {
+    const asked = Math.min(CHUNK, count - members.length);
+    const chunk = await standings.page(from + members.length, asked);
+    members.push(...chunk);
+    if (chunk.length < asked) break;
   }
-  return members;
+  return { from, members };
 }

@@ -27,6 +27,8 @@ export interface Standings {
   find(userId: string): Promise<Placed | null>;
   /** How many are on the board. */
   participants(): Promise<number>;
+  /** The same where only the first `places` matter: no more than that, and maybe more than there are members. */
+  participantsOf(places: number): Promise<number>;
 }
 
 /** Standings that events move, in a sorted set. Every read is O(log N) besides what it returns. */
@@ -70,5 +72,10 @@ export class LiveStandings implements Standings {
     if (this.max === null) return this.redis.zcard(this.key);
     const [last] = await this.page(this.max - 1, 1);
     return last === undefined ? this.redis.zcard(this.key) : this.redis.zcount(this.key, last.score, '+inf');
+  }
+
+  async participantsOf(places: number): Promise<number> {
+    // Nobody's rank is greater than the place, counted from 1.
+    return this.max === null || places <= this.max ? places : Math.min(places, await this.participants());
   }
 }

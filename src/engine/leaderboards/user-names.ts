@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { userKey } from '../../redis/keys.ts';
-import { unpack, type PackedState } from '../../redis/state.ts';
+import { nameInState } from '../../redis/state-name.ts';
 
 const CHUNK = 1000;
 
@@ -13,9 +13,7 @@ export async function userNames(
   const names: (string | null)[] = [];
   for (let from = 0; from < users.length; from += CHUNK) {
     const keys = users.slice(from, from + CHUNK).map(({ userId }) => userKey(tenantNo, userId));
-    for (const packed of await redis.mgetBuffer(keys)) {
-      names.push(packed === null ? null : ((unpack(packed) as PackedState).n ?? null));
-    }
+    for (const packed of await redis.mgetBuffer(keys)) names.push(packed === null ? null : nameInState(packed));
   }
   return names;
 }

@@ -14,6 +14,7 @@ import {
 import { AppError } from '../../errors.ts';
 import { filteredPointsTotals } from '../../postgres/filtered-points-totals.ts';
 import { countersKey, pointsKey } from '../../redis/keys.ts';
+import { Script } from '../../redis/script.ts';
 import type { CaughtUp } from '../persist/caught-up.ts';
 import { parseAttributeFilter } from './attribute-filter.ts';
 import { findSystem } from './find-system.ts';
@@ -24,6 +25,9 @@ export class PointsReads {
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly clock: Clock;
+  private readonly script = new Script('count_points');
+  /** By points set: the greatest total when it was last asked for. */
+  private readonly greatest = new Map<string, number>();
   private readonly caughtUp: Pick<CaughtUp, 'tenant'> | null;
 
   constructor({
@@ -85,21 +89,30 @@ export class PointsReads {
 
   private async liveSummary(tenantNo: number, systemNo: number): Promise<PointsRange[]> {
     const set = pointsKey(tenantNo, systemNo);
-    const [, greatest] = await this.redis.zrevrange(set, 0, 0, 'WITHSCORES');
-    const bounds = summaryBounds(Number(greatest ?? 0));
-    const counts = this.redis.pipeline();
-    counts.hget(countersKey(tenantNo), 'users');
-    counts.zcard(set);
-    for (const { from, to } of bounds.slice(1)) counts.zcount(set, from, to);
-    const replies = (await counts.exec()) ?? [];
-    const [users, holders, ...ranges] = replies.map(([error, reply]) => {
-      if (error) throw error;
-      return Number(reply ?? 0);
-    });
-    return bounds.map((range, index) => ({
-      ...range,
-      users: index === 0 ? users! - holders! : ranges[index - 1]!,
-    }));
+    // The ranges follow from the greatest total, which is seldom another one: they are asked for with those of last time.
+    let bounds = summaryBounds(this.greatest.get(set) ?? 0);
+    for (;;) {
+      const ranges = bounds.slice(1);
+      const { users, holders, greatest, counts } = await this.count({ tenantNo, systemNo }, ranges);
+      this.greatest.set(set, greatest);
+      const asked = bounds;
+      bounds = summaryBounds(greatest);
+      if (bounds.at(-1)!.to !== asked.at(-1)!.to) continue;
+      return bounds.map((range, index) => ({ ...range, users: index === 0 ? users - holders : counts[index - 1]! }));
+    }
+  }
+
+  /** How many users there are, hold points, and hold points of each range (inclusive), and the greatest total. */
+  private async count(
+    { tenantNo, systemNo }: { tenantNo: number; systemNo: number },
+    ranges: readonly { from: number; to: number }[],
+  ): Promise<{ users: number; holders: number; greatest: number; counts: number[] }> {
+    const [users, holders, greatest, ...counts] = (await this.script.run(
+      this.redis,
+      [countersKey(tenantNo), pointsKey(tenantNo, systemNo)],
+      ranges.flatMap(({ from, to }) => [from, to]),
+    )) as [number, number, number, ...number[]];
+    return { users, holders, greatest, counts };
   }
 
   /** The levels of a points system, lowest first. 404 for an unknown key. */
@@ -116,25 +129,20 @@ export class PointsReads {
     const system = findSystem(compiled, key);
     const levels = compiled.levels.get(system.id) ?? [];
     if (levels.length === 0) throw new AppError('unprocessable', `The points system '${key}' has no levels.`);
-    const { tenantNo } = compiled.catalog;
-    const set = pointsKey(tenantNo, system.no);
-    const counts = this.redis.pipeline();
-    counts.hget(countersKey(tenantNo), 'users');
-    counts.zcard(set);
-    levels.forEach(({ points }, index) => {
-      const next = levels[index + 1];
-      counts.zcount(set, points, next === undefined ? '+inf' : `(${next.points}`);
-    });
-    const [users, holders, ...onLevel] = ((await counts.exec()) ?? []).map(([error, reply]) => {
-      if (error) throw error;
-      return Number(reply ?? 0);
-    });
+    const ranges = levels.map(({ points }, index) => ({
+      from: points,
+      to: (levels[index + 1]?.points ?? Infinity) - 1,
+    }));
+    const { users, holders, counts } = await this.count(
+      { tenantNo: compiled.catalog.tenantNo, systemNo: system.no },
+      ranges,
+    );
     // The set holds no totals of 0: a level that begins there has those users besides.
-    const withoutPoints = users! - holders!;
+    const withoutPoints = users - holders;
     const ofNone = levels.findLastIndex(({ points }) => points <= 0);
     return levels.map((level, index) => ({
       level: levelResponse(level),
-      users: onLevel[index]! + (index === ofNone ? withoutPoints : 0),
+      users: counts[index]! + (index === ofNone ? withoutPoints : 0),
     }));
   }
 
