@@ -16,7 +16,7 @@ export default defineConfig({
     sequence: { seed },
     testTimeout: 300_000,
     // What is waited for comes in milliseconds on a quiet machine; others may keep it busy.
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: 120_000 } },
     hookTimeout: 300_000,
     teardownTimeout: 30_000,
     reporters: ['default'],

@@ -40,7 +40,7 @@ class Start {
         if (this.process.exitCode !== null) throw new Error(`It ended:\n${this.output}`);
         return this.output.includes('Ctrl-C ends it.');
       },
-      { timeout: 110_000 },
+      { timeout: 120_000 },
     );
   }
 

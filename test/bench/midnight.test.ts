@@ -28,7 +28,7 @@ test('the midnight of the bench is one: all of its users lose a streak, once eac
     await beginMidnight(pool, NOW);
     await untilMidnight(pool, NOW, 'begun');
     await untilMidnight(pool, NOW, 'over');
-    await expect.poll(lost, { timeout: 60_000 }).toEqual({ n: round * USERS, users: USERS });
+    await expect.poll(lost).toEqual({ n: round * USERS, users: USERS });
   }
   expect((await laurel.app.get('/v1/users/sleeper-7/streak')).body).toMatchObject({ length: 0 });
 });

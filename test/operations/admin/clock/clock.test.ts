@@ -54,7 +54,7 @@ test('everything that reads the time follows it: tenants and admin keys', async 
   const lastUsed = async (): Promise<string | null> =>
     (await laurel.admin.get('/v1/admin-api-keys')).body.find(({ id }: { id: string }) => id === keys.created[0].id)
       .lastUsed;
-  await expect.poll(lastUsed, { timeout: 30_000, interval: 20 }).toBe('2030-05-06T00:00:00.000Z');
+  await expect.poll(lastUsed, { interval: 20 }).toBe('2030-05-06T00:00:00.000Z');
   await laurel.admin.delete('/v1/clock');
 });
 

@@ -15,7 +15,7 @@ const USERS = [
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   for (const user of USERS) await laurel.app.post('/v1/users', user);
-  await vi.waitUntil(async () => (await list()).length === USERS.length, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await list()).length === USERS.length, { timeout: 120_000 });
 });
 afterAll(() => laurel.close());
 

@@ -27,7 +27,7 @@ beforeAll(async () => {
   }
   const stored = async (): Promise<boolean> =>
     (await laurel.pool.query<{ n: number }>('SELECT count(*) AS n FROM events')).rows[0]?.n === 4;
-  await vi.waitUntil(stored, { timeout: 60_000 });
+  await vi.waitUntil(stored, { timeout: 120_000 });
 });
 afterAll(() => laurel.close());
 
