@@ -64,6 +64,7 @@ async function writeSome(expected: Expected, entries: number): Promise<void> {
       const number = expected.events.length;
       const userId = `user-${number % 40}`;
       const record = eventRecord({
+        a: 1,
         u: userId,
         c: [number + 1],
         p: [
