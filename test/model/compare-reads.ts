@@ -8,10 +8,11 @@ import type { TestUsers } from '../engine/users/test-users.ts';
 import { groupOf, standings, type Place } from './boards.ts';
 import { latestRuns, runOf, wall, type Run } from './calendar.ts';
 import { wire } from './decimals.ts';
+import { ComparePoints } from './compare-points.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
 import { historyOf, pausesOf } from './streak-told.ts';
-import { pointsOf, totalOf, type ModelUser } from './user.ts';
+import { totalOf, type ModelUser } from './user.ts';
 
 /** Periods of a streak's history to compare. */
 const PERIODS = 25;
@@ -22,6 +23,7 @@ export class CompareReads {
   private readonly model: LaurelModel;
   private readonly pool: Pool;
   private readonly streaks: StreakReads;
+  private readonly points: ComparePoints;
   private readonly leaderboards: LeaderboardReads;
 
   constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
@@ -30,6 +32,7 @@ export class CompareReads {
     this.model = model;
     this.pool = pool;
     this.streaks = new StreakReads({ redis, pool, users, clock });
+    this.points = new ComparePoints(engine, model, pool);
     this.leaderboards = new LeaderboardReads({ redis, users, clock });
   }
 
@@ -38,6 +41,10 @@ export class CompareReads {
     await new Persister({ redis: this.engine.redis, pool: this.pool }).drain(shardOf(this.model.catalog.tenantNo));
     const parts: Said[] = [];
     for (const user of this.model.users.values()) parts.push(await this.user(user), await this.streak(user));
+    for (const system of this.model.catalog.pointsSystems) {
+      parts.push(await this.points.summaries(system));
+      for (const user of this.model.users.values()) parts.push(await this.points.ofUser(user, system));
+    }
     for (const board of this.model.catalog.leaderboards) {
       if (board.status !== 'active') continue;
       const groups = board.breakdownAttributes.length === 0 ? [{}] : [{ plan: 'free' }, { plan: 'pro' }];
@@ -52,7 +59,6 @@ export class CompareReads {
     const { catalog } = this.model;
     const compiled = this.engine.compiled();
     const { tz, attributes } = await this.engine.profiles.get(compiled, user.id);
-    const { points } = await this.engine.users.state(catalog.tenantNo, user.id);
     const metrics = await this.engine.users.metrics(compiled, user.id);
     const completed = await this.engine.achievements.ofUser(compiled, user.id, false);
     return {
@@ -62,7 +68,6 @@ export class CompareReads {
         attributes,
         totals: metrics.map(({ current }) => current),
         completed: completed.map(({ id, achievedAt, completions }) => [id, Date.parse(achievedAt!), completions]),
-        points: catalog.pointsSystems.map(({ no }) => points[no] ?? 0),
       },
       model: {
         user: user.id,
@@ -72,7 +77,6 @@ export class CompareReads {
         completed: catalog.achievements
           .filter(({ id }) => user.completed.has(id))
           .map(({ id }) => [id, user.completed.get(id), this.havers(id)]),
-        points: catalog.pointsSystems.map(({ id }) => pointsOf(user, id)),
       },
     };
   }

@@ -97,7 +97,6 @@ export class LaurelModel {
     const after = this.upserted(sent);
     const created = !this.users.has(sent.id);
     if (after.completed.has(id)) {
-      this.show(after);
       this.users.set(after.id, after);
       return { achievedAt: after.completed.get(id), points: {} };
     }
@@ -113,6 +112,9 @@ export class LaurelModel {
     const after = this.upserted(sent);
     const created = !this.users.has(sent.id);
     const here = wall(this.nowMs, after.tz);
+    const isAsked = created || sent.tz !== undefined || sent.attributes !== undefined;
+    // Who sends nothing changes nothing.
+    if (!isAsked) return;
     this.settle({ atMs: this.nowMs, ...here, created, before: after, after, extendedTo: null, completed: [] });
   }
 
