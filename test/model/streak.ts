@@ -121,6 +121,8 @@ export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequen
       extendedMs: atMs,
     };
     extended.push(frequency);
+    // A streak that begins on a day that a journey back brought again has the days from then before it.
+    if (frequency === 'daily' && day < user.streaks.day) user.streaks.day = day;
   }
   return extended;
 }
