@@ -25,7 +25,6 @@ export class Sweep {
       script: new Script('sweep_streaks'),
       onWritten: () => undefined,
       usersACall: 2,
-      pauseMs: 0,
     });
   }
 

@@ -52,7 +52,6 @@ class Twins {
       script: new Script('sweep_streaks'),
       onWritten: () => undefined,
       usersACall: 2,
-      pauseMs: 0,
     });
   }
 

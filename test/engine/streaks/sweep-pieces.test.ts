@@ -45,7 +45,6 @@ const sweep = (over: Partial<StreakSweepOptions>): StreakSweep =>
     catalogs: { of: () => engine.compiled(), atLeast: async () => undefined },
     script: new Script('sweep_streaks'),
     onWritten: () => undefined,
-    pauseMs: 0,
     ...over,
   });
 
