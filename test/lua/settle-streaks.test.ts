@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { periodOf, periodStart } from '../../src/domain/periods.ts';
 import {
   FREQUENCIES,
@@ -14,18 +13,9 @@ import {
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { SETTLEMENT_KINDS } from '../../src/postgres/persist/insert-streak-changes.ts';
 import { readScript } from '../../src/redis/script.ts';
-import { testStack } from '../stack/stack.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let redis: Redis;
-beforeAll(async () => {
-  stack = await testStack();
-  redis = new Redis(stack.redisUrl);
-});
-afterAll(async () => {
-  await redis.quit();
-  await stack.close();
-});
+const redis = await connectedRedis();
 
 const SEED = Number(process.env['SEED']);
 

@@ -1,21 +1,10 @@
 import { createHash } from 'node:crypto';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { idempotencyKey, oldKeysKey } from '../../src/redis/keys.ts';
 import { ageKeys, findAgedKeys, oldKeysHeld, scanBuckets, type BucketKeys } from '../../src/redis/old-keys.ts';
-import { testStack } from '../stack/stack.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let redis: Redis;
-
-beforeAll(async () => {
-  stack = await testStack();
-  redis = new Redis(stack.redisUrl);
-});
-afterAll(async () => {
-  await redis.quit();
-  await stack.close();
-});
+const redis = await connectedRedis();
 beforeEach(async () => {
   await redis.flushall();
 });
