@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TestClient } from '../../../http/client.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+
+const KEYS = 9;
+let laurel: TestLaurel;
+let frontends: TestClient[];
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: { metrics: [{ key: 'm', name: 'M' }] } });
+  frontends = [laurel.app, (await laurel.another()).app, (await laurel.another()).app];
+});
+afterAll(() => laurel.close());
+
+test(`${KEYS} deleted keys, refused by all of 3 frontends in under a second of their deletion`, async () => {
+  const items = Array.from({ length: KEYS }, () => ({ userId: 'ada' }));
+  const { created } = (await laurel.admin.post('/v1/application-api-keys', items)).body;
+  const refusedMs: number[] = [];
+  for (const { id, key } of created) {
+    const status = async (app: TestClient): Promise<number> =>
+      (await app.post('/v1/metrics/m/event', { user: { id: 'ada' }, value: 1 }, { key })).status;
+    for (const app of frontends) expect(await status(app)).toBe(201);
+    expect((await laurel.admin.delete(`/v1/application-api-keys?ids=${id}`)).status).toBe(200);
+    const deletedMs = performance.now();
+    await Promise.all(frontends.map((app) => expect.poll(() => status(app), { interval: 10 }).toBe(401)));
+    refusedMs.push(performance.now() - deletedMs);
+  }
+  expect(refusedMs).toHaveLength(KEYS);
+  // Half of them, as a machine that others keep busy may stop for a second.
+  expect(refusedMs.toSorted((a, b) => a - b)[(KEYS - 1) / 2]).toBeLessThan(1_000);
+});
