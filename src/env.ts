@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
 import { StartError } from './start-error.ts';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -41,7 +42,6 @@ export const IDEMPOTENCY_HOT_DAYS = 7;
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
-const ADMIN_KEY = /^[A-Za-z0-9_-]{1,64}\.([A-Za-z0-9_\-+/=]{1,256})$/;
 /** Shorter secrets are for trying things out: in production they are refused. */
 const SECRET_LENGTH = 16;
 
@@ -80,16 +80,16 @@ export function readEnv(variables: Variables): Env {
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
   };
 
-  const adminKey = env.adminApiKey === null ? null : ADMIN_KEY.exec(env.adminApiKey);
+  const adminKey = env.adminApiKey === null ? null : parseApiKey(env.adminApiKey);
   if (env.adminApiKey !== null && adminKey === null) {
     problems.push(
       'ADMIN_API_KEY must be "<prefix>.<body>": a prefix of 1 to 64 letters, digits, "_" or "-", a body of 1 to 256, also of "+/=".',
     );
   }
-  if (production && adminKey !== null && adminKey[1]!.length < SECRET_LENGTH)
+  if (production && adminKey !== null && adminKey.body.length < SECRET_LENGTH)
     problems.push(`ADMIN_API_KEY must have a body of at least ${SECRET_LENGTH} characters with NODE_ENV=production.`);
-  if (env.adminApiKey?.startsWith('app_'))
-    problems.push('ADMIN_API_KEY may not begin with "app_": application keys do.');
+  if (env.adminApiKey?.startsWith(APPLICATION_KEY_START))
+    problems.push(`ADMIN_API_KEY may not begin with "${APPLICATION_KEY_START}": application keys do.`);
   if (env.appPort === env.adminPort) problems.push('APP_PORT and ADMIN_PORT must differ.');
   if (production && env.testClock) problems.push('TEST_CLOCK is refused with NODE_ENV=production.');
   if (production && (env.redisUrl === null || env.databaseUrl === null)) {

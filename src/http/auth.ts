@@ -1,11 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
+import { parseApiKey } from '../domain/api-key.ts';
 import { AppError } from '../errors.ts';
 import type { Call, Caller, Operation } from '../operations/operation.ts';
 import type { KeyRecord } from '../postgres/find-key.ts';
 import { keyHash } from '../postgres/new-key.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
-
-const KEY = /^([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{1,256})$/;
 
 const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
 
@@ -69,10 +68,10 @@ export function createAuthenticator(options: {
   };
   return {
     authenticate: (header) => {
-      const parts = header === null ? null : KEY.exec(header);
-      if (!parts) throw refused();
-      const body = parts[2]!;
-      const record = cache.get(parts[1]!);
+      const key = header === null ? null : parseApiKey(header);
+      if (key === null) throw refused();
+      const { prefix, body } = key;
+      const record = cache.get(prefix);
       return record instanceof Promise ? record.then((found) => admitted(found, body)) : admitted(record, body);
     },
     invalidate: () => cache.invalidate(),

@@ -32,6 +32,18 @@ export async function insertAdminKey(
   return rows[0] ?? null;
 }
 
+/** Keys, oldest first. */
+export async function listAdminKeys(
+  pool: Pool,
+  { limit, skip }: { limit: number; skip: number },
+): Promise<AdminKeyRow[]> {
+  const { rows } = await pool.query<AdminKeyRow>(
+    `SELECT ${COLUMNS} FROM admin_keys ORDER BY created, id LIMIT $1 OFFSET $2`,
+    [limit, skip],
+  );
+  return rows;
+}
+
 const find = async (client: PoolClient, id: string): Promise<AdminKeyRow | null> =>
   (await client.query<AdminKeyRow>(`SELECT ${COLUMNS} FROM admin_keys WHERE id = $1`, [id])).rows[0] ?? null;
 
@@ -48,6 +60,18 @@ export async function changeAdminKey(
     [id, name === undefined ? null : storableText(name), status ?? null],
   );
   return { before, outcome: rows[0] ?? 'last' };
+}
+
+/** Gives a key another secret; the key, or null: there is none. */
+export async function changeAdminKeyHash(
+  client: PoolClient,
+  { id, hash }: { id: string; hash: Buffer },
+): Promise<AdminKeyRow | null> {
+  const { rows } = await client.query<AdminKeyRow>(
+    `UPDATE admin_keys SET hash = $2 WHERE id = $1 RETURNING ${COLUMNS}`,
+    [id, hash],
+  );
+  return rows[0] ?? null;
 }
 
 /** Deletes a key, unless that would leave no active one; what it was. Under `lockAdminKeys`. */

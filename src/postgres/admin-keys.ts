@@ -1,7 +1,16 @@
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { systemClock, type Clock } from '../clock.ts';
-import { changeAdminKey, insertAdminKey, lockAdminKeys, removeAdminKey, type AdminKeyRow } from './admin-key-rows.ts';
+import { APPLICATION_KEY_START, parseApiKey } from '../domain/api-key.ts';
+import {
+  changeAdminKey,
+  changeAdminKeyHash,
+  insertAdminKey,
+  listAdminKeys,
+  lockAdminKeys,
+  removeAdminKey,
+  type AdminKeyRow,
+} from './admin-key-rows.ts';
 import { countRevision, type Announce } from './announce.ts';
 import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { keyHash, newKey } from './new-key.ts';
@@ -15,9 +24,6 @@ export interface CreatedAdminKey extends AdminKeyRow {
 
 /** Why nothing was done: there is no such key, or it is the last active one. */
 export type AdminKeyRefusal = 'unknown' | 'last';
-
-/** A prefix and a body, as `ADMIN_API_KEY` must be. */
-const ADMIN_KEY_PATTERN = /^(?!app_)([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{1,256})$/;
 
 const FIRST_KEY_NAME = 'First key';
 
@@ -34,13 +40,8 @@ export class AdminKeys {
   }
 
   /** Keys, oldest first. */
-  async list({ limit, skip }: { limit: number; skip: number }): Promise<AdminKeyRow[]> {
-    const { rows } = await this.pool.query<AdminKeyRow>(
-      `SELECT id, prefix, name, status, created, last_used AS "lastUsed" FROM admin_keys
-        ORDER BY created, id LIMIT $1 OFFSET $2`,
-      [limit, skip],
-    );
-    return rows;
+  list(page: { limit: number; skip: number }): Promise<AdminKeyRow[]> {
+    return listAdminKeys(this.pool, page);
   }
 
   /** Makes a key for each of the names. `who`: the readable part of the key that asks for it, as for all of these. */
@@ -86,13 +87,8 @@ export class AdminKeys {
   async rotate(id: string, who: string): Promise<CreatedAdminKey | null> {
     return this.edit(who, async (client, audit) => {
       const { body, hash } = newKey('adm');
-      const { rows } = await client.query<AdminKeyRow>(
-        `UPDATE admin_keys SET hash = $2 WHERE id = $1
-         RETURNING id, prefix, name, status, created, last_used AS "lastUsed"`,
-        [id, hash],
-      );
-      const [row] = rows;
-      if (row === undefined) return null;
+      const row = await changeAdminKeyHash(client, { id, hash });
+      if (row === null) return null;
       audit.push({ action: 'rotate', kind: 'admin_key', id: row.id, name: `${row.name} (${row.prefix})` });
       return { ...row, key: `${row.prefix}.${body}` };
     });
@@ -128,9 +124,10 @@ export class AdminKeys {
   }
 
   private async ensureGiven(given: string): Promise<string | null> {
-    const parts = ADMIN_KEY_PATTERN.exec(given);
-    if (parts === null) throw new Error('An admin key has the form <prefix>.<body>.');
-    const [, prefix, body] = parts as unknown as [string, string, string];
+    const parts = parseApiKey(given);
+    if (parts === null || parts.prefix.startsWith(APPLICATION_KEY_START))
+      throw new Error('An admin key has the form <prefix>.<body>.');
+    const { prefix, body } = parts;
     const row = { id: uuid(), prefix, hash: keyHash(body), name: FIRST_KEY_NAME, nowMs: this.clock.now() };
     const stored = await insertAdminKey(this.pool, row);
     return stored === null ? null : given;
