@@ -13,7 +13,7 @@ import {
   noteBackdating,
   type Backdating,
 } from '../../postgres/backdating/requests.ts';
-import { usersAfter } from '../../postgres/backdating/users-after.ts';
+import { usersAfter } from '../../postgres/users/users-after.ts';
 import { loadCatalog } from '../../postgres/load-catalog.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';

@@ -6,7 +6,7 @@ import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-cat
 import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { usersAfter } from '../../postgres/backdating/users-after.ts';
+import { usersAfter } from '../../postgres/users/users-after.ts';
 import { beginFill, nextFill, noteFill, type BoardFill } from '../../postgres/boards/fills.ts';
 import { historySums } from '../../postgres/boards/history-sums.ts';
 import { putPastScores, rankPastScores } from '../../postgres/boards/past-scores.ts';

@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { missingEvents } from '../../postgres/rebuild/missing-events.ts';
-import { countCompletions, countUsers, readUserState } from '../../postgres/rebuild/read-user.ts';
+import { countCompletions, countUsers } from '../../postgres/rebuild/tenant-counts.ts';
+import { storedState } from '../../postgres/users/stored-state.ts';
 import { countersKey, userKey } from '../../redis/keys.ts';
 import { unpack, type PackedState } from '../../redis/state.ts';
 import type { Suspect } from './confirm.ts';
@@ -19,11 +20,11 @@ export const stateSuspect = ({ redis, pool }: Sides, tenantNo: number, id: strin
   key: userKey(tenantNo, id),
   part: '',
   redis: async () => (await redis.getBuffer(userKey(tenantNo, id)))?.toString('hex') ?? null,
-  postgres: async () => (await readUserState(pool, tenantNo, id))?.toString('hex') ?? null,
+  postgres: async () => (await storedState(pool, { tenantNo, userId: id }))?.toString('hex') ?? null,
 });
 
 async function storedPlaces({ pool, boards }: Sides, tenantNo: number, id: string): Promise<Place[]> {
-  const packed = await readUserState(pool, tenantNo, id);
+  const packed = await storedState(pool, { tenantNo, userId: id });
   return packed === null ? [] : placesOf(tenantNo, unpack(packed) as PackedState, await boards.of(tenantNo));
 }
 

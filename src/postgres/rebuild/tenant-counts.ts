@@ -1,14 +1,5 @@
 import type { Pool } from 'pg';
 
-/** A user's packed state as it is stored; null: there is no such user. */
-export async function readUserState(pool: Pool, tenantNo: number, id: string): Promise<Buffer | null> {
-  const { rows } = await pool.query<{ state: Buffer }>('SELECT state FROM users WHERE tenant_no = $1 AND id = $2', [
-    tenantNo,
-    id,
-  ]);
-  return rows[0]?.state ?? null;
-}
-
 /** How many users a tenant has. */
 export async function countUsers(pool: Pool, tenantNo: number): Promise<number> {
   const { rows } = await pool.query<{ n: number }>('SELECT count(*) AS n FROM users WHERE tenant_no = $1', [tenantNo]);
