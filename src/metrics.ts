@@ -1,9 +1,6 @@
 import type { Redis } from 'ioredis';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { SHARDS } from './redis/keys.ts';
-import { backlog, persistLagMs } from './redis/outbox.ts';
-
-const SHARD_NUMBERS = Array.from({ length: SHARDS }, (_, shard) => shard);
+import { persistLagMs, wholeBacklog } from './redis/outbox.ts';
 
 /**
  * What an operator watches, in the Prometheus text format: how far Postgres is behind (which is how old history
@@ -24,8 +21,7 @@ export function createMetrics(redis: Redis): () => Promise<string> {
   });
   return async () => {
     lag.set((await persistLagMs(redis)) / 1000);
-    const lengths = await Promise.all(SHARD_NUMBERS.map((shard) => backlog(redis, shard)));
-    waiting.set(lengths.reduce((sum, length) => sum + length, 0));
+    waiting.set(await wholeBacklog(redis));
     return registry.metrics();
   };
 }

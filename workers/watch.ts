@@ -2,10 +2,9 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
-import { SHARDS } from '../src/redis/keys.ts';
+import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
 
-const SHARD_NUMBERS = Array.from({ length: SHARDS }, (_, shard) => shard);
 const INTERVAL_MS = 1000;
 /** An entry that has waited so long was not woken for: normally it takes a tenth of this. */
 const OVERDUE_MS = 1000;

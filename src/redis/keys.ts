@@ -6,6 +6,9 @@
 /** Shards of the key space; a tenant lives on one. Fixed for the life of an installation. */
 export const SHARDS = 8;
 
+/** Of all shards. */
+export const SHARD_NUMBERS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);
+
 export const shardOf = (tenantNo: number): number => tenantNo % SHARDS;
 
 const tag = (shard: number): string => `{s${shard}}`;
@@ -80,6 +83,14 @@ export const QUEUE_PREFIX = '{laurel}';
 
 /** Glob of what boards of all tenants hold: scores and groups; with more than that, see `boardOfKey`. */
 export const BOARDS_PATTERN = '{s[0-9]}:[0-9]*:[bg]:*';
+
+const OF_TENANT = /^\{s\d+\}:(\d+):(\w)(?::([^]*))?$/;
+
+/** What a key of a tenant is: a letter for its kind (as above), and what follows; null: it is none of a tenant. */
+export function tenantKey(key: string): { tenantNo: number; kind: string; rest: string } | null {
+  const match = OF_TENANT.exec(key);
+  return match === null ? null : { tenantNo: Number(match[1]), kind: match[2]!, rest: match[3] ?? '' };
+}
 
 const OF_BOARD = /^\{s\d+\}:(\d+):[bg]:(\d+):(-?\d+)(?::|$)/;
 

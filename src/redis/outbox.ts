@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { outboxKey, SHARDS } from './keys.ts';
+import { outboxKey, SHARD_NUMBERS } from './keys.ts';
 
 /** One entry of a shard's outbox: what one script call did, still packed. */
 export interface OutboxEntry {
@@ -68,6 +68,12 @@ export function positionAfter(position: string): string {
 /** Script calls that Postgres does not hold yet. */
 export const backlog = (redis: Redis, shard: number): Promise<number> => redis.xlen(outboxKey(shard));
 
+/** The same of all shards together. */
+export async function wholeBacklog(redis: Redis): Promise<number> {
+  const lengths = await Promise.all(SHARD_NUMBERS.map((shard) => backlog(redis, shard)));
+  return lengths.reduce((sum, length) => sum + length, 0);
+}
+
 /** The shards that have entries waiting for Postgres. */
 export async function shardsWithEntries(redis: Redis, shards: readonly number[]): Promise<number[]> {
   const lengths = await Promise.all(shards.map((shard) => backlog(redis, shard)));
@@ -105,8 +111,7 @@ export async function waitingMs(redis: Redis, shards: readonly number[]): Promis
 
 /** How far Postgres is behind, ms: the time that the oldest entry of any shard has been waiting; 0 where none is. */
 export async function persistLagMs(redis: Redis): Promise<number> {
-  const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
-  return Math.max(0, ...(await waitingMs(redis, shards)).map((ms) => ms ?? 0));
+  return Math.max(0, ...(await waitingMs(redis, SHARD_NUMBERS)).map((ms) => ms ?? 0));
 }
 
 /** Negative, 0 or positive as position `a` is before, at or after `b`. */

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
-import { QUEUE_PREFIX, SHARDS } from '../../src/redis/keys.ts';
+import { QUEUE_PREFIX, SHARD_NUMBERS, SHARDS } from '../../src/redis/keys.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 
 interface BatchWorkerOptions {
@@ -17,7 +17,6 @@ interface BatchWorkerOptions {
   ending: AbortSignal;
 }
 
-const SHARD_NUMBERS = Array.from({ length: SHARDS }, (_, shard) => shard);
 const LOOK_MS = 1000;
 /** The same complaint about a shard is not repeated sooner. */
 const REPEAT_MS = 10_000;

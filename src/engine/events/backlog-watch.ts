@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
-import { backlog } from '../../redis/outbox.ts';
-import { SHARDS } from '../../redis/keys.ts';
+import { wholeBacklog } from '../../redis/outbox.ts';
 
 /** How often the outboxes are measured: what is accepted past the limit meanwhile is small against the limit. */
 const INTERVAL_MS = 200;
@@ -38,8 +37,7 @@ export class BacklogWatch {
   /** Measures now. While Redis is away the last measure stands: events fail there by themselves. */
   async measure(): Promise<void> {
     try {
-      const lengths = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => backlog(this.redis, shard)));
-      this.full = lengths.reduce((sum, length) => sum + length, 0) >= this.limit;
+      this.full = (await wholeBacklog(this.redis)) >= this.limit;
     } catch {
       // Redis is away.
     }

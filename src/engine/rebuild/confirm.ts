@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readEpoch } from '../../postgres/rebuild/epoch.ts';
+import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { lastPosition } from '../../redis/outbox.ts';
-import { SHARD_NUMBERS, shardsBehindOutbox } from './inspect.ts';
+import { shardsBehindOutbox } from './inspect.ts';
 
 /** Something in Redis that is not what Postgres says. */
 export interface Difference {

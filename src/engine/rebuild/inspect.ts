@@ -1,10 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import { readEpoch, type StoredEpoch } from '../../postgres/rebuild/epoch.ts';
-import { markKey, SHARDS } from '../../redis/keys.ts';
+import { markKey, SHARD_NUMBERS } from '../../redis/keys.ts';
 import { comparePositions, lastPosition } from '../../redis/outbox.ts';
-
-export const SHARD_NUMBERS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /** How often the marks of an open Redis are looked at. Scripts look at each call; this is for reads. */
 export const LOOK_MS = 500;

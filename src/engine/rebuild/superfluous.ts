@@ -1,17 +1,13 @@
 import type { Redis } from 'ioredis';
 import { missingEvents } from '../../postgres/rebuild/missing-events.ts';
 import { missingUsers } from '../../postgres/rebuild/missing-users.ts';
-import { userKey } from '../../redis/keys.ts';
+import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
 import { eventOfField, placesOf, stateOf } from './holdings.ts';
 import type { SetMembers } from './set-members.ts';
 import { groupsSuspect, placeSuspect, stateSuspect, usedKeySuspect, type Sides } from './suspects.ts';
 
 const AT_ONCE = 1_000;
-const USER_KEY = /^\{s\d\}:(\d+):u:([^]*)$/;
-const SET_KEY = /^\{s\d\}:(\d+):[pb]:/;
-const GROUPS_KEY = /^\{s\d\}:(\d+):g:(\d+):(-?\d+)$/;
-const USED_KEY = /^\{s\d\}:(\d+):i:/;
 
 /**
  * What some keys hold that Postgres says nothing of. Counters are looked at elsewhere. A set of just those who stood in
@@ -20,27 +16,28 @@ const USED_KEY = /^\{s\d\}:(\d+):i:/;
 export async function superfluous(sides: Sides, keys: readonly string[], members: SetMembers): Promise<Suspect[]> {
   const suspects = [...(await superfluousUsers(sides, keys)), ...(await superfluousKeys(sides, keys))];
   for (const key of keys) {
-    const [, tenantNo] = SET_KEY.exec(key) ?? [];
-    if (tenantNo !== undefined && !(await members.areAll(key, membersOf(sides.redis, key)))) {
-      suspects.push(...(await superfluousMembers(sides, key, Number(tenantNo))));
-    }
-    const groups = GROUPS_KEY.exec(key);
-    if (groups !== null) {
-      const [ofGroups, boardNo, runDay] = groups.slice(1).map(Number) as [number, number, number];
-      const board = (await sides.boards.of(ofGroups)).get(boardNo);
-      if (board?.grouped !== true || board.cleared.has(runDay)) {
-        suspects.push(groupsSuspect(sides, { tenantNo: ofGroups, key, boardNo, runDay }));
-      }
-    }
+    const of = tenantKey(key);
+    if (of?.kind === 'p' || of?.kind === 'b') {
+      if (!(await members.areAll(key, membersOf(sides.redis, key))))
+        suspects.push(...(await superfluousMembers(sides, key, of.tenantNo)));
+    } else if (of?.kind === 'g') suspects.push(...(await superfluousGroups(sides, key)));
   }
   return suspects;
+}
+
+/** A set of groups of a board that has none, or of a run that Redis holds no more. */
+async function superfluousGroups(sides: Sides, key: string): Promise<Suspect[]> {
+  const run = boardOfKey(key);
+  if (run === null) return [];
+  const board = (await sides.boards.of(run.tenantNo)).get(run.boardNo);
+  return board?.grouped === true && !board.cleared.has(run.runDay) ? [] : [groupsSuspect(sides, { ...run, key })];
 }
 
 /** Users who are in Redis and not in Postgres. */
 async function superfluousUsers(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const users = keys.flatMap((key) => {
-    const match = USER_KEY.exec(key);
-    return match === null ? [] : [{ tenantNo: Number(match[1]), id: match[2]! }];
+    const of = tenantKey(key);
+    return of?.kind === 'u' ? [{ tenantNo: of.tenantNo, id: of.rest }] : [];
   });
   return (await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
 }
@@ -75,8 +72,8 @@ async function superfluousMembers(sides: Sides, key: string, tenantNo: number): 
 async function superfluousKeys({ redis, pool }: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const suspects: Suspect[] = [];
   let open = keys.flatMap((key) => {
-    const tenantNo = USED_KEY.exec(key)?.[1];
-    return tenantNo === undefined ? [] : [{ key, tenantNo: Number(tenantNo), cursor: '0' }];
+    const of = tenantKey(key);
+    return of?.kind === 'i' ? [{ key, tenantNo: of.tenantNo, cursor: '0' }] : [];
   });
   while (open.length > 0) {
     const replies = await Promise.all(open.map(({ key, cursor }) => redis.hscan(key, cursor, 'COUNT', AT_ONCE)));

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import { estimateRows, readUsers } from '../../postgres/rebuild/read-users.ts';
-import { ALL_SHARDS_PATTERN, countersKey } from '../../redis/keys.ts';
+import { ALL_SHARDS_PATTERN, countersKey, tenantKey } from '../../redis/keys.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { behindPostgres } from './behind-postgres.ts';
 import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
@@ -26,7 +26,6 @@ export interface VerifyOptions {
 }
 
 const PAGE = 1_000;
-const COUNTERS_KEY = /^\{s\d\}:(\d+):n$/;
 /** `users`, or the completions of an achievement; the generation of new users is compared otherwise. */
 const COUNTS = /^(users|a\d+)$/;
 
@@ -97,8 +96,8 @@ export async function verify({ redis, pool, onProgress, onDifference }: VerifyOp
     const [next, keys] = await redis.scan(cursor, 'MATCH', ALL_SHARDS_PATTERN, 'COUNT', PAGE);
     await settle(await superfluous(sides, keys, members));
     for (const key of keys) {
-      const tenantNo = COUNTERS_KEY.exec(key)?.[1];
-      if (tenantNo !== undefined && !counted.has(Number(tenantNo))) counted.set(Number(tenantNo), new Set());
+      const of = tenantKey(key);
+      if (of?.kind === 'n' && !counted.has(of.tenantNo)) counted.set(of.tenantNo, new Set());
     }
     done += keys.length;
     onProgress?.({ step: 'keys', done, total: null });

@@ -3,11 +3,10 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readCursor } from '../../postgres/persist/cursor.ts';
 import { batchWaits, newestBatch, shardsWithBatches } from '../../redis/batches.ts';
-import { SHARDS } from '../../redis/keys.ts';
+import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { comparePositions, lastPosition, shardsWithEntries } from '../../redis/outbox.ts';
 import type { Persister } from '../persist/persister.ts';
 
-const SHARD_NUMBERS = Array.from({ length: SHARDS }, (_, shard) => shard);
 const PATIENCE_MS = 30_000;
 const LOOK_MS = 10;
 /** No pauses: somebody waits. */
