@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { readRevisions, type Revisions } from '../postgres/revisions.ts';
 import { CHANGES_CHANNEL } from '../redis/keys.ts';
 
 export interface ChangeListener {
@@ -22,7 +23,7 @@ export class Changes {
   private readonly subscriber: Redis;
   private readonly pollMs: number;
   private readonly listeners = new Set<ChangeListener>();
-  private seen: { revision: number; catalogs: number } | null = null;
+  private seen: Revisions | null = null;
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
@@ -90,16 +91,13 @@ export class Changes {
   }
 
   private async poll(): Promise<void> {
-    const { rows } = await this.pool.query<{ revision: number; catalogs: number }>(
-      'SELECT revision, catalogs_revision AS catalogs FROM organisation',
-    );
-    const [now] = rows;
-    if (now === undefined || this.closed) return;
+    const now = await readRevisions(this.pool);
+    if (now === null || this.closed) return;
     const { seen } = this;
     this.seen = now;
     if (seen === null) return;
     for (const listener of this.listeners) {
-      if (now.revision !== seen.revision) listener.organisationChanged?.();
+      if (now.organisation !== seen.organisation) listener.organisationChanged?.();
       if (now.catalogs !== seen.catalogs) listener.anyCatalogChanged?.();
     }
   }

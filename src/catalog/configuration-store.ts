@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '../clock.ts';
 import type { Catalog, StreakSettings } from '../domain/catalog.ts';
 import type { Configuration, ConfigurationChange } from '../domain/configuration.ts';
 import { AppError } from '../errors.ts';
-import type { Announce } from '../postgres/announce.ts';
+import type { Announce } from '../postgres/revisions.ts';
 import type { Catalogs } from './catalogs.ts';
 import { changesOf } from './configuration/changes-of.ts';
 import { configure } from './configuration/configure.ts';

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
-import type { Announce } from '../postgres/announce.ts';
+import type { Announce } from '../postgres/revisions.ts';
 import { writeAudit } from '../postgres/audit/write-audit.ts';
 import { requestBackdatings } from '../postgres/backdating/requests.ts';
 import { requestFills } from '../postgres/boards/fills.ts';

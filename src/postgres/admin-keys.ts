@@ -11,7 +11,7 @@ import {
   removeAdminKey,
   type AdminKeyRow,
 } from './admin-key-rows.ts';
-import { countRevision, type Announce } from './announce.ts';
+import { countRevision, type Announce } from './revisions.ts';
 import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { keyHash, newKey } from './new-key.ts';
 import { transaction } from './transaction.ts';

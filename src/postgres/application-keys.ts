@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { systemClock, type Clock } from '../clock.ts';
 import { writeAudit } from './audit/write-audit.ts';
-import { countRevision, type Announce } from './announce.ts';
+import { countRevision, type Announce } from './revisions.ts';
 import { newKey, type NewKey } from './new-key.ts';
 import { transaction } from './transaction.ts';
 

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { systemClock, type Clock } from '../clock.ts';
-import type { Announce } from './announce.ts';
+import type { Announce } from './revisions.ts';
 import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { updateOrganisation, type Organisation } from './organisation.ts';
 import { transaction } from './transaction.ts';
