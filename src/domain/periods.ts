@@ -8,6 +8,12 @@ export type WeekStart = 'sunday' | 'monday';
 
 export const DAY_MS = 86_400_000;
 
+/** First and last epoch day of some days that follow one another. */
+export interface Days {
+  fromDay: number;
+  toDay: number;
+}
+
 /** Epoch day of `YYYY-MM-DD`. */
 export const dayOf = (date: string): number => Date.parse(`${date}T00:00:00Z`) / DAY_MS;
 

@@ -1,4 +1,4 @@
-import { periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
+import { DAY_MS, localDay, periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
 import type { StreakAsLeft } from './streak.ts';
 
 /*
@@ -142,8 +142,6 @@ function isPaused(pauses: StreaksAsLeft['pauses'], from: number, to: number): bo
   return day > to;
 }
 
-const DAY_MS = 86_400_000;
-
 /** Gives the freezes earned up to a day. A user from before earning was set so counts from then (the UTC day). */
 function earnFreezes(
   purse: StreaksAsLeft,
@@ -151,7 +149,7 @@ function earnFreezes(
   day: number,
 ): void {
   const since = Math.floor(sinceMs / DAY_MS);
-  const created = Math.floor((purse.createdMs + purse.offsetSeconds * 1000) / DAY_MS);
+  const created = localDay(purse.createdMs, purse.offsetSeconds);
   const from = purse.createdMs < sinceMs ? Math.max(purse.earnedDay ?? 0, since) : (purse.earnedDay ?? created);
   const times = Math.max(0, Math.floor((day - from) / interval));
   purse.earnedDay = from + times * interval;

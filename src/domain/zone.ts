@@ -8,7 +8,7 @@ export interface ZoneOffset {
 }
 
 // Zones without a further transition are looked at again after a while, in case the zone's rules are renewed.
-const NO_TRANSITION_MS = 366 * 86_400_000;
+const NO_TRANSITION_MS = 366 * DAY_MS;
 const known = new Map<string, ZoneOffset & { fromMs: number }>();
 
 /** The offset of an IANA zone at a time; null for a name that is not one. Computed once between transitions. */

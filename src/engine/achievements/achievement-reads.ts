@@ -3,7 +3,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { AchievementWithStatsResponse, UserAchievementWithStatsResponse } from '../../domain/achievement.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import { countersKey } from '../../redis/keys.ts';
-import { parseAttributeFilter } from '../points/attribute-filter.ts';
+import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { achievementResponse, showsTo, userAchievementResponse } from './achievement-response.ts';
 

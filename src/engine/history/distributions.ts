@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Days } from '../../domain/periods.ts';
 import type { SampledChanges } from '../../postgres/history/sampled-changes.ts';
 import { sampledMetricChanges } from '../../postgres/history/sampled-metric-changes.ts';
 import { sampledPointsChanges } from '../../postgres/history/sampled-points-changes.ts';
@@ -17,11 +18,8 @@ export const SAMPLE_USERS = 1000;
 const keepMs = (costMs: number): number => Math.min(600_000, costMs * costMs * 20);
 const MAX_KEPT = 500;
 
-interface Days {
+interface TenantDays extends Days {
   tenantNo: number;
-  /** First and last epoch day. */
-  fromDay: number;
-  toDay: number;
 }
 
 type Kind = 'metrics' | 'points';
@@ -53,7 +51,7 @@ export class Distributions {
    * The percentile of a change: the share, in percent with one decimal, of the tenant's users whose change of the
    * metric or points system in these days is smaller. Users who did nothing have a change of 0.
    */
-  async percentiles(kind: Kind, days: Days): Promise<(no: number, change: number) => number> {
+  async percentiles(kind: Kind, days: TenantDays): Promise<(no: number, change: number) => number> {
     const { users, changes } = await this.distribution(kind, days);
     return (no, change) => {
       if (users === 0) return 0;
@@ -63,7 +61,7 @@ export class Distributions {
     };
   }
 
-  private distribution(kind: Kind, days: Days): Promise<Distribution> {
+  private distribution(kind: Kind, days: TenantDays): Promise<Distribution> {
     const key = `${kind}:${days.tenantNo}:${days.fromDay}:${days.toDay}`;
     const known = this.kept.get(key);
     if (known !== undefined && performance.now() < known.until) return known.made;
@@ -87,7 +85,7 @@ export class Distributions {
     return kept.made;
   }
 
-  private async make(kind: Kind, days: Days): Promise<Distribution> {
+  private async make(kind: Kind, days: TenantDays): Promise<Distribution> {
     const sampled: SampledChanges = await READ[kind](this.pool, { ...days, users: SAMPLE_USERS });
     const changes = new Map<number, Float64Array>();
     for (const [no, values] of sampled.changes) changes.set(no, Float64Array.from(values).sort());

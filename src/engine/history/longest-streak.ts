@@ -1,12 +1,11 @@
 import type { Metric, StreakSettings } from '../../domain/catalog.ts';
 import { decimalText, toDecimal } from '../../domain/decimal.ts';
 import { toMicros } from '../../domain/micros.ts';
-import { dateOf, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import { dateOf, periodEnd, periodOf, periodStart, type Days } from '../../domain/periods.ts';
 import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { WrappedStreak } from '../../domain/wrapped.ts';
 import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
 import type { StreakState } from '../../redis/state.ts';
-import type { Days } from '../../postgres/history/user-attribute-sums.ts';
 import { reachedLengths } from '../streaks/reached-lengths.ts';
 
 interface StreakHistory {

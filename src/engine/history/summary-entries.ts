@@ -1,8 +1,7 @@
 import type { EventSummaryEntry } from '../../domain/event-summary.ts';
 import { microsNumber, toMicros } from '../../domain/micros.ts';
-import { dateOf } from '../../domain/periods.ts';
+import { dateOf, type Days } from '../../domain/periods.ts';
 import type { DayRows } from '../../postgres/history/day-rows.ts';
-import type { SummaryPeriod } from './summary-periods.ts';
 
 interface Changes extends Pick<DayRows, 'later' | 'days' | 'changes'> {
   /** The total as of the same moment, as decimal text. */
@@ -11,7 +10,7 @@ interface Changes extends Pick<DayRows, 'later' | 'days' | 'changes'> {
 
 /** One entry for each period, from the changes of the days: exact. */
 export function summaryEntries(
-  periods: readonly SummaryPeriod[],
+  periods: readonly Days[],
   { current, later, days, changes }: Changes,
 ): EventSummaryEntry[] {
   const entries: EventSummaryEntry[] = [];

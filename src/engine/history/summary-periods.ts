@@ -1,22 +1,16 @@
 import type { EventSummaryQuery } from '../../domain/event-summary.ts';
-import { dayOf, isDate, periodEnd, periodOf, periodStart, type WeekStart } from '../../domain/periods.ts';
+import { dayOf, isDate, periodEnd, periodOf, periodStart, type Days, type WeekStart } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 
 /** Most periods of an event-summary: ten years of days. */
 export const MAX_PERIODS = 3_660;
-
-/** First and last epoch day of a period. */
-export interface SummaryPeriod {
-  fromDay: number;
-  toDay: number;
-}
 
 /**
  * The periods that a range touches, oldest first and without a gap. They are whole: the first may begin before the
  * range and the last may end after it, so that a period's figures are the same in every range. 422 for a date that
  * does not exist, a range that ends before it begins or has more than 3,660 periods.
  */
-export function summaryPeriods(query: EventSummaryQuery, weekStart: WeekStart): SummaryPeriod[] {
+export function summaryPeriods(query: EventSummaryQuery, weekStart: WeekStart): Days[] {
   const { aggregation, startDate, endDate } = query;
   for (const [name, date] of Object.entries({ startDate, endDate })) {
     if (!isDate(date)) throw unprocessable(`${name} is not a date: give a day that exists as YYYY-MM-DD.`);

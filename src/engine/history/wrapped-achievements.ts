@@ -1,19 +1,18 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { UserAchievementResponse } from '../../domain/achievement.ts';
-import { localDay } from '../../domain/periods.ts';
-import { zoneOffset } from '../../domain/zone.ts';
-import type { Days } from '../../postgres/history/user-attribute-sums.ts';
+import type { Days } from '../../domain/periods.ts';
+import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../redis/state.ts';
 import { achievementResponse } from '../achievements/achievement-response.ts';
 
-/** The achievements that a user completed in some days, by the dates of the user's zone, oldest first. */
+/** The achievements that a user completed in some days, by the dates of the zone that the user has now, oldest first. */
 export function wrappedAchievements(
   compiled: CompiledCatalog,
   state: UserState,
   { fromDay, toDay }: Days,
 ): UserAchievementResponse[] {
   const completed = Object.entries(state.completions).filter(([, atMs]) => {
-    const day = userDay(state, atMs);
+    const day = dayIn(state.tz, atMs);
     return day >= fromDay && day <= toDay;
   });
   return completed
@@ -24,7 +23,3 @@ export function wrappedAchievements(
       return [{ ...achievementResponse(compiled, achievement), achievedAt: new Date(atMs).toISOString() }];
     });
 }
-
-/** Local day (epoch day) of a time in the zone that the user has now. */
-export const userDay = ({ tz }: UserState, atMs: number): number =>
-  localDay(atMs, zoneOffset(tz ?? 'UTC', atMs)?.offsetSeconds ?? 0);

@@ -1,7 +1,8 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { microsNumber, toMicros, type Micros } from '../../domain/micros.ts';
+import type { Days } from '../../domain/periods.ts';
 import type { WrappedMetric, WrappedPoints } from '../../domain/wrapped.ts';
-import type { AttributeSum, Days } from '../../postgres/history/user-attribute-sums.ts';
+import type { AttributeSum } from '../../postgres/history/user-attribute-sums.ts';
 import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
 import type { PointsDay } from '../../postgres/history/user-points-days.ts';
 import type { UserState } from '../../redis/state.ts';

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Days } from '../../domain/periods.ts';
 import { boardStatus, runOf } from '../../domain/runs.ts';
 import type { WrappedLeaderboard } from '../../domain/wrapped.ts';
-import type { Days } from '../../postgres/history/user-attribute-sums.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { UserState } from '../../redis/state.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/past-runs.ts';

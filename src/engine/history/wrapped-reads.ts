@@ -3,10 +3,11 @@ import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { withDeleted } from '../../catalog/with-deleted.ts';
 import type { Clock } from '../../clock.ts';
-import { dateOf, DAY_MS } from '../../domain/periods.ts';
+import { dateOf, DAY_MS, type Days } from '../../domain/periods.ts';
 import type { WrappedActivityPeriod, WrappedResponse } from '../../domain/wrapped.ts';
+import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { userAttributeSums, type AttributeSum, type Days } from '../../postgres/history/user-attribute-sums.ts';
+import { userAttributeSums, type AttributeSum } from '../../postgres/history/user-attribute-sums.ts';
 import { userMetricDays } from '../../postgres/history/user-metric-days.ts';
 import { userPointsDays } from '../../postgres/history/user-points-days.ts';
 import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
@@ -15,7 +16,7 @@ import type { UserReads } from '../users/user-reads.ts';
 import { userResponse } from '../users/user-response.ts';
 import { Distributions } from './distributions.ts';
 import { longestStreak } from './longest-streak.ts';
-import { userDay, wrappedAchievements } from './wrapped-achievements.ts';
+import { wrappedAchievements } from './wrapped-achievements.ts';
 import { wrappedMetrics, wrappedPoints, type ComparedDays } from './wrapped-changes.ts';
 import { userPlaces, wrappedLeaderboards } from './wrapped-leaderboards.ts';
 import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
@@ -56,7 +57,7 @@ export class WrappedReads {
     const { pool, redis, clock, users, past, controlShare } = this.options;
     const { tenantNo, streaks } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
-    const shownYear = year ?? new Date(userDay(state, clock.now()) * DAY_MS).getUTCFullYear();
+    const shownYear = year ?? new Date(dayIn(state.tz, clock.now()) * DAY_MS).getUTCFullYear();
     const whole = daysOfYear(shownYear);
 
     // The year's last week may end 6 days after it.

@@ -1,5 +1,12 @@
-import { DAY_MS, periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from '../../domain/periods.ts';
-import type { Days } from '../../postgres/history/user-attribute-sums.ts';
+import {
+  DAY_MS,
+  periodEnd,
+  periodOf,
+  periodStart,
+  type Days,
+  type Frequency,
+  type WeekStart,
+} from '../../domain/periods.ts';
 import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
 
 /** First and last epoch day of a year. */

@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { groupName } from '../../domain/group.ts';
 import { AppError } from '../../errors.ts';
-import { parseAttributeFilter } from '../points/attribute-filter.ts';
+import { parseAttributeFilter } from '../attribute-filter.ts';
 import { breakdownKeys } from './leaderboard-response.ts';
 
 /**

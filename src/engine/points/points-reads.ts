@@ -15,8 +15,8 @@ import { AppError } from '../../errors.ts';
 import { filteredPointsTotals } from '../../postgres/filtered-points-totals.ts';
 import { countersKey, pointsKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
+import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { CaughtUp } from '../persist/caught-up.ts';
-import { parseAttributeFilter } from './attribute-filter.ts';
 import { findSystem } from './find-system.ts';
 import { boostResponse, levelResponse, triggerResponse } from './points-response.ts';
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Days } from '../../domain/periods.ts';
 
 /** Parameters: tenant number, user ID, first and last epoch days of the windows. */
 export const USER_ATTRIBUTE_SUMS = `
@@ -13,12 +14,6 @@ export const USER_ATTRIBUTE_SUMS = `
   FROM days JOIN unnest($3::int[], $4::int[]) WITH ORDINALITY AS windows (from_day, to_day, no)
     ON day BETWEEN from_day AND to_day
   GROUP BY 1, 2, 3, 4`;
-
-/** First and last epoch day. */
-export interface Days {
-  fromDay: number;
-  toDay: number;
-}
 
 /** What events of a metric with one value of an event attribute add up to in one window of days. */
 export interface AttributeSum {

@@ -1,4 +1,5 @@
 import type { Decimal } from '../../domain/decimal.ts';
+import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from './storable-json.ts';
 import { checkInt4, UnstorableValue } from './unstorable-value.ts';
 
@@ -10,7 +11,7 @@ const NULL = -1;
 const TWO_32 = 2 ** 32;
 /** From 1970 to 2000, where Postgres counts from. */
 const EPOCH_DAYS = 10_957;
-const EPOCH_MS = EPOCH_DAYS * 86_400_000;
+const EPOCH_MS = EPOCH_DAYS * DAY_MS;
 const JSONB_VERSION = 1;
 const INT4_OID = 23;
 

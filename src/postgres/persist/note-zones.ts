@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import { DAY_MS } from '../../domain/periods.ts';
 
 /** A zone that a tenant's user is in. */
 export interface UserZone {
@@ -8,8 +9,6 @@ export interface UserZone {
   /** When the user was last changed, epoch ms. */
   atMs: number;
 }
-
-const DAY_MS = 86_400_000;
 
 const NOTE = `
   INSERT INTO streak_zones (tenant_no, zone, swept_day)

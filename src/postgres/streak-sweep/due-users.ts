@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { DAY_MS } from '../../domain/periods.ts';
 
 export interface UserPage {
   /** Those who may have something to settle, by ID. */
@@ -33,7 +34,7 @@ export async function dueUsers(
   },
 ): Promise<UserPage> {
   // A day early for a user of before earning was set so: it is then said by the UTC day.
-  const sinceDay = earning === null ? null : Math.floor(earning[3] / 86_400_000) - 1;
+  const sinceDay = earning === null ? null : Math.floor(earning[3] / DAY_MS) - 1;
   const { rows } = await pool.query<{ ids: string[]; seen: number; last: string; nextDay: number | null }>(
     `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*) AS seen,
             coalesce(max(id), '') AS last, min(due) FILTER (WHERE due > $4) AS "nextDay"

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { DAY_MS } from '../../domain/periods.ts';
 
 /** Periods of a trigger that end in a span of time. */
 export interface PeriodsAsked {
@@ -20,7 +21,6 @@ export interface DuePeriod {
 }
 
 export const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 /**
  * See `duePeriods`. OFFSET 0 keeps the planner from joining in another way than range by range: with a million users

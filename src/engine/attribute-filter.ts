@@ -1,5 +1,5 @@
-import type { Attribute } from '../../domain/catalog.ts';
-import { AppError } from '../../errors.ts';
+import type { Attribute } from '../domain/catalog.ts';
+import { AppError } from '../errors.ts';
 
 /**
  * Parses `key:value,key:value` (values may contain colons). 422 for a malformed pair, an unknown key or the same
