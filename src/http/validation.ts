@@ -1,26 +1,12 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import formats from 'ajv-formats';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { TObject, TSchema } from 'typebox';
 import { AppError } from '../errors.ts';
+import { makeAjv } from '../operations/ajv.ts';
 import { firstMisfit } from '../operations/misfit.ts';
 import { queryReader } from './query.ts';
 
 /** Throws an `AppError` where the value does not fit. */
 export type Check = (value: unknown) => void;
-
-function makeAjv(useDefaults: boolean): Ajv2020 {
-  const ajv = new Ajv2020({
-    useDefaults,
-    strict: true,
-    strictTypes: false,
-    strictRequired: false,
-    allowUnionTypes: true,
-  });
-  formats.default(ajv);
-  // Stricter than the library's, which takes `urn:uuid:…` too.
-  ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
-  return ajv;
-}
 
 /** Whether a body is an object of nothing but an array of items that are left to the operation. */
 function isBulkObject(schema: TSchema): boolean {
@@ -30,8 +16,8 @@ function isBulkObject(schema: TSchema): boolean {
 
 /** Compiles an operation's schemas. One for a server: compiled at start, never per request. */
 export class Validation {
-  private readonly bodies = makeAjv(false);
-  private readonly queries = makeAjv(true);
+  private readonly bodies = makeAjv();
+  private readonly queries = makeAjv({ useDefaults: true });
 
   /**
    * A misfit is 400 and names the field. A body that is to be an array of so many items, or an object of one, and is

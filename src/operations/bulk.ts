@@ -1,13 +1,9 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import formats from 'ajv-formats';
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
 import type { AdminIssue, DeletedResources } from '../domain/admin.ts';
+import { makeAjv } from './ajv.ts';
 import { firstMisfit } from './misfit.ts';
 
-const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allowUnionTypes: true });
-formats.default(ajv);
-// Stricter than the library's, which takes `urn:uuid:…` too.
-ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
+const ajv = makeAjv();
 
 const MOST_ITEMS = 100;
 

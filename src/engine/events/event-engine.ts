@@ -2,8 +2,8 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { decimalText } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
-import { AppError } from '../../errors.ts';
 import type { Refusal } from '../../redis/record.ts';
+import { refuseOverload } from '../overload.ts';
 import { refusalError } from '../refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
 import type { EventBatcher } from './event-batcher.ts';
@@ -43,10 +43,8 @@ export class EventEngine {
     metricKey: string,
     { event, idempotencyKey }: { event: MetricEvent; idempotencyKey: string | null },
   ): Promise<{ status: number; json: string }> {
-    if (this.options.overloaded()) {
-      throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
-    }
-    const { catalogs, batcher } = this.options;
+    const { catalogs, batcher, overloaded } = this.options;
+    refuseOverload(overloaded);
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
     const ready = this.prepare(compiled, metricKey, { event, idempotencyKey });
     const reply = await batcher.submit(tenantNo, ready);

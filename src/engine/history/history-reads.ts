@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/event-summary.ts';
-import { AppError } from '../../errors.ts';
 import type { DayRows } from '../../postgres/history/day-rows.ts';
 import { metricDays } from '../../postgres/history/metric-days.ts';
 import { pointsDays } from '../../postgres/history/points-days.ts';
 import { decodeState, type UserState } from '../../redis/state.ts';
+import { findMetric, findSystem } from '../find-configured.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { summaryEntries } from './summary-entries.ts';
 import { summaryPeriods } from './summary-periods.ts';
@@ -32,8 +32,7 @@ export class HistoryReads {
    * metric, 422 for a bad range.
    */
   async metricSummary(compiled: CompiledCatalog, { userId, key, query }: SummaryCall): Promise<EventSummaryEntry[]> {
-    const metric = compiled.metrics.get(key);
-    if (metric === undefined) throw new AppError('not_found', `Unknown metric: there is none with the key '${key}'.`);
+    const metric = findMetric(compiled, key);
     return this.summary(
       compiled,
       { userId, query },
@@ -46,9 +45,7 @@ export class HistoryReads {
 
   /** The same of a user's points in a points system. */
   async pointsSummary(compiled: CompiledCatalog, { userId, key, query }: SummaryCall): Promise<EventSummaryEntry[]> {
-    const system = compiled.pointsSystems.get(key);
-    if (system === undefined)
-      throw new AppError('not_found', `Unknown points system: there is none with the key '${key}'.`);
+    const system = findSystem(compiled, key);
     return this.summary(
       compiled,
       { userId, query },

@@ -17,7 +17,7 @@ import { countersKey, pointsKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { CaughtUp } from '../persist/caught-up.ts';
-import { findSystem } from './find-system.ts';
+import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, triggerResponse } from './points-response.ts';
 
 /** Reads of points systems. */

@@ -7,7 +7,7 @@ import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../redis/state.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { awardHistory } from './award-history.ts';
-import { findSystem } from './find-system.ts';
+import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, pointsResponse } from './points-response.ts';
 
 /** Reads of one user's points. */

@@ -1,13 +1,13 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { AppError } from '../../errors.ts';
 import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
 import type { HappenedRecord, ScriptReply, StreakRefusal } from '../../redis/record.ts';
 import { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
 import { eventId } from '../events/event-id.ts';
 import { withZone, type SentUser } from '../events/sent-user.ts';
+import { refuseOverload } from '../overload.ts';
 import type { ScriptCalls } from '../script-calls.ts';
 
 /** A change of one user's streak, as `lua/lib/change_streak.lua` takes it. Days are epoch days. */
@@ -42,9 +42,7 @@ export class StreakCall {
 
   /** Makes the change once, even if the connection breaks under it. Null: it is made. 503 while Redis is away. */
   async change(compiled: CompiledCatalog, userId: string, change: StreakChange): Promise<RefusedChange | null> {
-    if (this.overloaded()) {
-      throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
-    }
+    refuseOverload(this.overloaded);
     const { tenantNo } = compiled.catalog;
     const id = eventId(this.clock.now());
     let zone: SentUser | null = null;

@@ -1,13 +1,13 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { AppError } from '../../errors.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { HappenedRecord, ScriptReply } from '../../redis/record.ts';
 import type { Script } from '../../redis/script.ts';
 import { decodeState, unpack, type UserState } from '../../redis/state.ts';
 import { eventId } from '../events/event-id.ts';
 import { withZone, type SentUser } from '../events/sent-user.ts';
+import { refuseOverload } from '../overload.ts';
 import { refusalError } from '../refusal.ts';
 import type { ScriptCalls } from '../script-calls.ts';
 import type { SentPreferences } from './preferences.ts';
@@ -43,7 +43,7 @@ export class UserCalls {
    */
   async run(compiled: CompiledCatalog, call: UserCall): Promise<{ record: HappenedRecord; state: UserState }> {
     const { clock, calls, overloaded } = this.options;
-    if (overloaded()) throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
+    refuseOverload(overloaded);
     const { tenantNo } = compiled.catalog;
     const id = eventId(clock.now());
     let { sent } = call;

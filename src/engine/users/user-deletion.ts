@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.ts';
-import { AppError } from '../../errors.ts';
 import type { ApplicationKeys } from '../../postgres/application-keys.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { ScriptReply } from '../../redis/record.ts';
 import { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
 import { eventId } from '../events/event-id.ts';
+import { refuseOverload } from '../overload.ts';
 import type { ScriptCalls } from '../script-calls.ts';
 
 export interface UserDeletionOptions {
@@ -33,13 +33,13 @@ export class UserDeletion {
   }
 
   /**
-   * Deletes users; those who were there. `who`: the readable part of the key that asks for it. When it resolves they are gone from every live read and their application keys
-   * are refused; Postgres follows behind the events before it. What comes after, batches that are waiting
-   * included, is of a new user, for whom no idempotency key is used. Idempotent; after an error (503) some may be deleted.
+   * Deletes users; those who were there. `who`: the readable part of the key that asks for it. When it resolves they are
+   * gone from every live read and their application keys are refused; Postgres follows behind the events before it. What
+   * comes after, batches that are waiting included, is of a new user, for whom no idempotency key is used. Idempotent;
+   * after an error (503) some may be deleted.
    */
   async delete(tenantNo: number, userIds: readonly string[], who: string): Promise<string[]> {
-    if (this.options.overloaded())
-      throw new AppError('unavailable', 'Too many events wait to be stored; try again in a moment.');
+    refuseOverload(this.options.overloaded);
     const sets = await this.options.setsOfBoards(tenantNo);
     const deleted: string[] = [];
     for (const userId of userIds) if (await this.deleteOne(tenantNo, userId, sets)) deleted.push(userId);

@@ -5,6 +5,7 @@ import type { Metric } from '../../domain/catalog.ts';
 import { AppError } from '../../errors.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../redis/state.ts';
+import { findMetric } from '../find-configured.ts';
 import { showsTo, userAchievementResponse } from '../achievements/achievement-response.ts';
 
 /** Reads of a user's live state. */
@@ -37,9 +38,7 @@ export class UserReads {
 
   /** A user's total of a metric, with the metric's achievements. 404 for an unknown user or metric. */
   async metric(compiled: CompiledCatalog, userId: string, metricKey: string): Promise<MetricResponse> {
-    const metric = compiled.metrics.get(metricKey);
-    if (metric === undefined)
-      throw new AppError('not_found', `Unknown metric: there is none with the key '${metricKey}'.`);
+    const metric = findMetric(compiled, metricKey);
     return metricResponse(compiled, metric, await this.state(compiled.catalog.tenantNo, userId));
   }
 

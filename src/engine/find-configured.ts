@@ -1,0 +1,18 @@
+import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
+import type { Metric, PointsSystem } from '../domain/catalog.ts';
+import { AppError } from '../errors.ts';
+
+/** The metric of a key. 404 for an unknown one. */
+export function findMetric(compiled: CompiledCatalog, key: string): Metric {
+  const metric = compiled.metrics.get(key);
+  if (metric === undefined) throw new AppError('not_found', `Unknown metric: there is none with the key '${key}'.`);
+  return metric;
+}
+
+/** The points system of a key. 404 for an unknown one. */
+export function findSystem(compiled: CompiledCatalog, key: string): PointsSystem {
+  const system = compiled.pointsSystems.get(key);
+  if (system === undefined)
+    throw new AppError('not_found', `Unknown points system: there is none with the key '${key}'.`);
+  return system;
+}
