@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { Uuid } from './schemas.ts';
 
 /** What is to be said of one item of a bulk call. `index` names an item without an ID. */
 export const AdminIssue = Type.Object({
@@ -10,8 +11,6 @@ export const AdminIssue = Type.Object({
   message: Type.String(),
 });
 export type AdminIssue = Static<typeof AdminIssue>;
-
-export const Uuid = Type.String({ format: 'uuid' });
 
 export const DeletedResources = Type.Object({
   deleted: Type.Array(Type.Object({ id: Uuid })),

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { LocalDate, Nullable, Uuid } from './schemas.ts';
 import { WEBHOOK_EVENTS } from './webhook.ts';
 
 /**
@@ -10,9 +11,8 @@ import { WEBHOOK_EVENTS } from './webhook.ts';
 export const KEY_PATTERN = '^[a-zA-Z\\d\\-_]+$';
 export const TIME_OF_DAY_PATTERN = '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$';
 
-const Uuid = Type.String({ format: 'uuid' });
-const LocalDate = Type.String({ format: 'date' });
-const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+/** What a leaderboard's maximum of participants is unless it is set, and at most. */
+export const PARTICIPANTS = { byDefault: 1_000, most: 1_000 };
 
 /** A condition on one attribute, by the attribute's ID. */
 export const AttributeCondition = Type.Object({ attributeId: Uuid, attributeValue: Type.String() });

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { KEY_PATTERN, TIME_OF_DAY_PATTERN } from './catalog.ts';
+import { KEY_PATTERN, PARTICIPANTS, TIME_OF_DAY_PATTERN } from './catalog.ts';
+import { LocalDate } from './schemas.ts';
 
 /**
  * The whole configuration of a tenant as one document. Resources refer to one another by key, never by ID. A
@@ -11,7 +12,6 @@ const Key = Type.String({ pattern: KEY_PATTERN, maxLength: 255 });
 const Name = Type.String({ minLength: 1 });
 const Description = Type.Optional(Type.Union([Type.String(), Type.Null()]));
 const Badge = Type.Optional(Type.Union([Type.Object({ url: Type.String() }), Type.Null()]));
-const LocalDate = Type.String({ format: 'date' });
 const TimeOfDay = Type.String({ pattern: TIME_OF_DAY_PATTERN });
 
 /** An attribute, by key, and the value it must have. */
@@ -106,7 +106,7 @@ export const ConfiguredLeaderboard = Type.Object({
   rankBy: Type.Enum(['metric', 'streak', 'points']),
   metricKey: Type.Optional(Type.String()),
   pointsSystemKey: Type.Optional(Type.String()),
-  maxParticipants: Type.Optional(Type.Union([Type.Integer(), Type.Null()], { default: 1000 })),
+  maxParticipants: Type.Optional(Type.Union([Type.Integer(), Type.Null()], { default: PARTICIPANTS.byDefault })),
   start: Type.Optional(LocalDate),
   end: Type.Optional(Type.Union([LocalDate, Type.Null()])),
   startTime: Type.Optional(Type.Union([TimeOfDay, Type.Null()])),

@@ -1,6 +1,5 @@
 import { Type, type Static } from 'typebox';
-
-const LocalDate = Type.String({ format: 'date' });
+import { LocalDate } from './schemas.ts';
 
 /** What an event-summary is asked for. */
 export const EventSummaryQuery = Type.Object({

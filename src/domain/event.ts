@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import { UserAchievementResponse } from './achievement.ts';
 import { MetricEventLeaderboardResponse } from './leaderboard.ts';
 import { MetricEventPointsResponse } from './points.ts';
+import { byKey } from './schemas.ts';
 import { MetricEventStreak } from './streak.ts';
 import { StringMap, UpsertedUser } from './user.ts';
 
@@ -41,9 +42,6 @@ export const BatchEventResult = Type.Object({
 export type BatchEventResult = Static<typeof BatchEventResult>;
 
 export const BatchEventResults = Type.Object({ accepted: Type.Integer(), results: Type.Array(BatchEventResult) });
-
-const byKey = <T extends Type.TSchema>(schema: T) =>
-  Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: schema });
 
 /** A completion of an achievement by call, and the points that it brought. */
 export const AchievementCompletionResponse = Type.Object({

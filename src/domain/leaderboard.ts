@@ -1,9 +1,8 @@
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
 import { TIME_OF_DAY_PATTERN } from './catalog.ts';
+import { LocalDate, Nullable } from './schemas.ts';
 
-const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const LocalDate = Type.String({ format: 'date' });
 const TimeOfDay = Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN }));
 
 export const BoardStatus = Type.Enum(['active', 'scheduled', 'finished']);

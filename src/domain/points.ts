@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
+import { dayOf } from './periods.ts';
 
 const NullableText = Type.Union([Type.String(), Type.Null()]);
 
@@ -95,6 +96,15 @@ export const PointsSystemResponse = Type.Object({
   triggers: Type.Array(PointsTriggerResponse),
 });
 export type PointsSystemResponse = Static<typeof PointsSystemResponse>;
+
+/** Whether a boost is in force on a day (epoch day). */
+export function boostStatus(
+  { start, end }: { start: string; end: string | null },
+  day: number,
+): PointsBoostResponse['status'] {
+  if (day < dayOf(start)) return 'scheduled';
+  return end !== null && day > dayOf(end) ? 'finished' : 'active';
+}
 
 /** How many users hold `from` to `to` points, both inclusive. */
 export const PointsRange = Type.Object({

@@ -1,11 +1,10 @@
 import { Type, type Static } from 'typebox';
-import { AdminIssue, DeletedResources, Uuid } from './admin.ts';
+import { AdminIssue, DeletedResources } from './admin.ts';
+import { LocalDate, Uuid } from './schemas.ts';
 import { UserId } from './user.ts';
 
-const Day = Type.String({ format: 'date' });
-
 export const StreakFreezeItem = Type.Object({ userId: UserId });
-export const StreakPauseItem = Type.Object({ userId: UserId, start: Day, end: Day });
+export const StreakPauseItem = Type.Object({ userId: UserId, start: LocalDate, end: LocalDate });
 export type StreakPauseItem = Static<typeof StreakPauseItem>;
 export const StreakRestoreItem = Type.Object({ id: UserId });
 
@@ -13,8 +12,8 @@ export const StreakRestoreItem = Type.Object({ id: UserId });
 export const AdminStreakPause = Type.Object({
   id: Uuid,
   userId: Type.String(),
-  start: Day,
-  end: Day,
+  start: LocalDate,
+  end: LocalDate,
   status: Type.Enum(['active', 'archived']),
 });
 export type AdminStreakPause = Static<typeof AdminStreakPause>;

@@ -1,15 +1,14 @@
 import { Type, type Static } from 'typebox';
 import { dateOf, periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
-
-const NullableDate = Type.Union([Type.String({ format: 'date' }), Type.Null()]);
+import { LocalDate, Nullable, Uuid } from './schemas.ts';
 
 export const streakFields = {
   length: Type.Integer(),
   frequency: Type.Enum(['daily', 'weekly', 'monthly']),
-  started: NullableDate,
-  periodStart: NullableDate,
-  periodEnd: NullableDate,
-  expires: NullableDate,
+  started: Nullable(LocalDate),
+  periodStart: Nullable(LocalDate),
+  periodEnd: Nullable(LocalDate),
+  expires: Nullable(LocalDate),
   freezes: Type.Optional(Type.Integer()),
   maxFreezes: Type.Optional(Type.Integer()),
   freezeAutoEarnInterval: Type.Optional(Type.Integer()),
@@ -22,11 +21,11 @@ export type MetricEventStreak = Static<typeof MetricEventStreak>;
 /** A streak as `GET /users/{id}/streak` shows it; `extended`: when it last grew. */
 export const StreakResponse = Type.Object({
   ...streakFields,
-  extended: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+  extended: Nullable(Type.String({ format: 'date-time' })),
   streakHistory: Type.Array(
     Type.Object({
-      periodStart: Type.String({ format: 'date' }),
-      periodEnd: Type.String({ format: 'date' }),
+      periodStart: LocalDate,
+      periodEnd: LocalDate,
       length: Type.Integer(),
       usedFreeze: Type.Optional(Type.Boolean()),
       usedPause: Type.Boolean(),
@@ -34,9 +33,9 @@ export const StreakResponse = Type.Object({
   ),
   pauses: Type.Array(
     Type.Object({
-      id: Type.String({ format: 'uuid' }),
-      start: Type.String({ format: 'date' }),
-      end: Type.String({ format: 'date' }),
+      id: Uuid,
+      start: LocalDate,
+      end: LocalDate,
     }),
   ),
 });

@@ -1,13 +1,8 @@
 import { Type, type Static } from 'typebox';
 import { UserAchievementResponse } from './achievement.ts';
 import { BoardStatus, leaderboardFields } from './leaderboard.ts';
+import { byKey, LocalDate, Nullable } from './schemas.ts';
 import { User } from './user.ts';
-
-const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const LocalDate = Type.String({ format: 'date' });
-
-const byKey = <T extends Type.TSchema>(schema: T) =>
-  Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: schema });
 
 const change = {
   currentTotal: Type.Number(),

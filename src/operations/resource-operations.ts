@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { AdminIssue, DeletedResources, Paging, Uuid } from '../domain/admin.ts';
+import { AdminIssue, DeletedResources, Paging } from '../domain/admin.ts';
+import { Uuid } from '../domain/schemas.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
 import type { Kind } from '../postgres/load-catalog.ts';

@@ -1,8 +1,9 @@
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import type { Fields, ResourceOf } from '../catalog/kinds.ts';
-import { Ids, Uuid } from '../domain/admin.ts';
+import { Ids } from '../domain/admin.ts';
 import type { AttributeCondition } from '../domain/catalog.ts';
 import { KEY_PATTERN } from '../domain/catalog.ts';
+import { Uuid } from '../domain/schemas.ts';
 import type { Kind } from '../postgres/load-catalog.ts';
 
 /** A kind of resource as the admin operations show it: its wire schema, and its mapping to what is stored. */
@@ -106,9 +107,7 @@ const valueOf = (item: object, name: string): unknown => (item as Record<string,
 
 export const Key = Type.String({ pattern: KEY_PATTERN, minLength: 1, maxLength: 255 });
 export const Name = Type.String({ minLength: 1 });
-export const LocalDate = Type.String({ format: 'date' });
 export const Badge = Type.Object({ url: Type.String() });
-export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 export const Condition = Type.Object({ attributeId: Uuid, attributeValue: Type.String() });
 
 /** `badge` as it is stored. */
@@ -123,7 +122,3 @@ export const conditions = (sent: AttributeCondition[] | null): AttributeConditio
 
 /** An ID as it is stored. */
 export const idOf = (sent: string | null): string | null => sent?.toLowerCase() ?? null;
-
-/** Without the fields that hold nothing. */
-export const present = <T extends object>(fields: { [N in keyof T]: T[N] | null | undefined }): T =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as T;

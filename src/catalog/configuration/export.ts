@@ -25,11 +25,7 @@ import type {
   ConfiguredTrigger,
 } from '../../domain/configuration.ts';
 import type { DocumentKind, Resource, ResourceOf } from '../kinds.ts';
-
-/** Without the fields that hold nothing. */
-type Sparse<T> = { [K in keyof T]: T[K] | null | undefined };
-const present = <T extends object>(fields: Sparse<T>): T =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)) as T;
+import { present } from '../present.ts';
 
 const badge = (url: string | null): { url: string } | undefined => (url === null ? undefined : { url });
 const filled = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);

@@ -1,4 +1,4 @@
-import type { Achievement, Leaderboard, StreakSettings } from '../../domain/catalog.ts';
+import { PARTICIPANTS, type Achievement, type Leaderboard, type StreakSettings } from '../../domain/catalog.ts';
 import type {
   ConfiguredAchievement,
   ConfiguredAttribute,
@@ -18,8 +18,6 @@ export interface Place {
   path: string;
   references: References;
 }
-
-const DEFAULT_PARTICIPANTS = 1_000;
 
 export const attributeFields = ({ key, name, type }: ConfiguredAttribute): Fields<'attribute'> => ({ key, name, type });
 
@@ -130,7 +128,7 @@ export function leaderboardFields(
     rankBy: item.rankBy,
     metricId: references.find('metric', item.metricKey, `${path}.metricKey`),
     pointsSystemId: references.find('points system', item.pointsSystemKey, `${path}.pointsSystemKey`),
-    maxParticipants: item.maxParticipants === undefined ? DEFAULT_PARTICIPANTS : item.maxParticipants,
+    maxParticipants: item.maxParticipants === undefined ? PARTICIPANTS.byDefault : item.maxParticipants,
     start: item.start ?? current?.start ?? today,
     end: item.end ?? null,
     startTime: item.startTime ?? null,

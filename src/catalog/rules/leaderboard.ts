@@ -1,8 +1,7 @@
-import type { Catalog, Leaderboard } from '../../domain/catalog.ts';
+import { PARTICIPANTS, type Catalog, type Leaderboard } from '../../domain/catalog.ts';
 import { isDate } from '../../domain/periods.ts';
 import { belongs, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
-const MOST_PARTICIPANTS = 1_000;
 const LONGEST_RUN = 10_000;
 
 /** The rules of a leaderboard in its catalog. */
@@ -18,7 +17,7 @@ export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Gene
   yield* belongs('pointsSystemId', board.pointsSystemId, only('points'));
   yield* refers('pointsSystemId', board.pointsSystemId, { among: catalog.pointsSystems, noun: 'points system' });
   if (board.maxParticipants !== null) {
-    yield* whole('maxParticipants', board.maxParticipants, { min: 1, max: MOST_PARTICIPANTS });
+    yield* whole('maxParticipants', board.maxParticipants, { min: 1, max: PARTICIPANTS.most });
   }
   yield* windowProblems(board);
   yield* runProblems(board);

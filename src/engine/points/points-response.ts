@@ -1,11 +1,11 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PointsBoost, PointsLevel, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
-import { dayOf } from '../../domain/periods.ts';
-import type {
-  PointsBoostResponse,
-  PointsLevelResponse,
-  PointsResponse,
-  PointsTriggerResponse,
+import {
+  boostStatus,
+  type PointsBoostResponse,
+  type PointsLevelResponse,
+  type PointsResponse,
+  type PointsTriggerResponse,
 } from '../../domain/points.ts';
 import { attributePairs, eventAttributeFields } from '../attribute-pairs.ts';
 
@@ -29,12 +29,10 @@ export const levelResponse = (level: PointsLevel): PointsLevelResponse => ({
 
 /** A boost as the Application API shows it, on a local day (epoch day) that decides its status. */
 export function boostResponse(boost: PointsBoost, day: number): PointsBoostResponse {
-  const finished = boost.end !== null && dayOf(boost.end) < day;
-  const scheduled = dayOf(boost.start) > day;
   return {
     id: boost.id,
     name: boost.name,
-    status: finished ? 'finished' : scheduled ? 'scheduled' : 'active',
+    status: boostStatus(boost, day),
     start: boost.start,
     end: boost.end,
     multiplier: boost.multiplier,

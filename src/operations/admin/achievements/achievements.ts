@@ -1,18 +1,7 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../domain/admin.ts';
-import {
-  adminResource,
-  Badge,
-  badge,
-  badgeUrl,
-  Condition,
-  conditions,
-  idOf,
-  Key,
-  Name,
-  Nullable,
-  present,
-} from '../../resource.ts';
+import { present } from '../../../catalog/present.ts';
+import { Nullable, Uuid } from '../../../domain/schemas.ts';
+import { adminResource, Badge, badge, badgeUrl, Condition, conditions, idOf, Key, Name } from '../../resource.ts';
 
 const Fields = {
   trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),

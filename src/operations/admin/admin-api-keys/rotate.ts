@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { CreatedAdminKey, Uuid } from '../../../domain/admin.ts';
+import { CreatedAdminKey } from '../../../domain/admin.ts';
+import { Uuid } from '../../../domain/schemas.ts';
 import { AppError } from '../../../errors.ts';
 import { operation } from '../../operation.ts';
 import { adminKeyAnswer } from './admin-key-answer.ts';

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { AdminIssue, AdminKey, Uuid } from '../../../domain/admin.ts';
+import { AdminIssue, AdminKey } from '../../../domain/admin.ts';
+import { Uuid } from '../../../domain/schemas.ts';
 import { bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { adminKeyOutcome } from './admin-key-answer.ts';

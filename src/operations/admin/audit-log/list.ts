@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { Paging, Uuid } from '../../../domain/admin.ts';
+import { Paging } from '../../../domain/admin.ts';
+import { Nullable, Uuid } from '../../../domain/schemas.ts';
 import { operation } from '../../operation.ts';
-import { Nullable } from '../../resource.ts';
 
 const AuditEntry = Type.Object({
   at: Type.String({ format: 'date-time' }),

@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../domain/admin.ts';
-import { TIME_OF_DAY_PATTERN } from '../../../domain/catalog.ts';
+import { present } from '../../../catalog/present.ts';
+import { LocalDate, Nullable, Uuid } from '../../../domain/schemas.ts';
+import { PARTICIPANTS, TIME_OF_DAY_PATTERN } from '../../../domain/catalog.ts';
 import { boardStatus } from '../../../domain/runs.ts';
-import { adminResource, idOf, Key, LocalDate, Name, Nullable, present } from '../../resource.ts';
+import { adminResource, idOf, Key, Name } from '../../resource.ts';
 
 const Status = Type.Enum(['inactive', 'active', 'scheduled', 'finished']);
 const RankBy = Type.Enum(['metric', 'streak', 'points']);
 const TimeOfDay = Type.String({ pattern: TIME_OF_DAY_PATTERN });
 const RunUnit = Type.Enum(['day', 'month', 'year']);
 
-const DEFAULT_PARTICIPANTS = 1_000;
 const PERPETUAL = { runUnit: null, runInterval: null };
 
 export const leaderboards = adminResource({
@@ -25,7 +25,7 @@ export const leaderboards = adminResource({
     rankBy: RankBy,
     metricId: Uuid,
     pointsSystemId: Uuid,
-    maxParticipants: Nullable(Type.Integer({ minimum: 1, maximum: 1000 })),
+    maxParticipants: Nullable(Type.Integer({ minimum: 1, maximum: PARTICIPANTS.most })),
     start: LocalDate,
     end: Nullable(LocalDate),
     startTime: Nullable(TimeOfDay),
@@ -58,7 +58,7 @@ export const leaderboards = adminResource({
     status: 'inactive' as const,
     metricId: null,
     pointsSystemId: null,
-    maxParticipants: DEFAULT_PARTICIPANTS,
+    maxParticipants: PARTICIPANTS.byDefault,
     start: today,
     end: null,
     startTime: null,

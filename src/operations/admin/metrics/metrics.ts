@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../domain/admin.ts';
+import { Uuid } from '../../../domain/schemas.ts';
 import { adminResource, Key, Name } from '../../resource.ts';
 
 const UnitType = Type.Enum(['number', 'currency']);

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { AdminTenant, Uuid } from '../../../domain/admin.ts';
+import { AdminTenant } from '../../../domain/admin.ts';
+import { Uuid } from '../../../domain/schemas.ts';
 import { AppError } from '../../../errors.ts';
 import { operation } from '../../operation.ts';
 import { tenantAnswer } from './tenant-answer.ts';

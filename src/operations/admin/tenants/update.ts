@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { AdminIssue, AdminTenant, CustomerId, Uuid } from '../../../domain/admin.ts';
+import { AdminIssue, AdminTenant, CustomerId } from '../../../domain/admin.ts';
+import { Uuid } from '../../../domain/schemas.ts';
 import { bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { tenantOutcome } from './tenant-answer.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../domain/admin.ts';
+import { Uuid } from '../../../domain/schemas.ts';
 import { AppError } from '../../../errors.ts';
 import { operation } from '../../operation.ts';
 import { unknown } from '../../resource-edit.ts';

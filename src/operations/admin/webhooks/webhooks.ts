@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../domain/admin.ts';
+import { Uuid } from '../../../domain/schemas.ts';
 import { WEBHOOK_EVENTS } from '../../../domain/webhook.ts';
 import { adminResource } from '../../resource.ts';
 

@@ -1,7 +1,7 @@
-import { Type, type Static } from 'typebox';
-import { Uuid } from '../../../../domain/admin.ts';
-import { dayOf } from '../../../../domain/periods.ts';
-import { adminResource, Condition, conditions, LocalDate, Nullable } from '../../../resource.ts';
+import { Type } from 'typebox';
+import { LocalDate, Nullable, Uuid } from '../../../../domain/schemas.ts';
+import { boostStatus } from '../../../../domain/points.ts';
+import { adminResource, Condition, conditions } from '../../../resource.ts';
 
 const Multiplier = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 100 });
 const Rounding = Type.Enum(['down', 'up', 'nearest']);
@@ -45,7 +45,7 @@ export const boosts = adminResource({
   show: ({ id, name, start, end, multiplier, rounding, userId, userAttributes }, utcDay) => ({
     id,
     name,
-    status: statusOn(utcDay, { start, end }),
+    status: boostStatus({ start, end }, utcDay),
     start,
     end,
     multiplier,
@@ -54,8 +54,3 @@ export const boosts = adminResource({
     userAttributes,
   }),
 });
-
-function statusOn(utcDay: number, { start, end }: { start: string; end: string | null }): Static<typeof Status> {
-  if (utcDay < dayOf(start)) return 'scheduled';
-  return end !== null && utcDay > dayOf(end) ? 'finished' : 'active';
-}

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
-import { AnyIds, Uuid } from '../../../../domain/admin.ts';
-import { adminResource, Badge, badge, badgeUrl, Key, Name, Nullable } from '../../../resource.ts';
+import { AnyIds } from '../../../../domain/admin.ts';
+import { Nullable, Uuid } from '../../../../domain/schemas.ts';
+import { adminResource, Badge, badge, badgeUrl, Key, Name } from '../../../resource.ts';
 
 const Points = Type.Integer({ minimum: 0 });
 

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
-import { AnyIds, Uuid } from '../../../../domain/admin.ts';
-import { adminResource, Badge, badge, badgeUrl, Key, Name, Nullable } from '../../../resource.ts';
+import { AnyIds } from '../../../../domain/admin.ts';
+import { Nullable, Uuid } from '../../../../domain/schemas.ts';
+import { adminResource, Badge, badge, badgeUrl, Key, Name } from '../../../resource.ts';
 import { boosts } from '../boosts/boosts.ts';
 import { levels } from '../levels/levels.ts';
 import { triggers } from '../triggers/triggers.ts';

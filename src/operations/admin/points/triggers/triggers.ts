@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
-import { AnyIds, Uuid } from '../../../../domain/admin.ts';
-import { adminResource, Condition, conditions, idOf, Nullable, present } from '../../../resource.ts';
+import { present } from '../../../../catalog/present.ts';
+import { AnyIds } from '../../../../domain/admin.ts';
+import { Nullable, Uuid } from '../../../../domain/schemas.ts';
+import { adminResource, Condition, conditions, idOf } from '../../../resource.ts';
 
 const Fields = {
   type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
