@@ -75,19 +75,30 @@ local function settle_by(state, rule, row)
   return told
 end
 
+-- Weeks begin on another day from a day on. A week that is cut off by that was not missed: no midnight ended it.
+local function begin_weeks(streak, day, week_0)
+  local week = math.floor((day - week_0) / 7)
+  if streak[1] > 0 and streak[3] < week - 1 then
+    streak[3] = week - 1
+  end
+end
+
 -- Settles by the rules of before, each up to the user's local day when it ended.
--- Writes: state.se, when the last of those ended by which everything is settled; an event since then says the same.
+-- Writes: state.se, when the last of those ended by which everything is settled; an event after it says the same.
 -- Returns: what happened; whether the day of the row itself is of before such an end.
 local function settle_by_earlier(state, rule, row, left)
   local told
-  for _, earlier in ipairs(rule.before) do
-    if earlier.ends > math.max(state.up, state.se or 0) then
+  local settled = state.se or 0
+  for n, earlier in ipairs(rule.before) do
+    if earlier.ends >= state.up and earlier.ends > settled then
       local offset = left and left[2] and earlier.ends < left[2] and left[1] or state.zo or 0
       local day = math.floor((earlier.ends + offset * 1000) / 86400000)
       told = add_told(told, settle_by(state, earlier, row_of(math.min(day, row[1]), row, earlier.week)))
       if day > row[1] then
         return told, true
       end
+      local following = rule.before[n + 1]
+      begin_weeks(state.s[2], day, following and following.week or row[5] - row[2] * 7)
       state.se = earlier.ends
     end
   end
@@ -110,8 +121,8 @@ local function settle_streaks(state, rule, row, left)
   if not passed then
     told = add_told(told, settle_by(state, rule, row))
   end
-  -- A pause counts until the month that it ends in is over, and the week.
-  local needed = math.min(row[5], row[6])
+  -- A pause counts until the month that it ends in is over, and the week, which may begin a day earlier by then.
+  local needed = math.min(row[5] - 1, row[6])
   while state.pa and state.pa[1][2] < needed do
     table.remove(state.pa, 1)
     state.pa = #state.pa > 0 and state.pa or nil

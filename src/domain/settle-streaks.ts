@@ -14,7 +14,9 @@ import type { StreakAsLeft } from './streak.ts';
  * - The other two frequencies are tracked with the same pauses, without freezes.
  * - It makes no difference whether streaks are switched off, for all or for one user: they are not extended then, and
  *   what was not met is settled as ever.
- * - A change of the settings counts from when it is made: each midnight goes by the settings of its time.
+ * - A change of the settings counts from when it is made: each midnight goes by the settings of its time. Where weeks begin
+ *   a day earlier or later from then on, each goes on as the same week, with what was done in it; where they begin a day
+ *   earlier on their last day, that week was not missed, for no midnight ended it.
  */
 
 export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const satisfies Frequency[];
@@ -73,9 +75,11 @@ export function settleStreaks(
   earlier: readonly EarlierSettlementRule[] = [],
 ): SettledStreaks {
   const settled: Settling = { ...left, streaks: { ...left.streaks }, settlements: [] };
-  for (const one of earlier) {
+  for (const [index, one] of earlier.entries()) {
     settleBy(settled, one, Math.min(day, one.lastDay));
     if (one.lastDay > day) return settled;
+    const { weekStart } = earlier[index + 1] ?? rule;
+    beginWeeks(settled, periodOf(one.lastDay, 'weekly', weekStart));
   }
   settleBy(settled, rule, day);
   return settled;
@@ -83,6 +87,12 @@ export function settleStreaks(
 
 /** What is being settled: changed in place. */
 type Settling = StreaksAsLeft & SettledStreaks;
+
+/** Weeks begin on another day from one on that is in this week. */
+function beginWeeks({ streaks }: Settling, week: number): void {
+  const { length, lastPeriod } = streaks.weekly;
+  if (length > 0 && (lastPeriod ?? -1) < week - 1) streaks.weekly = { ...streaks.weekly, lastPeriod: week - 1 };
+}
 
 function settleBy(purse: Settling, rule: StreakSettlementRule, day: number): void {
   const { streaks, settlements } = purse;

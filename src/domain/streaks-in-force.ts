@@ -17,26 +17,25 @@ const MOST_KEPT = 100;
 
 /**
  * A catalog in which the streak settings are replaced at a time. Those of before are kept, unless no midnight was theirs
- * or nothing was ever configured, so that nobody has a streak. Pure.
+ * and weeks begin as before, or nothing was ever configured, so that nobody has a streak. Pure.
  */
 export function replaceStreaks(catalog: Catalog, streaks: StreakSettings, nowMs: number): Catalog {
   const before = catalog.streaksBefore ?? [];
   const { freezes } = catalog.streaks;
   const earning = ['enabled', 'autoEarnInterval', 'autoEarnAmount'] as const;
   const differs = earning.some((name) => freezes[name] !== streaks.freezes[name]);
-  const settles =
-    differs ||
-    streaks.frequency !== catalog.streaks.frequency ||
-    streaks.weekStart !== catalog.streaks.weekStart ||
-    streaks.freezes.max !== freezes.max;
+  const settles = differs || streaks.frequency !== catalog.streaks.frequency || streaks.freezes.max !== freezes.max;
   const sinceMs = before.at(-1)?.untilMs ?? -Infinity;
-  const hadMidnight = catalog.version > 0 && Math.floor(sinceMs / QUARTER_MS) < Math.floor(nowMs / QUARTER_MS);
+  const hadMidnight = Math.floor(sinceMs / QUARTER_MS) < Math.floor(nowMs / QUARTER_MS);
+  const isKept = (settles && hadMidnight) || streaks.weekStart !== catalog.streaks.weekStart;
   return {
     ...catalog,
     streaks,
     ...(differs && { earnSince: nowMs }),
-    ...(settles &&
-      hadMidnight && { streaksBefore: [...before, { ...inForce(catalog), untilMs: nowMs }].slice(-MOST_KEPT) }),
+    ...(isKept &&
+      catalog.version > 0 && {
+        streaksBefore: [...before, { ...inForce(catalog), untilMs: nowMs }].slice(-MOST_KEPT),
+      }),
   };
 }
 

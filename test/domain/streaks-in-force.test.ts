@@ -19,6 +19,9 @@ test('settings under which no midnight fell are not kept, nor those that settle 
   const weeklyAtTen = replaceStreaks(first, weekly, at('10:00:00'));
   expect(replaceStreaks(weeklyAtTen, monthly, at('10:14:59')).streaksBefore).toEqual(weeklyAtTen.streaksBefore);
   expect(replaceStreaks(weeklyAtTen, monthly, at('10:15:00')).streaksBefore).toHaveLength(2);
+  // Weeks that begin on another day are others at once.
+  const fromMonday = { ...weekly, weekStart: 'monday' } as const;
+  expect(replaceStreaks(weeklyAtTen, fromMonday, at('10:00:00')).streaksBefore).toHaveLength(2);
   expect(replaceStreaks(first, { ...first.streaks, evaluationMode: 'AND' }, at('10:00:00')).streaksBefore).toBe(
     undefined,
   );

@@ -130,7 +130,7 @@ const history = fc
     weekStart,
     ...settings,
     /** Settings of before, and how many days each held. */
-    before: fc.array(fc.record({ ...settings, days: fc.integer({ min: 0, max: 60 }) }), { maxLength: 3 }),
+    before: fc.array(fc.record({ weekStart, ...settings, days: fc.integer({ min: 0, max: 60 }) }), { maxLength: 3 }),
     lengths: fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 })),
     last: day,
     freezes: fc.integer({ min: 0, max: 6 }),
@@ -144,7 +144,7 @@ const history = fc
     const streak = (frequency: (typeof FREQUENCIES)[number], length: number) => ({
       length,
       startDay: length === 0 ? null : made.last - 400,
-      lastPeriod: periodOf(made.last, frequency, made.weekStart),
+      lastPeriod: periodOf(made.last, frequency, (made.before[0] ?? made).weekStart),
     });
     let from = made.last - 40;
     const pauses = made.pauses.map(([gap, days]) => {
@@ -167,23 +167,22 @@ const history = fc
     // What is earned counts from when it was set so: at first at any time, then from the end of what held before.
     let sinceMs: number | null = null;
     let lastDay = made.last - 3;
-    const settled = ({
+    const settled = (
+      { frequency, frozen, earning }: Pick<typeof made, keyof typeof settings>,
+      weekStartThen: typeof made.weekStart,
+    ): StreakSettlementRule => ({
       frequency,
-      frozen,
-      earning,
-    }: Pick<typeof made, keyof typeof settings>): StreakSettlementRule => ({
-      frequency,
-      weekStart: made.weekStart,
+      weekStart: weekStartThen,
       frozen,
       earning: earning && frozen ? [earning[0], earning[1], earning[2], sinceMs ?? earning[3]] : null,
     });
     const earlier = made.before.map((one): EarlierSettlementRule => {
-      const under = settled(one);
+      const under = settled(one, one.weekStart);
       lastDay += one.days;
       sinceMs = noon(lastDay, made.offsetHours * 3600);
       return { ...under, lastDay };
     });
-    const rule = settled(made);
+    const rule = settled(made, made.weekStart);
     let at = made.last;
     return { left, rule, earlier, days: made.steps.map((step) => (at += step)) };
   });

@@ -33,10 +33,14 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
   excused: Map<number, 'freeze' | 'pause'>;
 } {
   const periodAt = (day: number): number => periodOf(day, frequency, weekStart);
+  // Weeks may have begun on another day then: a week is the one that it has most days of.
+  const half = frequency === 'weekly' ? 3 : 0;
+  const begunOn = (day: number): number => periodAt(day + half);
+  const endedOn = (day: number): number => periodAt(day - half);
   const excused = new Map<number, 'freeze' | 'pause'>();
   for (const { kind, from, to } of settlements) {
     if (kind !== 'freeze' && kind !== 'pause') continue;
-    for (let period = periodAt(from); period <= periodAt(to); period++) excused.set(period, kind);
+    for (let period = begunOn(from); period <= endedOn(to); period++) excused.set(period, kind);
   }
   const reached = new Map<number, Reached>();
   const isMet = new Set(met);
@@ -50,7 +54,7 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
     const restored = settlements.findLast(
       ({ kind, from, to }) => kind === 'restored' && from === startDay && periodAt(to) <= last + 1,
     );
-    const first = periodAt(restored?.to ?? startDay);
+    const first = restored === undefined ? begunOn(startDay) : periodAt(restored.to);
     let left = length;
     for (let period = last; period >= first; period--) {
       // A zone change may have taken the last met period a day on; then a length is shared.
@@ -58,7 +62,7 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
       if (!excused.has(period)) left -= 1;
     }
   };
-  for (const { kind, from, to, length } of settlements) if (kind === 'lost') countBack(from, periodAt(to), length ?? 0);
+  for (const { kind, from, to, length } of settlements) if (kind === 'lost') countBack(from, endedOn(to), length ?? 0);
   if (live.length > 0 && live.startDay !== null) countBack(live.startDay, live.lastPeriod ?? -1, live.length);
   return { reached, excused };
 }

@@ -51,9 +51,8 @@ export function settledNow(
 ): SettledStreaks & { day: number } {
   const offsetSeconds = state.tz === null ? 0 : (zoneOffset(state.tz, nowMs)?.offsetSeconds ?? 0);
   const day = localDay(nowMs, offsetSeconds);
-  const settledMs = Math.max(state.updatedMs, state.settledMs ?? 0);
   const earlier = (catalog.streaksBefore ?? [])
-    .filter(({ untilMs }) => untilMs > settledMs)
+    .filter(({ untilMs }) => untilMs >= state.updatedMs && untilMs > (state.settledMs ?? 0))
     .map((one) => ({ ...settlementRule(one), lastDay: dayIn(state.tz, one.untilMs) }));
   const { streaks, freezes, settlements } = settleStreaks(
     { ...state, offsetSeconds },

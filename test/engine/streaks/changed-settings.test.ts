@@ -87,3 +87,66 @@ test('settings of before are kept until every zone is swept past them', async ()
   await sweptTo('2026-11-12');
   expect(await kept()).toEqual([]);
 });
+
+// 2026-11-08 is a Sunday: the last day of a week from Monday, the first of one from Sunday.
+test('weeks that begin a day earlier end no streak, and use no freeze', async () => {
+  const weekly = { frequency: 'weekly', weekStart: 'monday' } as const;
+  laurel = await start({ ...weekly, freezes: FREEZES }, '2026-11-01T12:00:00Z');
+  for (const user of ['read', 'acts']) await laurel.event(user, 1);
+  await laurel.at('2026-11-08T12:00:00Z');
+  expect(await streak('read')).toMatchObject({ length: 1, expires: '2026-11-08' });
+  await set({ weekStart: 'sunday' });
+  const kept = { length: 1, periodStart: '2026-11-08', periodEnd: '2026-11-14', expires: '2026-11-14', freezes: 2 };
+  expect(await streak('read')).toMatchObject(kept);
+  expect(await laurel.event('acts', 1)).toMatchObject({ currentStreak: { length: 2, expires: '2026-11-21' } });
+  await laurel.at('2026-11-14T23:59:59Z');
+  expect(await streak('read')).toMatchObject(kept);
+  await laurel.at('2026-11-15T00:00:00Z');
+  expect(await streak('read')).toMatchObject({ length: 1, expires: '2026-11-21', freezes: 1 });
+});
+
+test('who acts in the moment of the change keeps the streak as well', async () => {
+  laurel = await start({ frequency: 'weekly', weekStart: 'monday' }, '2026-11-01T12:00:00Z');
+  await laurel.event('u', 1);
+  await laurel.at('2026-11-08T12:00:00Z');
+  await laurel.event('u', 0);
+  await set({ weekStart: 'sunday' });
+  expect(await streak('u')).toMatchObject({ length: 1, expires: '2026-11-14' });
+});
+
+test('weeks that begin a day later go on with what was done in them', async () => {
+  laurel = await start({ frequency: 'weekly', weekStart: 'sunday' }, '2026-11-01T12:00:00Z');
+  await laurel.event('u', 1);
+  await laurel.at('2026-11-08T12:00:00Z');
+  await laurel.event('u', 1);
+  await set({ weekStart: 'monday' });
+  expect(await streak('u')).toMatchObject({ length: 2, started: '2026-11-01', expires: '2026-11-22' });
+  expect(await laurel.event('u', 1)).toMatchObject({ currentStreak: { length: 2, extended: false } });
+  await laurel.at('2026-11-09T12:00:00Z');
+  expect(await laurel.event('u', 1)).toMatchObject({ currentStreak: { length: 2, extended: false } });
+  await laurel.at('2026-11-16T12:00:00Z');
+  expect(await laurel.event('u', 1)).toMatchObject({ currentStreak: { length: 3, extended: true } });
+});
+
+test.each([
+  ['sunday', 'monday', ['2026-10-26', '2026-11-02', '2026-11-09', '2026-11-16', '2026-11-23']],
+  ['monday', 'sunday', ['2026-10-25', '2026-11-01', '2026-11-08', '2026-11-15', '2026-11-22']],
+])('the past of weeks from %s stands in the weeks from %s that it has most days of', async (weekStart, then, weeks) => {
+  laurel = await start({ frequency: 'weekly', weekStart, freezes: FREEZES }, '2026-11-03T12:00:00Z');
+  await laurel.event('u', 1);
+  await laurel.at('2026-11-17T12:00:00Z');
+  await laurel.event('u', 1);
+  await laurel.at('2026-11-24T12:00:00Z');
+  await laurel.store();
+  await set({ weekStart: then });
+  const { body } = await laurel.laurel.app.get('/v1/users/u/streak?historyPeriods=5');
+  expect(body.streakHistory).toEqual(
+    [0, 1, 1, 2, 2].map((length, n) => ({
+      periodStart: weeks[n],
+      periodEnd: expect.any(String),
+      length,
+      usedFreeze: n === 2,
+      usedPause: false,
+    })),
+  );
+});
