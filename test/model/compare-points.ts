@@ -9,7 +9,7 @@ import type { Said } from './seen.ts';
 import { matches, pointsOf, type ModelUser } from './user.ts';
 
 /** More than a history makes. */
-const AWARDS = 1_000;
+const AWARDS = 10_000;
 
 /** Reads on both sides what can be read of points systems. What comes from Postgres must be there. */
 export class ComparePoints {

@@ -1,14 +1,12 @@
 import type { Pool } from 'pg';
-import type { Leaderboard } from '../../src/domain/catalog.ts';
-import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import { shardOf } from '../../src/redis/keys.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
-import { groupOf, standings, type Place } from './boards.ts';
-import { latestRuns, runOf, wall, type Run } from './calendar.ts';
-import { wire } from './decimals.ts';
+import { wall } from './calendar.ts';
+import { CompareBoards } from './compare-boards.ts';
 import { ComparePoints } from './compare-points.ts';
+import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
 import { historyOf, pausesOf } from './streak-told.ts';
@@ -24,7 +22,7 @@ export class CompareReads {
   private readonly pool: Pool;
   private readonly streaks: StreakReads;
   private readonly points: ComparePoints;
-  private readonly leaderboards: LeaderboardReads;
+  private readonly boards: CompareBoards;
 
   constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
     const { redis, users, clock } = engine;
@@ -33,7 +31,7 @@ export class CompareReads {
     this.pool = pool;
     this.streaks = new StreakReads({ redis, pool, users, clock });
     this.points = new ComparePoints(engine, model, pool);
-    this.leaderboards = new LeaderboardReads({ redis, users, clock });
+    this.boards = new CompareBoards(engine, model);
   }
 
   async all(): Promise<Said> {
@@ -41,17 +39,12 @@ export class CompareReads {
     await new Persister({ redis: this.engine.redis, pool: this.pool }).drain(shardOf(this.model.catalog.tenantNo));
     const parts: Said[] = [];
     for (const user of this.model.users.values()) parts.push(await this.user(user), await this.streak(user));
+    parts.push(await this.lengths());
     for (const system of this.model.catalog.pointsSystems) {
       parts.push(await this.points.summaries(system));
       for (const user of this.model.users.values()) parts.push(await this.points.ofUser(user, system));
     }
-    for (const board of this.model.catalog.leaderboards) {
-      if (board.status !== 'active') continue;
-      const groups = board.breakdownAttributes.length === 0 ? [{}] : [{ plan: 'free' }, { plan: 'pro' }];
-      const runs = latestRuns(board, wall(this.model.nowMs, null).date);
-      for (const run of runs) for (const group of groups) parts.push(await this.page(board, run, group));
-      for (const user of this.model.users.values()) parts.push(await this.place(board, user));
-    }
+    parts.push(...(await this.boards.all()));
     return { engine: parts.map(({ engine }) => engine), model: parts.map(({ model }) => model) };
   }
 
@@ -81,6 +74,20 @@ export class CompareReads {
     };
   }
 
+  /** The lengths of all, longest first; those who share one as they were asked for. */
+  private async lengths(): Promise<Said> {
+    const asked = ['c', 'nobody', 'a', 'b'];
+    const lengthOf = (userId: string): number => {
+      const user = this.model.users.get(userId);
+      return user === undefined ? 0 : Number(this.model.streak(user)['length']);
+    };
+    const engine = await this.streaks.list(this.engine.compiled(), asked);
+    return {
+      engine: engine.map(({ userId, streakLength }) => [userId, streakLength]),
+      model: asked.map((userId) => [userId, lengthOf(userId)] as const).toSorted(([, a], [, b]) => b - a),
+    };
+  }
+
   private havers(achievementId: string): number {
     return [...this.model.users.values()].filter(({ completed }) => completed.has(achievementId)).length;
   }
@@ -90,10 +97,12 @@ export class CompareReads {
     const told = this.model.streak(user);
     const { date } = wall(this.model.nowMs, user.tz);
     const history = historyOf(user.streaks, date, this.model.catalog, PERIODS);
-    const { length, extendedMs } = user.streaks.tracks[this.model.catalog.streaks.frequency];
+    const { frequency } = this.model.catalog.streaks;
+    const { length, extendedMs } = user.streaks.tracks[frequency];
     const extended = length === 0 ? null : new Date(extendedMs!).toISOString();
-    // After a journey a day may have been two days, or none: which of them a length is shown for is not promised.
-    const isTold = !user.travelled;
+    // After a journey a day may have been two days, or none, and weeks that begin on another day are others than before:
+    // which of them a length is shown for is not promised.
+    const isTold = !user.travelled && !(frequency === 'weekly' && this.model.weeksMoved);
     return {
       engine: {
         user: user.id,
@@ -104,38 +113,4 @@ export class CompareReads {
       model: { user: user.id, ...told, extended, pauses: pausesOf(user.streaks, date), history: isTold && history },
     };
   }
-
-  private async page(board: Leaderboard, run: Run, group: Record<string, string>): Promise<Said> {
-    const pairs = Object.entries(group).map(([key, value]) => `${key}:${value}`);
-    const { rankings } = await this.leaderboards.rankings(this.engine.compiled(), board.key, {
-      offset: 0,
-      limit: 100,
-      run: run.start,
-      ...(pairs.length > 0 && { userAttributes: pairs.join(',') }),
-    });
-    const seen = rankings.map(({ userId, rank, value }) => ({ userId, rank, value }));
-    const model = inOrder(standings(this.model, board, { run, group }));
-    const what = [board.key, run.start, group];
-    return { engine: [...what, inOrder(seen)], model: [...what, model] };
-  }
-
-  private async place(board: Leaderboard, user: ModelUser): Promise<Said> {
-    const { catalog, nowMs } = this.model;
-    const run = runOf(board, wall(nowMs, user.tz).date);
-    if (run === null) return { engine: null, model: null };
-    const query = { key: board.key, numEvents: 0 };
-    const { rank, value } = await this.leaderboards.ofUser(this.engine.compiled(), user.id, query);
-    const group = groupOf(catalog, board, { user, run });
-    const places = group === null ? [] : standings(this.model, board, { run, group });
-    const place = places.find(({ userId }) => userId === user.id);
-    const who = { board: board.key, user: user.id };
-    return {
-      engine: { ...who, rank, value: rank === null ? null : value },
-      model: { ...who, rank: place?.rank ?? null, value: place?.value ?? null },
-    };
-  }
 }
-
-/** Who shares a rank stands in no order that is promised. */
-const inOrder = (places: readonly Place[]): Place[] =>
-  places.toSorted((a, b) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1));

@@ -1,12 +1,14 @@
 import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
 import { groupOf, scoreOf, showStreak, standings, thresholdOf } from './boards.ts';
-import { latest, runOf, wall, type LocalDate } from './calendar.ts';
+import { runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
 import { told } from './streak-told.ts';
-import { bringTo, extend, firstStreaks, jump, type Streaks } from './streak.ts';
+import { bringTo, countsFor, extend, firstStreaks, jump, type Streaks } from './streak.ts';
+import { endedPeriods } from './time-passing.ts';
 import { pointsOf, totalOf, type ModelUser } from './user.ts';
+import { beginWeeksOn } from './week-start.ts';
 
 export interface SentUser {
   id: string;
@@ -29,9 +31,31 @@ export class LaurelModel {
   catalog: Catalog;
   nowMs: number;
   readonly users = new Map<string, ModelUser>();
+  /** Weeks began on another day before. */
+  weeksMoved = false;
 
   constructor(catalog: Catalog, nowMs: number) {
     this.catalog = catalog;
+    this.nowMs = nowMs;
+  }
+
+  /** Lets time pass: users are paid for periods of `time` triggers that end meanwhile. */
+  clockTo(nowMs: number): void {
+    for (const user of this.users.values()) {
+      for (const [atMs, ended] of endedPeriods(this.catalog, user, { afterMs: this.nowMs, toMs: nowMs })) {
+        const here = wall(atMs, user.tz);
+        this.award({
+          atMs,
+          ...here,
+          created: false,
+          before: user,
+          after: user,
+          extendedTo: null,
+          completed: [],
+          ended,
+        });
+      }
+    }
     this.nowMs = nowMs;
   }
 
@@ -44,7 +68,11 @@ export class LaurelModel {
       freezes.autoEarnAmount,
     ];
     const isNew = JSON.stringify(earning(streaks)) !== JSON.stringify(earning(this.catalog.streaks));
+    const { weekStart } = this.catalog.streaks;
     this.catalog = { ...this.catalog, streaks, ...(isNew && { earnSince: this.nowMs }) };
+    if (streaks.weekStart === weekStart) return;
+    this.weeksMoved = true;
+    for (const user of this.users.values()) beginWeeksOn(streaks.weekStart, user, wall(this.nowMs, user.tz).date);
   }
 
   /** Records an event; null: refused. */
@@ -61,10 +89,8 @@ export class LaurelModel {
     const amount = micros(value);
     const after = structuredClone(before);
     const { frequency } = this.catalog.streaks;
-    const last = after.events.at(-1);
-    const day = latest(here.date, last?.day ?? here.date);
-    const dayThen = latest(here.date, last?.dayThen ?? here.date);
-    after.events.push({ atMs: this.nowMs, ...here, metricId, amount, attributes, key, day, dayThen });
+    const counts = countsFor(here.date, after, this.catalog);
+    after.events.push({ atMs: this.nowMs, ...here, metricId, amount, attributes, key, counts });
     after.looks.push({ atMs: this.nowMs, ...here, attributes: { ...after.attributes }, on: 'all' });
     const extended = extend(after, this.catalog, this.nowMs).includes(frequency);
     const { length } = after.streaks.tracks[frequency];
@@ -181,7 +207,17 @@ export class LaurelModel {
 
   /** Makes a step true; the points systems that it changed. */
   private settle(step: Step): Answer {
-    const { before, after, completed } = step;
+    const { after, completed } = step;
+    const changed = this.award(step);
+    for (const id of completed) after.completed.set(id, this.nowMs);
+    this.show(after);
+    this.users.set(after.id, after);
+    return changed;
+  }
+
+  /** Gives the user the points of a step; the points systems that it changed. */
+  private award(step: Step): Answer {
+    const { before, after } = step;
     const changed: Answer = {};
     for (const { id, key } of this.catalog.pointsSystems) {
       const made = awards(this.catalog, id, step);
@@ -196,9 +232,6 @@ export class LaurelModel {
       const awarded = made.map((award) => [award.triggerId, award.awarded, award.total, award.boostIds]);
       changed[key] = { total, added, awards: awarded, ...(level !== levelBefore && { level }) };
     }
-    for (const id of completed) after.completed.set(id, this.nowMs);
-    this.show(after);
-    this.users.set(after.id, after);
     return changed;
   }
 

@@ -15,9 +15,11 @@ export interface Step {
   /** The streak's new length if the step extended it. */
   extendedTo: number | null;
   completed: readonly string[];
+  /** The `time` triggers of which a period ended. */
+  ended?: readonly string[];
 }
 
-const ORDER: readonly PointsTrigger['type'][] = ['user_creation', 'metric', 'streak', 'achievement'];
+const ORDER: readonly PointsTrigger['type'][] = ['user_creation', 'metric', 'streak', 'achievement', 'time'];
 
 interface Fired {
   trigger: PointsTrigger;
@@ -42,7 +44,7 @@ function times(catalog: Catalog, trigger: PointsTrigger, step: Step): number {
     case 'achievement':
       return step.completed.includes(trigger.achievementId!) ? 1 : 0;
     case 'time':
-      return 0;
+      return step.ended?.includes(trigger.id) === true ? 1 : 0;
     case 'metric': {
       const only = named(catalog, trigger.eventAttributes);
       const multiples = (user: ModelUser): number =>

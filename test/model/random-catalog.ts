@@ -34,11 +34,12 @@ const achievement = fc.record({
 });
 
 const trigger = fc.record({
-  type: fc.constantFrom('metric', 'metric', 'metric', 'streak', 'achievement', 'user_creation'),
+  type: fc.constantFrom('metric', 'metric', 'metric', 'streak', 'achievement', 'user_creation', 'time'),
   points: fc.constantFrom(1, 3, 5, 10, 100, -2, -5),
   metric,
   threshold: fc.constantFrom(1, 2, 5, 10),
   length: fc.integer({ min: 1, max: 3 }),
+  every: fc.constantFrom(['hours', 7], ['hours', 25], ['days', 1], ['days', 3], ['days', 10]),
   achievement: fc.nat(7),
   blocks: fc.boolean(),
   plan,
@@ -184,7 +185,7 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
     builder.trigger(owner, one.type, {
       points: one.points,
       status: one.status,
-      blockIfOutOfPoints: one.blocks && one.points < 0 && one.type !== 'user_creation',
+      blockIfOutOfPoints: one.blocks && one.points < 0 && one.type !== 'user_creation' && one.type !== 'time',
       userAttributes: ofPlan(one.plan),
       ...(one.type === 'metric' && {
         metricId: metrics[one.metric]!.id,
@@ -193,6 +194,10 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       }),
       ...(one.type === 'streak' && { streakLength: one.length }),
       ...(one.type === 'achievement' && { achievementId: of }),
+      ...(one.type === 'time' && {
+        timeUnit: one.every[0] as 'hours' | 'days',
+        timeInterval: one.every[1] as number,
+      }),
     });
   }
 }

@@ -29,7 +29,7 @@ test('whatever happens, the engine answers what the model says', { timeout: 60_0
     fc.asyncProperty(randomCatalog, randomHistory, async (drawn, { start, homes, steps }) => {
       const startMs = Date.parse(start);
       const catalog = catalogOf(drawn, (tenantNo += 1), startMs);
-      const both = new SideBySide(engine, database.pool, { catalog, startMs, homes });
+      const both = await SideBySide.start(engine, database.pool, { catalog, startMs, homes });
       for (const step of [...steps, { do: 'read' as const }]) {
         const said = await both.take(step);
         expect(said.engine).toEqual(said.model);

@@ -62,6 +62,7 @@ const event = fc.record({
 });
 const steps = {
   event,
+  batch: fc.record({ do: fc.constant('batch' as const), events: fc.array(event, { minLength: 1, maxLength: 6 }) }),
   wait: fc.record({ do: fc.constant('wait' as const), ms: wait }),
   midnight: fc.record({ do: fc.constant('midnight' as const), user, before: fc.boolean() }),
   upsert: fc.record({
@@ -74,8 +75,10 @@ const steps = {
   settings: fc.record({
     do: fc.constant('settings' as const),
     frequency: maybe(fc.constantFrom('daily' as const, 'weekly' as const, 'monthly' as const)),
+    weekStart: maybe(fc.constantFrom('sunday' as const, 'monday' as const)),
     freezes: maybe(fc.record({ of: freezes })),
   }),
+  toggle: fc.record({ do: fc.constant('toggle' as const), nth: fc.nat(3) }),
   freeze: fc.record({ do: fc.constant('freeze' as const), user }),
   pause: fc.record({
     do: fc.constant('pause' as const),
@@ -90,11 +93,13 @@ const steps = {
 };
 const step = fc.oneof(
   { weight: 12, arbitrary: steps.event },
+  { weight: 2, arbitrary: steps.batch },
   { weight: 6, arbitrary: steps.wait },
   { weight: 2, arbitrary: steps.midnight },
   { weight: 1, arbitrary: steps.upsert },
   { weight: 1, arbitrary: steps.complete },
   { weight: 1, arbitrary: steps.settings },
+  { weight: 1, arbitrary: steps.toggle },
   { weight: 2, arbitrary: steps.read },
   { weight: 1, arbitrary: steps.sweep },
   { weight: 1, arbitrary: steps.freeze },

@@ -2,9 +2,12 @@ import type { Pool } from 'pg';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { replaceStreaks } from '../../src/domain/streaks-in-force.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
+import { Batches } from './batch-side-by-side.ts';
 import { addDays, midnight, wall } from './calendar.ts';
 import { CompareReads } from './compare-reads.ts';
-import { LaurelModel, type SentUser } from './laurel-model.ts';
+import { LaurelModel, type SentEvent, type SentUser } from './laurel-model.ts';
+import { onlyTenant } from './only-tenant.ts';
+import { Payday } from './payday-side-by-side.ts';
 import { freezesOf } from './random-catalog.ts';
 import type { History, Step } from './random-history.ts';
 import { StreakCare } from './streak-care-side-by-side.ts';
@@ -20,11 +23,13 @@ export class SideBySide {
   private readonly reads: CompareReads;
   private readonly care: StreakCare;
   private readonly sweep: Sweep;
+  private readonly payday: Payday;
+  private readonly batches: Batches;
   /** The streaks that count were those of another frequency before. */
   private isSwitched = false;
   private readonly homes: History['homes'];
 
-  constructor(
+  private constructor(
     engine: TestUsers,
     pool: Pool,
     { catalog, startMs, homes }: { catalog: Catalog; startMs: number; homes: History['homes'] },
@@ -35,8 +40,20 @@ export class SideBySide {
     this.reads = new CompareReads(engine, this.model, pool);
     this.care = new StreakCare(engine, this.model, pool);
     this.sweep = new Sweep(engine, this.model, pool);
+    this.payday = new Payday(engine, this.model, pool);
+    this.batches = new Batches(engine, this.model);
     engine.catalog = catalog;
     engine.clock.set(startMs);
+  }
+
+  /** Both at their beginning. Whatever was before on the engine's side is out of the way. */
+  static async start(
+    engine: TestUsers,
+    pool: Pool,
+    begin: { catalog: Catalog; startMs: number; homes: History['homes'] },
+  ): Promise<SideBySide> {
+    await onlyTenant(pool, begin.catalog);
+    return new SideBySide(engine, pool, begin);
   }
 
   /** Takes a step on both sides. */
@@ -44,6 +61,8 @@ export class SideBySide {
     switch (step.do) {
       case 'event':
         return this.event(step);
+      case 'batch':
+        return this.batch(step);
       case 'wait':
         return this.clockTo(this.model.nowMs + step.ms);
       case 'midnight': {
@@ -62,6 +81,9 @@ export class SideBySide {
         return this.care.take(step);
       case 'settings':
         return this.settings(step);
+      case 'toggle':
+        await this.payday.toggle(step.nth);
+        return NOTHING;
       case 'sweep':
         // What boards show of another frequency than before comes by filling them again, which is not done here.
         if (!this.isSwitched) await this.sweep.take();
@@ -71,17 +93,17 @@ export class SideBySide {
     }
   }
 
-  private clockTo(nowMs: number): Said {
-    this.model.nowMs = nowMs;
-    this.engine.clock.set(nowMs);
+  private async clockTo(nowMs: number): Promise<Said> {
+    await this.payday.clockTo(nowMs);
     return NOTHING;
   }
 
-  private settings({ frequency, freezes }: Extract<Step, { do: 'settings' }>): Said {
+  private settings({ frequency, weekStart, freezes }: Extract<Step, { do: 'settings' }>): Said {
     const { streaks } = this.model.catalog;
     const changed = {
       ...streaks,
       ...(frequency !== null && { frequency }),
+      ...(weekStart !== null && { weekStart }),
       ...(freezes !== null && { freezes: freezesOf(freezes.of) }),
     };
     if (changed.frequency !== streaks.frequency) this.isSwitched = true;
@@ -97,14 +119,16 @@ export class SideBySide {
     return NOTHING;
   }
 
-  private async event(step: Extract<Step, { do: 'event' }>): Promise<Said> {
-    const { metric: metricKey, value, key } = step;
-    const user = this.sentUser(step);
-    const attributes = step.deck === null ? {} : { deck: step.deck };
+  private async event(step: EventStep): Promise<Said> {
+    const event = this.sentEvent(step);
+    const { metricKey, user, value, attributes, key } = event;
     const more = { attributes, ...(key !== null && { key }) };
     const answer = await this.engine.event(metricKey, user, value, more).catch(refused);
-    const model = this.model.event({ metricKey, user, value, attributes, key });
-    return { engine: answer && seenEvent(answer), model };
+    return { engine: answer && seenEvent(answer), model: this.model.event(event) };
+  }
+
+  private async batch({ events }: Extract<Step, { do: 'batch' }>): Promise<Said> {
+    return this.batches.take(events.map((event) => this.sentEvent(event)));
   }
 
   private async complete(step: Extract<Step, { do: 'complete' }>): Promise<Said> {
@@ -113,6 +137,11 @@ export class SideBySide {
     if (key === null) return NOTHING;
     const answer = await this.engine.complete(key, step.user).catch(refused);
     return { engine: answer && seenCompletion(answer), model: this.model.complete(key, { id: step.user }) };
+  }
+
+  private sentEvent(step: EventStep): SentEvent {
+    const { metric: metricKey, value, key, deck } = step;
+    return { metricKey, user: this.sentUser(step), value, attributes: deck === null ? {} : { deck }, key };
   }
 
   /** A user that nobody knows yet tells where home is. */
@@ -124,6 +153,8 @@ export class SideBySide {
     };
   }
 }
+
+type EventStep = Extract<Step, { do: 'event' }>;
 
 interface Sent {
   user: 'a' | 'b' | 'c';

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
-import { addDays, lastDayOf, latest, periodBefore, periodOf, type LocalDate } from './calendar.ts';
+import { addDays, latest, periodBefore, periodOf, type LocalDate } from './calendar.ts';
 import type { Streaks } from './streak.ts';
 
 /** What administrators do to a user's streaks. Each tells whether it was done; `today` is the user's local date. */
@@ -31,7 +31,7 @@ export function restore(streaks: Streaks, today: LocalDate, { streaks: settings 
   const { frequency, weekStart } = settings;
   const since = windowStart(today, { frequency, weekStart });
   const best = streaks.lost
-    .filter((lost) => lost.frequency === frequency && lastDayOf(lost.kept, frequency) >= since)
+    .filter((lost) => lost.frequency === frequency && lost.last >= since)
     .reduce((longest, lost) => (lost.length >= longest.length ? lost : longest), { length: 0, started: '' });
   const track = streaks.tracks[frequency];
   if (best.length <= track.length) return false;

@@ -41,8 +41,8 @@ export interface Streaks {
   /** The day from which the next freeze is earned; null: none ever could be. */
   earnsFrom: LocalDate | null;
   pauses: { start: LocalDate; end: LocalDate }[];
-  /** Streaks that ended, with their last period, and the day that began then; oldest first. */
-  lost: { frequency: Frequency; length: number; started: LocalDate; kept: LocalDate; on: LocalDate }[];
+  /** Streaks that ended, with the last day of their last period, and the day that began then; oldest first. */
+  lost: { frequency: Frequency; length: number; started: LocalDate; last: LocalDate; on: LocalDate }[];
 }
 
 const NONE: StreakTrack = { length: 0, started: null, kept: '0001-01-01', extendedMs: null };
@@ -80,7 +80,8 @@ function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings 
     streaks.kept[frequency].set(period, { length: track.length, by: paused ? 'pause' : 'freeze' });
   } else {
     const { length, started, kept } = track;
-    streaks.lost.push({ frequency, length, started: started!, kept, on: addDays(day, 1) });
+    const last = lastDayOf(kept, frequency);
+    streaks.lost.push({ frequency, length, started: started!, last, on: addDays(day, 1) });
   }
 }
 
@@ -102,15 +103,23 @@ function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes }, earnSinc
   streaks.earnsFrom = from;
 }
 
+/** The periods that an event counts for: those of its day, but none before those of the user's last event. */
+export function countsFor(date: LocalDate, { events }: ModelUser, { streaks }: Catalog): Record<Frequency, LocalDate> {
+  const before = events.at(-1)?.counts;
+  const of = (frequency: Frequency): LocalDate =>
+    latest(periodOf(date, frequency, streaks.weekStart), before?.[frequency] ?? '');
+  return { daily: of('daily'), weekly: of('weekly'), monthly: of('monthly') };
+}
+
 /** Counts the user's last event; the frequencies whose streak it extended. */
 export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequency[] {
   const { tracks, kept } = user.streaks;
-  const { date, day, dayThen } = user.events.at(-1)!;
+  const { date, counts } = user.events.at(-1)!;
   const { weekStart } = catalog.streaks;
   const extended: Frequency[] = [];
   for (const frequency of FREQUENCIES) {
     const track = tracks[frequency];
-    const period = periodOf(frequency === 'daily' ? day : dayThen, frequency, weekStart);
+    const period = counts[frequency];
     if (track.kept >= period || !isMet(user, catalog, { frequency, period })) continue;
     const length = track.length + 1;
     kept[frequency].set(period, { length, by: 'met' });
@@ -122,7 +131,7 @@ export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequen
     };
     extended.push(frequency);
     // A streak that begins on a day that a journey back brought again has the days from then before it.
-    if (frequency === 'daily' && day < user.streaks.day) user.streaks.day = day;
+    if (frequency === 'daily' && period < user.streaks.day) user.streaks.day = period;
   }
   return extended;
 }
@@ -133,9 +142,7 @@ function isMet(
   { streaks }: Catalog,
   { frequency, period }: { frequency: Frequency; period: LocalDate },
 ): boolean {
-  const done = user.events.filter(
-    (event) => periodOf(frequency === 'daily' ? event.day : event.dayThen, frequency, streaks.weekStart) === period,
-  );
+  const done = user.events.filter(({ counts }) => counts[frequency] === period);
   if (streaks.metrics.length === 0) return done.some(({ amount }) => amount > 0n);
   const reached = streaks.metrics.map(
     ({ metricId, threshold }) =>
@@ -156,7 +163,7 @@ export function jump(user: ModelUser, to: LocalDate, catalog: Catalog): void {
   const { daily } = streaks.tracks;
   const moved = addDays(daily.kept, daysBetween(today, to));
   if (daily.length > 0) streaks.tracks.daily = { ...daily, kept: latest(daily.kept, moved < to ? moved : to) };
-  for (const event of user.events) if (event.day === today) event.day = to;
+  for (const { counts } of user.events) if (counts.daily === today) counts.daily = to;
   for (const frequency of ['weekly', 'monthly'] as const) {
     const track = streaks.tracks[frequency];
     const before = periodBefore(periodOf(to, frequency, catalog.streaks.weekStart), frequency);

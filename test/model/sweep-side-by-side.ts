@@ -12,7 +12,6 @@ export class Sweep {
   private readonly model: LaurelModel;
   private readonly pool: Pool;
   private readonly sweep: StreakSweep;
-  private isKnown = false;
 
   constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
     this.engine = engine;
@@ -29,7 +28,6 @@ export class Sweep {
   }
 
   async take(): Promise<void> {
-    await this.makeKnown();
     await this.persist();
     const { nowMs } = this.model;
     for (;;) {
@@ -39,16 +37,6 @@ export class Sweep {
       await this.persist();
     }
     this.model.sweep();
-  }
-
-  /** The sweep goes through all tenants: only this one's days are to be swept. */
-  private async makeKnown(): Promise<void> {
-    if (this.isKnown) return;
-    const { tenantNo } = this.model.catalog;
-    await this.pool.query('DELETE FROM streak_zones WHERE tenant_no <> $1', [tenantNo]);
-    await this.pool.query('DELETE FROM tenants WHERE no > 0');
-    await this.pool.query(`INSERT INTO tenants (no, id, name) VALUES ($1, gen_random_uuid(), 'swept')`, [tenantNo]);
-    this.isKnown = true;
   }
 
   private persist = async () =>

@@ -1,4 +1,4 @@
-import type { LocalDate } from './calendar.ts';
+import type { Frequency, LocalDate } from './calendar.ts';
 import type { Streaks } from './streak.ts';
 import { sum } from './decimals.ts';
 
@@ -14,10 +14,8 @@ export interface RecordedEvent extends Happened {
   amount: bigint;
   attributes: Readonly<Record<string, string>>;
   key: string | null;
-  /** The day that it counts for: not before that of the event before. A change of zone moves it along. */
-  day: LocalDate;
-  /** The same, not moved along: for weeks and months. */
-  dayThen: LocalDate;
+  /** The periods that it counts for: not before those of the event before. A change of zone moves the day along. */
+  counts: Record<Frequency, LocalDate>;
 }
 
 export interface Award extends Happened {

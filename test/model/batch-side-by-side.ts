@@ -1,0 +1,55 @@
+import { BatchIntake } from '../../src/engine/batches/batch-intake.ts';
+import { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
+import { Script } from '../../src/redis/script.ts';
+import type { TestUsers } from '../engine/users/test-users.ts';
+import type { LaurelModel, SentEvent } from './laurel-model.ts';
+import type { Said } from './seen.ts';
+
+/** Events sent as a batch, on both sides: one after the other, each as if it came alone. */
+export class Batches {
+  private readonly model: LaurelModel;
+  private readonly tenantNo: number;
+  private readonly intake: BatchIntake;
+  private processed: Promise<void> = Promise.resolve();
+
+  constructor(engine: TestUsers, model: LaurelModel) {
+    const { redis, clock } = engine;
+    this.model = model;
+    this.tenantNo = model.catalog.tenantNo;
+    const catalogs = { of: () => engine.compiled(), atLeast: async () => undefined };
+    const processor = new BatchProcessor({
+      redis,
+      script: new Script('record_events'),
+      catalogs,
+      lookUpKeys: () => Promise.reject(new Error('no key is old')),
+      onWritten: () => undefined,
+      onRefused: () => undefined,
+    });
+    this.intake = new BatchIntake({
+      redis,
+      catalogs,
+      clock,
+      withAddress: async () => new Set(),
+      onAccepted: (shard) => void (this.processed = processor.drain(shard)),
+      overloaded: () => false,
+    });
+  }
+
+  async take(sent: readonly SentEvent[]): Promise<Said> {
+    const events = sent.map(({ metricKey, user, value, attributes, key }) => {
+      const event = { key: metricKey, user, value, attributes };
+      return key === null ? event : { ...event, idempotencyKey: key };
+    });
+    const results = await this.intake.accept(this.tenantNo, events, true);
+    await this.processed;
+    return {
+      engine: results!.map(({ status, total, replayed }) => (status === 422 ? null : { status, total, replayed })),
+      model: sent.map((event) => {
+        const answer = this.model.event(event);
+        if (answer === null) return null;
+        const { status, total } = answer;
+        return { status, total, replayed: status === 202 };
+      }),
+    };
+  }
+}

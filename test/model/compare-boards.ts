@@ -1,0 +1,93 @@
+import type { Leaderboard } from '../../src/domain/catalog.ts';
+import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import type { TestUsers } from '../engine/users/test-users.ts';
+import { groupOf, standings, type Place } from './boards.ts';
+import { latestRuns, runOf, wall, type Run } from './calendar.ts';
+import type { LaurelModel } from './laurel-model.ts';
+import type { Said } from './seen.ts';
+import type { ModelUser } from './user.ts';
+
+/** More than take part. */
+const ALL = 100;
+
+interface Page {
+  offset: number;
+  limit: number;
+  userId?: string;
+}
+
+/** Reads on both sides what can be read of boards. */
+export class CompareBoards {
+  private readonly engine: TestUsers;
+  private readonly model: LaurelModel;
+  private readonly leaderboards: LeaderboardReads;
+
+  constructor(engine: TestUsers, model: LaurelModel) {
+    const { redis, users, clock } = engine;
+    this.engine = engine;
+    this.model = model;
+    this.leaderboards = new LeaderboardReads({ redis, users, clock });
+  }
+
+  async all(): Promise<Said[]> {
+    const parts: Said[] = [];
+    for (const board of this.model.catalog.leaderboards) {
+      if (board.status !== 'active') continue;
+      const groups = board.breakdownAttributes.length === 0 ? [{}] : [{ plan: 'free' }, { plan: 'pro' }];
+      const runs = latestRuns(board, wall(this.model.nowMs, null).date);
+      for (const run of runs) for (const group of groups) parts.push(await this.standings(board, run, group));
+      for (const user of this.model.users.values()) parts.push(await this.place(board, user));
+    }
+    return parts;
+  }
+
+  /** All who are on a board, and pages of it: parts of the whole in the same order, around users or not. */
+  private async standings(board: Leaderboard, run: Run, group: Record<string, string>): Promise<Said> {
+    const read = (page: Page): Promise<Place[]> => this.page(board, { run, group, page });
+    const whole = await read({ offset: 0, limit: ALL });
+    const pages: Said[] = [{ engine: await read({ offset: 1, limit: 1 }), model: whole.slice(1, 2) }];
+    for (const userId of ['a', 'b', 'c', 'nobody']) {
+      const at = whole.findIndex((place) => place.userId === userId);
+      const model = at === -1 ? [] : whole.slice(Math.max(0, at - 1), Math.max(0, at - 1) + 2);
+      pages.push({ engine: await read({ offset: -1, limit: 2, userId }), model });
+    }
+    const what = [board.key, run.start, group];
+    return {
+      engine: [...what, inOrder(whole), pages.map(({ engine }) => engine)],
+      model: [...what, inOrder(standings(this.model, board, { run, group })), pages.map(({ model }) => model)],
+    };
+  }
+
+  private async page(
+    board: Leaderboard,
+    { run, group, page }: { run: Run; group: Record<string, string>; page: Page },
+  ): Promise<Place[]> {
+    const pairs = Object.entries(group).map(([key, value]) => `${key}:${value}`);
+    const { rankings } = await this.leaderboards.rankings(this.engine.compiled(), board.key, {
+      ...page,
+      run: run.start,
+      ...(pairs.length > 0 && { userAttributes: pairs.join(',') }),
+    });
+    return rankings.map(({ userId, rank, value }) => ({ userId, rank, value }));
+  }
+
+  private async place(board: Leaderboard, user: ModelUser): Promise<Said> {
+    const { catalog, nowMs } = this.model;
+    const run = runOf(board, wall(nowMs, user.tz).date);
+    if (run === null) return { engine: null, model: null };
+    const query = { key: board.key, numEvents: 0 };
+    const { rank, value } = await this.leaderboards.ofUser(this.engine.compiled(), user.id, query);
+    const group = groupOf(catalog, board, { user, run });
+    const places = group === null ? [] : standings(this.model, board, { run, group });
+    const place = places.find(({ userId }) => userId === user.id);
+    const who = { board: board.key, user: user.id };
+    return {
+      engine: { ...who, rank, value: rank === null ? null : value },
+      model: { ...who, rank: place?.rank ?? null, value: place?.value ?? null },
+    };
+  }
+}
+
+/** Who shares a rank stands in no order that is promised. */
+const inOrder = (places: readonly Place[]): Place[] =>
+  places.toSorted((a, b) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1));

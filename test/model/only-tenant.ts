@@ -1,0 +1,23 @@
+import type { Pool } from 'pg';
+import type { Catalog, PointsTrigger } from '../../src/domain/catalog.ts';
+
+/** What is done by the clock goes through all tenants: from now on there is this one only, with its `time` triggers. */
+export async function onlyTenant(pool: Pool, { tenantNo, triggers }: Catalog): Promise<void> {
+  await pool.query('UPDATE organisation SET multi_tenancy = true');
+  await pool.query('DELETE FROM streak_zones WHERE tenant_no <> $1', [tenantNo]);
+  await pool.query('DELETE FROM time_trigger_progress');
+  await pool.query('DELETE FROM catalog_resources');
+  await pool.query('DELETE FROM tenants WHERE no > 0');
+  await pool.query(`INSERT INTO tenants (no, id, name) VALUES ($1, gen_random_uuid(), 'modelled')`, [tenantNo]);
+  for (const trigger of triggers) if (trigger.type === 'time') await keepTrigger(pool, tenantNo, trigger);
+}
+
+/** Keeps a `time` trigger as it is now. */
+export async function keepTrigger(pool: Pool, tenantNo: number, { id, no, ...doc }: PointsTrigger): Promise<void> {
+  await pool.query(
+    `INSERT INTO catalog_resources (id, tenant_no, no, kind, doc, created, updated)
+     VALUES ($1, $2, $3, 'points_trigger', $4, to_timestamp($5), to_timestamp($5))
+     ON CONFLICT (id) DO UPDATE SET doc = EXCLUDED.doc`,
+    [id, tenantNo, no, JSON.stringify(doc), doc.created / 1000],
+  );
+}
