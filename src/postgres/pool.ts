@@ -9,6 +9,12 @@ const PARSERS = new Map<number, (text: string) => unknown>([
   [DATE, (text) => text],
 ]);
 
+/**
+ * A server that vanished (its machine, or the way to it) answers nothing, not even that it is gone. After so long without
+ * a word the system asks after it, and 10 s later the connection breaks. Left to itself it would ask after two hours.
+ */
+const SILENCE_MS = 10_000;
+
 export interface PoolOptions {
   max: number;
   /**
@@ -34,6 +40,7 @@ export function createPool(url: string, { max, timeoutMs }: PoolOptions): pg.Poo
       idle_in_transaction_session_timeout: timeoutMs * 2,
     }),
     keepAlive: true,
+    keepAliveInitialDelayMillis: SILENCE_MS,
     types: {
       getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
         (format !== 'binary' && PARSERS.get(oid)) ||
