@@ -28,6 +28,9 @@ export class MigrationError extends Error {
 export async function migrate(pool: Pool, folder: string = FOLDER): Promise<void> {
   const migrations = await migrationsIn(folder);
   const client = await pool.connect();
+  // Without a listener a connection that breaks would end the process; what was asked over it rejects by itself.
+  const onError = (): void => undefined;
+  client.on('error', onError);
   try {
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
     await client.query(
@@ -50,6 +53,7 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<void
   } finally {
     // A closed connection gives the lock back as well.
     const unlocked = await client.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch((error: Error) => error);
+    client.off('error', onError);
     client.release(unlocked instanceof Error ? unlocked : undefined);
   }
 }

@@ -60,6 +60,23 @@ describe('with files of another version', () => {
     );
   });
 
+  test('a connection that breaks in the middle is an error of the migration, and the next start goes on', async () => {
+    await write('000002_slow.sql', 'SELECT pg_sleep(300)');
+    const refused = expect(migrate(pool, folder)).rejects.toThrow('000002_slow.sql failed');
+    const broken = async (): Promise<number> =>
+      (
+        await pool.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND query = 'SELECT pg_sleep(300)' AND state = 'active'`,
+        )
+      ).rowCount!;
+    await expect.poll(broken).toBe(1);
+    await refused;
+    await write('000002_slow.sql', 'CREATE TABLE two (n int)');
+    await migrate(pool, folder);
+    expect(await applied()).toEqual(['000001_one.sql', '000002_slow.sql']);
+  });
+
   test('a file that fails leaves nothing, names itself, and gives the lock back', async () => {
     await write('000002_broken.sql', 'CREATE TABLE half_done (n int); SELECT * FROM nowhere');
     await expect(migrate(pool, folder)).rejects.toThrow('000002_broken.sql failed: relation "nowhere" does not exist');
