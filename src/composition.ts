@@ -67,6 +67,9 @@ const POOL_SIZE = 10;
 /** Twice this is the longest that a Postgres that hangs keeps a request waiting: for a connection, and for an answer. */
 const POSTGRES_TIMEOUT_MS = 5_000;
 
+/** Those of the guard, which may have to rebuild Redis: some of its statements take longer than a request may wait. */
+const GUARD_POOL = { max: 4, timeoutMs: 60_000 };
+
 /**
  * Connects to Redis and a migrated Postgres and makes everything that the operations are handed. Resolves when
  * the first catalog is loaded and news of changes arrive; rejects, with nothing left open, if that fails.
@@ -90,7 +93,8 @@ export async function openLaurel({
   const redis = createRedis(redisUrl);
   redis.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
   const pool = createPool(databaseUrl, { max: POOL_SIZE, timeoutMs: POSTGRES_TIMEOUT_MS });
-  const guard = new RedisGuard({ redis, pool, log });
+  const guardPool = createPool(databaseUrl, GUARD_POOL);
+  const guard = new RedisGuard({ redis, pool: guardPool, log });
 
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);
@@ -118,7 +122,7 @@ export async function openLaurel({
     backlog.stop();
     await Promise.all([wakeUp.close(), batchWakeUp.close()]);
     redis.disconnect();
-    await pool.end();
+    await Promise.all([pool.end(), guardPool.end()]);
   };
   try {
     await redisReady(redis);
