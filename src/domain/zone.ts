@@ -10,6 +10,8 @@ export interface ZoneOffset {
 // Zones without a further transition are looked at again after a while, in case the zone's rules are renewed.
 const NO_TRANSITION_MS = 366 * DAY_MS;
 const known = new Map<string, ZoneOffset & { fromMs: number }>();
+/** There are some 600 names, but each may be written in many ways: in capitals, or partly so. */
+const MOST_KNOWN = 5_000;
 
 /** The offset of an IANA zone at a time; null for a name that is not one. Computed once between transitions. */
 export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
@@ -21,6 +23,7 @@ export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
     const next = zoned.getTimeZoneTransition('next')?.epochMilliseconds ?? Infinity;
     const untilMs = Math.min(next, nowMs + NO_TRANSITION_MS);
     const offset = { offsetSeconds: zoned.offsetNanoseconds / 1e9, untilMs, fromMs: nowMs };
+    if (known.size >= MOST_KNOWN) known.clear();
     known.set(name, offset);
     return offset;
   } catch (error) {
