@@ -35,7 +35,7 @@ import { UserDirectory } from './engine/users/user-directory.ts';
 import { UserExport } from './engine/users/user-export.ts';
 import { UserProfiles } from './engine/users/user-profiles.ts';
 import { UserReads } from './engine/users/user-reads.ts';
-import type { Log } from './http/log.ts';
+import type { Log } from './log.ts';
 import type { Services } from './operations/services.ts';
 import { AdminKeys } from './postgres/admin-keys.ts';
 import { readAudit } from './postgres/audit/read-audit.ts';

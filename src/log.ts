@@ -1,6 +1,13 @@
 import { pino, type Logger } from 'pino';
 import type { Env } from './env.ts';
 
+/** What Laurel needs of a logger; pino's has this shape. */
+export interface Log {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
 /** The log of one process: JSON lines on standard output, each with the process's name. */
 export function createLog({ level, name }: { level: Env['logLevel']; name: string }): Logger {
   return pino({

@@ -1,6 +1,6 @@
 import type { Laurel } from './composition.ts';
 import { createAuthenticator } from './http/auth.ts';
-import type { Log } from './http/log.ts';
+import type { Log } from './log.ts';
 import { createRateLimit, type RateLimits } from './http/rate-limit.ts';
 import { createReadiness } from './http/readiness.ts';
 import { createServer, type Server } from './http/server.ts';

@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { Log } from './http/log.ts';
+import type { Log } from './log.ts';
 import { StartError } from './start-error.ts';
 
 export interface ChildCommand {

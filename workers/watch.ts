@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { Complaints } from '../src/complaints.ts';
 import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
 import { SHARD_NUMBERS } from '../src/redis/keys.ts';
@@ -26,13 +27,9 @@ interface WatchOptions {
  * or stand still. Returns a function that ends it and waits for what is under way.
  */
 export function watchOutbox({ redis, persister, log, ending }: WatchOptions): () => Promise<void> {
-  const complained = new Map<number, number>();
-  const complain = (shard: number, detail: object, message: string): void => {
-    const now = performance.now();
-    if (now - (complained.get(shard) ?? -Infinity) < REPEAT_MS) return;
-    complained.set(shard, now);
-    log.error({ shard, ...detail }, message);
-  };
+  const complaints = new Complaints(REPEAT_MS);
+  const complain = (shard: number, detail: object, message: string): void =>
+    complaints.make(shard, () => log.error({ shard, ...detail }, message));
 
   const rescue = async (shard: number, waiting: number): Promise<void> => {
     try {

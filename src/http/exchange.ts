@@ -1,11 +1,12 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import type { Complaints } from '../complaints.ts';
 import { AppError } from '../errors.ts';
 import { NOBODY, type Answer, type Call, type Caller, type Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
 import { requireOwnUser } from './auth.ts';
 import { BodyReader } from './body-reader.ts';
 import { parseJson, requireJsonType, requirePlain } from './json-body.ts';
-import type { Log } from './log.ts';
+import type { Log } from '../log.ts';
 import { decodeParam } from './path-params.ts';
 import { framingFault, readHead, readIdempotencyKey, sizeFault, type RequestHead } from './request-head.ts';
 import type { RateLimit } from './rate-limit.ts';
@@ -26,6 +27,8 @@ export interface ExchangeContext {
   isReady: () => boolean;
   rateLimit: RateLimit | undefined;
   log: Log;
+  /** By operation: that something is away. */
+  complaints: Complaints;
   draining: boolean;
   /** Headers that let pages of other origins read every response; null where they may not. */
   cors: Readonly<Record<string, string>> | null;
@@ -80,7 +83,7 @@ export class Exchange {
     // Undefined without a `?`, whatever the declared type says.
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
-    if (fault) return this.respond(failureResponse(fault, context.log, route.operation.id), true);
+    if (fault) return this.respond(failureResponse(fault, context, route.operation.id), true);
     if (route.checkBody) {
       this.body = new BodyReader(context.bodyBytes);
       res.onData((chunk, isLast) => this.data(chunk, isLast));
@@ -178,14 +181,14 @@ export class Exchange {
       head: this.headOnly,
       headers: { ...context.cors, ...this.rateHeaders },
       closes: () => context.draining,
-      failed: (error) => void failureResponse(error, context.log, route.operation.id),
+      failed: (error) => void failureResponse(error, context, route.operation.id),
     });
     this.responded = true;
     context.ended();
   }
 
   private readonly fail = (error: unknown): void => {
-    const response = failureResponse(error, this.context.log, this.route.operation.id);
+    const response = failureResponse(error, this.context, this.route.operation.id);
     this.respond(response, false);
   };
 

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from 'uWebSockets.js';
+import type { Complaints } from '../complaints.ts';
 import { AppError } from '../errors.ts';
-import type { Log } from './log.ts';
+import type { Log } from '../log.ts';
 import { isUnavailable } from './unavailable.ts';
 
 const STATUS_LINES: Record<number, string> = Object.fromEntries(
@@ -52,12 +53,18 @@ export const errorResponse = (error: AppError): Response => ({
 
 /**
  * The response for anything thrown. A fault is logged under a request ID that the client is given too, and its
- * text tells nothing of the inside.
+ * text tells nothing of the inside. That Redis or Postgres is away meets every request: it is not logged for each.
  */
-export function failureResponse(error: unknown, log: Log, operation: string): Response {
+export function failureResponse(
+  error: unknown,
+  { log, complaints }: { log: Log; complaints: Complaints },
+  operation: string,
+): Response {
   if (error instanceof AppError) return errorResponse(error);
   if (isUnavailable(error)) {
-    log.warn({ operation, err: error }, 'Redis or Postgres is not available');
+    complaints.make(operation, (unsaid) =>
+      log.warn({ operation, err: error, unsaid }, 'Redis or Postgres is not available'),
+    );
     return errorResponse(new AppError('unavailable', 'The service is not available at the moment'));
   }
   const requestId = randomUUID();

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import { Complaints } from '../complaints.ts';
 import type { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
@@ -7,7 +8,7 @@ import { corsHeaders, preflightHandler } from './cors.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
 import { healthHandler, metricsHandler, readyHandler } from './health.ts';
 import { InFlight } from './in-flight.ts';
-import type { Log } from './log.ts';
+import type { Log } from '../log.ts';
 import { Paths, type Handler } from './paths.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Readiness } from './readiness.ts';
@@ -17,6 +18,9 @@ import { compileRoute } from './route.ts';
 import type { ResolveTenant } from './tenancy.ts';
 import { uws } from './uws.ts';
 import { Validation } from './validation.ts';
+
+/** That something is away is logged of an operation this often. */
+const REPEAT_MS = 1_000;
 
 export interface ServerOptions {
   surface: Operation['surface'];
@@ -75,6 +79,7 @@ export function createServer(options: ServerOptions): Server {
     isReady: options.isReady ?? (() => true),
     rateLimit: options.rateLimit,
     log,
+    complaints: new Complaints(REPEAT_MS),
     draining: false,
     cors: options.corsOrigin === undefined || options.corsOrigin === null ? null : corsHeaders(options.corsOrigin),
     begun: () => inFlight.begun(),

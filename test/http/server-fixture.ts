@@ -174,6 +174,8 @@ export interface Fixture {
   gate: Gate;
   /** What was logged as an error. */
   errors: { fields: Record<string, unknown>; message: string }[];
+  /** What was logged as a warning. */
+  warnings: Fixture['errors'];
   /** What `/readyz` says is missing. */
   missing: { sentence: string | null };
 }
@@ -185,6 +187,11 @@ export async function startServer(
   const { more = [], multiTenancy = false, ...rest } = options;
   const gate = new Gate();
   const errors: Fixture['errors'] = [];
+  const warnings: Fixture['errors'] = [];
+  const kept =
+    (list: Fixture['errors']) =>
+    (fields: object, message: string): void =>
+      void list.push({ fields: fields as Record<string, unknown>, message });
   const missing: Fixture['missing'] = { sentence: null };
   const surface = rest.surface ?? 'application';
   const operations = rest.operations ?? [...echoOperations(gate), ...more];
@@ -205,12 +212,12 @@ export async function startServer(
     readiness: async () => missing.sentence,
     log: {
       info: () => undefined,
-      warn: () => undefined,
-      error: (fields, message) => errors.push({ fields: fields as Record<string, unknown>, message }),
+      warn: kept(warnings),
+      error: kept(errors),
     },
     ...rest,
   });
   const port = await server.listen('127.0.0.1', 0);
   const client = new TestClient({ baseUrl: `http://127.0.0.1:${port}`, surface, operations, key: ADMIN_KEY });
-  return { port, server, client, gate, errors, missing };
+  return { port, server, client, gate, errors, warnings, missing };
 }

@@ -134,6 +134,16 @@ describe('server', () => {
     }
   });
 
+  test('that Redis or Postgres is away is logged, but not for every request that meets it', async () => {
+    const before = fixture.warnings.length;
+    const REQUESTS = 300;
+    await Promise.all(Array.from({ length: REQUESTS }, () => fixture.client.post('/v1/throw/redisClosed', {})));
+    const logged = fixture.warnings.slice(before);
+    expect(logged.length).toBeLessThan(REQUESTS / 10);
+    expect(fixture.warnings.every(({ fields }) => fields['operation'] === 'throw_it')).toBe(true);
+    expect(fixture.warnings.length).toBeGreaterThan(0);
+  });
+
   test('anything else thrown is 500, logged under the request ID that the client is given', async () => {
     const attempts = ['fault', 'text', 'redisReply', 'postgresSyntax'].map((what) =>
       fixture.client.post(`/v1/throw/${what}`, {}),

@@ -1,6 +1,7 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { Complaints } from '../../src/complaints.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
 import { QUEUE_PREFIX, SHARD_NUMBERS, SHARDS } from '../../src/redis/keys.ts';
@@ -30,13 +31,11 @@ const REPEAT_MS = 10_000;
 export function batchWorker({ redis, queueRedis, processor, log, ending }: BatchWorkerOptions): {
   close(): Promise<void>;
 } {
-  const complained = new Map<number, number>();
-  const complain = (shard: number, error: unknown): void => {
-    const now = performance.now();
-    if (now - (complained.get(shard) ?? -Infinity) < REPEAT_MS) return;
-    complained.set(shard, now);
-    log.error({ shard, err: error }, 'a batch of events cannot be processed further; it is tried again');
-  };
+  const complaints = new Complaints(REPEAT_MS);
+  const complain = (shard: number, error: unknown): void =>
+    complaints.make(shard, () =>
+      log.error({ shard, err: error }, 'a batch of events cannot be processed further; it is tried again'),
+    );
   const underWay = new Set<Promise<void>>();
   const drain = (shard: number): Promise<void> => {
     const draining = processor

@@ -1,6 +1,7 @@
 import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { Complaints } from '../../src/complaints.ts';
 import type { PassOutcome } from '../../src/engine/schedule/schedule.ts';
 import { QUEUE_PREFIX } from '../../src/redis/keys.ts';
 
@@ -22,11 +23,9 @@ export async function scheduleWorker(options: {
   ending: AbortSignal;
 }): Promise<{ wake(): void; renew(): Promise<void>; close(): Promise<void> }> {
   const { redis, pass, log, ending } = options;
-  let complainedMs = -Infinity;
+  const complaints = new Complaints(REPEAT_MS);
   const complain = (detail: object, message: string): void => {
-    if (ending.aborted || performance.now() - complainedMs < REPEAT_MS) return;
-    complainedMs = performance.now();
-    log.error(detail, message);
+    if (!ending.aborted) complaints.make('', () => log.error(detail, message));
   };
   let again = false;
   const passes = async (): Promise<void> => {

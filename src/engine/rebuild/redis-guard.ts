@@ -1,17 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { Complaints } from '../../complaints.ts';
+import type { Log } from '../../log.ts';
 import { Gate } from '../../redis/gate.ts';
 import { accept, ForeignRedis } from './accept.ts';
 import { LOOK_MS, readMarks, readRun } from './inspect.ts';
 import type { RebuildProgress } from './rebuild.ts';
-
-/** What a guard tells: to the log, and in short to who asks why nothing is answered. */
-interface Log {
-  info(detail: object, message: string): void;
-  warn(detail: object, message: string): void;
-  error(detail: object, message: string): void;
-}
 
 export interface RedisGuardOptions {
   redis: Redis;
@@ -34,7 +29,7 @@ export class RedisGuard {
   private readonly options: RedisGuardOptions;
   private readonly ending = new AbortController();
   private running: Promise<void> | null = null;
-  private complainedMs = -Infinity;
+  private readonly complaints = new Complaints(REPEAT_MS);
   private foreign: ForeignRedis | null = null;
   private accepted: { fence: string; marks: (string | null)[] } | null = null;
 
@@ -135,10 +130,8 @@ export class RedisGuard {
   }
 
   private complain(error: unknown): void {
-    if (performance.now() - this.complainedMs < REPEAT_MS) return;
-    this.complainedMs = performance.now();
     const message =
       error instanceof ForeignRedis ? error.message : 'Redis could not be looked at or rebuilt; trying again';
-    this.options.log.error({ err: error }, message);
+    this.complaints.make('', () => this.options.log.error({ err: error }, message));
   }
 }
