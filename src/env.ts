@@ -31,8 +31,9 @@ export interface Env {
   bodyLimitBytes: number;
   /** The origin whose pages may use the Application API from a browser, `*` for any; null: none. */
   corsOrigin: string | null;
-  /** Requests a second that one user's application keys, or one admin key, may make of a frontend; null: any number. */
+  /** Requests a second that one user's application keys may make of a frontend; null: any number. */
   rateLimit: number | null;
+  /** The same of one admin key. */
   adminRateLimit: number | null;
   logLevel: (typeof LOG_LEVELS)[number];
 }

@@ -6,7 +6,8 @@
 -- On a full board the score of its last rank says without counting that a user below is not on it, which most
 -- are. It is read once a call and board, as long as nobody passes it, and whoever stays below it changes nothing that
 -- the others of the call are told: such scores are held back, and written together.
--- Returns, of those that did more than move to another group: a list of { board no, run day, group, previous rank, rank, threshold }; rank -1: not on the board.
+-- Returns, of those that did more than move to another group: a list of { board no, run day, group, previous rank,
+-- rank, threshold }; rank -1: not on the board.
 -- Cost: O(log N) a board.
 local function rank_of(key, score, max, lowest)
   if score <= 0 or score < lowest then

@@ -1,7 +1,7 @@
 /**
  * Exact decimals with 6 places, as two numbers: whole units and millionths. Doubles would lose digits when
  * large totals shrink again (1e12 + 0.1 − 1e12); two integers below 2^53 do not. Lua adds them in
- * `lua/lib/decimal.lua`; parsing and printing are here.
+ * `lua/lib/decimal_add.lua`; parsing and printing are here.
  */
 export interface Decimal {
   whole: number;

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import { Fence } from '../redis/fence.ts';
 import { isOpen, RedisNotReady } from '../redis/gate.ts';
 import { outboxKey, shardOf } from '../redis/keys.ts';
+import { OUTBOX_START } from '../redis/outbox.ts';
 import type { ScriptReply } from '../redis/record.ts';
 import type { Script } from '../redis/script.ts';
 import { unpack } from '../redis/state.ts';
@@ -94,7 +95,7 @@ export class ScriptCalls {
 
   private async firstPosition(shard: number): Promise<string> {
     const newest = await this.options.redis.xrevrange(outboxKey(shard), '+', '-', 'COUNT', 1);
-    const position = newest[0]?.[0] ?? '0-0';
+    const position = newest[0]?.[0] ?? OUTBOX_START;
     this.positions.set(shard, position);
     return position;
   }

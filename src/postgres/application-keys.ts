@@ -84,8 +84,8 @@ export class ApplicationKeys {
     return transaction(this.pool, async (client) => {
       const { rows } = await client.query<{ id: string; prefix: string }>(
         `INSERT INTO application_keys (tenant_no, id, prefix, hash, user_id)
-       SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[])
-       ON CONFLICT (prefix) DO NOTHING RETURNING id, prefix`,
+         SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[])
+         ON CONFLICT (prefix) DO NOTHING RETURNING id, prefix`,
         [
           tenantNo,
           keys.map((key) => key.id),

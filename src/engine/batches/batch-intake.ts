@@ -40,8 +40,9 @@ export class BatchIntake {
   /**
    * Queues a tenant's events as a whole or not at all: when this resolves they are in Redis, and each will be
    * processed once, in order, at the time of now. Errors name the index: 404 for an unknown metric, 422 for an
-   * unknown attribute or time zone, or a subscription without an address; 503 while too much waits. With `wait`, resolves with what became of each event;
-   * with null if that takes longer than 25 s: they are queued, and will be processed all the same.
+   * unknown attribute or time zone, or a subscription without an address; 503 while too much waits. With `wait`,
+   * resolves with what became of each event; with null if that takes longer than 25 s: they are queued, and will be
+   * processed all the same.
    */
   async accept(tenantNo: number, events: BatchMetricEvent[], wait: boolean): Promise<BatchEventResult[] | null> {
     const { redis, catalogs, clock, onAccepted, overloaded } = this.options;

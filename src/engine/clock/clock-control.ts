@@ -33,9 +33,10 @@ export class ClockControl {
   }
 
   /**
-   * Lets the clock stand at a time. What was switched on before is backdated and filled first. Resolves when every live process shows it and the work due up to then is done.
-   * 422 for a time before the present one. 503 if no worker lives (the clock stays as it was, or where one dies
-   * meanwhile, is set), or if work fails again and again: it is done as soon as that is mended.
+   * Lets the clock stand at a time. What was switched on before is backdated and filled first. Resolves when every
+   * live process shows that time and the work due up to it is done. 422 for a time before the present one. 503 if no
+   * worker lives (the clock stays as it was; if the last one dies meanwhile, it is set), or if work fails again and
+   * again: that is done as soon as its cause is mended.
    */
   async set(nowMs: number): Promise<void> {
     const { pool } = this.options;

@@ -23,7 +23,8 @@ export class UserPoints {
   }
 
   /**
-   * A user's total and level, live, and the last `awards` awards, newest first, from Postgres. 404 for an unknown user or points system.
+   * A user's total and level, live, and the last `awards` awards, newest first, from Postgres. 404 for an unknown
+   * user or points system.
    */
   async points(
     compiled: CompiledCatalog,

@@ -17,8 +17,8 @@ export interface DueWork {
   /**
    * Does what fell due at `dueMs`, or a bounded part of it (`due` then names the same time again). Doing it twice,
    * also from two processes at once, changes nothing; a crash at any point leaves it due. Until `beforeMs` no other
-   * kind that it is not apart from has anything to do: a kind whose work comes at many times may go on up to there, each at its own time; and
-   * up to `upToMs`, the clock's time, with what no other kind has to do with.
+   * kind (but those it is apart from) has anything to do: a kind whose work comes at many times may go on up to
+   * there, each piece at its own time; and up to `upToMs`, the clock's time, with work that concerns no other kind.
    */
   perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void>;
 }

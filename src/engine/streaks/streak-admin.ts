@@ -80,7 +80,7 @@ export class StreakAdmin {
     return deleted;
   }
 
-  /** Restores the longest streaks of users; `null` for a user whose was restored, else why not. */
+  /** Restores the longest streak of each user: whose it is, as it is now, or why it was not. */
   async restore(
     compiled: CompiledCatalog,
     userIds: readonly string[],

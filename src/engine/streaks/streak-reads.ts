@@ -34,8 +34,8 @@ export class StreakReads {
 
   /**
    * A user's streak with `historyPeriods` periods, oldest first, the current one last. 404 for an unknown user, 422
-   * for a number out of 0 to 1,000. Periods from before the streak that the state holds are judged by today's
-   * settings on the stored events: those of the last moment may be missing.
+   * for a number out of 0 to 1,000. Periods from before the streak that the state holds are judged by today's settings
+   * on the stored events.
    */
   async ofUser(compiled: CompiledCatalog, userId: string, historyPeriods: number): Promise<StreakResponse> {
     if (historyPeriods < 0 || historyPeriods > MAX_PERIODS)

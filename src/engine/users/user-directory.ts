@@ -24,9 +24,9 @@ export class UserDirectory {
   }
 
   /**
-   * Users in the order of their IDs, or those found by `search`, see `searchUsers`. All
-   * who were answered before are there, unless Postgres is more than 1 s behind; what is told of them is current, and who
-   * was deleted is never told.
+   * Users in the order of their IDs, or those found by `search`, see `searchUsers`. All whose events were answered
+   * before are there, unless Postgres is so far behind that `caughtUp` stops waiting; what is told of them is current,
+   * and who was deleted is never told.
    */
   async list(
     compiled: CompiledCatalog,

@@ -5,7 +5,7 @@ import { operation } from '../../operation.ts';
 
 const AuditEntry = Type.Object({
   at: Type.String({ format: 'date-time' }),
-  /** The readable part of the key that asked for it; `demo` and the like for what Laurel does itself. */
+  /** The readable part of the key that asked for it; `first start` for what Laurel set up itself. */
   who: Type.String(),
   action: Type.Enum(['create', 'update', 'delete', 'rotate']),
   kind: Type.String(),
