@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 
 /** The organisation's settings. */
 export interface Organisation {
@@ -9,6 +9,14 @@ export interface Organisation {
 }
 
 const COLUMNS = 'name, multi_tenancy AS "multiTenancy", control_share AS "controlShare"';
+
+/** The settings as they are now. */
+export async function readOrganisation(pool: Pool): Promise<Organisation> {
+  const { rows } = await pool.query<Organisation>(`SELECT ${COLUMNS} FROM organisation`);
+  const [settings] = rows;
+  if (settings === undefined) throw new Error('The database holds no organisation.');
+  return settings;
+}
 
 /** Sets what is given, in a transaction; the settings before and after, and the names of those that changed. */
 export async function updateOrganisation(

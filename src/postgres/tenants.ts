@@ -1,36 +1,23 @@
 import type { Pool, PoolClient } from 'pg';
-import { v7 as uuid } from 'uuid';
 import { systemClock, type Clock } from '../clock.ts';
-import type { Announce } from './revisions.ts';
 import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
-import { updateOrganisation, type Organisation } from './organisation.ts';
+import { isUniqueViolation } from './is-unique-violation.ts';
+import { readOrganisation, updateOrganisation, type Organisation } from './organisation.ts';
+import type { Announce } from './revisions.ts';
+import {
+  archiveTenants,
+  getTenant,
+  insertTenant,
+  listTenants,
+  readKnownTenants,
+  updateTenant,
+  type KnownTenant,
+  type TenantRow,
+} from './tenant-rows.ts';
 import { transaction } from './transaction.ts';
-
-/** A tenant as the admin operations show it. */
-export interface TenantRow {
-  no: number;
-  id: string;
-  customerId: string;
-  name: string;
-  status: 'active' | 'archived';
-  created: Date;
-  updated: Date;
-}
-
-/** What of a tenant the running processes hold. Number 0 is the organisation's own and has no customer ID. */
-export interface KnownTenant {
-  no: number;
-  id: string;
-  customerId: string | null;
-}
 
 /** Why one item of a bulk call was refused. */
 export type TenantRefusal = 'taken' | 'unknown';
-
-const COLUMNS = 'no, id, customer_id AS "customerId", name, status, created, updated';
-const LISTED = `status = 'active' AND no > 0`;
-const COUNTED = 'WITH counted AS (UPDATE organisation SET revision = revision + 1)';
-const UNIQUE_VIOLATION = '23505';
 
 /** The organisation and its tenants: stored in Postgres, the active ones held in memory as of the last `refresh`. */
 export class Tenants {
@@ -104,17 +91,13 @@ export class Tenants {
   }
 
   /** Active tenants, oldest first. */
-  async list({ limit, skip }: { limit: number; skip: number }): Promise<TenantRow[]> {
-    const text = `SELECT ${COLUMNS} FROM tenants WHERE ${LISTED} ORDER BY no LIMIT $1 OFFSET $2`;
-    return (await this.pool.query<TenantRow>(text, [limit, skip])).rows;
+  list(page: { limit: number; skip: number }): Promise<TenantRow[]> {
+    return listTenants(this.pool, page);
   }
 
   /** The active tenant with this ID (a UUID), or null. */
-  async get(id: string): Promise<TenantRow | null> {
-    const { rows } = await this.pool.query<TenantRow>(`SELECT ${COLUMNS} FROM tenants WHERE id = $1 AND ${LISTED}`, [
-      id,
-    ]);
-    return rows[0] ?? null;
+  get(id: string): Promise<TenantRow | null> {
+    return getTenant(this.pool, id);
   }
 
   /** Creates each tenant whose customer ID is free; one outcome an item. */
@@ -122,13 +105,10 @@ export class Tenants {
     const outcomes: (TenantRow | TenantRefusal)[] = [];
     for (const { customerId, name } of items) {
       const created = await this.audited(who, async (client, note) => {
-        const { rows } = await client.query<TenantRow>(
-          `${COUNTED} INSERT INTO tenants (id, customer_id, name, created, updated) VALUES ($1, $2, $3, $4, $4)
-           ON CONFLICT (customer_id) WHERE status = 'active' DO NOTHING RETURNING ${COLUMNS}`,
-          [uuid(), customerId, name, this.now()],
-        );
-        for (const { id } of rows) note({ action: 'create', kind: 'tenant', id, name: customerId });
-        return rows[0] ?? 'taken';
+        const row = await insertTenant(client, { customerId, name, now: this.now() });
+        if (row === null) return 'taken';
+        note({ action: 'create', kind: 'tenant', id: row.id, name: customerId });
+        return row;
       });
       outcomes.push(created);
     }
@@ -149,38 +129,29 @@ export class Tenants {
 
   /** Archives those of the tenants that are active; their IDs. Their data rests. */
   async delete(ids: string[], who: string): Promise<string[]> {
-    const rows = await this.audited(who, async (client, note) => {
-      const archived = await client.query<{ id: string; name: string }>(
-        `${COUNTED} UPDATE tenants SET status = 'archived', updated = $2
-          WHERE id = ANY($1::uuid[]) AND ${LISTED} RETURNING id, customer_id AS name`,
-        [ids, this.now()],
-      );
-      for (const { id, name } of archived.rows) note({ action: 'delete', kind: 'tenant', id, name });
-      return archived.rows;
+    const archived = await this.audited(who, async (client, note) => {
+      const rows = await archiveTenants(client, { ids, now: this.now() });
+      for (const { id, customerId } of rows) note({ action: 'delete', kind: 'tenant', id, name: customerId });
+      return rows;
     });
-    if (rows.length > 0) await this.changed();
-    return rows.map(({ id }) => id);
+    if (archived.length > 0) await this.changed();
+    return archived.map(({ id }) => id);
   }
 
   private async updateOne(
-    { id, ...sent }: { id: string; customerId?: string; name?: string },
+    sent: { id: string; customerId?: string; name?: string },
     who: string,
   ): Promise<TenantRow | TenantRefusal> {
     try {
       return await this.audited(who, async (client, note) => {
-        const { rows } = await client.query<TenantRow>(
-          `${COUNTED} UPDATE tenants SET customer_id = coalesce($2, customer_id), name = coalesce($3, name), updated = $4
-            WHERE id = $1 AND ${LISTED} RETURNING ${COLUMNS}`,
-          [id, sent.customerId ?? null, sent.name ?? null, this.now()],
-        );
-        const [row] = rows;
-        if (row === undefined) return 'unknown';
+        const row = await updateTenant(client, { ...sent, now: this.now() });
+        if (row === null) return 'unknown';
         const { customerId, name } = row;
         note({ action: 'update', kind: 'tenant', id: row.id, name: customerId, after: { customerId, name } });
         return row;
       });
     } catch (error) {
-      if ((error as { code?: string }).code === UNIQUE_VIOLATION) return 'taken';
+      if (isUniqueViolation(error)) return 'taken';
       throw error;
     }
   }
@@ -219,18 +190,11 @@ export class Tenants {
   }
 
   private async read(): Promise<void> {
-    const [organisation, tenants] = await Promise.all([
-      this.pool.query<Organisation>(
-        'SELECT name, multi_tenancy AS "multiTenancy", control_share AS "controlShare" FROM organisation',
-      ),
-      this.pool.query<KnownTenant>(`SELECT no, id, customer_id AS "customerId" FROM tenants WHERE status = 'active'`),
-    ]);
-    const [settings] = organisation.rows;
-    if (settings === undefined) throw new Error('The database holds no organisation.');
+    const [settings, tenants] = await Promise.all([readOrganisation(this.pool), readKnownTenants(this.pool)]);
     this.settings = settings;
-    this.known = new Map(tenants.rows.map((tenant) => [tenant.no, tenant]));
+    this.known = new Map(tenants.map((tenant) => [tenant.no, tenant]));
     this.knownByCustomerId = new Map(
-      tenants.rows.flatMap((tenant) => (tenant.customerId === null ? [] : [[tenant.customerId, tenant]])),
+      tenants.flatMap((tenant) => (tenant.customerId === null ? [] : [[tenant.customerId, tenant]])),
     );
   }
 }

@@ -1,30 +1,17 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { Leaderboard } from '../../domain/catalog.ts';
-import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
-import {
-  addEmptyRuns,
-  addMembers,
-  beginRun,
-  dropMembers,
-  finishRun,
-  lastCopied,
-  lockGroup,
-  noteCleared,
-  runsToClear,
-  type OverRun,
-} from '../../postgres/boards/final-runs.ts';
+import { addEmptyRuns, noteCleared, runsToClear } from '../../postgres/boards/final-runs.ts';
 import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import { copyRun, type CopyStep } from './copy-run.ts';
 import { filledBoards } from './filled-boards.ts';
 import { clearRun, groupsOfRun } from './groups-of-run.ts';
-import { ranked } from './ranked.ts';
-import { LiveStandings } from './standings.ts';
+import { overRun, type Over } from './over-run.ts';
 
-/** Where the copying of a run stands. */
-export type FinalStep = 'begun' | 'written' | 'copied' | 'finished' | 'cleared';
+/** What was done last with a run that is over. */
+export type FinalStep = CopyStep | 'cleared';
 
 export interface FinalRunsOptions {
   redis: Redis;
@@ -42,20 +29,16 @@ export interface FinalRunsOptions {
 const GRACE_MS = 10_000;
 /** And so long after that its sorted sets leave Redis: who began to read there has long finished. */
 const CLEAR_MS = 60_000;
-/** Members a transaction: Redis gives them in about 2 ms. */
-const CHUNK = 5_000;
 const MOST_CLEARED = 100;
 /** Runs that nobody is in, in a transaction. */
 const MOST_EMPTY = 400;
 /** Then `perform` leaves the rest to the next call. */
 const LONG_MS = 15_000;
-const UNIQUE_VIOLATION = '23505';
 
 /**
- * Takes the standings of runs that are final from Redis into Postgres: chunk by chunk, each in a transaction that
- * notes how far it came, so that whatever crashes nobody is copied twice or left out. Then the run is declared
- * final, from when on it is read from Postgres; a while later its sorted sets leave Redis. The users' own scores of
- * it go with their next event (`lua/lib/score_slot.lua`).
+ * Takes the standings of runs that are final from Redis into Postgres (`copyRun`). Once a run is declared final it is
+ * read from Postgres; a while later its sorted sets leave Redis. The users' own scores of it go with their next event
+ * (`lua/lib/score_slot.lua`).
  */
 export class FinalRuns implements DueWork {
   readonly name = 'final runs of leaderboards';
@@ -99,7 +82,7 @@ export class FinalRuns implements DueWork {
         if (ending.aborted) return false;
         const empty = await this.emptyRuns(at, lastMs(at));
         if (empty.length > 0) await this.finishEmpty(empty);
-        else if (!(await this.copy(over, ending))) return false;
+        else if (!(await copyRun(this.options, over, ending))) return false;
         at = { ...at, nextRunDay: (empty.at(-1) ?? over).nextRunDay };
       }
     }
@@ -141,62 +124,6 @@ export class FinalRuns implements DueWork {
     });
   }
 
-  /** Copies a run and declares it final. False: we are to end before that. */
-  private async copy({ board, run, nextRunDay }: Over, ending: AbortSignal): Promise<boolean> {
-    const { redis, pool, onStep } = this.options;
-    const { tenantNo, boardNo, runDay, lastDay } = run;
-    const runId = await beginRun(pool, run);
-    await onStep?.('begun');
-    for (const group of await groupsOfRun(redis, board, run)) {
-      while (await this.copyChunkAgain({ board, run, runId, group })) {
-        await onStep?.('copied');
-        if (ending.aborted) return false;
-      }
-    }
-    await transaction(pool, async (client) => {
-      // Somebody else may have finished it.
-      if (!(await lockProgress(client, { tenantNo, boardNo, runDay }))) return;
-      await finishRun(client, runId);
-      await moveProgress(client, { tenantNo, boardNo, runDay: nextRunDay, snapshotDay: lastDay + 1 });
-    });
-    await onStep?.('finished');
-    return true;
-  }
-
-  /** Copies the next members of a group. False: those were the last. */
-  private async copyChunk({ board, run, runId, group }: Copying): Promise<boolean> {
-    const { redis, pool, onStep } = this.options;
-    const live = new LiveStandings(redis, boardKey(run.tenantNo, { ...run, group }), board.maxParticipants);
-    return transaction(pool, async (client) => {
-      const copied = await lockGroup(client, runId, group);
-      if (copied.isDone) return false;
-      const page = await live.page(copied.members, CHUNK);
-      const before = (await lastCopied(client, copied)) ?? undefined;
-      const members = await ranked(live, page, { from: copied.members, before });
-      const participants = members.filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity)).length;
-      await addMembers(
-        client,
-        { tenantNo: run.tenantNo, group: copied },
-        { members, participants, isDone: members.length < CHUNK },
-      );
-      await onStep?.('written');
-      return members.length === CHUNK;
-    });
-  }
-
-  /** As `copyChunk`; a group that moved all the same, so that somebody would stand in it twice, is begun again. */
-  private async copyChunkAgain(copying: Copying): Promise<boolean> {
-    try {
-      return await this.copyChunk(copying);
-    } catch (error) {
-      if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error;
-      await transaction(this.options.pool, async (client) =>
-        dropMembers(client, await lockGroup(client, copying.runId, copying.group)),
-      );
-      return true;
-    }
-  }
-
   /** Takes the sorted sets of final runs out of Redis that may go by a time. */
   async clear(lastMs: number, ending: AbortSignal): Promise<void> {
     const { redis, pool, onStep } = this.options;
@@ -209,38 +136,4 @@ export class FinalRuns implements DueWork {
       await onStep?.('cleared');
     }
   }
-}
-
-interface Copying {
-  board: Leaderboard;
-  run: OverRun;
-  runId: number;
-  group: string;
-}
-
-interface Over {
-  board: Leaderboard;
-  run: OverRun;
-  nextRunDay: number | null;
-}
-
-/** The oldest run of a board that is not final; null: there is none, or it has no end. */
-function overRun({
-  tenantNo,
-  board,
-  nextRunDay: runDay,
-}: {
-  tenantNo: number;
-  board: Leaderboard;
-  nextRunDay: number | null;
-}): Over | null {
-  if (runDay === null) return null;
-  const rule = playedRule(board);
-  const endDay = runOf(rule, runDay)?.endDay ?? null;
-  if (endDay === null) return null;
-  return {
-    board,
-    run: { tenantNo, boardNo: board.no, runDay, lastDay: endDay, finalMs: finalMs(endDay) },
-    nextRunDay: runOf(rule, endDay + 1)?.startDay ?? null,
-  };
 }

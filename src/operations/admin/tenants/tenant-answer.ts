@@ -1,5 +1,6 @@
 import type { AdminTenant } from '../../../domain/admin.ts';
-import type { TenantRefusal, TenantRow } from '../../../postgres/tenants.ts';
+import type { TenantRow } from '../../../postgres/tenant-rows.ts';
+import type { TenantRefusal } from '../../../postgres/tenants.ts';
 
 /** A tenant as the admin operations show it. */
 export const tenantAnswer = ({ id, customerId, name, status, created, updated }: TenantRow): AdminTenant => ({
