@@ -1,7 +1,5 @@
 import type { Pool } from 'pg';
-import { Persister } from '../../src/engine/persist/persister.ts';
 import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
-import { shardOf } from '../../src/redis/keys.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { wall } from './calendar.ts';
 import { CompareBoards } from './compare-boards.ts';
@@ -9,6 +7,7 @@ import { ComparePoints } from './compare-points.ts';
 import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
+import { stored } from './stored.ts';
 import { historyOf, pausesOf } from './streak-told.ts';
 import { totalOf, type ModelUser } from './user.ts';
 
@@ -36,7 +35,7 @@ export class CompareReads {
 
   async all(): Promise<Said> {
     // What is read from Postgres is there.
-    await new Persister({ redis: this.engine.redis, pool: this.pool }).drain(shardOf(this.model.catalog.tenantNo));
+    await stored(this.engine.redis, this.pool, this.model.catalog.tenantNo);
     const parts: Said[] = [];
     for (const user of this.model.users.values()) parts.push(await this.user(user), await this.streak(user));
     parts.push(await this.lengths());

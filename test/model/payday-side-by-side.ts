@@ -1,11 +1,10 @@
 import type { Pool } from 'pg';
-import { Persister } from '../../src/engine/persist/persister.ts';
 import { TimePayments } from '../../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../../src/engine/points/time-triggers.ts';
-import { shardOf } from '../../src/redis/keys.ts';
 import { Script } from '../../src/redis/script.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
+import { stored } from './stored.ts';
 import { keepTrigger } from './only-tenant.ts';
 
 /** Time that passes on both sides, and the points that are paid for it. */
@@ -34,7 +33,7 @@ export class Payday {
     this.engine.clock.set(nowMs);
     if (!this.model.catalog.triggers.some(({ type, status }) => type === 'time' && status === 'active')) return;
     // Postgres says who is due.
-    await this.persist();
+    await this.store();
     for (;;) {
       const dueMs = await this.triggers.due(nowMs);
       if (dueMs === null) return;
@@ -58,6 +57,5 @@ export class Payday {
     await keepTrigger(this.pool, tenantNo, toggled);
   }
 
-  private persist = async () =>
-    new Persister({ redis: this.engine.redis, pool: this.pool }).drain(shardOf(this.model.catalog.tenantNo));
+  private store = async () => stored(this.engine.redis, this.pool, this.model.catalog.tenantNo);
 }

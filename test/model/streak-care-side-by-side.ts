@@ -1,13 +1,12 @@
 import type { Pool } from 'pg';
-import { Persister } from '../../src/engine/persist/persister.ts';
 import { StreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
 import { StreakCall } from '../../src/engine/streaks/streak-call.ts';
-import { shardOf } from '../../src/redis/keys.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { addDays, wall, type LocalDate } from './calendar.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Step } from './random-history.ts';
 import type { Said } from './seen.ts';
+import { stored } from './stored.ts';
 import { giveFreeze, pause, restore, unpause } from './streak-care.ts';
 
 type CareStep = Extract<Step, { do: 'freeze' | 'pause' | 'unpause' | 'restore' }>;
@@ -36,7 +35,7 @@ export class StreakCare {
       users,
       clock,
       calls: new StreakCall({ calls, clock, overloaded: () => false }),
-      persisted: async (tenantNo) => void (await new Persister({ redis, pool }).drain(shardOf(tenantNo))),
+      persisted: (tenantNo) => stored(redis, pool, tenantNo),
     });
   }
 

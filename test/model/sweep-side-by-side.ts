@@ -1,10 +1,9 @@
 import type { Pool } from 'pg';
-import { Persister } from '../../src/engine/persist/persister.ts';
 import { StreakSweep } from '../../src/engine/streaks/streak-sweep.ts';
-import { shardOf } from '../../src/redis/keys.ts';
 import { Script } from '../../src/redis/script.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
+import { stored } from './stored.ts';
 
 /** The midnights that were not swept yet, on both sides: boards of streaks follow, no other answer changes. */
 export class Sweep {
@@ -28,17 +27,16 @@ export class Sweep {
   }
 
   async take(): Promise<void> {
-    await this.persist();
+    await this.store();
     const { nowMs } = this.model;
     for (;;) {
       const dueMs = await this.sweep.due(nowMs);
       if (dueMs === null) break;
       await this.sweep.perform(dueMs, new AbortController().signal, nowMs + 1);
-      await this.persist();
+      await this.store();
     }
     this.model.sweep();
   }
 
-  private persist = async () =>
-    new Persister({ redis: this.engine.redis, pool: this.pool }).drain(shardOf(this.model.catalog.tenantNo));
+  private store = async () => stored(this.engine.redis, this.pool, this.model.catalog.tenantNo);
 }
