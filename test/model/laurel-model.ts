@@ -144,6 +144,16 @@ export class LaurelModel {
     this.settle({ atMs: this.nowMs, ...here, created, before: after, after, extendedTo: null, completed: [] });
   }
 
+  /** Lays preferences over those of a user who is known; null: users must not have their own rule. */
+  prefer(userId: string, prefers: ModelUser['prefers']): Answer | null {
+    if (!this.catalog.streaks.personalization) return null;
+    const after = this.upserted({ id: userId });
+    after.prefers = { ...after.prefers, ...prefers };
+    this.show(after);
+    this.users.set(userId, after);
+    return { enabled: true, ...after.prefers };
+  }
+
   /** The user's streak as it stands now. */
   streak(user: ModelUser): Answer {
     const { date } = wall(this.nowMs, user.tz);
@@ -192,6 +202,7 @@ export class LaurelModel {
             awards: [],
             shown: new Map(),
             completed: new Map(),
+            prefers: {},
             travelled: false,
             streaks: firstStreaks(this.catalog, this.nowMs, wall(this.nowMs, tz ?? null).date),
           };

@@ -87,6 +87,7 @@ const streaks = fc.record({
   frequency: fc.constantFrom('daily', 'weekly', 'monthly'),
   weekStart: fc.constantFrom('sunday', 'monday'),
   evaluationMode: fc.constantFrom('OR', 'AND'),
+  personalization: fc.boolean(),
   freezes,
   thresholds: fc.tuple(maybe(fc.constantFrom(0.5, 1, 3)), maybe(fc.constantFrom(0.5, 1, 3))),
 });

@@ -71,6 +71,12 @@ const steps = {
     zone: maybe(zone, 50),
     attributes: maybe(attributes, 50),
   }),
+  prefer: fc.record({
+    do: fc.constant('prefer' as const),
+    user,
+    enabled: fc.boolean(),
+    mode: maybe(fc.constantFrom('OR' as const, 'AND' as const)),
+  }),
   complete: fc.record({ do: fc.constant('complete' as const), user, nth: fc.nat(5) }),
   settings: fc.record({
     do: fc.constant('settings' as const),
@@ -98,6 +104,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: steps.midnight },
   { weight: 1, arbitrary: steps.upsert },
   { weight: 1, arbitrary: steps.complete },
+  { weight: 1, arbitrary: steps.prefer },
   { weight: 1, arbitrary: steps.settings },
   { weight: 1, arbitrary: steps.toggle },
   { weight: 2, arbitrary: steps.read },

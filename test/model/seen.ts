@@ -6,9 +6,9 @@ export interface Said {
   model: unknown;
 }
 
-/** Null for a refusal with 422; throws whatever else went wrong. */
-export function refused(error: Error & { status?: number }): null {
-  if (error.status !== 422) throw error;
+/** Null for a refusal with this status; throws whatever else went wrong. */
+export function refused(error: Error & { status?: number }, status: number): null {
+  if (error.status !== status) throw error;
   return null;
 }
 

@@ -72,6 +72,8 @@ export class SideBySide {
       }
       case 'upsert':
         return this.upsert(step);
+      case 'prefer':
+        return this.prefer(step);
       case 'complete':
         return this.complete(step);
       case 'freeze':
@@ -123,7 +125,7 @@ export class SideBySide {
     const event = this.sentEvent(step);
     const { metricKey, user, value, attributes, key } = event;
     const more = { attributes, ...(key !== null && { key }) };
-    const answer = await this.engine.event(metricKey, user, value, more).catch(refused);
+    const answer = await this.engine.event(metricKey, user, value, more).catch((error) => refused(error, 422));
     return { engine: answer && seenEvent(answer), model: this.model.event(event) };
   }
 
@@ -131,11 +133,19 @@ export class SideBySide {
     return this.batches.take(events.map((event) => this.sentEvent(event)));
   }
 
+  private async prefer({ user, enabled, mode }: Extract<Step, { do: 'prefer' }>): Promise<Said> {
+    if (!this.model.users.has(user)) return NOTHING;
+    const streak = { enabled, ...(mode !== null && { evaluationMode: mode }) };
+    const updated = this.engine.profiles.updatePreferences(this.engine.compiled(), user, { streak });
+    const engine = await updated.then((preferences) => preferences.streak).catch((error) => refused(error, 403));
+    return { engine, model: this.model.prefer(user, streak) };
+  }
+
   private async complete(step: Extract<Step, { do: 'complete' }>): Promise<Said> {
     const possible = this.model.catalog.achievements.filter((one) => one.trigger === 'api' && one.status === 'active');
     const key = possible[step.nth % possible.length]?.key ?? null;
     if (key === null) return NOTHING;
-    const answer = await this.engine.complete(key, step.user).catch(refused);
+    const answer = await this.engine.complete(key, step.user).catch((error) => refused(error, 422));
     return { engine: answer && seenCompletion(answer), model: this.model.complete(key, { id: step.user }) };
   }
 

@@ -11,7 +11,7 @@ import {
   type LocalDate,
 } from './calendar.ts';
 import { micros, sum } from './decimals.ts';
-import type { ModelUser } from './user.ts';
+import type { ModelUser, RecordedEvent } from './user.ts';
 
 /** A streak in one frequency. A period is named by its first day. */
 export interface StreakTrack {
@@ -103,9 +103,15 @@ function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes }, earnSinc
   streaks.earnsFrom = from;
 }
 
+/** The rule of a user's streaks: everyone's, but for what the user prefers, where that is allowed. */
+const ruleOf = ({ prefers }: ModelUser, { streaks }: Catalog): Catalog['streaks'] =>
+  streaks.personalization ? { ...streaks, ...prefers } : streaks;
+
 /** The periods that an event counts for: those of its day, but none before those of the user's last event. */
-export function countsFor(date: LocalDate, { events }: ModelUser, { streaks }: Catalog): Record<Frequency, LocalDate> {
-  const before = events.at(-1)?.counts;
+export function countsFor(date: LocalDate, user: ModelUser, catalog: Catalog): RecordedEvent['counts'] {
+  const streaks = ruleOf(user, catalog);
+  if (!streaks.enabled) return null;
+  const before = user.events.findLast(({ counts }) => counts !== null)?.counts;
   const of = (frequency: Frequency): LocalDate =>
     latest(periodOf(date, frequency, streaks.weekStart), before?.[frequency] ?? '');
   return { daily: of('daily'), weekly: of('weekly'), monthly: of('monthly') };
@@ -115,6 +121,7 @@ export function countsFor(date: LocalDate, { events }: ModelUser, { streaks }: C
 export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequency[] {
   const { tracks, kept } = user.streaks;
   const { date, counts } = user.events.at(-1)!;
+  if (counts === null) return [];
   const { weekStart } = catalog.streaks;
   const extended: Frequency[] = [];
   for (const frequency of FREQUENCIES) {
@@ -139,10 +146,11 @@ export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequen
 /** Whether what the user did in a period suffices. */
 function isMet(
   user: ModelUser,
-  { streaks }: Catalog,
+  catalog: Catalog,
   { frequency, period }: { frequency: Frequency; period: LocalDate },
 ): boolean {
-  const done = user.events.filter(({ counts }) => counts[frequency] === period);
+  const streaks = ruleOf(user, catalog);
+  const done = user.events.filter(({ counts }) => counts?.[frequency] === period);
   if (streaks.metrics.length === 0) return done.some(({ amount }) => amount > 0n);
   const reached = streaks.metrics.map(
     ({ metricId, threshold }) =>
@@ -163,7 +171,7 @@ export function jump(user: ModelUser, to: LocalDate, catalog: Catalog): void {
   const { daily } = streaks.tracks;
   const moved = addDays(daily.kept, daysBetween(today, to));
   if (daily.length > 0) streaks.tracks.daily = { ...daily, kept: latest(daily.kept, moved < to ? moved : to) };
-  for (const { counts } of user.events) if (counts.daily === today) counts.daily = to;
+  for (const { counts } of user.events) if (counts?.daily === today) counts.daily = to;
   for (const frequency of ['weekly', 'monthly'] as const) {
     const track = streaks.tracks[frequency];
     const before = periodBefore(periodOf(to, frequency, catalog.streaks.weekStart), frequency);

@@ -1,3 +1,4 @@
+import type { StreakSettings } from '../../src/domain/catalog.ts';
 import type { Frequency, LocalDate } from './calendar.ts';
 import type { Streaks } from './streak.ts';
 import { sum } from './decimals.ts';
@@ -14,8 +15,11 @@ export interface RecordedEvent extends Happened {
   amount: bigint;
   attributes: Readonly<Record<string, string>>;
   key: string | null;
-  /** The periods that it counts for: not before those of the event before. A change of zone moves the day along. */
-  counts: Record<Frequency, LocalDate>;
+  /**
+   * The periods that it counts for: not before those of the event before. A change of zone moves the day along. Null: none,
+   * for the user had switched streaks off.
+   */
+  counts: Record<Frequency, LocalDate> | null;
 }
 
 export interface Award extends Happened {
@@ -50,6 +54,8 @@ export interface ModelUser {
   /** Achievement ID → epoch ms. */
   completed: Map<string, number>;
   streaks: Streaks;
+  /** What the user prefers to the rule of streaks that is everyone's. */
+  prefers: { enabled?: boolean; evaluationMode?: StreakSettings['evaluationMode'] };
   /** Has been in another zone before. */
   travelled: boolean;
 }

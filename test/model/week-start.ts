@@ -8,7 +8,7 @@ import type { ModelUser } from './user.ts';
  */
 export function beginWeeksOn(weekStart: WeekStart, user: ModelUser, today: LocalDate): void {
   const moved = (week: LocalDate): LocalDate => addDays(week, weekStart === 'monday' ? 1 : -1);
-  for (const { counts } of user.events) counts.weekly = moved(counts.weekly);
+  for (const { counts } of user.events) if (counts !== null) counts.weekly = moved(counts.weekly);
   const { tracks, kept } = user.streaks;
   kept.weekly = new Map([...kept.weekly].map(([week, how]) => [moved(week), how]));
   const weekBefore = periodBefore(periodOf(today, 'weekly', weekStart), 'weekly');
