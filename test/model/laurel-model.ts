@@ -31,8 +31,6 @@ export class LaurelModel {
   catalog: Catalog;
   nowMs: number;
   readonly users = new Map<string, ModelUser>();
-  /** Weeks began on another day before. */
-  weeksMoved = false;
 
   constructor(catalog: Catalog, nowMs: number) {
     this.catalog = catalog;
@@ -71,7 +69,6 @@ export class LaurelModel {
     const { weekStart } = this.catalog.streaks;
     this.catalog = { ...this.catalog, streaks, ...(isNew && { earnSince: this.nowMs }) };
     if (streaks.weekStart === weekStart) return;
-    this.weeksMoved = true;
     for (const user of this.users.values()) beginWeeksOn(streaks.weekStart, user, wall(this.nowMs, user.tz).date);
   }
 
@@ -204,6 +201,7 @@ export class LaurelModel {
             completed: new Map(),
             prefers: {},
             travelled: false,
+            weekCutOff: false,
             streaks: firstStreaks(this.catalog, this.nowMs, wall(this.nowMs, tz ?? null).date),
           };
     Object.assign(user.attributes, attributes);

@@ -1,4 +1,4 @@
-import { addDays, latest, periodBefore, periodOf, type LocalDate, type WeekStart } from './calendar.ts';
+import { addDays, periodBefore, periodOf, type LocalDate, type WeekStart } from './calendar.ts';
 import type { ModelUser } from './user.ts';
 
 /**
@@ -13,5 +13,7 @@ export function beginWeeksOn(weekStart: WeekStart, user: ModelUser, today: Local
   kept.weekly = new Map([...kept.weekly].map(([week, how]) => [moved(week), how]));
   const weekBefore = periodBefore(periodOf(today, 'weekly', weekStart), 'weekly');
   const last = moved(tracks.weekly.kept);
-  tracks.weekly = { ...tracks.weekly, kept: tracks.weekly.length > 0 ? latest(last, weekBefore) : last };
+  const isCutOff = tracks.weekly.length > 0 && last < weekBefore;
+  if (isCutOff) user.weekCutOff = true;
+  tracks.weekly = { ...tracks.weekly, kept: isCutOff ? weekBefore : last };
 }

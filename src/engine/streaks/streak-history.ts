@@ -1,40 +1,30 @@
-import { dateOf, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import { dateOf, periodEnd, periodStart } from '../../domain/periods.ts';
 import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { StreakAsLeft, StreakResponse } from '../../domain/streak.ts';
 import { reachedLengths, type Calendar } from './reached-lengths.ts';
-
-/** The period in which a streak began; without one, the current period. */
-export const firstPeriodOf = (
-  { length, startDay }: StreakAsLeft,
-  current: number,
-  { frequency, weekStart }: Calendar,
-): number => (length === 0 || startDay === null ? current : periodOf(startDay, frequency, weekStart));
 
 /**
  * The streak's length in each of the last `count` periods, oldest first, the current one last, with what excused them
  * (see `reachedLengths`). A period that was neither met nor excused has 0, and the current one, while it waits, the length
  * so far.
  * @param live the settled streak
- * @param earlier periods met before the streak that lives, ascending
  * @param settlements what became of the user's streaks in this frequency, in order
  */
 export function streakHistory({
   live,
-  earlier,
   settlements,
   current,
   count,
   calendar,
 }: {
   live: StreakAsLeft;
-  earlier: readonly number[];
   settlements: readonly Settlement[];
   current: number;
   count: number;
   calendar: Calendar;
 }): StreakResponse['streakHistory'] {
   const { frequency, weekStart } = calendar;
-  const { reached, excused } = reachedLengths({ met: earlier, settlements, live, calendar });
+  const { reached, excused } = reachedLengths({ met: [], settlements, live, calendar });
   return Array.from({ length: count }, (_, index) => {
     const period = current - count + 1 + index;
     return {

@@ -5,13 +5,11 @@ import type { Clock } from '../../clock.ts';
 import { dateOf, periodOf, periodStart } from '../../domain/periods.ts';
 import type { BulkStreakResponse, StreakResponse } from '../../domain/streak.ts';
 import { AppError } from '../../errors.ts';
-import { userMetricDays } from '../../postgres/history/user-metric-days.ts';
 import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../redis/state.ts';
-import { metPeriods } from '../history/longest-streak.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { firstPeriodOf, streakHistory } from './streak-history.ts';
+import { streakHistory } from './streak-history.ts';
 import { uuidText } from '../events/event-id.ts';
 import { baseStreak, settledNow } from './streak-response.ts';
 
@@ -34,8 +32,8 @@ export class StreakReads {
 
   /**
    * A user's streak with `historyPeriods` periods, oldest first, the current one last. 404 for an unknown user, 422
-   * for a number out of 0 to 1,000. Periods from before the streak that the state holds are judged by today's settings
-   * on the stored events.
+   * for a number out of 0 to 1,000. Of periods before the streak that the state holds Postgres says what became of them:
+   * that of the last moment may be missing.
    */
   async ofUser(compiled: CompiledCatalog, userId: string, historyPeriods: number): Promise<StreakResponse> {
     if (historyPeriods < 0 || historyPeriods > MAX_PERIODS)
@@ -48,25 +46,21 @@ export class StreakReads {
     const current = periodOf(day, frequency, weekStart);
     const base = baseStreak(compiled, { streak: live, freezesLeft: freezes, day });
     const oldest = current - historyPeriods + 1;
-    const first = firstPeriodOf(live, current, settings);
-    const [earlier, stored] = await Promise.all([
-      settings.enabled && oldest < first ? this.metBefore(compiled, userId, first) : [],
+    const stored =
       historyPeriods > 0
-        ? streakChangesSince(this.pool, {
+        ? await streakChangesSince(this.pool, {
             tenantNo: compiled.catalog.tenantNo,
             userId,
             frequency,
             fromDay: Math.min(periodStart(oldest, frequency, weekStart), live.startDay ?? day),
           })
-        : [],
-    ]);
+        : [];
     const unstored = settlements.filter((settlement) => settlement.frequency === frequency);
     return {
       ...base,
       extended: extendedAt(base.length, state.streaks[frequency].extendedMs),
       streakHistory: streakHistory({
         live,
-        earlier,
         settlements: [...stored, ...unstored],
         current,
         count: historyPeriods,
@@ -101,13 +95,6 @@ export class StreakReads {
     const { frequency } = compiled.catalog.streaks;
     const { length } = settledNow(compiled, state, this.clock.now()).streaks[frequency];
     return { streakLength: length, extended: extendedAt(length, state.streaks[frequency].extendedMs) };
-  }
-
-  private async metBefore(compiled: CompiledCatalog, userId: string, period: number): Promise<number[]> {
-    const { tenantNo, streaks } = compiled.catalog;
-    const toDay = periodStart(period, streaks.frequency, streaks.weekStart) - 1;
-    const metricDays = await userMetricDays(this.pool, { tenantNo, userId, toDay });
-    return metPeriods(streaks, compiled.metricsById, metricDays);
   }
 }
 

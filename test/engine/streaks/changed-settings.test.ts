@@ -150,3 +150,23 @@ test.each([
     })),
   );
 });
+
+test('the past is as it was by the rule of then: none while the user had switched streaks off, then the user’s own', async () => {
+  laurel = await start({ personalization: true });
+  const acts = async (at: string, preferences: object | null, value: number): Promise<void> => {
+    await laurel.at(`2026-11-${at}T12:00:00Z`);
+    if (preferences !== null) {
+      const answer = await laurel.laurel.app.patch('/v1/users/u/preferences', { streak: preferences });
+      expect(answer.status).toBe(200);
+    }
+    await laurel.event('u', value);
+  };
+  await acts('02', null, 1);
+  await acts('04', { enabled: false }, 1);
+  await acts('06', { enabled: true, metrics: [{ key: 'm', threshold: 2 }] }, 1);
+  await acts('08', null, 2);
+  await acts('10', null, 2);
+  await laurel.store();
+  const { body } = await laurel.laurel.app.get('/v1/users/u/streak?historyPeriods=9');
+  expect(body.streakHistory.map(({ length }: { length: number }) => length)).toEqual([1, 0, 0, 0, 0, 0, 1, 0, 1]);
+});

@@ -71,15 +71,16 @@ test('a streak on its days: alive, waiting, over', () =>
     expect(await lengths(reads, 'u', 4)).toEqual([1, 2, 0, 0]);
   }));
 
-test('periods before the streak that the state holds come from the stored events', () =>
+test('periods before the streak that the state holds are remembered as they were', () =>
   withStreaks({}, async (reads) => {
     await actOn(reads, 'u', ['2026-11-08', '2026-11-09', '2026-11-10', '2026-11-12', '2026-11-14', '2026-11-15']);
     await reads.persist();
     reads.at('2026-11-16T12:00:00Z');
     expect(await lengths(reads, 'u', 8)).toEqual([2, 3, 0, 1, 0, 1, 2, 2]);
-    // An event without effect settles a streak that is over: the state forgets it, the events do not.
+    // An event without effect settles a streak that is over: the state forgets it.
     reads.at('2026-11-17T12:00:00Z');
     await reads.laurel.event('m', 'u', -1);
+    await reads.persist();
     expect(await lengths(reads, 'u', 5)).toEqual([0, 1, 2, 0, 0]);
     await reads.laurel.event('m', 'u', 1);
     expect(await lengths(reads, 'u', 5)).toEqual([0, 1, 2, 0, 1]);
