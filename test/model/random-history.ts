@@ -80,6 +80,7 @@ const steps = {
   complete: fc.record({ do: fc.constant('complete' as const), user, nth: fc.nat(5) }),
   settings: fc.record({
     do: fc.constant('settings' as const),
+    enabled: maybe(fc.boolean(), 33),
     frequency: maybe(fc.constantFrom('daily' as const, 'weekly' as const, 'monthly' as const)),
     weekStart: maybe(fc.constantFrom('sunday' as const, 'monday' as const)),
     freezes: maybe(fc.record({ of: freezes })),

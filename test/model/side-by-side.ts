@@ -100,10 +100,14 @@ export class SideBySide {
     return NOTHING;
   }
 
-  private settings({ frequency, weekStart, freezes }: Extract<Step, { do: 'settings' }>): Said {
+  private async settings({ enabled, frequency, weekStart, freezes }: Extract<Step, { do: 'settings' }>): Promise<Said> {
+    // That somebody was first seen before the change and not after it, a clock of milliseconds has to show.
+    const { users, nowMs } = this.model;
+    if ([...users.values()].some((user) => user.streaks.firstMs === nowMs)) await this.clockTo(nowMs + 1);
     const { streaks } = this.model.catalog;
     const changed = {
       ...streaks,
+      ...(enabled !== null && { enabled }),
       ...(frequency !== null && { frequency }),
       ...(weekStart !== null && { weekStart }),
       ...(freezes !== null && { freezes: freezesOf(freezes.of) }),

@@ -105,7 +105,7 @@ function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes }, earnSinc
 
 /** The rule of a user's streaks: everyone's, but for what the user prefers, where that is allowed. */
 const ruleOf = ({ prefers }: ModelUser, { streaks }: Catalog): Catalog['streaks'] =>
-  streaks.personalization ? { ...streaks, ...prefers } : streaks;
+  streaks.personalization ? { ...streaks, ...prefers, enabled: streaks.enabled && prefers.enabled !== false } : streaks;
 
 /** The periods that an event counts for: those of its day, but none before those of the user's last event. */
 export function countsFor(date: LocalDate, user: ModelUser, catalog: Catalog): RecordedEvent['counts'] {

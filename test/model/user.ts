@@ -17,7 +17,7 @@ export interface RecordedEvent extends Happened {
   key: string | null;
   /**
    * The periods that it counts for: not before those of the event before. A change of zone moves the day along. Null: none,
-   * for the user had switched streaks off.
+   * for streaks were switched off.
    */
   counts: Record<Frequency, LocalDate> | null;
 }
