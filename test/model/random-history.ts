@@ -82,8 +82,13 @@ const steps = {
     do: fc.constant('settings' as const),
     enabled: maybe(fc.boolean(), 33),
     frequency: maybe(fc.constantFrom('daily' as const, 'weekly' as const, 'monthly' as const)),
-    weekStart: maybe(fc.constantFrom('sunday' as const, 'monday' as const)),
     freezes: maybe(fc.record({ of: freezes })),
+  }),
+  /** On Sundays, at the end of a week or at its beginning, something comes of it. */
+  weeks: fc.record({
+    do: fc.constant('weeks' as const),
+    weekStart: fc.constantFrom('sunday' as const, 'monday' as const),
+    onSunday: fc.boolean(),
   }),
   toggle: fc.record({ do: fc.constant('toggle' as const), nth: fc.nat(3) }),
   freeze: fc.record({ do: fc.constant('freeze' as const), user }),
@@ -107,6 +112,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: steps.complete },
   { weight: 1, arbitrary: steps.prefer },
   { weight: 1, arbitrary: steps.settings },
+  { weight: 1, arbitrary: steps.weeks },
   { weight: 1, arbitrary: steps.toggle },
   { weight: 2, arbitrary: steps.read },
   { weight: 1, arbitrary: steps.sweep },

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
-import type { Catalog } from '../../src/domain/catalog.ts';
+import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
 import { replaceStreaks } from '../../src/domain/streaks-in-force.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { Batches } from './batch-side-by-side.ts';
-import { addDays, midnight, wall } from './calendar.ts';
+import { addDays, midnight, sundayFrom, wall } from './calendar.ts';
 import { CompareReads } from './compare-reads.ts';
 import { LaurelModel, type SentEvent, type SentUser } from './laurel-model.ts';
 import { onlyTenant } from './only-tenant.ts';
@@ -14,6 +14,7 @@ import { StreakCare } from './streak-care-side-by-side.ts';
 import { Sweep } from './sweep-side-by-side.ts';
 import { refused, seenCompletion, seenEvent, type Said } from './seen.ts';
 
+const NOON_MS = 12 * 3_600_000;
 const NOTHING: Said = { engine: null, model: null };
 
 /** Runs one history on the engine and on the model, and tells what either says. */
@@ -82,7 +83,16 @@ export class SideBySide {
       case 'restore':
         return this.care.take(step);
       case 'settings':
-        return this.settings(step);
+        return this.settings({
+          ...(step.enabled !== null && { enabled: step.enabled }),
+          ...(step.frequency !== null && { frequency: step.frequency }),
+          ...(step.freezes !== null && { freezes: freezesOf(step.freezes.of) }),
+        });
+      case 'weeks': {
+        const sunday = midnight(sundayFrom(wall(this.model.nowMs, null).date), null) + NOON_MS;
+        if (step.onSunday) await this.clockTo(Math.max(this.model.nowMs, sunday));
+        return this.settings({ weekStart: step.weekStart });
+      }
       case 'toggle':
         await this.payday.toggle(step.nth);
         return NOTHING;
@@ -100,21 +110,14 @@ export class SideBySide {
     return NOTHING;
   }
 
-  private async settings({ enabled, frequency, weekStart, freezes }: Extract<Step, { do: 'settings' }>): Promise<Said> {
+  private async settings(changed: Partial<StreakSettings>): Promise<Said> {
     // That somebody was first seen before the change and not after it, a clock of milliseconds has to show.
     const { users, nowMs } = this.model;
     if ([...users.values()].some((user) => user.streaks.firstMs === nowMs)) await this.clockTo(nowMs + 1);
-    const { streaks } = this.model.catalog;
-    const changed = {
-      ...streaks,
-      ...(enabled !== null && { enabled }),
-      ...(frequency !== null && { frequency }),
-      ...(weekStart !== null && { weekStart }),
-      ...(freezes !== null && { freezes: freezesOf(freezes.of) }),
-    };
-    if (changed.frequency !== streaks.frequency) this.isSwitched = true;
-    this.model.setStreaks(changed);
-    this.engine.catalog = replaceStreaks(this.engine.catalog, changed, this.model.nowMs);
+    const streaks = { ...this.model.catalog.streaks, ...changed };
+    if (streaks.frequency !== this.model.catalog.streaks.frequency) this.isSwitched = true;
+    this.model.setStreaks(streaks);
+    this.engine.catalog = replaceStreaks(this.engine.catalog, streaks, this.model.nowMs);
     return NOTHING;
   }
 
