@@ -91,7 +91,7 @@ export class SideBySide {
       case 'weeks': {
         const sunday = midnight(sundayFrom(wall(this.model.nowMs, null).date), null) + NOON_MS;
         if (step.onSunday) await this.clockTo(Math.max(this.model.nowMs, sunday));
-        return this.settings({ weekStart: step.weekStart });
+        return this.settings({ weekStart: this.model.catalog.streaks.weekStart === 'sunday' ? 'monday' : 'sunday' });
       }
       case 'toggle':
         await this.payday.toggle(step.nth);
