@@ -1,38 +1,25 @@
-import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchMoment } from '../../src/engine/batches/batch-processor.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { DyingWorkers } from './dying-workers.ts';
 
-const WORKER = new URL('dying-worker.mjs', import.meta.url);
 const MOMENTS: BatchMoment[] = ['sent', 'applied'];
 const KILLS = 8;
 const BATCH = 1000;
 
 let laurel: TestLaurel;
-const children: ChildProcess[] = [];
+const workers = new DyingWorkers();
 
 beforeAll(async () => {
-  if (!existsSync(new URL('../../dist/workers/start.js', import.meta.url))) {
-    throw new Error('This test runs the built worker: npm run build');
-  }
   laurel = await startLaurel({ configuration: STUDY_APP });
 });
 afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
+  workers.close();
   await laurel.close();
 });
-
-function startWorker(env: Record<string, string> = {}): ChildProcess {
-  const child = fork(WORKER, {
-    env: { ...process.env, REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, ...env },
-  });
-  children.push(child);
-  return child;
-}
 
 test('a worker that is killed in the middle of batches, again and again, leaves every event once and in its order', async () => {
   const kills = fc.sample(fc.integer({ min: 1, max: 9 }), { numRuns: KILLS, seed: Number(process.env['SEED']) });
@@ -57,9 +44,9 @@ test('a worker that is killed in the middle of batches, again and again, leaves 
 
   for (const [index, nth] of kills.entries()) {
     await submit();
-    const worker = startWorker({ DIE_AT: MOMENTS[index % MOMENTS.length]!, DIE_AT_NTH: String(nth) });
+    const worker = workers.start(laurel, { DIE_AT: MOMENTS[index % MOMENTS.length]!, DIE_AT_NTH: String(nth) });
     // Two at once, every other time: the one that lives finds the one that dies at the same batch.
-    const second = index % 4 === 1 ? startWorker() : null;
+    const second = index % 4 === 1 ? workers.start(laurel) : null;
     const ended = once(worker, 'exit');
     // More, until the moment has come round often enough.
     while (worker.exitCode === null && worker.signalCode === null) {
@@ -73,7 +60,7 @@ test('a worker that is killed in the middle of batches, again and again, leaves 
     }
   }
 
-  const last = startWorker();
+  const last = workers.start(laurel);
   await once(last, 'message');
   await expect.poll(() => laurel.redis.xlen('{s0}:batches'), { interval: 20 }).toBe(0);
   last.kill('SIGTERM');

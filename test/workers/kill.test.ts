@@ -1,6 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,20 +9,17 @@ import { backlog } from '../../src/redis/outbox.ts';
 import { WakeUp } from '../../src/redis/wake-up.ts';
 import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-writer.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { DyingWorkers } from './dying-workers.ts';
 
-const WORKER = new URL('dying-worker.mjs', import.meta.url);
 const STEPS: PersistStep[] = ['read', 'written', 'committed', 'trimmed'];
 const KILLS = 8;
 
 let database: TestDatabase;
 let redis: Redis;
 let wakeUp: WakeUp;
-const children: ChildProcess[] = [];
+const workers = new DyingWorkers();
 
 beforeAll(async () => {
-  if (!existsSync(new URL('../../dist/workers/start.js', import.meta.url))) {
-    throw new Error('This test runs the built worker: npm run build');
-  }
   database = await testDatabase();
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
@@ -32,19 +27,11 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
+  workers.close();
   await wakeUp.close();
   redis.disconnect();
   await database.close();
 });
-
-function startWorker(env: Record<string, string> = {}): ChildProcess {
-  const child = fork(WORKER, {
-    env: { ...process.env, REDIS_URL: database.stack.redisUrl, DATABASE_URL: database.stack.databaseUrl, ...env },
-  });
-  children.push(child);
-  return child;
-}
 
 interface Expected {
   events: string[];
@@ -108,7 +95,7 @@ test('a worker that is killed between its steps, again and again, leaves every e
 
   for (const [index, { nth, entries }] of kills.entries()) {
     const step = STEPS[index % STEPS.length]!;
-    const worker = startWorker({ DIE_AT: step, DIE_AT_NTH: String(nth) });
+    const worker = workers.start(database.stack, { DIE_AT: step, DIE_AT_NTH: String(nth) });
     const ended = once(worker, 'exit');
     // More and more, until the step has come round often enough.
     while (worker.exitCode === null && worker.signalCode === null) {
@@ -118,7 +105,7 @@ test('a worker that is killed between its steps, again and again, leaves every e
     expect(await ended).toEqual([null, 'SIGKILL']);
   }
 
-  const last = startWorker();
+  const last = workers.start(database.stack);
   await once(last, 'message');
   await writeSome(expected, 10);
   last.kill('SIGTERM');

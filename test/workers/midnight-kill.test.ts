@@ -1,13 +1,10 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { DAY_MS } from '../../src/domain/periods.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { DyingWorkers } from './dying-workers.ts';
 
-const WORKER = new URL('dying-worker.mjs', import.meta.url);
 const START_DAY = Date.UTC(2030, 2, 1) / DAY_MS;
 const USERS = 4_000;
 const BOARDS = 5;
@@ -32,27 +29,15 @@ const CONFIGURATION: Configuration = {
 };
 
 let laurel: TestLaurel;
-const children: ChildProcess[] = [];
+const workers = new DyingWorkers();
 
 beforeAll(async () => {
-  if (!existsSync(new URL('../../dist/workers/start.js', import.meta.url))) {
-    throw new Error('This test runs the built worker: npm run build');
-  }
   laurel = await startLaurel({ testClock: true });
 });
 afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
+  workers.close();
   await laurel.close();
 });
-
-async function startWorker(): Promise<ChildProcess> {
-  const child = fork(WORKER, {
-    env: { ...process.env, REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, TEST_CLOCK: '1' },
-  });
-  children.push(child);
-  await once(child, 'message');
-  return child;
-}
 
 const to = async (ms: number): Promise<number> =>
   (await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() })).status;
@@ -66,7 +51,7 @@ test(
   'a worker killed in the middle of a midnight or of final runs: every streak is lost once, every place is there once',
   { timeout: 300_000 },
   async () => {
-    let worker = await startWorker();
+    let worker = await workers.startByTestClock(laurel);
     expect(await to(START_DAY * DAY_MS)).toBe(200);
     expect((await laurel.admin.put('/v1/configuration', CONFIGURATION)).status).toBe(200);
     const halfway: string[] = [];
@@ -83,7 +68,7 @@ test(
       }
       await expect.poll(() => count('SELECT count(*)::int AS n FROM events')).toBe((round + 1) * USERS);
 
-      const other = await startWorker();
+      const other = await workers.startByTestClock(laurel);
       let moved = false;
       // The second day begins with the end of all streaks, after the runs of the first one were final.
       const moving = to((day + 2) * DAY_MS + 13 * 3_600_000).finally(() => (moved = true));

@@ -1,11 +1,8 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { DyingWorkers } from './dying-workers.ts';
 
-const WORKER = new URL('dying-worker.mjs', import.meta.url);
 const HOUR = 3_600_000;
 const START = Date.UTC(2030, 2, 1);
 const ROUNDS = 4;
@@ -13,33 +10,21 @@ const HOURS = 12;
 const USERS = 40;
 
 let laurel: TestLaurel;
-const children: ChildProcess[] = [];
+const workers = new DyingWorkers();
 
 beforeAll(async () => {
-  if (!existsSync(new URL('../../dist/workers/start.js', import.meta.url))) {
-    throw new Error('This test runs the built worker: npm run build');
-  }
   laurel = await startLaurel({ testClock: true });
 });
 afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
+  workers.close();
   await laurel.close();
 });
-
-async function startWorker(): Promise<ChildProcess> {
-  const child = fork(WORKER, {
-    env: { ...process.env, REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, TEST_CLOCK: '1' },
-  });
-  children.push(child);
-  await once(child, 'message');
-  return child;
-}
 
 const to = (ms: number) => laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() });
 
 test('two workers, one of them killed anywhere: every period is paid once, and the call that set the clock answers when all are', async () => {
   const delays = fc.sample(fc.integer({ min: 0, max: 400 }), { numRuns: ROUNDS, seed: Number(process.env['SEED']) });
-  let worker = await startWorker();
+  let worker = await workers.startByTestClock(laurel);
   expect((await to(START)).status).toBe(200);
   const trigger = { type: 'time', timeUnit: 'hours', timeInterval: 1, points: 1, status: 'active' } as const;
   const configured = await laurel.admin.put('/v1/configuration', {
@@ -49,7 +34,7 @@ test('two workers, one of them killed anywhere: every period is paid once, and t
   await Promise.all(Array.from({ length: USERS }, (_, n) => laurel.app.put(`/v1/users/u${n}`, {})));
 
   for (const [round, delay] of delays.entries()) {
-    const other = await startWorker();
+    const other = await workers.startByTestClock(laurel);
     const moved = to(START + (round + 1) * HOURS * HOUR);
     await new Promise((resolve) => setTimeout(resolve, delay));
     worker.kill('SIGKILL');

@@ -1,0 +1,36 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+
+const WORKER = new URL('dying-worker.mjs', import.meta.url);
+const BUILT = new URL('../../dist/workers/start.js', import.meta.url);
+
+/** Workers as they are built, each in a process of its own, which tests kill or which kill themselves. */
+export class DyingWorkers {
+  private readonly children: ChildProcess[] = [];
+
+  constructor() {
+    if (!existsSync(BUILT)) throw new Error('This test runs the built worker: npm run build');
+  }
+
+  /** Starts one. `DIE_AT=<step>` with `DIE_AT_NTH=<n>`: it is killed at the nth time of that step. */
+  start(stack: { redisUrl: string; databaseUrl: string }, env: Record<string, string> = {}): ChildProcess {
+    const child = fork(WORKER, {
+      env: { ...process.env, REDIS_URL: stack.redisUrl, DATABASE_URL: stack.databaseUrl, ...env },
+    });
+    this.children.push(child);
+    return child;
+  }
+
+  /** The same under the test clock; resolves when it works. */
+  async startByTestClock(stack: { redisUrl: string; databaseUrl: string }): Promise<ChildProcess> {
+    const child = this.start(stack, { TEST_CLOCK: '1' });
+    await once(child, 'message');
+    return child;
+  }
+
+  /** Ends those that live. */
+  close(): void {
+    for (const child of this.children) child.kill('SIGKILL');
+  }
+}
