@@ -35,84 +35,127 @@ const COUNTS = /^(users|a\d+)$/;
  * Events may go on meanwhile: what differs only because Postgres follows is looked at again. Not compared: what only
  * Redis holds. Changes nothing. How many differences there are. Throws NotStored without a worker.
  */
-export async function verify({ redis, pool, onProgress, onDifference }: VerifyOptions): Promise<number> {
-  const boards = new BoardsOfTenants(pool);
-  const sides: Sides = { redis, pool, boards };
-  let count = 0;
-  const told = new Set<string>();
-  const tell = (difference: Difference): void => {
+export async function verify(options: VerifyOptions): Promise<number> {
+  const verification = new Verification(options);
+  await verification.positions();
+  await verification.users();
+  await verification.idempotencyKeys();
+  await verification.keys();
+  await verification.counters();
+  return verification.count;
+}
+
+/** One pass over both sides; its steps build on what those before have noted. */
+class Verification {
+  /** Differences told. */
+  count = 0;
+  private readonly options: VerifyOptions;
+  private readonly sides: Sides;
+  private readonly told = new Set<string>();
+  private readonly generations = new Generations();
+  private readonly members = new SetMembers();
+  /** By tenant the fields of its counters that should be there. */
+  private readonly counted = new Map<number, Set<string>>();
+
+  constructor(options: VerifyOptions) {
+    this.options = options;
+    this.sides = { redis: options.redis, pool: options.pool, boards: new BoardsOfTenants(options.pool) };
+  }
+
+  /** Redis must not be older than Postgres; then what the outbox holds is waited for. */
+  async positions(): Promise<void> {
+    for (const difference of await behindPostgres(this.sides)) this.tell(difference);
+    await stored(this.sides);
+  }
+
+  /** What Postgres knows of each user. */
+  async users(): Promise<void> {
+    const { pool, onProgress } = this.options;
+    const total = await estimateRows(pool, 'users');
+    let done = 0;
+    for await (const page of readUsers(pool, PAGE)) {
+      for (const user of page) {
+        const state = stateOf(user);
+        this.generations.note(user, state);
+        let fields = this.counted.get(user.tenantNo);
+        if (fields === undefined) this.counted.set(user.tenantNo, (fields = new Set(['users'])));
+        for (const field of countersOf(state)) fields.add(field);
+      }
+      await this.settle(await suspectUsers(this.sides, page, this.members));
+      done += page.length;
+      onProgress?.({ step: 'users', done, total: Math.max(total, done) });
+    }
+  }
+
+  /** Every key that was used is there, hot or old. */
+  async idempotencyKeys(): Promise<void> {
+    const { redis, pool, onProgress } = this.options;
+    let done = 0;
+    await readIdempotencyKeys(pool, PAGE, async (used) => {
+      const places = used.map((key) => bucketOf(key, this.generations.of(key)));
+      const found = await Promise.all(places.map(({ key, field }) => redis.hget(key, field)));
+      const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ ...place, index }]));
+      // What is not hot may be old; and a key may become so in between, so this is asked second.
+      const held = await oldKeysHeld(
+        redis,
+        others.map(({ tenantNo, key, field }) => ({ tenantNo, bucket: key, field })),
+      );
+      for (const [at, { key, field, value, index }] of others.entries()) {
+        if (held[at] === true && found[index] === null) continue;
+        this.tell({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
+      }
+      done += used.length;
+      onProgress?.({ step: 'idempotency keys', done, total: null });
+    });
+  }
+
+  /** The other direction: what Redis holds that should not be there. */
+  async keys(): Promise<void> {
+    const { redis, onProgress } = this.options;
+    let done = 0;
+    let cursor = '0';
+    do {
+      const [next, keys] = await redis.scan(cursor, 'MATCH', ALL_SHARDS_PATTERN, 'COUNT', PAGE);
+      await this.settle(await superfluous(this.sides, keys, this.members));
+      for (const key of keys) {
+        const of = tenantKey(key);
+        if (of?.kind === 'n' && !this.counted.has(of.tenantNo)) this.counted.set(of.tenantNo, new Set());
+      }
+      done += keys.length;
+      onProgress?.({ step: 'keys', done, total: null });
+      cursor = next;
+    } while (cursor !== '0');
+  }
+
+  /** Each tenant's counters, in both directions. */
+  async counters(): Promise<void> {
+    for (const [tenantNo, fields] of this.counted) {
+      const there = await this.options.redis.hgetall(countersKey(tenantNo));
+      const names = [...fields, ...Object.keys(there)].filter((field) => COUNTS.test(field));
+      await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, tenantNo, field)));
+      // It may be further: who was deleted last need not have come back.
+      const youngest = this.generations.youngestOf(tenantNo) ?? 0;
+      if (Number(there['d'] ?? 0) < youngest) {
+        this.tell({
+          key: countersKey(tenantNo),
+          part: 'd',
+          redis: there['d'] ?? 'nothing',
+          postgres: String(youngest),
+        });
+      }
+    }
+  }
+
+  private async settle(suspects: readonly Suspect[]): Promise<void> {
+    for (const difference of await confirm(this.sides, suspects)) this.tell(difference);
+  }
+
+  private tell(difference: Difference): void {
     const name = `${difference.key}\0${difference.part}`;
     // A group that is not listed is missed by all who are in it.
-    if (told.has(name)) return;
-    told.add(name);
-    count += 1;
-    onDifference(difference);
-  };
-  const settle = async (suspects: readonly Suspect[]): Promise<void> => {
-    for (const difference of await confirm(sides, suspects)) tell(difference);
-  };
-  for (const difference of await behindPostgres(sides)) tell(difference);
-  await stored(sides);
-
-  const generations = new Generations();
-  const members = new SetMembers();
-  const counted = new Map<number, Set<string>>();
-  const total = await estimateRows(pool, 'users');
-  let done = 0;
-  for await (const page of readUsers(pool, PAGE)) {
-    for (const user of page) {
-      const state = stateOf(user);
-      generations.note(user, state);
-      let fields = counted.get(user.tenantNo);
-      if (fields === undefined) counted.set(user.tenantNo, (fields = new Set(['users'])));
-      for (const field of countersOf(state)) fields.add(field);
-    }
-    await settle(await suspectUsers(sides, page, members));
-    done += page.length;
-    onProgress?.({ step: 'users', done, total: Math.max(total, done) });
+    if (this.told.has(name)) return;
+    this.told.add(name);
+    this.count += 1;
+    this.options.onDifference(difference);
   }
-
-  done = 0;
-  await readIdempotencyKeys(pool, PAGE, async (used) => {
-    const places = used.map((key) => bucketOf(key, generations.of(key)));
-    const found = await Promise.all(places.map(({ key, field }) => redis.hget(key, field)));
-    const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ ...place, index }]));
-    // What is not hot may be old; and a key may become so in between, so this is asked second.
-    const held = await oldKeysHeld(
-      redis,
-      others.map(({ tenantNo, key, field }) => ({ tenantNo, bucket: key, field })),
-    );
-    for (const [at, { key, field, value, index }] of others.entries()) {
-      if (held[at] === true && found[index] === null) continue;
-      tell({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
-    }
-    done += used.length;
-    onProgress?.({ step: 'idempotency keys', done, total: null });
-  });
-
-  done = 0;
-  let cursor = '0';
-  do {
-    const [next, keys] = await redis.scan(cursor, 'MATCH', ALL_SHARDS_PATTERN, 'COUNT', PAGE);
-    await settle(await superfluous(sides, keys, members));
-    for (const key of keys) {
-      const of = tenantKey(key);
-      if (of?.kind === 'n' && !counted.has(of.tenantNo)) counted.set(of.tenantNo, new Set());
-    }
-    done += keys.length;
-    onProgress?.({ step: 'keys', done, total: null });
-    cursor = next;
-  } while (cursor !== '0');
-
-  for (const [tenantNo, fields] of counted) {
-    const there = await redis.hgetall(countersKey(tenantNo));
-    const names = [...fields, ...Object.keys(there)].filter((field) => COUNTS.test(field));
-    await settle([...new Set(names)].map((field) => counterSuspect(sides, tenantNo, field)));
-    // It may be further: who was deleted last need not have come back.
-    const youngest = generations.youngestOf(tenantNo) ?? 0;
-    if (Number(there['d'] ?? 0) < youngest) {
-      tell({ key: countersKey(tenantNo), part: 'd', redis: there['d'] ?? 'nothing', postgres: String(youngest) });
-    }
-  }
-  return count;
 }
