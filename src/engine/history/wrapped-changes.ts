@@ -8,7 +8,7 @@ import type { PointsDay } from '../../postgres/history/user-points-days.ts';
 import type { UserState } from '../../redis/state.ts';
 
 /** Answers a change's percentile, by number of the metric or points system. */
-type Percentile = (no: number, change: number) => number;
+export type Percentile = (no: number, change: number) => number;
 
 /** A period of a wrapped year with the one before it. */
 export interface ComparedDays {

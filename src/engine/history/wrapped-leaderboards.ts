@@ -10,7 +10,7 @@ import { LiveStandings } from '../leaderboards/standings.ts';
 import { leaderboardResponse } from '../leaderboards/leaderboard-response.ts';
 
 /** The user's place on a board in one run. */
-interface Place {
+export interface Place {
   key: string;
   /** First and last epoch day; no last one: the run does not end. */
   runDay: number;

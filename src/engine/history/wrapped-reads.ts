@@ -4,7 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { withDeleted } from '../../catalog/with-deleted.ts';
 import type { Clock } from '../../clock.ts';
 import { dateOf, DAY_MS, type Days } from '../../domain/periods.ts';
-import type { WrappedActivityPeriod, WrappedResponse } from '../../domain/wrapped.ts';
+import type { WrappedResponse } from '../../domain/wrapped.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { userAttributeSums, type AttributeSum } from '../../postgres/history/user-attribute-sums.ts';
@@ -16,15 +16,14 @@ import type { UserReads } from '../users/user-reads.ts';
 import { userResponse } from '../users/user-response.ts';
 import { Distributions } from './distributions.ts';
 import { longestStreak } from './longest-streak.ts';
-import { wrappedAchievements } from './wrapped-achievements.ts';
-import { wrappedMetrics, wrappedPoints, type ComparedDays } from './wrapped-changes.ts';
-import { userPlaces, wrappedLeaderboards } from './wrapped-leaderboards.ts';
+import type { ComparedDays } from './wrapped-changes.ts';
+import { userPlaces } from './wrapped-leaderboards.ts';
+import { PERIODS, wrappedPeriod, type Percentiles } from './wrapped-period.ts';
 import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
 
 const MAX_YEAR = 9999;
 /** Every day there is, in epoch days. */
 const EVER: Days = { fromDay: -(2 ** 30), toDay: 2 ** 30 };
-const KINDS = ['day', 'week', 'month', 'year'] as const;
 
 interface WrappedReadsOptions {
   pool: Pool;
@@ -74,38 +73,16 @@ export class WrappedReads {
       ...Object.keys(state.completions).map(Number),
     ]);
     const active = yearActivity(eventsByDay(metricDays), shownYear, streaks.weekStart);
-    const compared = KINDS.map((kind): ComparedDays => {
-      const days = kind === 'year' ? whole : active[kind];
-      return { days, before: daysBefore(kind, days) };
+    const isActive = active.daysActive > 0;
+    const compared = PERIODS.map((period): ComparedDays => {
+      const days = period === 'year' ? whole : active[period];
+      return { days, before: daysBefore(period, days) };
     });
     const [sums, percentiles] = await Promise.all([
-      this.attributeSums(compiled, { userId, compared, any: active.daysActive > 0 }),
-      Promise.all(
-        compared.map(({ days }, index) => this.percentiles(tenantNo, days, active.daysActive > 0 && index > 0)),
-      ),
+      this.attributeSums(compiled, { userId, compared, any: isActive }),
+      Promise.all(compared.map(({ days }, index) => this.percentiles(tenantNo, days, isActive && index > 0))),
     ]);
-
-    const period = (kind: (typeof KINDS)[number]): WrappedActivityPeriod => {
-      const index = KINDS.indexOf(kind);
-      const days = compared[index] as ComparedDays;
-      if (kind !== 'year' && active.daysActive === 0)
-        return { metrics: {}, points: {}, achievements: [], leaderboards: {} };
-      const attributes = { sums, ever: 0, period: 1 + 2 * index, before: 2 + 2 * index };
-      const percentile = percentiles[index] ?? null;
-      return {
-        metrics: wrappedMetrics(known, {
-          ...days,
-          rows: metricDays,
-          attributes,
-          state,
-          percentile: percentile?.metrics ?? null,
-        }),
-        points: wrappedPoints(known, { ...days, rows: pointsDays, state, percentile: percentile?.points ?? null }),
-        achievements: wrappedAchievements(known, state, days.days),
-        // A perpetual board's run covers every year: without activity in it the user has no place to look back on.
-        leaderboards: active.daysActive === 0 ? {} : wrappedLeaderboards(places, days.days),
-      };
-    };
+    const facts = { known, state, metricDays, pointsDays, places, isActive, compared, percentiles, sums };
     const streak = longestStreak({
       settings: streaks,
       metricsById: compiled.metricsById,
@@ -120,15 +97,22 @@ export class WrappedReads {
         daysActive: active.daysActive,
         weeksActive: active.weeksActive,
         monthsActive: active.monthsActive,
-        mostActiveDay: { ...period('day'), date: dateOf(active.day.fromDay) },
-        mostActiveWeek: { ...period('week'), start: dateOf(active.week.fromDay), end: dateOf(active.week.toDay) },
-        mostActiveMonth: { ...period('month'), month: new Date(active.month.fromDay * DAY_MS).getUTCMonth() },
-        entireYear: { ...period('year'), longestStreak: streak },
+        mostActiveDay: { ...wrappedPeriod(facts, 'day'), date: dateOf(active.day.fromDay) },
+        mostActiveWeek: {
+          ...wrappedPeriod(facts, 'week'),
+          start: dateOf(active.week.fromDay),
+          end: dateOf(active.week.toDay),
+        },
+        mostActiveMonth: {
+          ...wrappedPeriod(facts, 'month'),
+          month: new Date(active.month.fromDay * DAY_MS).getUTCMonth(),
+        },
+        entireYear: { ...wrappedPeriod(facts, 'year'), longestStreak: streak },
       },
     };
   }
 
-  /** Windows: all time, then each period and the one before it. */
+  /** As `YearFacts` has them. */
   private async attributeSums(
     { catalog, eventAttributes }: CompiledCatalog,
     { userId, compared, any }: { userId: string; compared: readonly ComparedDays[]; any: boolean },
@@ -138,11 +122,7 @@ export class WrappedReads {
     return userAttributeSums(this.options.pool, { tenantNo: catalog.tenantNo, userId, windows });
   }
 
-  private async percentiles(
-    tenantNo: number,
-    days: Days,
-    shown: boolean,
-  ): Promise<Record<'metrics' | 'points', (no: number, change: number) => number> | null> {
+  private async percentiles(tenantNo: number, days: Days, shown: boolean): Promise<Percentiles | null> {
     if (!shown) return null;
     const [metrics, points] = await Promise.all([
       this.distributions.percentiles('metrics', { tenantNo, ...days }),
