@@ -22,9 +22,9 @@ async function main(): Promise<void> {
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
-  const { idempotencyHotDays } = env;
+  const { idempotencyHotDays, backlogLimit } = env;
   const clock = env.testClock ? 'test' : systemClock;
-  const workers = await startWorkers({ redisUrl, databaseUrl, clock, idempotencyHotDays, log });
+  const workers = await startWorkers({ redisUrl, databaseUrl, clock, idempotencyHotDays, backlogLimit, log });
   log.info('worker started');
   tellReady();
   if (!ended.signal.aborted) await new Promise((resolve) => ended.signal.addEventListener('abort', resolve));

@@ -43,6 +43,8 @@ interface WorkersOptions {
   clock?: Clock | 'test';
   /** Days after which idempotency keys leave the hot set. */
   idempotencyHotDays?: number;
+  /** Outbox entries that may wait before events are refused: a sweep leaves most of them to events. */
+  backlogLimit?: number;
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
 }
@@ -160,6 +162,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       pool,
       catalogs,
       script: new Script('sweep_streaks'),
+      ...(options.backlogLimit !== undefined && { maxAhead: Math.floor(options.backlogLimit / 4) }),
       onWritten: (shard) => wakeUp.touched(shard),
     }),
     new TimeTriggers({ pool, payments }),

@@ -17,6 +17,12 @@ const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenant
 /** stream: what happened and the resulting state of the users, until it stands in Postgres. One a shard. */
 export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
 
+/** string: a sweep is at the shard's users, for as long as it says so again and again. See `storing-order.ts`. */
+export const sweepKey = (shard: number): string => `${tag(shard)}:sweep`;
+
+/** string: somebody waits until Postgres holds what the shard's outbox does. */
+export const awaitedKey = (shard: number): string => `${tag(shard)}:awaited`;
+
 /** string: whose data this is, `<installation>:<epoch>`; missing while the shard is not known to be whole. See `gate.ts`. */
 export const markKey = (shard: number): string => `${tag(shard)}:mark`;
 

@@ -5,6 +5,7 @@ import { readCursor } from '../../postgres/persist/cursor.ts';
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { shardOf, userKey } from '../../redis/keys.ts';
 import { comparePositions, lastPosition } from '../../redis/outbox.ts';
+import { noteAwaited } from '../../redis/storing-order.ts';
 import { UserReads } from '../users/user-reads.ts';
 
 const LOOK_MS = 10;
@@ -36,6 +37,7 @@ export class CaughtUp {
     const began = performance.now();
     let moved = began;
     let cursor = await readCursor(this.pool, shard);
+    if (comparePositions(cursor, last) < 0) await noteAwaited(this.redis, shard);
     while (comparePositions(cursor, last) < 0) {
       if (cursor === this.stuckAt.get(shard)) return;
       const now = performance.now();

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readCursor } from '../../postgres/persist/cursor.ts';
 import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
+import { isStoredLater } from '../../redis/storing-order.ts';
 import { toBatch } from './batch.ts';
 import { isAboutData, StuckShard } from './stuck-shard.ts';
 import { writeBatch } from './write-batch.ts';
@@ -34,6 +35,9 @@ const FIRST_ENTRIES = 64;
  */
 const PAUSE_MS = 250;
 
+/** How soon a shard whose sweep is over is stored. */
+const LOOK_MS = 50;
+
 /** A shard that stands still is woken all the time, and tried again this often only. */
 const RETRY_STUCK_MS = 2000;
 
@@ -51,6 +55,7 @@ const RETRY_STUCK_MS = 2000;
 export class Persister {
   private readonly options: PersisterOptions;
   private readonly atWork = new Map<number, number>();
+  private readonly late = new Set<number>();
   private readonly stuck = new Map<number, { error: StuckShard; since: number }>();
 
   constructor(options: PersisterOptions) {
@@ -62,9 +67,14 @@ export class Persister {
     return (this.atWork.get(shard) ?? 0) > 0;
   }
 
+  /** Whether the shard's entries wait or waited for the end of a sweep, see `storing-order.ts`, and are not all stored. */
+  gaveWay(shard: number): boolean {
+    return this.late.has(shard);
+  }
+
   /**
    * Works until the shard's outbox is empty, another persister is found at it, or the gate is shut. `hurry`, once aborted, leaves out
-   * the pauses. Returns the number of entries stored. Throws StuckShard (nothing from the entry it names on is
+   * the pauses, and does not wait for the end of a sweep. Returns the number of entries stored. Throws StuckShard (nothing from the entry it names on is
    * stored or dropped; a call some seconds later tries again), or the error of a server that is away.
    */
   async drain(shard: number, hurry?: AbortSignal): Promise<number> {
@@ -80,6 +90,7 @@ export class Persister {
       if (error instanceof StuckShard) this.stuck.set(shard, { error, since: performance.now() });
       throw error;
     } finally {
+      this.late.delete(shard);
       this.atWork.set(shard, (this.atWork.get(shard) ?? 1) - 1);
     }
   }
@@ -110,6 +121,7 @@ export class Persister {
     let stored = 0;
     for (let first = true; ; first = false) {
       const asked = oneByOne > 0 ? 1 : count;
+      await this.giveWay(shard, hurry);
       // Asked in the same turn as the read is sent: what comes is of this fence.
       const fence = gate?.fence;
       if (fence === null) return stored;
@@ -135,7 +147,15 @@ export class Persister {
       stored += raw.length;
       oneByOne = Math.max(0, oneByOne - 1);
       count = entriesFor(raw);
-      if (raw.length < asked && hurry?.aborted !== true) await pause(hurry);
+      if (raw.length < asked && hurry?.aborted !== true) await pause(PAUSE_MS, hurry);
+    }
+  }
+
+  private async giveWay(shard: number, hurry: AbortSignal | undefined): Promise<void> {
+    const { redis, gate } = this.options;
+    while (hurry?.aborted !== true && gate?.fence !== null && (await isStoredLater(redis, shard))) {
+      this.late.add(shard);
+      await pause(LOOK_MS, hurry);
     }
   }
 
@@ -163,5 +183,5 @@ function entriesFor(raw: readonly RawEntry[]): number {
   return Math.max(1, Math.min(MAX_ENTRIES, Math.floor((MAX_BYTES * raw.length) / Math.max(bytes, 1))));
 }
 
-const pause = (hurry: AbortSignal | undefined): Promise<void> =>
-  sleep(PAUSE_MS, undefined, hurry && { signal: hurry }).catch(() => undefined);
+const pause = (ms: number, hurry: AbortSignal | undefined): Promise<void> =>
+  sleep(ms, undefined, hurry && { signal: hurry }).catch(() => undefined);

@@ -32,6 +32,10 @@ const PATIENCE_MS = 60_000;
 export class Schedule {
   private readonly options: ScheduleOptions;
   private readonly kinds: readonly DueKind[];
+  /** What was done last, also in the pass before. */
+  private last: DueKind | null = null;
+  /** What was accepted up to then has been waited for. */
+  private settledMs = -Infinity;
 
   constructor(options: ScheduleOptions) {
     this.options = options;
@@ -45,17 +49,17 @@ export class Schedule {
    */
   async pass(ending: AbortSignal): Promise<PassOutcome> {
     const endMs = performance.now() + PASS_MS;
-    let last = null as DueKind | null;
-    let settledMs = -Infinity;
+    // Work that sees itself goes on from pass to pass, and does not wait each time for all that it wrote.
+    if (this.last?.work.seesItself !== true || this.options.clock.now() < this.settledMs) this.settledMs = -Infinity;
     while (!ending.aborted && performance.now() < endMs) {
       const upToMs = this.options.clock.now();
-      let first: Due | null = last?.work.seesItself === true ? await this.first(upToMs, ending) : null;
+      let first: Due | null = this.last?.work.seesItself === true ? await this.first(upToMs, ending) : null;
       // What was done, and the events from before the work, must be where it is looked for.
-      if (first === null || first.kind !== last || first.dueMs > settledMs) {
+      if (first === null || first.kind !== this.last || first.dueMs > this.settledMs) {
         if (!(await this.options.settled(ending))) {
           return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'what was accepted is not stored yet' };
         }
-        settledMs = upToMs;
+        this.settledMs = upToMs;
         first = await this.first(upToMs, ending);
       }
       if (first === null) {
@@ -65,7 +69,7 @@ export class Schedule {
       }
       const { kind, dueMs, beforeMs } = first;
       await kind.perform({ dueMs, beforeMs, upToMs }, ending);
-      last = kind;
+      this.last = kind;
     }
     return { state: 'more' };
   }

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { readCursor } from '../../postgres/persist/cursor.ts';
 import { batchWaits, newestBatch, shardsWithBatches } from '../../redis/batches.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
-import { comparePositions, lastPosition, shardsWithEntries } from '../../redis/outbox.ts';
+import { comparePositions, lastPosition, OUTBOX_START, shardsWithEntries } from '../../redis/outbox.ts';
 import type { Persister } from '../persist/persister.ts';
 
 const PATIENCE_MS = 30_000;
@@ -14,14 +14,14 @@ const HURRY = AbortSignal.abort();
 
 /**
  * Waits until the events accepted so far, those of batches included, are applied and stand in Postgres; what comes
- * meanwhile is not waited for. Costs a round trip where nothing is under way. False after half a minute, or when it
- * is called off. Rejects when Redis or Postgres is away.
+ * meanwhile is not waited for. Costs a round trip where nothing is under way. False when nothing
+ * comes nearer for half a minute, or when it is called off. Rejects when Redis or Postgres is away.
  */
 export async function settled(
   { redis, pool, persister }: { redis: Redis; pool: Pool; persister: Pick<Persister, 'drain'> },
   ending: AbortSignal,
 ): Promise<boolean> {
-  const endMs = performance.now() + PATIENCE_MS;
+  let endMs = performance.now() + PATIENCE_MS;
   const until = async (holds: () => Promise<boolean>): Promise<boolean> => {
     while (!ending.aborted && performance.now() < endMs) {
       if (await holds()) return true;
@@ -36,9 +36,13 @@ export async function settled(
   }
   for (const shard of await shardsWithEntries(redis, SHARD_NUMBERS)) {
     const last = await lastPosition(redis, shard);
+    let cursor = OUTBOX_START;
     const stored = async (): Promise<boolean> => {
       await persister.drain(shard, HURRY);
-      return comparePositions(await readCursor(pool, shard), last) >= 0;
+      const before = cursor;
+      cursor = await readCursor(pool, shard);
+      if (cursor !== before) endMs = performance.now() + PATIENCE_MS;
+      return comparePositions(cursor, last) >= 0;
     };
     if (!(await until(stored))) return false;
   }

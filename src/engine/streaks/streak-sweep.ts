@@ -1,47 +1,22 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Catalogs } from '../../catalog/catalogs.ts';
 import { compileSweepPlan } from '../../catalog/compile/plans.ts';
 import { earning } from '../../catalog/compile/streak.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { streaksAt } from '../../domain/streaks-in-force.ts';
-import { dayIn, dayStartMs, zoneOffset } from '../../domain/zone.ts';
+import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { dueUsers, type UserPage } from '../../postgres/streak-sweep/due-users.ts';
 import { leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
-import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
-import { backlog } from '../../redis/outbox.ts';
-import type { Script } from '../../redis/script.ts';
-import { eventId } from '../events/event-id.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
 
-export interface StreakSweepOptions {
-  redis: Redis;
+export interface StreakSweepOptions extends SweepCallsOptions {
   pool: Pool;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
-  /** `sweep_streaks`. */
-  script: Script;
-  /** Tells that entries were written to the outbox of a shard. */
-  onWritten: (shard: number) => void;
-  /** Users a script call; for tests. */
-  usersACall?: number;
-  /** Calls that may wait for Postgres before the sweep waits. */
-  maxAhead?: number;
   /** How long a piece of work takes, about. */
   workMs?: number;
 }
 
-/**
- * Events wait for one call at most, some 1.5 ms: with 100 users a call and no pause the slowest percent of them waited
- * 58 ms beside a sweep, with 40 a call 24, as with pauses that made the sweep a fifth slower (300,000 users, 2 cores).
- */
-const USERS_A_CALL = 40;
-/**
- * The sweep waits while more of its calls than this wait for Postgres, some seconds' worth: so the outbox of a million
- * users at once stays small beside `BACKLOG_LIMIT`, and what is read from Postgres is not far behind.
- */
-const MAX_AHEAD = 2_000;
-const LOOK_MS = 10;
 /** Users that Postgres looks at in one statement; progress is noted after so many. */
 const USERS_A_PAGE = 5_000;
 /** A piece of work takes not much longer than this. */
@@ -59,6 +34,7 @@ export class StreakSweep implements DueWork {
   readonly name = 'midnights of streaks';
   readonly apartFrom = ['points for time'];
   private readonly options: StreakSweepOptions;
+  private readonly calls: SweepCalls;
   /** The clock's time when it was asked what is due. */
   private upToMs = -Infinity;
   /** Zones that had something to settle since Postgres was waited for. */
@@ -67,6 +43,7 @@ export class StreakSweep implements DueWork {
 
   constructor(options: StreakSweepOptions) {
     this.options = options;
+    this.calls = new SweepCalls(options);
   }
 
   /** Users who are not done yet are named by Postgres as before: a zone goes on where it was left. */
@@ -85,8 +62,13 @@ export class StreakSweep implements DueWork {
     // What was settled is in Postgres before a zone is asked again, so that it does not name the same users each day.
     if (!this.underWay) this.settled.clear();
     this.underWay = false;
+    await this.sweepZones(Math.max(dueMs, beforeMs - 1), goesOn);
+    if (!this.underWay) await this.calls.end();
+  }
+
+  private async sweepZones(upToMs: number, goesOn: () => boolean): Promise<void> {
     while (goesOn()) {
-      const next = await this.next(Math.max(dueMs, beforeMs - 1));
+      const next = await this.next(upToMs);
       if (next === null || this.settled.has(next.zone)) return;
       for (const zone of await zonesAt(this.options.pool, next.zone, next.sweptDay)) {
         const outcome = await this.sweep(zone, next.dueMs, goesOn);
@@ -135,7 +117,7 @@ export class StreakSweep implements DueWork {
       const following = page.lastUser === '' ? null : read(page.lastUser);
       // Awaited below, or not at all.
       following?.catch(() => undefined);
-      const done = await this.settle(page.ids, { at, dueMs, plan, goesOn });
+      const done = await this.calls.settle(page.ids, { tenantNo, zone: zone.zone, dueMs, plan }, goesOn);
       quiet = quiet && page.ids.length === 0;
       nextDay = Math.min(nextDay, page.nextDay ?? Infinity);
       const end = done === page.ids.length && following === null;
@@ -154,36 +136,5 @@ export class StreakSweep implements DueWork {
   /** The local day of a zone by the clock, or when settings that were in force ended. */
   private lastDay({ zone }: SweptZone, untilMs: number): number {
     return dayIn(zone === '' ? null : zone, Math.min(this.upToMs, untilMs));
-  }
-
-  /** Settles users, some a call; how many, as it may be called off. */
-  private async settle(
-    ids: readonly string[],
-    { at, dueMs, plan, goesOn }: { at: SweptZone; dueMs: number; plan: string; goesOn: () => boolean },
-  ): Promise<number> {
-    const { redis, script, onWritten, usersACall = USERS_A_CALL, maxAhead = MAX_AHEAD } = this.options;
-    const { tenantNo, zone } = at;
-    const shard = shardOf(tenantNo);
-    const offset = zone === '' ? null : (zoneOffset(zone, dueMs) ?? { offsetSeconds: 0, untilMs: dueMs + DAY_MS });
-    const sameForAll = [
-      dueMs,
-      tenantNo,
-      plan,
-      boardKeyPrefix(tenantNo),
-      zone,
-      offset?.offsetSeconds ?? 0,
-      offset?.untilMs ?? '',
-    ];
-    while (ids.length > 0 && goesOn() && (await backlog(redis, shard)) > maxAhead) await sleep(LOOK_MS);
-    let done = 0;
-    while (done < ids.length && goesOn()) {
-      const some = ids.slice(done, done + usersACall);
-      const keys = [outboxKey(shard), countersKey(tenantNo), ...some.map((id) => userKey(tenantNo, id))];
-      const args = [...sameForAll, eventId(dueMs).slice(0, 24), ...some];
-      const [changed] = (await script.run(redis, keys, args)) as [number, Buffer];
-      if (changed > 0) onWritten(shard);
-      done += some.length;
-    }
-    return done;
   }
 }

@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { DAY_MS } from '../../domain/periods.ts';
+import { zoneOffset } from '../../domain/zone.ts';
+import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
+import { backlog } from '../../redis/outbox.ts';
+import type { Script } from '../../redis/script.ts';
+import { noteSweep, noteSweepEnd } from '../../redis/storing-order.ts';
+import { eventId } from '../events/event-id.ts';
+
+export interface SweepCallsOptions {
+  redis: Redis;
+  /** `sweep_streaks`. */
+  script: Script;
+  /** Tells that entries were written to the outbox of a shard. */
+  onWritten: (shard: number) => void;
+  /** Users a script call; for tests. */
+  usersACall?: number;
+  /** Calls that may wait for Postgres before the sweep waits. */
+  maxAhead?: number;
+}
+
+/** The beginning of a day in a zone of a tenant. */
+export interface Midnight {
+  tenantNo: number;
+  /** IANA name; '' is UTC. */
+  zone: string;
+  /** Epoch ms. */
+  dueMs: number;
+  /** See `compileSweepPlan`, as JSON. */
+  plan: string;
+}
+
+/** Events wait for the calls on the way at most, some 2 ms: while Redis works on one, the next comes. */
+const USERS_A_CALL = 40;
+const AT_ONCE = 2;
+/**
+ * What a sweep may leave to be stored later: a million users, about 300 MB of Redis, a quarter of the usual
+ * `BACKLOG_LIMIT`. Beyond that persisters go first.
+ */
+const MAX_AHEAD = 25_000;
+const LOOK_MS = 10;
+
+/** Has users' streaks settled, some a call, while persisters give way to it. */
+export class SweepCalls {
+  private readonly options: SweepCallsOptions;
+  private readonly shards = new Set<number>();
+
+  constructor(options: SweepCallsOptions) {
+    this.options = options;
+  }
+
+  /** Settles users, in their order, while it goes on; how many. */
+  async settle(ids: readonly string[], midnight: Midnight, goesOn: () => boolean): Promise<number> {
+    if (ids.length === 0) return 0;
+    const { usersACall = USERS_A_CALL } = this.options;
+    await this.goAhead(shardOf(midnight.tenantNo), goesOn);
+    const call = this.callFor(midnight);
+    const underWay: Promise<number>[] = [];
+    let done = 0;
+    for (let asked = 0; asked < ids.length && goesOn(); asked += usersACall) {
+      const answer = call(ids.slice(asked, asked + usersACall));
+      // Awaited below, or not at all: what was settled is found so.
+      answer.catch(() => undefined);
+      underWay.push(answer);
+      if (underWay.length === AT_ONCE) done += await underWay.shift()!;
+    }
+    for (const answer of underWay) done += await answer;
+    return done;
+  }
+
+  /** Persisters need not wait any more. */
+  async end(): Promise<void> {
+    for (const shard of this.shards) await noteSweepEnd(this.options.redis, shard);
+    this.shards.clear();
+  }
+
+  /** Has persisters of a shard wait; or waits for them until half of what is too much is stored. */
+  private async goAhead(shard: number, goesOn: () => boolean): Promise<void> {
+    const { redis, maxAhead = MAX_AHEAD } = this.options;
+    if ((await backlog(redis, shard)) > maxAhead) {
+      await noteSweepEnd(redis, shard);
+      while (goesOn() && (await backlog(redis, shard)) > maxAhead / 2) await sleep(LOOK_MS);
+    }
+    this.shards.add(shard);
+    await noteSweep(redis, shard);
+  }
+
+  /** One call of the script; resolves to the number of users. */
+  private callFor({ tenantNo, zone, dueMs, plan }: Midnight): (ids: readonly string[]) => Promise<number> {
+    const { redis, script, onWritten } = this.options;
+    const shard = shardOf(tenantNo);
+    const offset = zone === '' ? null : (zoneOffset(zone, dueMs) ?? { offsetSeconds: 0, untilMs: dueMs + DAY_MS });
+    const sameForAll = [
+      dueMs,
+      tenantNo,
+      plan,
+      boardKeyPrefix(tenantNo),
+      zone,
+      offset?.offsetSeconds ?? 0,
+      offset?.untilMs ?? '',
+    ];
+    return async (ids) => {
+      const keys = [outboxKey(shard), countersKey(tenantNo), ...ids.map((id) => userKey(tenantNo, id))];
+      const args = [...sameForAll, eventId(dueMs).slice(0, 24), ...ids];
+      const [changed] = (await script.run(redis, keys, args)) as [number, Buffer];
+      if (changed > 0) onWritten(shard);
+      return ids.length;
+    };
+  }
+}

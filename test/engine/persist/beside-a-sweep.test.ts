@@ -1,0 +1,71 @@
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { isPersisted } from '../../../src/engine/persist/persisted.ts';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { awaitedKey, sweepKey } from '../../../src/redis/keys.ts';
+import { backlog } from '../../../src/redis/outbox.ts';
+import { noteSweep, noteSweepEnd } from '../../../src/redis/storing-order.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { eventRecord, writeEntry } from './outbox-writer.ts';
+
+const SHARD = 7;
+let database: TestDatabase;
+let redis: Redis;
+let persister: Persister;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  redis = createRedis(database.stack.redisUrl);
+  await redisReady(redis);
+  persister = new Persister({ redis, pool: database.pool });
+});
+
+afterEach(async () => {
+  await redis.del(sweepKey(SHARD), awaitedKey(SHARD));
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await database.close();
+});
+
+const events = async (): Promise<number> =>
+  Number((await database.pool.query<{ n: string }>('SELECT count(*) AS n FROM events')).rows[0]?.n);
+
+test('what was written is stored when the sweep is over', async () => {
+  await redis.set(sweepKey(SHARD), 'goes on');
+  await writeEntry(redis, SHARD, { records: [eventRecord()] });
+  const drained = persister.drain(SHARD);
+  await expect.poll(() => persister.gaveWay(SHARD)).toBe(true);
+  expect([await events(), await backlog(redis, SHARD)]).toEqual([0, 1]);
+  await noteSweepEnd(redis, SHARD);
+  expect(await drained).toBe(1);
+  expect(persister.gaveWay(SHARD)).toBe(false);
+});
+
+test('what somebody waits for is stored while it goes on', async () => {
+  await redis.set(sweepKey(SHARD), 'goes on');
+  await writeEntry(redis, SHARD, { records: [eventRecord()] });
+  const drained = persister.drain(SHARD);
+  await expect.poll(() => persister.gaveWay(SHARD)).toBe(true);
+  expect(await isPersisted({ redis, pool: database.pool }, SHARD)).toBe(true);
+  expect(await drained).toBe(1);
+});
+
+test('so is what a process leaves that ends', async () => {
+  await redis.set(sweepKey(SHARD), 'goes on');
+  await writeEntry(redis, SHARD, { records: [eventRecord()] });
+  const ending = new AbortController();
+  const drained = persister.drain(SHARD, ending.signal);
+  await expect.poll(() => persister.gaveWay(SHARD)).toBe(true);
+  ending.abort();
+  expect(await drained).toBe(1);
+});
+
+test('a sweep that died holds nothing up', async () => {
+  await noteSweep(redis, SHARD);
+  expect(await redis.pttl(sweepKey(SHARD))).toBeGreaterThan(0);
+  await writeEntry(redis, SHARD, { records: [eventRecord()] });
+  expect(await persister.drain(SHARD)).toBe(1);
+});
