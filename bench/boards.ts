@@ -5,20 +5,14 @@
  *
  *   npm run bench:boards -- [members]
  */
-import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS, dayOf } from '../src/domain/periods.ts';
 import { DailySnapshots } from '../src/engine/leaderboards/daily-snapshots.ts';
 import { FinalRuns } from '../src/engine/leaderboards/final-runs.ts';
 import type { DueWork } from '../src/engine/schedule/due-work.ts';
-import { startPostgres } from '../src/local/postgres-server.ts';
-import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
-import { migrate } from '../src/postgres/migrate.ts';
-import { createPool } from '../src/postgres/pool.ts';
 import { boardKey } from '../src/redis/keys.ts';
+import { temporaryServers } from './temporary-servers.ts';
 
 const BOARD_NO = 1;
 const RUN_DAY = dayOf('2026-11-01');
@@ -78,21 +72,9 @@ async function measure(
 
 async function main(): Promise<void> {
   const members = Number(process.argv[2] ?? 1_000_000);
-  const temporary = (name: string): string => join(tmpdir(), `laurel-bench-${name}-${randomUUID()}`);
-  const program = findRedisProgram();
-  if (program === null) throw new Error('The bench needs redis-server or valkey-server on the PATH.');
-  const server = await startRedis({
-    program,
-    directory: temporary('redis'),
-    password: null,
-    durable: false,
-    temporary: true,
-  });
-  const postgres = await startPostgres({ directory: temporary('postgres'), password: 'bench', temporary: true });
-  const redis = new Redis(server.url);
-  const pool = createPool(postgres.url, { max: 4 });
+  const servers = await temporaryServers({ durable: false });
+  const { redis, pool } = servers;
   try {
-    await migrate(pool);
     const doc = { status: 'active', rankBy: 'metric', start: '2026-11-01', end: '2026-11-03', maxParticipants: null };
     const board = { ...doc, key: 'board', runUnit: null, runInterval: null, breakdownAttributes: [] };
     await pool.query(
@@ -111,9 +93,7 @@ async function main(): Promise<void> {
     const finals = new FinalRuns({ redis, pool });
     await measure('final standings', { redis, pool, kind: finals, upToMs: (RUN_DAY + 4) * DAY_MS });
   } finally {
-    redis.disconnect();
-    await pool.end();
-    await Promise.all([server.stop(), postgres.stop()]);
+    await servers.close();
   }
 }
 

@@ -6,42 +6,22 @@
  *
  * Uses a temporary Postgres and a temporary Redis with `appendfsync always`.
  */
-import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Packr } from 'msgpackr';
-import { ConfigurationStore } from '../src/catalog/configuration-store.ts';
-import { loadDemo } from '../src/catalog/demo.ts';
 import { eventId, idempotencyDigest, randomOf, uuidText } from '../src/engine/events/event-id.ts';
 import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
 import { verify } from '../src/engine/rebuild/verify.ts';
-import { startPostgres } from '../src/local/postgres-server.ts';
-import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
-import { migrate } from '../src/postgres/migrate.ts';
-import { loadCatalog } from '../src/postgres/load-catalog.ts';
-import { createPool } from '../src/postgres/pool.ts';
-import { createRedis, redisReady } from '../src/redis/client.ts';
+import { demoCatalog, temporaryServers } from './temporary-servers.ts';
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 const USERS_A_PAGE = 10_000;
 const EVENT_MS = 1_763_800_000_000;
 const users = Number(process.argv[2] ?? 1_000_000);
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
-const temporary = (name: string): string => join(tmpdir(), `laurel-bench-${name}-${randomUUID()}`);
 
-const program = findRedisProgram();
-if (program === null) throw new Error('This needs redis-server or valkey-server on the PATH.');
-const [postgres, redisServer] = await Promise.all([
-  startPostgres({ directory: temporary('postgres'), password: 'bench', temporary: true }),
-  startRedis({ program, directory: temporary('redis'), password: null, durable: true, temporary: true }),
-]);
-const pool = createPool(postgres.url, { max: 5 });
-const redis = createRedis(redisServer.url);
+const servers = await temporaryServers({ durable: true });
+const { redis, pool } = servers;
 try {
-  await redisReady(redis);
-  await migrate(pool);
-  await loadDemo(new ConfigurationStore({ pool, announce: async () => undefined }));
-  const catalog = (await loadCatalog(pool, 0))!;
+  const catalog = await demoCatalog(pool);
   console.log(`Storing ${users.toLocaleString('en')} users …`);
   for (let from = 0; from < users; from += USERS_A_PAGE) {
     const numbers = Array.from({ length: Math.min(USERS_A_PAGE, users - from) }, (_, index) => from + index);
@@ -118,7 +98,5 @@ try {
     });
   }
 } finally {
-  redis.disconnect();
-  await pool.end();
-  await Promise.all([postgres.stop(), redisServer.stop()]);
+  await servers.close();
 }

@@ -6,30 +6,19 @@
  *
  * Uses a temporary Postgres and a temporary Redis with `appendfsync always`.
  */
-import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Packr } from 'msgpackr';
-import { ConfigurationStore } from '../src/catalog/configuration-store.ts';
-import { loadDemo } from '../src/catalog/demo.ts';
 import { systemClock } from '../src/clock.ts';
 import { openLaurel } from '../src/composition.ts';
 import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
-import { startPostgres } from '../src/local/postgres-server.ts';
-import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
 import { createLog } from '../src/log.ts';
-import { loadCatalog } from '../src/postgres/load-catalog.ts';
-import { migrate } from '../src/postgres/migrate.ts';
-import { createPool } from '../src/postgres/pool.ts';
 import { listUsers, searchUsers } from '../src/postgres/users/find-users.ts';
-import { createRedis, redisReady } from '../src/redis/client.ts';
 import { startWorkers } from '../workers/start.ts';
+import { demoCatalog, temporaryServers } from './temporary-servers.ts';
 
 const users = Number(process.argv[2] ?? 1_000_000);
 const USERS_A_PAGE = 100_000;
 const DELETIONS = 200;
-const temporary = (name: string): string => join(tmpdir(), `laurel-bench-${name}-${randomUUID()}`);
 const percentiles = (took: number[]): string => {
   const sorted = took.toSorted((a, b) => a - b);
   return [0.5, 0.99, 1].map((part) => (sorted[Math.ceil(sorted.length * part) - 1] ?? 0).toFixed(1)).join(' / ');
@@ -40,19 +29,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startMs;
 }
 
-const program = findRedisProgram();
-if (program === null) throw new Error('This needs redis-server or valkey-server on the PATH.');
-const [postgres, redisServer] = await Promise.all([
-  startPostgres({ directory: temporary('postgres'), password: 'bench', temporary: true }),
-  startRedis({ program, directory: temporary('redis'), password: null, durable: true, temporary: true }),
-]);
-const pool = createPool(postgres.url, { max: 5 });
-const redis = createRedis(redisServer.url);
+const servers = await temporaryServers({ durable: true });
+const { redis, pool } = servers;
 try {
-  await redisReady(redis);
-  await migrate(pool);
-  await loadDemo(new ConfigurationStore({ pool, announce: async () => undefined }));
-  const catalog = (await loadCatalog(pool, 0))!;
+  const catalog = await demoCatalog(pool);
   const startDay = Math.floor(Date.now() / 86_400_000);
   const each = (list: readonly { no: number }[], value: unknown): object =>
     Object.fromEntries(list.map(({ no }) => [no, value]));
@@ -102,15 +82,16 @@ try {
   console.log(`looking through all keys of Redis, as a deletion did before: ${scanned.toFixed(0)} ms`);
 
   const log = createLog({ level: 'fatal', name: 'bench' });
-  const servers = { redisUrl: redisServer.url, databaseUrl: postgres.url };
+  const { redisUrl, databaseUrl } = servers;
   const laurel = await openLaurel({
-    ...servers,
+    redisUrl,
+    databaseUrl,
     backlogLimit: 1_000_000,
     webhookAllowPrivate: false,
     clock: systemClock,
     log,
   });
-  const workers = await startWorkers({ ...servers, log });
+  const workers = await startWorkers({ redisUrl, databaseUrl, log });
   const events = async (on: AbortSignal): Promise<number[]> => {
     const took: number[] = [];
     for (let n = 0; !on.aborted; n += 1) {
@@ -135,7 +116,5 @@ try {
   await workers.close();
   await laurel.close();
 } finally {
-  redis.disconnect();
-  await pool.end();
-  await Promise.all([postgres.stop(), redisServer.stop()]);
+  await servers.close();
 }

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { ConfigurationStore } from '../src/catalog/configuration-store.ts';
+import { loadDemo } from '../src/catalog/demo.ts';
+import type { Catalog } from '../src/domain/catalog.ts';
+import { startPostgres } from '../src/local/postgres-server.ts';
+import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
+import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { migrate } from '../src/postgres/migrate.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { createRedis, redisReady } from '../src/redis/client.ts';
+
+/** A Redis and a Postgres of a bench's own, whose data goes with them. */
+export interface TemporaryServers {
+  redisUrl: string;
+  databaseUrl: string;
+  redis: Redis;
+  /** Of a migrated database. */
+  pool: Pool;
+  close(): Promise<void>;
+}
+
+/** Starts both. `durable`: Redis with `appendfsync always`. */
+export async function temporaryServers({ durable }: { durable: boolean }): Promise<TemporaryServers> {
+  const program = findRedisProgram();
+  if (program === null) throw new Error('This needs redis-server or valkey-server on the PATH.');
+  const directory = (name: string): string => join(tmpdir(), `laurel-bench-${name}-${randomUUID()}`);
+  const [postgresServer, redisServer] = await Promise.all([
+    startPostgres({ directory: directory('postgres'), password: 'bench', temporary: true }),
+    startRedis({ program, directory: directory('redis'), password: null, durable, temporary: true }),
+  ]);
+  const pool = createPool(postgresServer.url, { max: 5 });
+  const redis = createRedis(redisServer.url);
+  const close = async (): Promise<void> => {
+    redis.disconnect();
+    await pool.end();
+    await Promise.all([postgresServer.stop(), redisServer.stop()]);
+  };
+  try {
+    await redisReady(redis);
+    await migrate(pool);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { redisUrl: redisServer.url, databaseUrl: postgresServer.url, redis, pool, close };
+}
+
+/** Stores the demo catalog for the organisation's own tenant. */
+export async function demoCatalog(pool: Pool): Promise<Catalog> {
+  await loadDemo(new ConfigurationStore({ pool, announce: async () => undefined }));
+  return (await loadCatalog(pool, 0))!;
+}
