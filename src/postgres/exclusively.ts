@@ -19,7 +19,13 @@ export async function exclusively<T>(
   };
   client.on('error', onError);
   try {
-    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [lock]);
+    const { rows } = await client
+      .query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [lock])
+      .catch((error: Error) => {
+        // It may hold the lock all the same, if the answer only came too late: closed, it does not.
+        broken = error;
+        throw error;
+      });
     if (rows[0]?.held !== true) return null;
     try {
       return await work(lost.signal);
