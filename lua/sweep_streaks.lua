@@ -1,3 +1,4 @@
+--- @include "lib/plan_of"
 --- @include "lib/read_user"
 --- @include "lib/score_boards"
 --- @include "lib/settle_streaks"
@@ -18,7 +19,7 @@ Errors: those of Redis only.
 Writes: outbox, users, boards.
 Cost: O(users × size of a user), and for those who are changed O(boards × log N).
 ]]
-local now, plan, zone = tonumber(ARGV[1]), cjson.decode(ARGV[3]), ARGV[5]
+local now, plan, zone = tonumber(ARGV[1]), plan_of(ARGV[3]), ARGV[5]
 local offset, until_ms, id_prefix = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 local FIRST_USER, FIRST_KEY = 9, 3
 local local_second = math.floor(now / 1000) + offset
@@ -26,10 +27,13 @@ local day = math.floor(local_second / 86400)
 local row = plan.periods[day - plan.firstDay + 1]
 local event = { plan = plan, whole = 0, micros = 0, call = true }
 local applied, touched = {}, {}
-
+local users, user_keys, user_ids = {}, {}, {}
 for n = 0, #ARGV - FIRST_USER do
-  local user_id = ARGV[FIRST_USER + n]
-  local user = read_user({}, KEYS[FIRST_KEY + n], user_id)
+  user_keys[n + 1], user_ids[n + 1] = KEYS[FIRST_KEY + n], ARGV[FIRST_USER + n]
+end
+read_users(users, user_keys, user_ids)
+
+for n, user in ipairs(users) do
   local state = user.packed and state_of(user, now, 0)
   -- Whoever is in another zone by now was settled when that was said.
   local left = state and { state.zo or 0, state.zu }
@@ -42,11 +46,11 @@ for n = 0, #ARGV - FIRST_USER do
   end
   if told then
     local id = id_prefix .. string.format('%04x0000', n)
-    local record = { k = 's', i = id, u = user_id, at = now, d = day }
+    local record = { k = 's', i = id, u = user.id, at = now, d = day }
     settled_record(record, told, state)
     local outcome = { day = day, second = local_second % 86400, length = state.s[plan.streak.frequency][1] }
     applied[#applied + 1] = { record, score_boards(event, state, {}, outcome) }
-    touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(state) }
+    touched[#touched + 1] = { user.key, user.id, cmsgpack.pack(state) }
   end
 end
 
