@@ -93,7 +93,10 @@ local function settle_by_earlier(state, rule, row, left)
     if earlier.ends >= state.up and earlier.ends > settled then
       local offset = left and left[2] and earlier.ends < left[2] and left[1] or state.zo or 0
       local day = math.floor((earlier.ends + offset * 1000) / 86400000)
-      told = add_told(told, settle_by(state, earlier, row_of(math.min(day, row[1]), row, earlier.week)))
+      -- What was done at that very moment was done before it: all is settled, but for weeks that began anew then.
+      if earlier.ends > state.up then
+        told = add_told(told, settle_by(state, earlier, row_of(math.min(day, row[1]), row, earlier.week)))
+      end
       if day > row[1] then
         return told, true
       end

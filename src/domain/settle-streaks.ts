@@ -30,8 +30,11 @@ export interface StreakSettlementRule {
   earning: readonly [number, number, number, number] | null;
 }
 
-/** A rule of before, with the last local day of the user that began under it. */
-export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number };
+/**
+ * A rule of before, with the last local day of the user that began under it. `settled`: all is settled by it, up to the
+ * moment in which it was replaced.
+ */
+export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number; settled?: boolean };
 
 /** What a user's state says of streaks. */
 export interface StreaksAsLeft {
@@ -76,7 +79,7 @@ export function settleStreaks(
 ): SettledStreaks {
   const settled: Settling = { ...left, streaks: { ...left.streaks }, settlements: [] };
   for (const [index, one] of earlier.entries()) {
-    settleBy(settled, one, Math.min(day, one.lastDay));
+    if (one.settled !== true) settleBy(settled, one, Math.min(day, one.lastDay));
     if (one.lastDay > day) return settled;
     const { weekStart } = earlier[index + 1] ?? rule;
     beginWeeks(settled, periodOf(one.lastDay, 'weekly', weekStart));

@@ -53,7 +53,11 @@ export function settledNow(
   const day = localDay(nowMs, offsetSeconds);
   const earlier = (catalog.streaksBefore ?? [])
     .filter(({ untilMs }) => untilMs >= state.updatedMs && untilMs > (state.settledMs ?? 0))
-    .map((one) => ({ ...settlementRule(one), lastDay: dayIn(state.tz, one.untilMs) }));
+    .map((one) => ({
+      ...settlementRule(one),
+      lastDay: dayIn(state.tz, one.untilMs),
+      settled: one.untilMs === state.updatedMs,
+    }));
   const { streaks, freezes, settlements } = settleStreaks(
     { ...state, offsetSeconds },
     settlementRule(catalog),

@@ -170,3 +170,15 @@ test('the past is as it was by the rule of then: none while the user had switche
   const { body } = await laurel.laurel.app.get('/v1/users/u/streak?historyPeriods=9');
   expect(body.streakHistory.map(({ length }: { length: number }) => length)).toEqual([1, 0, 0, 0, 0, 0, 1, 0, 1]);
 });
+
+test('who travels in the moment of the change earns nothing more by the settings of before', async () => {
+  const earning = { enabled: true, initial: 0, max: 5, autoEarnInterval: 1, autoEarnAmount: 1 };
+  laurel = await start({ freezes: earning });
+  await laurel.event('u', 1);
+  await laurel.at('2026-11-03T12:00:00Z');
+  await laurel.event('u', 1);
+  await set({ freezes: { autoEarnInterval: 5 } });
+  // The fourth begins.
+  await laurel.event({ id: 'u', tz: 'Pacific/Apia' }, 1);
+  expect(await streak('u')).toMatchObject({ freezes: 1 });
+});
