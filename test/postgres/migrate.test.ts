@@ -62,7 +62,10 @@ describe('with files of another version', () => {
 
   test('a connection that breaks in the middle is an error of the migration, and the next start goes on', async () => {
     await write('000002_slow.sql', 'SELECT pg_sleep(300)');
-    const refused = expect(migrate(pool, folder)).rejects.toThrow('000002_slow.sql failed');
+    const outcome = migrate(pool, folder).then(
+      () => 'migrated',
+      (error: Error) => error.message,
+    );
     const broken = async (): Promise<number> =>
       (
         await pool.query(
@@ -71,7 +74,7 @@ describe('with files of another version', () => {
         )
       ).rowCount!;
     await expect.poll(broken).toBe(1);
-    await refused;
+    expect(await outcome).toContain('000002_slow.sql failed');
     await write('000002_slow.sql', 'CREATE TABLE two (n int)');
     await migrate(pool, folder);
     expect(await applied()).toEqual(['000001_one.sql', '000002_slow.sql']);

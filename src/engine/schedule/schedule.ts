@@ -34,7 +34,7 @@ export class Schedule {
   private readonly kinds: readonly DueKind[];
   /** What was done last, also in the pass before. */
   private last: DueKind | null = null;
-  /** What was accepted up to then has been waited for. */
+  /** What was accepted up to then has been waited for; nobody looks beyond it. */
   private settledMs = -Infinity;
 
   constructor(options: ScheduleOptions) {
@@ -49,13 +49,13 @@ export class Schedule {
    */
   async pass(ending: AbortSignal): Promise<PassOutcome> {
     const endMs = performance.now() + PASS_MS;
-    // Work that sees itself goes on from pass to pass, and does not wait each time for all that it wrote.
-    if (this.last?.work.seesItself !== true || this.options.clock.now() < this.settledMs) this.settledMs = -Infinity;
     while (!ending.aborted && performance.now() < endMs) {
       const upToMs = this.options.clock.now();
-      let first: Due | null = this.last?.work.seesItself === true ? await this.first(upToMs, ending) : null;
-      // What was done, and the events from before the work, must be where it is looked for.
-      if (first === null || first.kind !== this.last || first.dueMs > this.settledMs) {
+      if (upToMs < this.settledMs) this.settledMs = -Infinity;
+      // Work that sees itself goes on, also from pass to pass, without waiting for all that it wrote: up to a time
+      // up to which everything that was accepted is where it is looked for. All else waits for that first.
+      let first = this.last?.work.seesItself === true ? await this.first(this.settledMs, ending) : null;
+      if (first === null || first.kind !== this.last) {
         if (!(await this.options.settled(ending))) {
           return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'what was accepted is not stored yet' };
         }
@@ -75,6 +75,7 @@ export class Schedule {
   }
 
   private async first(upToMs: number, ending: AbortSignal): Promise<Due | null> {
+    if (upToMs === -Infinity) return null;
     const due: { kind: DueKind; dueMs: number }[] = [];
     const asked = this.kinds.filter((kind) => !kind.aside);
     const answers = await Promise.all(asked.map((kind) => kind.due(upToMs, ending)));

@@ -163,3 +163,26 @@ test('a score moves with a changed value at the next event, outside the time of 
       expect(Object.values(boards)).toEqual([[{ runDay: expect.any(Number), group: '3:pro', score: '1' }]]);
     },
   ));
+
+test('a score of the run before moves as well, when a traveller is back on its days', () =>
+  withEngine(
+    (b) => {
+      const breakdownAttributes = [b.attribute('plan', 'user').id];
+      const board = { start: '2026-01-01', runUnit: 'day' as const, runInterval: 1 };
+      b.leaderboard('board', 'metric', { metricId: b.metric('m').id, breakdownAttributes, ...board });
+    },
+    async (laurel) => {
+      laurel.clock.set(Date.parse('2026-02-03T03:00:00Z'));
+      await laurel.event('m', { id: 'u', tz: 'America/New_York' }, 1);
+      laurel.clock.set(Date.parse('2026-02-03T06:00:00Z'));
+      await laurel.event('m', { id: 'u', attributes: { plan: 'pro' } }, 2);
+      await laurel.event('m', { id: 'u', tz: 'Pacific/Niue' }, 0);
+      const { boards } = await laurel.users.state(0, 'u');
+      expect(Object.values(boards)).toMatchObject([
+        [
+          { group: '3:pro', score: '2' },
+          { group: '3:pro', score: '1' },
+        ],
+      ]);
+    },
+  ));
