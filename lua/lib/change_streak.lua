@@ -1,3 +1,5 @@
+--- @include "settle_streaks"
+
 -- Makes a pause: not before today, and on no day that is paused already.
 local function make_pause(state, pause, day, record)
   if pause[1] < day then
@@ -44,7 +46,8 @@ local function delete_pause(state, pause, day, record)
 end
 
 -- Gives the streak its greatest length of the window back: of those lost before, and of what was lost only now; of
--- equals the latest. A period that is met already is not met again; else the streak waits for it.
+-- equals the latest. A period that is met already is not met again; else the streak waits for it. The streak that there
+-- is gives way to it.
 local function restore_streak(state, best, at)
   local frequency = at.rule.frequency
   local streak, current = state.s[frequency], at.row[frequency]
@@ -56,6 +59,10 @@ local function restore_streak(state, best, at)
   end
   if length <= streak[1] then
     return 'none'
+  end
+  if streak[1] > 0 then
+    local last = first_day(frequency, streak[3] + 1, at.row) - 1
+    at.told[#at.told + 1] = { frequency, 5, streak[2], last, streak[1] }
   end
   streak[1], streak[2], streak[3] = length, first, math.max(streak[3], current - 1)
   at.told[#at.told + 1] = { frequency, 4, first, at.row[1], length }

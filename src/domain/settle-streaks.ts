@@ -47,16 +47,19 @@ export interface StreaksAsLeft {
   pauses: readonly { from: number; to: number }[];
 }
 
-export type SettlementKind = 'freeze' | 'pause' | 'lost' | 'restored';
+export type SettlementKind = 'freeze' | 'pause' | 'lost' | 'restored' | 'replaced';
 
-/** Something that became of a streak: days that a freeze or pause excused; a streak lost, with its days and length. */
+/**
+ * Something that became of a streak: days that a freeze or pause excused; a streak lost, with its days and length, or
+ * restored, or replaced by one that was restored.
+ */
 export interface Settlement {
   frequency: Frequency;
   kind: SettlementKind;
   /** First and last day (epoch days). */
   from: number;
   to: number;
-  /** Of the streak that was lost or restored. */
+  /** Of the streak that was lost, restored or replaced. */
   length: number | null;
 }
 

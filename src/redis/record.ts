@@ -65,7 +65,7 @@ export interface GoneRecord {
 /**
  * `[frequency 1 to 3, kind, first day, last day, length]`: kind 1 a freeze excused the days, 2 a pause did, 3 the streak
  * of that length and those days was lost, 4 a streak of that length was restored (it began on the first of the days and
- * waits, or was met already, on the last).
+ * waits, or was met already, on the last), 5 a streak of that length and those days gave way to the restored one.
  */
 export type RecordedSettlement = [number, number, number, number, number?];
 

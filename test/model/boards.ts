@@ -49,10 +49,13 @@ export function groupOf(
 }
 
 /** Boards show the length of a streak that somebody looks at on one of their days; which of them did not before. */
-export function showStreak({ streaks, leaderboards }: Catalog, user: ModelUser, today: LocalDate): Leaderboard[] {
-  const { length } = user.streaks.tracks[streaks.frequency];
+export function showLength(
+  { leaderboards }: Catalog,
+  user: ModelUser,
+  { length, on }: { length: number; on: LocalDate },
+): Leaderboard[] {
   const behind = leaderboards
-    .filter((board) => board.rankBy === 'streak' && board.status === 'active' && runOf(board, today) !== null)
+    .filter((board) => board.rankBy === 'streak' && board.status === 'active' && runOf(board, on) !== null)
     .filter(({ id }) => (user.shown.get(id) ?? 0) !== length);
   for (const { id } of behind) user.shown.set(id, length);
   return behind;

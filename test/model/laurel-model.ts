@@ -1,6 +1,6 @@
 import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
-import { groupOf, scoreOf, showStreak, standings, thresholdOf } from './boards.ts';
+import { groupOf, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
 import { runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
@@ -167,21 +167,27 @@ export class LaurelModel {
     return { streaks: user.streaks, today };
   }
 
-  /** Boards show the streak of a user whom somebody has looked at, today or on a day of before. */
-  show(user: ModelUser, on?: LocalDate): void {
-    const here = wall(this.nowMs, user.tz);
-    if (showStreak(this.catalog, user, on ?? here.date).length === 0) return;
-    user.looks.push({ atMs: this.nowMs, ...here, attributes: { ...user.attributes }, on: 'streaks' });
+  /** Boards show the streak of a user whom somebody has looked at. */
+  show(user: ModelUser): void {
+    user.streaks.unseen = [];
+    const { length } = user.streaks.tracks[this.catalog.streaks.frequency];
+    this.showOn(user, { length, on: wall(this.nowMs, user.tz).date });
   }
 
-  /** Looks at those whose streaks ended, on the days that began then, unless somebody did. */
+  /** Looks at those for whom the beginning of a day changed something, on that day, unless somebody did. */
   sweep(): void {
     const { frequency } = this.catalog.streaks;
     for (const [id, user] of this.users) {
       const { streaks } = this.care(id)!;
-      const ended = streaks.lost.findLast((lost) => lost.frequency === frequency);
-      if (streaks.tracks[frequency].length === 0 && ended !== undefined) this.show(user, ended.on);
+      for (const { on, lengths } of streaks.unseen) this.showOn(user, { length: lengths[frequency], on });
+      streaks.unseen = [];
     }
+  }
+
+  private showOn(user: ModelUser, { length, on }: { length: number; on: LocalDate }): void {
+    if (showLength(this.catalog, user, { length, on }).length === 0) return;
+    const here = wall(this.nowMs, user.tz);
+    user.looks.push({ atMs: this.nowMs, ...here, attributes: { ...user.attributes }, on: 'streaks' });
   }
 
   /** A copy of the user with what was sent. */

@@ -41,8 +41,10 @@ export interface Streaks {
   /** The day from which the next freeze is earned; null: none ever could be. */
   earnsFrom: LocalDate | null;
   pauses: { start: LocalDate; end: LocalDate }[];
-  /** Streaks that ended, with the last day of their last period, and the day that began then; oldest first. */
-  lost: { frequency: Frequency; length: number; started: LocalDate; last: LocalDate; on: LocalDate }[];
+  /** Streaks that ended, with the last day of their last period; oldest first. */
+  lost: { frequency: Frequency; length: number; started: LocalDate; last: LocalDate }[];
+  /** The days whose beginning changed something since somebody looked, with the lengths on them; oldest first. */
+  unseen: { on: LocalDate; lengths: Record<Frequency, number> }[];
 }
 
 const NONE: StreakTrack = { length: 0, started: null, kept: '0001-01-01', extendedMs: null };
@@ -52,25 +54,43 @@ export function firstStreaks({ streaks: { freezes } }: Catalog, firstMs: number,
   const tracks = { daily: NONE, weekly: NONE, monthly: NONE };
   const kept = { daily: new Map(), weekly: new Map(), monthly: new Map() };
   const initial = freezes.enabled ? freezes.initial : 0;
-  return { day: first, tracks, kept, freezes: initial, firstMs, first, earnsFrom: null, pauses: [], lost: [] };
+  return {
+    day: first,
+    tracks,
+    kept,
+    freezes: initial,
+    firstMs,
+    first,
+    earnsFrom: null,
+    pauses: [],
+    lost: [],
+    unseen: [],
+  };
 }
 
 /** Lets midnight after midnight pass until it is `today`. */
 export function bringTo(streaks: Streaks, today: LocalDate, catalog: Catalog): void {
   while (streaks.day < today) {
-    for (const frequency of FREQUENCIES) atMidnight(streaks, frequency, catalog);
+    const changed = FREQUENCIES.map((frequency) => atMidnight(streaks, frequency, catalog));
     streaks.day = addDays(streaks.day, 1);
-    earn(streaks, streaks.day, catalog);
+    changed.push(earn(streaks, streaks.day, catalog));
+    if (!changed.includes(true)) continue;
+    const { daily, weekly, monthly } = streaks.tracks;
+    const lengths = { daily: daily.length, weekly: weekly.length, monthly: monthly.length };
+    streaks.unseen.push({ on: streaks.day, lengths });
   }
   earn(streaks, today, catalog);
 }
 
-/** What the end of `streaks.day` does: a living streak whose period ends unmet is kept by a pause, a freeze or not. */
-function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings }: Catalog): void {
+/**
+ * What the end of `streaks.day` does: a living streak whose period ends unmet is kept by a pause, a freeze or not. Whether
+ * it did anything.
+ */
+function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings }: Catalog): boolean {
   const { day, tracks, pauses } = streaks;
   const track = tracks[frequency];
   const period = periodOf(day, frequency, settings.weekStart);
-  if (track.length === 0 || track.kept >= period || day !== lastDayOf(period, frequency)) return;
+  if (track.length === 0 || track.kept >= period || day !== lastDayOf(period, frequency)) return false;
   const paused = daysOf(period, day).every((one) => pauses.some(({ start, end }) => start <= one && one <= end));
   const frozen = !paused && frequency === settings.frequency && settings.freezes.enabled && streaks.freezes > 0;
   if (frozen) streaks.freezes -= 1;
@@ -81,19 +101,24 @@ function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings 
   } else {
     const { length, started, kept } = track;
     const last = lastDayOf(kept, frequency);
-    streaks.lost.push({ frequency, length, started: started!, last, on: addDays(day, 1) });
+    streaks.lost.push({ frequency, length, started: started!, last });
   }
+  return true;
 }
 
 function daysOf(first: LocalDate, last: LocalDate): LocalDate[] {
   return first > last ? [] : [first, ...daysOf(addDays(first, 1), last)];
 }
 
-/** What is earned when it is a day: every so many days from the first, or, for a user of before, since it is so. */
-function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes }, earnSince = -Infinity }: Catalog): void {
+/**
+ * What is earned when it is a day: every so many days from the first, or, for a user of before, since it is so. Whether
+ * there are more then.
+ */
+function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes }, earnSince = -Infinity }: Catalog): boolean {
   const { enabled, max, autoEarnInterval: interval, autoEarnAmount } = freezes;
-  if (!enabled || interval === null || autoEarnAmount === null) return;
+  if (!enabled || interval === null || autoEarnAmount === null) return false;
   const isOlder = streaks.firstMs < earnSince;
+  const before = streaks.freezes;
   let from = isOlder
     ? latest(streaks.earnsFrom ?? '', wall(earnSince, null).date)
     : (streaks.earnsFrom ?? streaks.first);
@@ -101,6 +126,7 @@ function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes }, earnSinc
     streaks.freezes = Math.max(streaks.freezes, Math.min(max, streaks.freezes + autoEarnAmount));
   }
   streaks.earnsFrom = from;
+  return streaks.freezes > before;
 }
 
 /** The rule of a user's streaks: everyone's, but for what the user prefers, where that is allowed. */

@@ -24,8 +24,8 @@ export interface StreakPast {
 }
 
 /**
- * The length in each period that was met or excused, and what excused the latter. A streak that was lost, and the one
- * that lives, counts back from its length; before those recorded, lengths count up through the met periods. Periods
+ * The length in each period that was met or excused, and what excused the latter. A streak that was lost
+ * or replaced, and the one that lives, counts back from its length; before those recorded, lengths count up through the met periods. Periods
  * between losing a streak and restoring it keep what they had.
  */
 export function reachedLengths({ met, settlements, live, calendar: { frequency, weekStart } }: StreakPast): {
@@ -62,7 +62,8 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
       if (!excused.has(period)) left -= 1;
     }
   };
-  for (const { kind, from, to, length } of settlements) if (kind === 'lost') countBack(from, endedOn(to), length ?? 0);
+  for (const { kind, from, to, length } of settlements)
+    if (kind === 'lost' || kind === 'replaced') countBack(from, endedOn(to), length ?? 0);
   if (live.length > 0 && live.startDay !== null) countBack(live.startDay, live.lastPeriod ?? -1, live.length);
   return { reached, excused };
 }

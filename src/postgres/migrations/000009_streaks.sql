@@ -27,7 +27,7 @@ CREATE TABLE streak_zones (
 );
 
 -- What excused or ended streaks. Kinds: 1 a freeze, 2 a pause, 3 the streak was lost (its days and length), 4 it was
--- restored (first day of the restored streak, the day of the call, length).
+-- restored (first day of the restored streak, the day of the call, length), 5 it gave way to a restored one.
 CREATE TABLE streak_changes (
   no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   tenant_no integer NOT NULL,

@@ -4,7 +4,7 @@ import { BinaryRows } from './binary-rows.ts';
 import { copyRows } from './copy-rows.ts';
 
 /** By their numbers, from 1. */
-export const SETTLEMENT_KINDS = ['freeze', 'pause', 'lost', 'restored'] as const satisfies SettlementKind[];
+export const SETTLEMENT_KINDS = ['freeze', 'pause', 'lost', 'restored', 'replaced'] as const satisfies SettlementKind[];
 
 /** What became of a streak, as the outbox tells it. */
 export interface StreakChangeRow {

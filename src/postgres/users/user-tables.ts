@@ -39,7 +39,7 @@ export const USER_TABLES: readonly UserTable[] = [
     hidden: ['no'],
     words: {
       frequency: { 1: 'daily', 2: 'weekly', 3: 'monthly' },
-      kind: { 1: 'freeze', 2: 'pause', 3: 'lost', 4: 'restored' },
+      kind: { 1: 'freeze', 2: 'pause', 3: 'lost', 4: 'restored', 5: 'replaced' },
     },
   },
   { table: 'streak_pauses', user: 'user_id', section: 'streakPauses', order: ['id'] },

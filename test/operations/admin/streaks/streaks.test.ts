@@ -190,6 +190,19 @@ test('admin_streaks_restore: the longest of the last 90 days, waiting for today'
   });
 });
 
+test('admin_streaks_restore: the shorter streak that gives way keeps its place in the history', async () => {
+  for (const day of ['01', '02', '05']) {
+    at(`2026-06-${day}T12:00:00Z`);
+    await act('gave');
+  }
+  at('2026-06-06T12:00:00Z');
+  expect((await restore('gave')).body).toMatchObject({ restoredUsers: ['gave'] });
+  await expectStreak('gave', 6).toMatchObject({
+    length: 2,
+    streakHistory: [1, 2, 0, 0, 1, 2].map((length) => ({ length })),
+  });
+});
+
 test('admin_streaks_restore: of equals the latest, also where it was lost only now', async () => {
   for (const day of ['2027-12-30', '2028-01-03']) {
     at(`${day}T12:00:00Z`);
