@@ -57,6 +57,9 @@ export interface Workers {
   close(timeoutMs?: number): Promise<void>;
 }
 
+/** How much of the backlog that is allowed a sweep may fill. */
+const SWEEP_AHEAD = 0.4;
+
 /** Held by the worker process that does what falls due. */
 const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
@@ -162,7 +165,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       pool,
       catalogs,
       script: new Script('sweep_streaks'),
-      ...(options.backlogLimit !== undefined && { maxAhead: Math.floor(options.backlogLimit / 4) }),
+      ...(options.backlogLimit !== undefined && { maxAhead: Math.floor(SWEEP_AHEAD * options.backlogLimit) }),
       onWritten: (shard) => wakeUp.touched(shard),
     }),
     new TimeTriggers({ pool, payments }),

@@ -35,8 +35,9 @@ const FIRST_ENTRIES = 64;
  */
 const PAUSE_MS = 250;
 
-/** How soon a shard whose sweep is over is stored. */
+/** How soon a shard whose sweep is over is stored, and how long that may take: about two million users. */
 const LOOK_MS = 50;
+const CATCH_UP_MS = 120_000;
 
 /** A shard that stands still is woken all the time, and tried again this often only. */
 const RETRY_STUCK_MS = 2000;
@@ -55,7 +56,8 @@ const RETRY_STUCK_MS = 2000;
 export class Persister {
   private readonly options: PersisterOptions;
   private readonly atWork = new Map<number, number>();
-  private readonly late = new Set<number>();
+  /** When a shard's entries last waited for a sweep (`performance.now()`). */
+  private readonly gaveWayAt = new Map<number, number>();
   private readonly stuck = new Map<number, { error: StuckShard; since: number }>();
 
   constructor(options: PersisterOptions) {
@@ -67,15 +69,16 @@ export class Persister {
     return (this.atWork.get(shard) ?? 0) > 0;
   }
 
-  /** Whether the shard's entries wait or waited for the end of a sweep, see `storing-order.ts`, and are not all stored. */
+  /** Whether the shard's entries wait for a sweep, see `storing-order.ts`, or did so not long ago and are not all stored. */
   gaveWay(shard: number): boolean {
-    return this.late.has(shard);
+    return performance.now() - (this.gaveWayAt.get(shard) ?? -Infinity) < CATCH_UP_MS;
   }
 
   /**
-   * Works until the shard's outbox is empty, another persister is found at it, or the gate is shut. `hurry`, once aborted, leaves out
-   * the pauses, and does not wait for the end of a sweep. Returns the number of entries stored. Throws StuckShard (nothing from the entry it names on is
-   * stored or dropped; a call some seconds later tries again), or the error of a server that is away.
+   * Works until the shard's outbox is empty, another persister is found at it, or the gate is shut. `hurry`, once aborted,
+   * leaves out the pauses, and does not wait for the end of a sweep. Returns the number of entries stored. Throws StuckShard
+   * (nothing from the entry it names on is stored or dropped; a call some seconds later tries again), or the error of a
+   * server that is away.
    */
   async drain(shard: number, hurry?: AbortSignal): Promise<number> {
     const stuck = this.stuck.get(shard);
@@ -90,7 +93,6 @@ export class Persister {
       if (error instanceof StuckShard) this.stuck.set(shard, { error, since: performance.now() });
       throw error;
     } finally {
-      this.late.delete(shard);
       this.atWork.set(shard, (this.atWork.get(shard) ?? 1) - 1);
     }
   }
@@ -129,6 +131,7 @@ export class Persister {
       if (raw.length === 0) {
         // What a crash between COMMIT and trimming left.
         if (first) await trimOutbox(redis, shard, cursor);
+        this.gaveWayAt.delete(shard);
         return stored;
       }
       let position: string | null;
@@ -154,7 +157,7 @@ export class Persister {
   private async giveWay(shard: number, hurry: AbortSignal | undefined): Promise<void> {
     const { redis, gate } = this.options;
     while (hurry?.aborted !== true && gate?.fence !== null && (await isStoredLater(redis, shard))) {
-      this.late.add(shard);
+      this.gaveWayAt.set(shard, performance.now());
       await pause(LOOK_MS, hurry);
     }
   }

@@ -35,10 +35,10 @@ export interface Midnight {
 const USERS_A_CALL = 40;
 const AT_ONCE = 2;
 /**
- * What a sweep may leave to be stored later: a million users, about 300 MB of Redis, a quarter of the usual
- * `BACKLOG_LIMIT`. Beyond that persisters go first.
+ * What a sweep may leave to be stored later: a million users and the events meanwhile, about 300 MB of Redis. Beyond that
+ * persisters go first.
  */
-const MAX_AHEAD = 25_000;
+const MAX_AHEAD = 40_000;
 const LOOK_MS = 10;
 
 /** Has users' streaks settled, some a call, while persisters give way to it. */
