@@ -67,6 +67,10 @@ local function apply_event(event, state, is_new)
       if frequency == plan.streak.frequency then
         outcome.extended = extended
       end
+      -- A streak that begins on a day that a journey back brought again has the days from then before it.
+      if frequency == 1 and extended and state.sd and state.s[1][5] < state.sd then
+        state.sd = state.s[1][5]
+      end
     end
   end
   outcome.streak = state.s[plan.streak.frequency]

@@ -99,9 +99,9 @@ export class CompareReads {
     const { frequency } = this.model.catalog.streaks;
     const { length, extendedMs } = user.streaks.tracks[frequency];
     const extended = length === 0 ? null : new Date(extendedMs!).toISOString();
-    // After a journey a day may have been two days, or none, and a week may have been cut off by another first day: which of
+    // After a journey a day may have been two days, or none, and so it is where weeks began on another day: which of
     // them a length is shown for is not promised.
-    const isTold = !user.travelled && !(frequency === 'weekly' && user.weekCutOff);
+    const isTold = !user.travelled && !(frequency === 'weekly' && user.weeksShifted);
     return {
       engine: {
         user: user.id,

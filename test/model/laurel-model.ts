@@ -207,7 +207,7 @@ export class LaurelModel {
             completed: new Map(),
             prefers: {},
             travelled: false,
-            weekCutOff: false,
+            weeksShifted: false,
             streaks: firstStreaks(this.catalog, this.nowMs, wall(this.nowMs, tz ?? null).date),
           };
     Object.assign(user.attributes, attributes);

@@ -58,8 +58,8 @@ export interface ModelUser {
   prefers: { enabled?: boolean; evaluationMode?: StreakSettings['evaluationMode'] };
   /** Has been in another zone before. */
   travelled: boolean;
-  /** A week in which the streak waited was cut off when weeks began on another day. */
-  weekCutOff: boolean;
+  /** When weeks began on another day, one in which the streak waited was cut off, or one that was begun is yet to come. */
+  weeksShifted: boolean;
 }
 
 export const matches = (has: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean =>

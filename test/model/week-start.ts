@@ -11,9 +11,11 @@ export function beginWeeksOn(weekStart: WeekStart, user: ModelUser, today: Local
   for (const { counts } of user.events) if (counts !== null) counts.weekly = moved(counts.weekly);
   const { tracks, kept } = user.streaks;
   kept.weekly = new Map([...kept.weekly].map(([week, how]) => [moved(week), how]));
-  const weekBefore = periodBefore(periodOf(today, 'weekly', weekStart), 'weekly');
+  const thisWeek = periodOf(today, 'weekly', weekStart);
+  const weekBefore = periodBefore(thisWeek, 'weekly');
   const last = moved(tracks.weekly.kept);
   const isCutOff = tracks.weekly.length > 0 && last < weekBefore;
-  if (isCutOff) user.weekCutOff = true;
+  const isAhead = user.events.some(({ counts }) => counts !== null && counts.weekly > thisWeek);
+  if (isCutOff || isAhead) user.weeksShifted = true;
   tracks.weekly = { ...tracks.weekly, kept: isCutOff ? weekBefore : last };
 }

@@ -172,6 +172,18 @@ test('a change of zone alone neither ends a streak nor gains a day', () =>
     expect(await streak(laurel, 'u')).toEqual([3, true]);
   }));
 
+test('one who begins anew on a day that a journey back brought again does not gain the next one by the way on', () =>
+  withStreaks({}, async (laurel) => {
+    at(laurel, '2026-11-18T12:00:00Z');
+    expect(await streak(laurel, { id: 'u' })).toEqual([1, true]);
+    at(laurel, '2026-11-20T00:00:00Z'); // the 19th in Niue
+    expect(await streak(laurel, { id: 'u', tz: 'Pacific/Niue' })).toEqual([1, true]);
+    expect(await streak(laurel, { id: 'u', tz: null })).toEqual([1, false]);
+    expect(await streak(laurel, 'u')).toEqual([1, false]);
+    at(laurel, '2026-11-21T00:00:00Z');
+    expect(await streak(laurel, 'u')).toEqual([2, true]);
+  }));
+
 test('a journey over the end of a week: the week before it counts once, and the next one can be met', () =>
   withStreaks({ frequency: 'weekly' }, async (laurel) => {
     at(laurel, '2026-11-16T12:00:00Z');
