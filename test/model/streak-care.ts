@@ -38,6 +38,9 @@ export function restore(streaks: Streaks, today: LocalDate, { streaks: settings 
   const before = periodBefore(periodOf(today, frequency, weekStart), frequency);
   const { length, started } = best;
   streaks.tracks[frequency] = { ...track, length, started, kept: latest(track.kept, before) };
+  // The period that goes on may be met already.
+  const met = streaks.kept[frequency].get(track.kept);
+  if (track.kept > before && met !== undefined) met.length = length;
   return true;
 }
 
