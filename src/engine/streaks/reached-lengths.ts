@@ -49,11 +49,9 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
     const length = before.length + (isMet.has(period) ? 1 : 0);
     if (length > 0) reached.set(period, { length, startDay: before.startDay });
   }
-  /** Counts back from the length that a streak had in its last period. */
-  const countBack = (startDay: number, last: number, length: number): void => {
-    const restored = settlements.findLast(
-      ({ kind, from, to }) => kind === 'restored' && from === startDay && periodAt(to) <= last + 1,
-    );
+  /** Counts back from the length that a streak had in its last period, to where it was restored after what was before. */
+  const countBack = (startDay: number, last: number, length: number, before: readonly Settlement[]): void => {
+    const restored = before.findLast(({ kind, from }) => kind === 'restored' && from === startDay);
     const first = restored === undefined ? begunOn(startDay) : periodAt(restored.to);
     let left = length;
     for (let period = last; period >= first; period--) {
@@ -62,8 +60,9 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
       if (!excused.has(period)) left -= 1;
     }
   };
-  for (const { kind, from, to, length } of settlements)
-    if (kind === 'lost' || kind === 'replaced') countBack(from, endedOn(to), length ?? 0);
-  if (live.length > 0 && live.startDay !== null) countBack(live.startDay, live.lastPeriod ?? -1, live.length);
+  for (const [index, { kind, from, to, length }] of settlements.entries())
+    if (kind === 'lost' || kind === 'replaced') countBack(from, endedOn(to), length ?? 0, settlements.slice(0, index));
+  if (live.length > 0 && live.startDay !== null)
+    countBack(live.startDay, live.lastPeriod ?? -1, live.length, settlements);
   return { reached, excused };
 }
