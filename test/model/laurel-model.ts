@@ -31,6 +31,8 @@ export class LaurelModel {
   catalog: Catalog;
   nowMs: number;
   readonly users = new Map<string, ModelUser>();
+  /** When the streak settings were replaced last. */
+  private setMs = -Infinity;
 
   constructor(catalog: Catalog, nowMs: number) {
     this.catalog = catalog;
@@ -57,9 +59,13 @@ export class LaurelModel {
     this.nowMs = nowMs;
   }
 
-  /** Replaces the streak settings: what the clock did until now goes by those of before. */
+  /**
+   * Replaces the streak settings: what the clock did until now goes by those of before, but not by some that are of this
+   * very moment.
+   */
   setStreaks(streaks: StreakSettings): void {
-    for (const id of this.users.keys()) this.care(id);
+    if (this.setMs !== this.nowMs) for (const id of this.users.keys()) this.care(id);
+    this.setMs = this.nowMs;
     const earning = ({ freezes }: StreakSettings): unknown[] => [
       freezes.enabled,
       freezes.autoEarnInterval,
