@@ -24,6 +24,9 @@ export interface SentEvent {
   key: string | null;
 }
 
+/** Midnights are on the quarter hours of UTC. */
+const QUARTER_MS = 15 * 60_000;
+
 type Answer = Record<string, unknown>;
 
 /** Laurel as its specification tells it: slow, in memory, one thing after the other. */
@@ -60,11 +63,12 @@ export class LaurelModel {
   }
 
   /**
-   * Replaces the streak settings: what the clock did until now goes by those of before, but not by some that are of this
-   * very moment.
+   * Replaces the streak settings: what the clock did until now goes by those of before, but not by some that saw no
+   * midnight, wherever.
    */
   setStreaks(streaks: StreakSettings): void {
-    if (this.setMs !== this.nowMs) for (const id of this.users.keys()) this.care(id);
+    const sawMidnight = Math.floor(this.nowMs / QUARTER_MS) > Math.floor(this.setMs / QUARTER_MS);
+    if (sawMidnight) for (const id of this.users.keys()) this.care(id);
     this.setMs = this.nowMs;
     const earning = ({ freezes }: StreakSettings): unknown[] => [
       freezes.enabled,
