@@ -1,4 +1,5 @@
 --- @include "add_told"
+--- @include "day_at"
 --- @include "earn_freezes"
 --- @include "month_start"
 --- @include "paused"
@@ -24,13 +25,13 @@ end
 
 -- What each local midnight after an unmet period brought, oldest first: see `settleStreaks` of src/domain/settle-streaks.ts,
 -- where the rule is explained. Returns: how many freezes were earned meanwhile.
-local function settle_gap(state, rule, frequency, row, told)
+local function settle_gap(state, rule, frequency, row, told, left)
   local streak, earned = state.s[frequency], 0
   local current, counts = row[frequency], frequency == rule.frequency
   for period = streak[3] + 1, current - 1 do
     local first, last = first_day(frequency, period, row), first_day(frequency, period + 1, row) - 1
     if counts and rule.earn then
-      earned = earned + earn_freezes(state, rule.earn, last)
+      earned = earned + earn_freezes(state, rule.earn, last, left)
     end
     if paused(state.pa, first, last) then
       tell_used(told, frequency, 2, first, last)
@@ -56,17 +57,17 @@ local function row_of(day, row, week_0)
   return { day, week, month, day, week_0 + week * 7, month_start(month) }
 end
 
-local function settle_by(state, rule, row)
+local function settle_by(state, rule, row, left)
   local streaks, told, earned = state.s, nil, 0
   for frequency = 1, 3 do
     local streak, current = streaks[frequency], row[frequency]
     if streak[1] > 0 and streak[3] < current - 1 then
       told = told or {}
-      earned = earned + settle_gap(state, rule, frequency, row, told)
+      earned = earned + settle_gap(state, rule, frequency, row, told, left)
     end
   end
   if rule.earn then
-    earned = earned + earn_freezes(state, rule.earn, row[1])
+    earned = earned + earn_freezes(state, rule.earn, row[1], left)
   end
   if earned > 0 then
     told = told or {}
@@ -91,11 +92,10 @@ local function settle_by_earlier(state, rule, row, left)
   local settled = state.se or 0
   for n, earlier in ipairs(rule.before) do
     if earlier.ends >= state.up and earlier.ends > settled then
-      local offset = left and left[2] and earlier.ends < left[2] and left[1] or state.zo or 0
-      local day = math.floor((earlier.ends + offset * 1000) / 86400000)
+      local day = day_at(state, earlier.ends, left)
       -- What was done at that very moment was done before it: all is settled, but for weeks that began anew then.
       if earlier.ends > state.up then
-        told = add_told(told, settle_by(state, earlier, row_of(math.min(day, row[1]), row, earlier.week)))
+        told = add_told(told, settle_by(state, earlier, row_of(math.min(day, row[1]), row, earlier.week), left))
       end
       if day > row[1] then
         return told, true
@@ -112,8 +112,7 @@ end
 -- pauses and freezes or end, freezes are earned. Nothing to do costs three comparisons. A day before the one that
 -- they stand at (an event applied late, a zone further west) changes nothing.
 -- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums };
--- -1: none. `row`: of the plan's periods for that day. `rule`: the plan's `streak`. `left`: the zone's offset (seconds)
--- that held before the state's, and until when (epoch ms; nil: it ends never); nil for none.
+-- -1: none. `row`: of the plan's periods for that day. `rule`: the plan's `streak`. `left`: see `day_at`.
 -- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 a freeze was used,
 -- 2 a pause was used, 3 the streak of that length was lost; `earned` freezes.
 local function settle_streaks(state, rule, row, left)
@@ -122,7 +121,7 @@ local function settle_streaks(state, rule, row, left)
     told, passed = settle_by_earlier(state, rule, row, left)
   end
   if not passed then
-    told = add_told(told, settle_by(state, rule, row))
+    told = add_told(told, settle_by(state, rule, row, left))
   end
   -- A pause counts until the month that it ends in is over, and the week, which may begin a day earlier by then.
   local needed = math.min(row[5] - 1, row[6])

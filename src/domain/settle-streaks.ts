@@ -1,4 +1,4 @@
-import { DAY_MS, localDay, periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
+import { periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
 import type { StreakAsLeft } from './streak.ts';
 
 /*
@@ -39,7 +39,8 @@ export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number; se
 /** What a user's state says of streaks. */
 export interface StreaksAsLeft {
   createdMs: number;
-  offsetSeconds: number;
+  /** The user's local day at a time (epoch ms). */
+  dayAt: (ms: number) => number;
   streaks: Record<Frequency, StreakAsLeft>;
   freezes: number;
   earnedDay: number | null;
@@ -158,15 +159,14 @@ function isPaused(pauses: StreaksAsLeft['pauses'], from: number, to: number): bo
   return day > to;
 }
 
-/** Gives the freezes earned up to a day. A user from before earning was set so counts from then (the UTC day). */
+/** Gives the freezes earned up to a day. A user from before earning was set so counts from the day on which it was. */
 function earnFreezes(
   purse: StreaksAsLeft,
   [interval, amount, max, sinceMs]: readonly [number, number, number, number],
   day: number,
 ): void {
-  const since = Math.floor(sinceMs / DAY_MS);
-  const created = localDay(purse.createdMs, purse.offsetSeconds);
-  const from = purse.createdMs < sinceMs ? Math.max(purse.earnedDay ?? 0, since) : (purse.earnedDay ?? created);
+  const { createdMs, earnedDay, dayAt } = purse;
+  const from = createdMs < sinceMs ? Math.max(earnedDay ?? 0, dayAt(sinceMs)) : (earnedDay ?? dayAt(createdMs));
   const times = Math.max(0, Math.floor((day - from) / interval));
   purse.earnedDay = from + times * interval;
   if (times > 0) purse.freezes = Math.max(purse.freezes, Math.min(max, purse.freezes + times * amount));

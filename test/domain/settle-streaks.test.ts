@@ -27,7 +27,7 @@ function settled({ frequency, last, freezes = 0, pauses = [], earnEvery }: Left,
   };
   const left = {
     createdMs: dayOf(last) * 86_400_000,
-    offsetSeconds: 0,
+    dayAt: (ms: number) => Math.floor(ms / 86_400_000),
     streaks: { daily: streak('daily'), weekly: streak('weekly'), monthly: streak('monthly') },
     freezes,
     earnedDay: null,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { periodOf, periodStart } from '../../src/domain/periods.ts';
+import { localDay, periodOf, periodStart } from '../../src/domain/periods.ts';
 import {
   FREQUENCIES,
   settleStreaks,
@@ -55,13 +55,17 @@ const planOf = (rule: StreakSettlementRule) => ({
 
 async function inLua(
   left: StreaksAsLeft,
-  { rule, earlier }: { rule: StreakSettlementRule; earlier: readonly EarlierSettlementRule[] },
+  {
+    offsetSeconds,
+    rule,
+    earlier,
+  }: { offsetSeconds: number; rule: StreakSettlementRule; earlier: readonly EarlierSettlementRule[] },
   days: number[],
 ): Promise<LuaOutcome> {
   const state = {
     c: left.createdMs,
     up: 0,
-    zo: left.offsetSeconds,
+    zo: offsetSeconds,
     s: FREQUENCIES.map((frequency) => {
       const { length, startDay, lastPeriod } = left.streaks[frequency];
       return [length, startDay ?? -1, lastPeriod ?? -1, -1, -1, {}];
@@ -75,7 +79,7 @@ async function inLua(
     ...(earlier.length > 0 && {
       before: earlier.map((one) => ({
         ...planOf(one),
-        ends: noon(one.lastDay, left.offsetSeconds),
+        ends: noon(one.lastDay, offsetSeconds),
         week: periodStart(0, 'weekly', one.weekStart),
       })),
     }),
@@ -152,9 +156,10 @@ const history = fc
       from = pause.to + 1;
       return pause;
     });
+    const offsetSeconds = made.offsetHours * 3600;
     const left: StreaksAsLeft = {
       createdMs: made.created * 86_400_000 + 40_000_000,
-      offsetSeconds: made.offsetHours * 3600,
+      dayAt: (ms) => localDay(ms, offsetSeconds),
       streaks: {
         daily: streak('daily', made.lengths[0]),
         weekly: streak('weekly', made.lengths[1]),
@@ -179,25 +184,25 @@ const history = fc
     const earlier = made.before.map((one): EarlierSettlementRule => {
       const under = settled(one, one.weekStart);
       lastDay += one.days;
-      sinceMs = noon(lastDay, made.offsetHours * 3600);
+      sinceMs = noon(lastDay, offsetSeconds);
       return { ...under, lastDay };
     });
     const rule = settled(made, made.weekStart);
     let at = made.last;
-    return { left, rule, earlier, days: made.steps.map((step) => (at += step)) };
+    return { left, offsetSeconds, rule, earlier, days: made.steps.map((step) => (at += step)) };
   });
 
 test('read and script settle alike, at once or on any days between', async () => {
   await fc.assert(
-    fc.asyncProperty(history, async ({ left, rule, earlier, days }) => {
+    fc.asyncProperty(history, async ({ left, offsetSeconds, rule, earlier, days }) => {
       const last = days.at(-1)!;
       const read = settleStreaks(left, rule, last, earlier);
-      const atOnce = await inLua(left, { rule, earlier }, [last]);
+      const atOnce = await inLua(left, { offsetSeconds, rule, earlier }, [last]);
       const everyDay = Array.from({ length: last - days[0]! + 1 }, (_, index) => days[0]! + index);
       for (const outcome of [
         atOnce,
-        await inLua(left, { rule, earlier }, days),
-        await inLua(left, { rule, earlier }, everyDay),
+        await inLua(left, { offsetSeconds, rule, earlier }, days),
+        await inLua(left, { offsetSeconds, rule, earlier }, everyDay),
       ]) {
         expect(outcome.fz).toBe(read.freezes);
         for (const [at, frequency] of FREQUENCIES.entries()) {

@@ -1,7 +1,7 @@
 import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
 import { groupOf, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
-import { runOf, wall, type LocalDate } from './calendar.ts';
+import { latest, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
 import { told } from './streak-told.ts';
@@ -24,9 +24,6 @@ export interface SentEvent {
   key: string | null;
 }
 
-/** Midnights are on the quarter hours of UTC. */
-const QUARTER_MS = 15 * 60_000;
-
 type Answer = Record<string, unknown>;
 
 /** Laurel as its specification tells it: slow, in memory, one thing after the other. */
@@ -34,8 +31,6 @@ export class LaurelModel {
   catalog: Catalog;
   nowMs: number;
   readonly users = new Map<string, ModelUser>();
-  /** When the streak settings were replaced last. */
-  private setMs = -Infinity;
 
   constructor(catalog: Catalog, nowMs: number) {
     this.catalog = catalog;
@@ -62,24 +57,18 @@ export class LaurelModel {
     this.nowMs = nowMs;
   }
 
-  /**
-   * Replaces the streak settings: what the clock did until now goes by those of before, but not by some that saw no
-   * midnight, wherever.
-   */
+  /** Replaces the streak settings: what the clock did until now goes by those of before. */
   setStreaks(streaks: StreakSettings): void {
-    const sawMidnight = Math.floor(this.nowMs / QUARTER_MS) > Math.floor(this.setMs / QUARTER_MS);
-    if (sawMidnight) for (const id of this.users.keys()) this.care(id);
-    this.setMs = this.nowMs;
-    const earning = ({ freezes }: StreakSettings): unknown[] => [
-      freezes.enabled,
-      freezes.autoEarnInterval,
-      freezes.autoEarnAmount,
-    ];
-    const isNew = JSON.stringify(earning(streaks)) !== JSON.stringify(earning(this.catalog.streaks));
-    const { weekStart } = this.catalog.streaks;
-    this.catalog = { ...this.catalog, streaks, ...(isNew && { earnSince: this.nowMs }) };
-    if (streaks.weekStart === weekStart) return;
-    for (const user of this.users.values()) beginWeeksOn(streaks.weekStart, user, wall(this.nowMs, user.tz).date);
+    for (const id of this.users.keys()) this.care(id);
+    const earning = ({ freezes: { enabled, autoEarnInterval, autoEarnAmount } }: StreakSettings): string =>
+      JSON.stringify([enabled, autoEarnInterval, autoEarnAmount]);
+    const before = this.catalog.streaks;
+    this.catalog = { ...this.catalog, streaks };
+    for (const user of this.users.values()) {
+      const { date: today } = wall(this.nowMs, user.tz);
+      if (earning(streaks) !== earning(before)) user.streaks.earnsFrom = latest(user.streaks.earnsFrom, today);
+      if (streaks.weekStart !== before.weekStart) beginWeeksOn(streaks.weekStart, user, today);
+    }
   }
 
   /** Records an event; null: refused. */

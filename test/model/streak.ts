@@ -6,7 +6,6 @@ import {
   latest,
   periodBefore,
   periodOf,
-  wall,
   type Frequency,
   type LocalDate,
 } from './calendar.ts';
@@ -38,8 +37,8 @@ export interface Streaks {
   /** When the user was first seen, and the day. */
   firstMs: number;
   first: LocalDate;
-  /** The day from which the next freeze is earned; null: none ever could be. */
-  earnsFrom: LocalDate | null;
+  /** The day from which the next freeze is earned. */
+  earnsFrom: LocalDate;
   pauses: { start: LocalDate; end: LocalDate }[];
   /** Streaks that ended, with the last day of their last period; oldest first. */
   lost: { frequency: Frequency; length: number; started: LocalDate; last: LocalDate }[];
@@ -61,7 +60,7 @@ export function firstStreaks({ streaks: { freezes } }: Catalog, firstMs: number,
     freezes: initial,
     firstMs,
     first,
-    earnsFrom: null,
+    earnsFrom: first,
     pauses: [],
     lost: [],
     unseen: [],
@@ -110,18 +109,12 @@ function daysOf(first: LocalDate, last: LocalDate): LocalDate[] {
   return first > last ? [] : [first, ...daysOf(addDays(first, 1), last)];
 }
 
-/**
- * What is earned when it is a day: every so many days from the first, or, for a user of before, since it is so. Whether
- * there are more then.
- */
-function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes }, earnSince = -Infinity }: Catalog): boolean {
+/** What is earned when it is a day: every so many days from the first, or from when it was set so. Whether there are more. */
+function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes } }: Catalog): boolean {
   const { enabled, max, autoEarnInterval: interval, autoEarnAmount } = freezes;
   if (!enabled || interval === null || autoEarnAmount === null) return false;
-  const isOlder = streaks.firstMs < earnSince;
   const before = streaks.freezes;
-  let from = isOlder
-    ? latest(streaks.earnsFrom ?? '', wall(earnSince, null).date)
-    : (streaks.earnsFrom ?? streaks.first);
+  let from = streaks.earnsFrom;
   for (; daysBetween(from, day) >= interval; from = addDays(from, interval)) {
     streaks.freezes = Math.max(streaks.freezes, Math.min(max, streaks.freezes + autoEarnAmount));
   }

@@ -4,8 +4,7 @@ import type { StreaksInForce } from '../../domain/catalog.ts';
 import type { Frequency } from '../../domain/periods.ts';
 import { settleStreaks, type SettledStreaks, type StreakSettlementRule } from '../../domain/settle-streaks.ts';
 import { streakDates, type StreakAsLeft } from '../../domain/streak.ts';
-import { localDay } from '../../domain/periods.ts';
-import { dayIn, zoneOffset } from '../../domain/zone.ts';
+import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../redis/state.ts';
 
 /** The fields that every answer with a streak has. */
@@ -49,20 +48,15 @@ export function settledNow(
   state: UserState,
   nowMs: number,
 ): SettledStreaks & { day: number } {
-  const offsetSeconds = state.tz === null ? 0 : (zoneOffset(state.tz, nowMs)?.offsetSeconds ?? 0);
-  const day = localDay(nowMs, offsetSeconds);
+  const dayAt = (ms: number): number => dayIn(state.tz, ms);
+  const day = dayAt(nowMs);
   const earlier = (catalog.streaksBefore ?? [])
     .filter(({ untilMs }) => untilMs >= state.updatedMs && untilMs > (state.settledMs ?? 0))
     .map((one) => ({
       ...settlementRule(one),
-      lastDay: dayIn(state.tz, one.untilMs),
+      lastDay: dayAt(one.untilMs),
       settled: one.untilMs === state.updatedMs,
     }));
-  const { streaks, freezes, settlements } = settleStreaks(
-    { ...state, offsetSeconds },
-    settlementRule(catalog),
-    day,
-    earlier,
-  );
+  const { streaks, freezes, settlements } = settleStreaks({ ...state, dayAt }, settlementRule(catalog), day, earlier);
   return { streaks, freezes, settlements, day };
 }

@@ -33,7 +33,7 @@ export async function dueUsers(
     limit: number;
   },
 ): Promise<UserPage> {
-  // A day early for a user of before earning was set so: it is then said by the UTC day.
+  // For a user of before earning was set so it counts from the local day, which may be the one before UTC's.
   const sinceDay = earning === null ? null : Math.floor(earning[3] / DAY_MS) - 1;
   const { rows } = await pool.query<{ ids: string[]; seen: number; last: string; nextDay: number | null }>(
     `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*) AS seen,

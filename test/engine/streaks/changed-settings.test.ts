@@ -182,3 +182,14 @@ test('who travels in the moment of the change earns nothing more by the settings
   await laurel.event({ id: 'u', tz: 'Pacific/Apia' }, 1);
   expect(await streak('u')).toMatchObject({ freezes: 1 });
 });
+
+test('what is earned counts from the local day on which it was set so', async () => {
+  laurel = await start({});
+  // It is the 3rd already.
+  await laurel.event({ id: 'u', tz: 'Pacific/Kiritimati' }, 1);
+  await laurel.at('2026-11-02T13:00:00Z');
+  await set({ freezes: { enabled: true, initial: 0, max: 5, autoEarnInterval: 1, autoEarnAmount: 1 } });
+  expect(await streak('u')).toMatchObject({ freezes: 0 });
+  await laurel.at('2026-11-03T10:00:00Z');
+  expect(await streak('u')).toMatchObject({ freezes: 1 });
+});
