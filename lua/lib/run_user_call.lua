@@ -6,6 +6,16 @@
 --- @include "write_users"
 --- @include "retried"
 
+-- Whether anything is sent but the renewed offset of the zone that the user is in.
+local function is_asked(sent)
+  for name in pairs(sent or {}) do
+    if name ~= 'zn' and name ~= 'zo' and name ~= 'zu' then
+      return true
+    end
+  end
+  return false
+end
+
 -- A call about one user from its arguments to its reply; `identify_user` and `complete_achievement` document
 -- KEYS and ARGV, of which the first ten are the same. `achievement`: the one to complete, or nil.
 -- `must_exist`: refuse a user never seen.
@@ -39,6 +49,7 @@ local function run_user_call(keys, argv, achievement, must_exist)
     boosts = boosts ~= '' and cjson.decode(boosts) or nil,
     achievement = achievement,
   }
+  local asked = is_asked(call.sent)
   local outcome, refusal = apply_user_call(call, state, is_new)
   if refusal then
     return { cmsgpack.pack(refusal), '', '' }
@@ -55,7 +66,7 @@ local function run_user_call(keys, argv, achievement, must_exist)
     p = points_record(outcome.ledgers),
   }
   settled_record(record, outcome.told, state)
-  if not (is_new or completed or call.sent) then
+  if not (is_new or completed or asked) then
     return { cmsgpack.pack(record), user.packed, '' }
   end
   state.up = now

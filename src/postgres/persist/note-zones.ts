@@ -15,13 +15,13 @@ const NOTE = `
   SELECT * FROM unnest($1::int[], $2::text[], $3::int[])
   ON CONFLICT DO NOTHING`;
 
-/** Has the days of zones swept from now on, if they are not yet. */
+/** Has the days of zones swept, if they are not yet, from the first of those on that users were changed. */
 export async function noteZones(client: PoolClient, zones: readonly UserZone[]): Promise<void> {
   const distinct = new Map<number, Map<string, UserZone>>();
   for (const each of zones) {
     let ofTenant = distinct.get(each.tenantNo);
     if (ofTenant === undefined) distinct.set(each.tenantNo, (ofTenant = new Map()));
-    ofTenant.set(each.zone, each);
+    if (each.atMs < (ofTenant.get(each.zone)?.atMs ?? Infinity)) ofTenant.set(each.zone, each);
   }
   const rows = [...distinct.values()].flatMap((ofTenant) => [...ofTenant.values()]);
   await client.query(NOTE, [

@@ -196,6 +196,18 @@ describe('the way of an entry', () => {
     ]);
   });
 
+  test('a zone is swept from the first of the days on that its users were changed', async () => {
+    const written = [0, 5, 2].map((days) => ({ u: `u${days}`, at: 1_800_000_000_000 + days * 86_400_000 }));
+    for (const { u, at } of written) {
+      const states = { [u]: packedState({ z: 'Asia/Kolkata', up: at }) };
+      await writeEntry(redis, 3, { tenantNo: 12, records: [eventRecord({ u, at, n: 1 })], states });
+    }
+    await persister().drain(3, hurry);
+    expect(await rows('SELECT zone, swept_day FROM streak_zones WHERE tenant_no = 12')).toEqual([
+      { zone: 'Asia/Kolkata', swept_day: Math.floor(1_800_000_000_000 / 86_400_000) - 1 },
+    ]);
+  });
+
   test('text that Postgres cannot hold does not stop the rest', async () => {
     const record = eventRecord({ u: 'nul\0', x: '{"3":"\\u0000 \\ud800 \\\\u0000"}', ik: 'k\0' });
     const states = { 'nul\0': packedState({ a: { 1: 'a\0' } }) };
