@@ -1,7 +1,7 @@
 import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
 import { groupOf, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
-import { latest, runOf, wall, type LocalDate } from './calendar.ts';
+import { runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
 import { told } from './streak-told.ts';
@@ -63,12 +63,10 @@ export class LaurelModel {
     const earning = ({ freezes: { enabled, autoEarnInterval, autoEarnAmount } }: StreakSettings): string =>
       JSON.stringify([enabled, autoEarnInterval, autoEarnAmount]);
     const before = this.catalog.streaks;
-    this.catalog = { ...this.catalog, streaks };
-    for (const user of this.users.values()) {
-      const { date: today } = wall(this.nowMs, user.tz);
-      if (earning(streaks) !== earning(before)) user.streaks.earnsFrom = latest(user.streaks.earnsFrom, today);
-      if (streaks.weekStart !== before.weekStart) beginWeeksOn(streaks.weekStart, user, today);
-    }
+    const isNew = earning(streaks) !== earning(before);
+    this.catalog = { ...this.catalog, streaks, ...(isNew && { earnSince: this.nowMs }) };
+    if (streaks.weekStart === before.weekStart) return;
+    for (const user of this.users.values()) beginWeeksOn(streaks.weekStart, user, wall(this.nowMs, user.tz).date);
   }
 
   /** Records an event; null: refused. */
@@ -153,7 +151,7 @@ export class LaurelModel {
   /** The user's streak as it stands now. */
   streak(user: ModelUser): Answer {
     const { date } = wall(this.nowMs, user.tz);
-    bringTo(user.streaks, date, this.catalog);
+    bringTo(user, date, this.catalog);
     return told(user.streaks, date, this.catalog);
   }
 
@@ -162,7 +160,7 @@ export class LaurelModel {
     const user = this.users.get(userId);
     if (user === undefined) return null;
     const { date: today } = wall(this.nowMs, user.tz);
-    bringTo(user.streaks, today, this.catalog);
+    bringTo(user, today, this.catalog);
     return { streaks: user.streaks, today };
   }
 
@@ -210,10 +208,10 @@ export class LaurelModel {
             streaks: firstStreaks(this.catalog, this.nowMs, wall(this.nowMs, tz ?? null).date),
           };
     Object.assign(user.attributes, attributes);
-    bringTo(user.streaks, wall(this.nowMs, user.tz).date, this.catalog);
+    bringTo(user, wall(this.nowMs, user.tz).date, this.catalog);
     if (tz !== undefined && tz !== user.tz) {
-      jump(user, wall(this.nowMs, tz).date, this.catalog);
       user.tz = tz;
+      jump(user, wall(this.nowMs, tz).date, this.catalog);
       user.travelled = true;
     }
     return user;

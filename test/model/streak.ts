@@ -6,6 +6,7 @@ import {
   latest,
   periodBefore,
   periodOf,
+  wall,
   type Frequency,
   type LocalDate,
 } from './calendar.ts';
@@ -68,17 +69,18 @@ export function firstStreaks({ streaks: { freezes } }: Catalog, firstMs: number,
 }
 
 /** Lets midnight after midnight pass until it is `today`. */
-export function bringTo(streaks: Streaks, today: LocalDate, catalog: Catalog): void {
+export function bringTo(user: ModelUser, today: LocalDate, catalog: Catalog): void {
+  const { streaks } = user;
   while (streaks.day < today) {
     const changed = FREQUENCIES.map((frequency) => atMidnight(streaks, frequency, catalog));
     streaks.day = addDays(streaks.day, 1);
-    changed.push(earn(streaks, streaks.day, catalog));
+    changed.push(earn(user, streaks.day, catalog));
     if (!changed.includes(true)) continue;
     const { daily, weekly, monthly } = streaks.tracks;
     const lengths = { daily: daily.length, weekly: weekly.length, monthly: monthly.length };
     streaks.unseen.push({ on: streaks.day, lengths });
   }
-  earn(streaks, today, catalog);
+  earn(user, today, catalog);
 }
 
 /**
@@ -109,12 +111,16 @@ function daysOf(first: LocalDate, last: LocalDate): LocalDate[] {
   return first > last ? [] : [first, ...daysOf(addDays(first, 1), last)];
 }
 
-/** What is earned when it is a day: every so many days from the first, or from when it was set so. Whether there are more. */
-function earn(streaks: Streaks, day: LocalDate, { streaks: { freezes } }: Catalog): boolean {
+/**
+ * What is earned when it is a day: every so many days from the first, or, for a user of before, from the day on which it
+ * was set so, where the user is now. Whether there are more.
+ */
+function earn({ streaks, tz }: ModelUser, day: LocalDate, { streaks: { freezes }, earnSince = 0 }: Catalog): boolean {
   const { enabled, max, autoEarnInterval: interval, autoEarnAmount } = freezes;
   if (!enabled || interval === null || autoEarnAmount === null) return false;
   const before = streaks.freezes;
-  let from = streaks.earnsFrom;
+  const isOlder = streaks.firstMs < earnSince;
+  let from = isOlder ? latest(streaks.earnsFrom, wall(earnSince, tz).date) : streaks.earnsFrom;
   for (; daysBetween(from, day) >= interval; from = addDays(from, interval)) {
     streaks.freezes = Math.max(streaks.freezes, Math.min(max, streaks.freezes + autoEarnAmount));
   }
@@ -198,6 +204,6 @@ export function jump(user: ModelUser, to: LocalDate, catalog: Catalog): void {
   }
   while (streaks.day < to) {
     streaks.day = addDays(streaks.day, 1);
-    earn(streaks, streaks.day, catalog);
+    earn(user, streaks.day, catalog);
   }
 }
