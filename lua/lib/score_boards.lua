@@ -1,6 +1,7 @@
 --- @include "board_group"
 --- @include "decimal_add"
 --- @include "decimal_score"
+--- @include "run_place"
 --- @include "score_slot"
 
 -- Whether a local time of day (seconds) is inside a board's window; a window may span midnight.
@@ -31,18 +32,6 @@ local function earned_on(board, event, ledgers)
   return 0, 0
 end
 
--- The group in which a user stands in a run, as the flat list `scores` has it (see `score_slot`); nil without a score.
-local function group_in_run(scores, run_day)
-  local at = 1
-  while scores[at] and scores[at] > run_day do
-    at = at + 4
-  end
-  if scores[at] == run_day then
-    return scores[at + 1]
-  end
-  return nil
-end
-
 -- Adds what an event earned to the user's scores on the boards. One who lacks a value of the breakdown is not
 -- ranked, but keeps the score (its group is ''): it counts once there is a value. One whose value is another than
 -- before moves with the score, whether the event earned anything or not, at any time of day;
@@ -67,8 +56,8 @@ local function score_boards(event, state, ledgers, outcome)
       local earned = whole ~= 0 or micros ~= 0 or (streak_score and (scores and scores[3] or 0) ~= streak_score)
       local moved = false
       if board.groups and group and scores and not event.call then
-        local stood = group_in_run(scores, run_day)
-        moved = stood and stood ~= group
+        local at = run_place(scores, run_day)
+        moved = scores[at] == run_day and scores[at + 1] ~= group
       end
       if earned or moved then
         if not scores then

@@ -1,5 +1,7 @@
--- The user's score in a run of a board, at the returned index of the flat list `scores`: { run day, group, whole,
--- micros }, newest run first. It is made, with score 0, where there is none.
+--- @include "run_place"
+
+-- The user's score in a run of a board, at the returned index of the flat list `scores` (see `run_place`). It is made, with
+-- score 0, where there is none.
 -- `oldest`: first day of the oldest run that still takes events anywhere (-1: not known); scores of runs before it
 -- are dropped: what they came to stands in Postgres. So at most three are kept: somebody who crosses the date
 -- line may go back to the run before the last.
@@ -15,10 +17,7 @@ local function score_slot(scores, run_day, oldest)
       scores[at] = nil
     end
   end
-  local at = 1
-  while scores[at] and scores[at] > run_day do
-    at = at + 4
-  end
+  local at = run_place(scores, run_day)
   if scores[at] ~= run_day then
     for offset, value in ipairs({ run_day, '', 0, 0 }) do
       table.insert(scores, at + offset - 1, value)

@@ -1,0 +1,9 @@
+-- Where the score in a run stands, or would stand, in the flat list `scores` of a user's scores on a board: { run day, group,
+-- whole, micros }, newest run first.
+local function run_place(scores, run_day)
+  local at = 1
+  while scores[at] and scores[at] > run_day do
+    at = at + 4
+  end
+  return at
+end
