@@ -9,14 +9,16 @@ export interface ZoneOffset {
 
 // Zones without a further transition are looked at again after a while, in case the zone's rules are renewed.
 const NO_TRANSITION_MS = 366 * DAY_MS;
-const known = new Map<string, ZoneOffset & { fromMs: number }>();
+const known = new Map<string, (ZoneOffset & { fromMs: number })[]>();
 /** There are some 600 names, but each may be written in many ways: in capitals, or partly so. */
 const MOST_KNOWN = 5_000;
+/** Of a zone: what holds now, and what held at a few times that are asked for again and again. */
+const MOST_OF_ZONE = 4;
 
 /** The offset of an IANA zone at a time; null for a name that is not one. Computed once between transitions. */
 export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
-  const cached = known.get(name);
-  if (cached !== undefined && cached.fromMs <= nowMs && nowMs < cached.untilMs) return cached;
+  const ofZone = known.get(name) ?? [];
+  for (const each of ofZone) if (each.fromMs <= nowMs && nowMs < each.untilMs) return each;
   if (!/^[A-Za-z]/.test(name)) return null;
   try {
     const zoned = Temporal.Instant.fromEpochMilliseconds(nowMs).toZonedDateTimeISO(name);
@@ -24,7 +26,9 @@ export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
     const untilMs = Math.min(next, nowMs + NO_TRANSITION_MS);
     const offset = { offsetSeconds: zoned.offsetNanoseconds / 1e9, untilMs, fromMs: nowMs };
     if (known.size >= MOST_KNOWN) known.clear();
-    known.set(name, offset);
+    // The same once more is one that was asked for later times so far.
+    const others = ofZone.filter((each) => each.untilMs !== untilMs).slice(0, MOST_OF_ZONE - 1);
+    known.set(name, [offset, ...others]);
     return offset;
   } catch (error) {
     if (error instanceof RangeError) return null;
