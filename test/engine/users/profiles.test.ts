@@ -179,6 +179,17 @@ test('after a change of the clock in the stored zone, a call finds the new offse
   laurel.clock.set(now);
 });
 
+test('after a change of the clock as well nothing sent writes nothing', async () => {
+  const now = laurel.clock.now();
+  laurel.clock.set(Date.parse('2026-03-28T12:00:00Z'));
+  await upsert(laurel.compiled(), 'sleeps', { tz: 'Europe/Berlin' });
+  laurel.clock.set(Date.parse('2026-03-30T12:00:00Z'));
+  const before = await entries();
+  expect(await upsert(laurel.compiled(), 'sleeps', {})).toMatchObject({ tz: 'Europe/Berlin' });
+  expect(await entries()).toBe(before);
+  laurel.clock.set(now);
+});
+
 test('control is the configured share of users, the same ones at every call', async () => {
   laurel.controlShare = 1;
   expect(await upsert(laurel.compiled(), 'a', {})).toMatchObject({ control: true });
