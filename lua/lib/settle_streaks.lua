@@ -123,8 +123,8 @@ local function settle_streaks(state, rule, row, left)
   if not passed then
     told = add_told(told, settle_by(state, rule, row, left))
   end
-  -- A pause counts until the month that it ends in is over, and the week, which may begin a day earlier by then.
-  local needed = math.min(row[5] - 1, row[6])
+  -- A pause counts until the month that it ends in is over, and the week, on whichever day weeks begin.
+  local needed = math.min(row[1] - 7, row[6])
   while state.pa and state.pa[1][2] < needed do
     table.remove(state.pa, 1)
     state.pa = #state.pa > 0 and state.pa or nil
