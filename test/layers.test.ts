@@ -23,7 +23,7 @@ const broken: Record<string, string> = {
   'src/operations/admin/a/b.ts': "import 'ioredis';",
   'src/http/a.ts': "import '../redis/client.ts';",
   'src/local/a.ts': "import '../postgres/pool.ts';",
-  'src/cli.ts': "import 'uWebSockets.js';",
+  'src/cli.ts': "import 'uws-current';",
   'src/cli/a.ts': "import '../operations/operation.ts';",
   'src/cli/config/a.ts': "import '../../http/server.ts';",
   'src/domain/d.ts': "import '../cli/config.ts';",
@@ -38,7 +38,7 @@ const sound: Record<string, string> = {
   'src/engine/events/z.ts': "import '../../catalog/plan.ts';",
   'src/operations/application/a/z.ts': "import '../../operation.ts';",
   'src/cli/z.ts': "import '../postgres/pool.ts';",
-  'src/http/z.ts': "import 'uWebSockets.js';",
+  'src/http/z.ts': "import 'uws-current';",
   'workers/jobs/z.ts': "import '../../src/engine/persist/persister.ts';",
 };
 const cycle: Record<string, string> = {

@@ -1,4 +1,3 @@
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import type { Complaints } from '../complaints.ts';
 import { AppError } from '../errors.ts';
 import { NOBODY, type Answer, type Call, type Caller, type Operation } from '../operations/operation.ts';
@@ -14,6 +13,7 @@ import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
 import { streamJson } from './stream.ts';
 import type { ResolveTenant } from './tenancy.ts';
+import type { HttpRequest, HttpResponse } from './uws.ts';
 
 /** What all exchanges of a server share. */
 export interface ExchangeContext {

@@ -1,9 +1,9 @@
-import type { HttpResponse } from 'uWebSockets.js';
 import { AppError } from '../errors.ts';
 import type { ExchangeContext } from './exchange.ts';
 import type { Handler } from './paths.ts';
 import type { Readiness } from './readiness.ts';
 import { errorResponse, write, type Response } from './respond.ts';
+import type { HttpResponse } from './uws.ts';
 
 const ok = (status: string): Response => ({ status: 200, json: JSON.stringify({ status }) });
 

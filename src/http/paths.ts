@@ -1,7 +1,7 @@
-import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import { routePattern } from './route.ts';
+import type { HttpRequest, HttpResponse, TemplatedApp } from './uws.ts';
 
 export type Handler = (res: HttpResponse, req: HttpRequest) => void;
 

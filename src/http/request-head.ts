@@ -1,5 +1,5 @@
-import type { HttpRequest } from 'uWebSockets.js';
 import { AppError } from '../errors.ts';
+import type { HttpRequest } from './uws.ts';
 
 /**
  * The headers that Laurel reads; null: not sent. "Sent but empty" is kept apart, so that an idempotency key that

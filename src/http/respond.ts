@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import type { HttpResponse } from 'uWebSockets.js';
 import type { Complaints } from '../complaints.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { isUnavailable } from './unavailable.ts';
+import type { HttpResponse } from './uws.ts';
 
 const STATUS_LINES: Record<number, string> = Object.fromEntries(
   Object.entries(STATUS_CODES).map(([code, reason]) => [code, `${code} ${reason}`]),

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { Complaints } from '../complaints.ts';
 import type { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -16,7 +15,7 @@ import { readHead, sizeFault } from './request-head.ts';
 import { errorResponse, write } from './respond.ts';
 import { compileRoute } from './route.ts';
 import type { ResolveTenant } from './tenancy.ts';
-import { uws } from './uws.ts';
+import { uws, type ListenSocket, type TemplatedApp } from './uws.ts';
 import { Validation } from './validation.ts';
 
 /** That something is away is logged of an operation this often. */
@@ -113,7 +112,7 @@ export function createServer(options: ServerOptions): Server {
 
 /** A form of `listen` that the declared types lack. */
 interface HostListener {
-  listen(host: string, port: number, options: number, callback: (socket: us_listen_socket | false) => void): void;
+  listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): void;
 }
 
 /** How often it is looked whether all connections are closed. */
@@ -147,7 +146,7 @@ function serverOf(
   app: TemplatedApp,
   { context, inFlight, sharedPort }: { context: ExchangeContext; inFlight: InFlight; sharedPort: boolean },
 ): Server {
-  let listener: us_listen_socket | null = null;
+  let listener: ListenSocket | null = null;
   let closed = false;
   let connections = 0;
   app.filter((_res, count) => {
@@ -167,7 +166,7 @@ function serverOf(
   return {
     listen: (host, port) =>
       new Promise((resolve, reject) => {
-        const listening = (socket: us_listen_socket | false): void => {
+        const listening = (socket: ListenSocket | false): void => {
           if (!socket) return reject(new Error(`Port ${port} of ${host} is taken or may not be used`));
           listener = socket;
           resolve(uws().us_socket_local_port(socket));

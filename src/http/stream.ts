@@ -1,4 +1,4 @@
-import type { HttpResponse } from 'uWebSockets.js';
+import type { HttpResponse } from './uws.ts';
 
 /** What becomes of the connection meanwhile. */
 export interface StreamTo {

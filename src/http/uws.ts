@@ -1,5 +1,20 @@
 import { createRequire } from 'node:module';
-import type * as Uws from 'uWebSockets.js';
+import type * as Current from 'uws-current';
+import type * as Older from 'uws-older';
+
+// Two releases of uWebSockets.js are installed, and one of them loads. The types are unions, so that what is written
+// compiles against both.
+type Uws = typeof Current | typeof Older;
+export type HttpRequest = Current.HttpRequest | Older.HttpRequest;
+export type HttpResponse = Current.HttpResponse | Older.HttpResponse;
+export type TemplatedApp = Current.TemplatedApp | Older.TemplatedApp;
+export type ListenSocket = Current.us_listen_socket | Older.us_listen_socket;
+
+/**
+ * Newest first. `uws-current` has binaries for Node 22, 24 and 26 and needs glibc 2.38 (Debian 13, Ubuntu 24.04);
+ * `uws-older` has them for Node 20, 22 and 23 and works with an older glibc (Debian 12).
+ */
+const RELEASES = ['uws-current', 'uws-older'];
 
 /**
  * Bytes of request line and headers that uWS reads; more it answers 431 itself, in HTML. Laurel's own limit, whose
@@ -7,23 +22,51 @@ import type * as Uws from 'uWebSockets.js';
  */
 const MAX_HEADERS_BYTES = 65_536;
 
-let loaded: typeof Uws | undefined;
+let loaded: Uws | undefined;
 
 /**
  * uWebSockets.js, loaded on first use: it reads the header limit from the environment once, while it loads.
- * Throws a sentence for a person on a Node that it has no binary for.
+ * Throws a sentence for a person on a machine that it has no binary for.
  */
-export function uws(): typeof Uws {
+export function uws(): Uws {
   if (loaded) return loaded;
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(MAX_HEADERS_BYTES);
-  try {
-    loaded = createRequire(import.meta.url)('uWebSockets.js') as typeof Uws;
-  } catch (error) {
-    throw new Error(
-      `The HTTP server has no binary for Node ${process.versions.node} on ${process.platform} ${process.arch}: ` +
-        'run Laurel with Node 20 or 22 (glibc Linux, macOS or Windows).',
-      { cause: error },
-    );
-  }
+  loaded = loadFirst(RELEASES) as Uws;
   return loaded;
+}
+
+/**
+ * The first of the packages `names` that loads here. Throws an AggregateError whose message says what to do and whose
+ * `errors` say why each of them did not.
+ */
+export function loadFirst(names: readonly string[]): unknown {
+  const require = createRequire(import.meta.url);
+  const errors: unknown[] = [];
+  for (const name of names) {
+    try {
+      return require(name);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  throw new AggregateError(errors, errors.every(isNotInstalled) ? notInstalled(names) : unsupported());
+}
+
+/** The package itself is missing: one that is there but lacks a binary throws an error of its own, without a code. */
+const isNotInstalled = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND';
+
+const notInstalled = (names: readonly string[]): string =>
+  `The HTTP server (${names.join(', ')}) is not installed: run "npm ci" without --omit=optional.`;
+
+function unsupported(): string {
+  const { node } = process.versions;
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  const glibc = header.glibcVersionRuntime;
+  const libc = process.platform !== 'linux' ? '' : glibc === undefined ? ' without glibc' : ` with glibc ${glibc}`;
+  return (
+    `The HTTP server has no binary for Node ${node} on ${process.platform} ${process.arch}${libc}: run Laurel with ` +
+    'Node 22, 24 or 26 on macOS, Windows or Linux with glibc 2.38 or newer (Debian 13, Ubuntu 24.04), ' +
+    'or with Node 20 or 22 on Linux with an older glibc.'
+  );
 }
