@@ -56,7 +56,7 @@ export function readEnv(variables: Variables): Env {
   const problems: string[] = [];
   const read = reader(variables, problems);
   for (const name of Object.keys(variables)) {
-    if (name.startsWith(PREFIX)) problems.push(`${name} is not a setting of Laurel; see "Environment" in the README.`);
+    if (name.startsWith(PREFIX)) problems.push(`${name} is not a setting of Laurel; see docs/configuration.md.`);
   }
 
   const production = variables['NODE_ENV'] === 'production';

@@ -1,0 +1,86 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { allDocuments, brokenLinks, codeOf } from './documents.ts';
+
+const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
+const filesUnder = (folder: string): string[] =>
+  readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
+const found = (text: string, pattern: RegExp): string[] => [...new Set([...text.matchAll(pattern)].map((m) => m[1]!))];
+const readAll = (folder: string): string =>
+  filesUnder(folder)
+    .filter((name) => name.endsWith('.ts'))
+    .map(read)
+    .join('\n');
+/** Whether a path is there; one with a `*` stands for the files of its folder that fit. */
+const exists = (path: string): boolean =>
+  path.includes('*')
+    ? readdirSync(join(PACKAGE_ROOT, dirname(path))).some((name) => name.startsWith(basename(path).split('*')[0]!))
+    : existsSync(join(PACKAGE_ROOT, path));
+
+const source = readAll('src') + readAll('workers');
+
+const documents = allDocuments();
+const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts);
+const commands = found(readAll('src/cli'), /\.command\('([a-z-]+)/g);
+const variables = found(read('src/env.ts'), /(?:read\.\w+\(|variables\[)'([A-Z][A-Z_]+)'/g);
+/** What tests, benches and third parties read. */
+const OTHER_VARIABLES = ['ADMIN_KEY', 'SEED', 'RUNS', 'FUZZ_REQUESTS'];
+const paths = new Set([...applicationOperations, ...adminOperations].map(({ path }) => path));
+
+/** Files and folders of the project that a document may name, and what it must not: what is made at run time. */
+const PROJECT_PATH = /(?<![\w./-])((?:src|lua|workers|bench|test|docs|ops|console|examples|\.ci)\/[\w./*-]*[\w*])/g;
+
+describe.each(documents.map((document) => [document.path, document] as const))('%s', (_, document) => {
+  const code = codeOf(document);
+
+  test('every link leads somewhere', () => {
+    expect(brokenLinks(document)).toEqual([]);
+  });
+
+  test('every path of the project exists', () => {
+    expect(found(code, PROJECT_PATH).filter((path) => !exists(path))).toEqual([]);
+  });
+
+  test('every command exists', () => {
+    expect(found(code, /npm run (?:--silent )?([\w:-]+)/g).filter((name) => !scripts.includes(name))).toEqual([]);
+    const words = found(code, /npx laurel ((?:[a-z-]+ ?){1,2})/g).flatMap((line) => line.trim().split(' '));
+    const unknown = words.filter((word) => !commands.includes(word) && !word.startsWith('-'));
+    expect(unknown).toEqual([]);
+  });
+
+  test('every variable exists', () => {
+    const named = found(code, /(?<![\w-])([A-Z]{3,}_[A-Z_]+|SEED|RUNS|HOST)(?=[=`\s]|$)/g);
+    expect(named.filter((name) => !variables.includes(name) && !OTHER_VARIABLES.includes(name))).toEqual([]);
+  });
+
+  test('every metric exists', () => {
+    expect(found(code, /\b(laurel_[a-z_]+)\b/g).filter((name) => !source.includes(`'${name}'`))).toEqual([]);
+  });
+
+  test('every operation exists', () => {
+    const named = found(code, /(?:GET|POST|PUT|PATCH|DELETE) (\/v1\/[\w/{}-]*)/g);
+    expect(named.filter((path) => !paths.has(path) && path !== '/v1/openapi')).toEqual([]);
+  });
+});
+
+test('docs/configuration.md has every variable that is read', () => {
+  const text = read('docs/configuration.md');
+  expect(variables.length).toBeGreaterThan(10);
+  expect(variables.filter((name) => !text.includes(`| \`${name}\``))).toEqual([]);
+});
+
+test('every page of docs can be reached from the README', () => {
+  const reached = new Set(['README.md']);
+  for (const page of reached) {
+    const folder = page.split('/').slice(0, -1).join('/');
+    for (const target of found(read(page), /\]\(([^)#\s:]+\.md)(?:#[^)]*)?\)/g)) reached.add(join(folder, target));
+  }
+  expect(documents.filter(({ path }) => path.startsWith('docs') && !reached.has(path))).toEqual([]);
+});
+
+test('the README fits on a screen and a half', () => {
+  expect(read('README.md').split('\n').length).toBeLessThan(90);
+});

@@ -1,0 +1,52 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+
+/** A Markdown file of the project. */
+export interface MarkdownDocument {
+  /** Path from the project's root. */
+  path: string;
+  text: string;
+}
+
+const markdownIn = (folder: string): string[] =>
+  readdirSync(join(PACKAGE_ROOT, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name));
+
+/** Every document that a reader is sent to: those at the root, and all of `docs`. */
+export function allDocuments(): MarkdownDocument[] {
+  return ['.', 'docs', 'docs/decisions', 'src/engine/history'].flatMap(markdownIn).map((path) => ({
+    path,
+    text: readFileSync(join(PACKAGE_ROOT, path), 'utf8'),
+  }));
+}
+
+/** The anchor that a heading gets: lower case, spaces as dashes, punctuation left out. */
+const anchorOf = (heading: string): string =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s-]/gu, '')
+    .replaceAll(/\s/g, '-');
+
+/** Links of a document that lead nowhere: to a file that is not there, or to a heading that its file does not have. */
+export function brokenLinks({ path, text }: MarkdownDocument): string[] {
+  const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
+  return targets.filter((target) => {
+    if (/^https?:/.test(target)) return false;
+    const [file, anchor] = target.split('#') as [string, string?];
+    const full = file === '' ? join(PACKAGE_ROOT, path) : join(PACKAGE_ROOT, dirname(path), file);
+    if (relative(PACKAGE_ROOT, full).startsWith('..') || !existsSync(full)) return true;
+    if (anchor === undefined) return false;
+    const headings = [...readFileSync(full, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
+    return !headings.includes(anchor);
+  });
+}
+
+/** What stands as code in a document: spans and blocks. */
+export function codeOf({ text }: MarkdownDocument): string {
+  const blocks = [...text.matchAll(/^```.*\n([^]*?)^```/gm)].map(([, block]) => block!);
+  const spans = [...text.replaceAll(/^```.*\n[^]*?^```/gm, '').matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!);
+  return [...blocks, ...spans].join('\n');
+}
