@@ -22,6 +22,17 @@ export type ErrorStatus = (typeof STATUS)[ErrorCode];
 
 export const errorCodes = Object.keys(STATUS) as ErrorCode[];
 
+/** Most characters of an error's text: what was sent may be part of it. */
+const TEXT_LENGTH = 4_096;
+
+/** A text of at most so many characters; one that is cut says by how many. */
+export function shortened(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const end = ` … (${text.length - most} characters more)`;
+  // Half of a surrogate pair would not arrive as it is.
+  return text.slice(0, most).replace(/[\ud800-\udbff]$/, '') + end;
+}
+
 /**
  * An expected failure with a text for a person. Anything else that is thrown is a fault and answers 500
  * with no internals in the text.
@@ -33,7 +44,7 @@ export class AppError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
-    super(message);
+    super(shortened(message, TEXT_LENGTH));
     this.name = 'AppError';
     this.code = code;
     this.status = STATUS[code];

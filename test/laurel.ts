@@ -69,7 +69,7 @@ export async function startLaurel(
       host: '127.0.0.1',
       appPort: 0,
       adminPort: 0,
-      bodyBytes: 1_048_576,
+      bodyBytes: 4_194_304,
       corsOrigin: '*',
       sharedPort: false,
       log,

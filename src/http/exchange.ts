@@ -21,8 +21,6 @@ export interface ExchangeContext {
   services: Services;
   authenticate: (header: string | null) => Caller | Promise<Caller>;
   resolveTenant: ResolveTenant;
-  /** Bytes of a request body; more is 413. */
-  bodyBytes: number;
   /** Whether what is live can be told and changed now; else 503. */
   isReady: () => boolean;
   rateLimit: RateLimit | undefined;
@@ -85,7 +83,8 @@ export class Exchange {
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
     if (fault) return this.respond(failureResponse(fault, context, route.operation.id), true);
     if (route.checkBody) {
-      this.body = new BodyReader(context.bodyBytes);
+      // Of a body that is declared too large nothing is kept while its key is looked up.
+      this.body = new BodyReader(this.declaredTooLarge() ? 0 : route.bodyBytes);
       res.onData((chunk, isLast) => this.data(chunk, isLast));
     } else this.received = true;
     this.authenticate();
@@ -116,7 +115,7 @@ export class Exchange {
       const query = readQuery ? readQuery(this.rawQuery) : undefined;
       const idempotencyKey = operation.idempotent ? readIdempotencyKey(head.idempotencyKey) : null;
       if (checkBody) {
-        if (body?.overflowed || Number(head.contentLength) > context.bodyBytes) throw this.tooLarge();
+        if (body?.overflowed || this.declaredTooLarge()) throw this.tooLarge();
         const empty = head.transferEncoding === null && Number(head.contentLength) === 0;
         if (!empty || head.contentType !== null) requireJsonType(head.contentType);
         requirePlain(head.contentEncoding);
@@ -126,6 +125,10 @@ export class Exchange {
       return this.fail(error);
     }
     if (this.received) this.run();
+  }
+
+  private declaredTooLarge(): boolean {
+    return Number(this.head.contentLength) > this.route.bodyBytes;
   }
 
   private params(): unknown {
@@ -218,7 +221,7 @@ export class Exchange {
    * client that is writing would see it broken, and never the answer.
    */
   private tooLarge(): AppError {
-    const text = `The body must have at most ${this.context.bodyBytes} bytes`;
+    const text = `The body must have at most ${this.route.bodyBytes} bytes`;
     return new AppError('payload_too_large', text, { Connection: 'close' });
   }
 }

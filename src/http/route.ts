@@ -10,10 +10,13 @@ export interface Route {
   checkParams: Check | null;
   readQuery: ((raw: string) => unknown) | null;
   checkBody: Check | null;
+  /** Most bytes of the body. */
+  bodyBytes: number;
 }
 
-export function compileRoute(operation: Operation, validation: Validation): Route {
-  const { params, query, body } = operation;
+/** @param limits.bodyBytes of any body; an operation may allow less */
+export function compileRoute(operation: Operation, validation: Validation, limits: { bodyBytes: number }): Route {
+  const { params, query, body, knownFields } = operation;
   try {
     return {
       operation,
@@ -21,7 +24,8 @@ export function compileRoute(operation: Operation, validation: Validation): Rout
       userInPath: operation.namedUsers !== null && operation.path.startsWith('/v1/users/{id}'),
       checkParams: params && validation.params(params),
       readQuery: query && validation.query(query),
-      checkBody: body && validation.body(body),
+      checkBody: body && validation.body(body, knownFields),
+      bodyBytes: Math.min(operation.bodyBytes ?? limits.bodyBytes, limits.bodyBytes),
     };
   } catch (error) {
     throw new Error(`Operation ${operation.id}: a schema cannot be compiled`, { cause: error });

@@ -28,6 +28,7 @@ export interface ServerOptions {
   services: Services;
   authenticate: ExchangeContext['authenticate'];
   resolveTenant: ResolveTenant;
+  /** `bodyBytes`: of any request's body; operations may allow less. */
   limits: { bodyBytes: number };
   /** Counts what a caller asks; undefined: nothing is limited. */
   rateLimit?: RateLimit | undefined;
@@ -74,7 +75,6 @@ export function createServer(options: ServerOptions): Server {
     services,
     authenticate,
     resolveTenant,
-    bodyBytes: limits.bodyBytes,
     isReady: options.isReady ?? (() => true),
     rateLimit: options.rateLimit,
     log,
@@ -87,7 +87,7 @@ export function createServer(options: ServerOptions): Server {
   const paths = new Paths();
   const validation = new Validation();
   for (const operation of options.operations) {
-    const route = compileRoute(operation, validation);
+    const route = compileRoute(operation, validation, limits);
     for (const path of [operation.path, ...operation.aliases])
       paths.add(
         path,

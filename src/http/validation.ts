@@ -3,6 +3,7 @@ import type { TObject, TSchema } from 'typebox';
 import { AppError } from '../errors.ts';
 import { makeAjv } from '../operations/ajv.ts';
 import { firstMisfit } from '../operations/misfit.ts';
+import { unknownFieldsText } from '../operations/unknown-fields.ts';
 import { queryReader } from './query.ts';
 
 /** Throws an `AppError` where the value does not fit. */
@@ -22,12 +23,16 @@ export class Validation {
   /**
    * A misfit is 400 and names the field. A body that is to be an array of so many items, or an object of one, and is
    * none is 422: bulk operations report what is wrong with an item themselves.
+   * @param known where unknown fields are refused (400): those that there are
    */
-  body(schema: TSchema): Check {
+  body(schema: TSchema, known: TSchema | null = null): Check {
     const validate = this.bodies.compile(schema);
     const isArray = (schema as { type?: unknown }).type === 'array';
     const isObjectOfArray = isBulkObject(schema);
     return (value) => {
+      // First: a misspelt field is often the reason why another one is missing.
+      const unknown = known === null ? null : unknownFieldsText(known, value);
+      if (unknown !== null) throw new AppError('invalid', unknown);
       if (validate(value)) return;
       const { field, text } = firstMisfit(validate.errors ?? []);
       throw new AppError(

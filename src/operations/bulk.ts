@@ -1,11 +1,23 @@
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
 import type { AdminIssue, DeletedResources } from '../domain/admin.ts';
 import { makeAjv } from './ajv.ts';
+import { shortened } from '../errors.ts';
 import { firstMisfit } from './misfit.ts';
+import { unknownFieldsText } from './unknown-fields.ts';
 
 const ajv = makeAjv();
 
 const MOST_ITEMS = 100;
+
+/**
+ * Most bytes of a bulk body: 10 KiB an item. The largest whose fields are all bounded, a webhook with every event and
+ * each character in four bytes, has 10 KB; what has no bounds of its own (descriptions, conditions, parts) shares the rest.
+ */
+export const BULK_BODY_BYTES = 1_048_576;
+/** Most characters of an issue's message. */
+const MESSAGE_LENGTH = 1_000;
+/** A longer ID names nothing: the item is named by its index. */
+const ID_LENGTH = 255;
 
 /** What became of the items of a bulk call. */
 export interface BulkOutcome<Done> {
@@ -36,10 +48,17 @@ export class Warning {
   }
 }
 
-/** Declares the items of a bulk operation. The schema is compiled here, once. */
-export function bulkItems<Item extends TObject>(item: Item): BulkItems<Item> {
+/**
+ * Declares the items of a bulk operation. The schema is compiled here, once. An item with an unknown field is an issue.
+ * @param alsoKnown fields that an item may have though they say nothing here: those of the answer, which clients send back
+ */
+export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject): BulkItems<Item> {
   const validate = ajv.compile<Static<Item>>(item);
+  const known = Type.Object({ ...item.properties, ...alsoKnown?.properties });
   const misfit = (value: unknown): string | null => {
+    // First: a misspelt field is often the reason why another one is missing.
+    const unknown = unknownFieldsText(known, value);
+    if (unknown !== null) return unknown;
     if (validate(value)) return null;
     const { field, text } = firstMisfit(validate.errors ?? []);
     return `${field || 'The item'} ${text}`;
@@ -109,11 +128,11 @@ function arrayOf(item: TObject): TUnsafe<unknown[]> {
 
 function issue(item: unknown, index: number, message: string, severity: AdminIssue['severity'] = 'error'): AdminIssue {
   const { id, userId } = (item ?? {}) as { id?: unknown; userId?: unknown };
-  const text = (value: unknown): value is string => typeof value === 'string';
+  const text = (value: unknown): value is string => typeof value === 'string' && value.length <= ID_LENGTH;
   return {
     ...(text(id) ? { id } : { index }),
     ...(text(userId) && { userId }),
     severity,
-    message,
+    message: shortened(message, MESSAGE_LENGTH),
   };
 }

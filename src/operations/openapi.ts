@@ -53,6 +53,16 @@ function responses(operation: Operation): Record<string, unknown> {
   return all;
 }
 
+/** More is 413. */
+const requestBody = ({ bodyBytes }: Operation, schema: TSchema): unknown => ({
+  required: true,
+  description:
+    bodyBytes === null
+      ? 'At most as many bytes as `BODY_LIMIT` allows.'
+      : `At most ${bodyBytes.toLocaleString('en-US')} bytes.`,
+  content: json(plain(schema)),
+});
+
 function operationObject(operation: Operation): unknown {
   return {
     operationId: operation.id,
@@ -64,7 +74,7 @@ function operationObject(operation: Operation): unknown {
       ...(operation.scope === 'tenant' ? [header('TenantId')] : []),
       ...(operation.idempotent ? [header('IdempotencyKey')] : []),
     ],
-    ...(operation.body && { requestBody: { required: true, content: json(plain(operation.body)) } }),
+    ...(operation.body && { requestBody: requestBody(operation, operation.body) }),
     responses: responses(operation),
     ...(operation.scope === 'public' && { security: [] }),
   };

@@ -64,6 +64,13 @@ export interface Operation {
   params: TObject | null;
   query: TObject | null;
   body: TSchema | null;
+  /** Most bytes of the body, checked before it is buffered; null: as many as `BODY_LIMIT` allows, which bounds every body. */
+  bodyBytes: number | null;
+  /**
+   * The fields that the body may have, where others are refused (400) by name; null: others are ignored. Items of a bulk
+   * operation are looked at one by one (`bulk.ts`).
+   */
+  knownFields: TSchema | null;
   /** Answer schemas by status; the error statuses are added for every operation. */
   responses: Record<number, TSchema | null>;
   /**
@@ -73,6 +80,9 @@ export interface Operation {
   namedUsers: ((call: Call<never, never, never>) => readonly string[]) | null;
   handle: (services: Services, call: Call<never, never, never>) => Promise<Answer>;
 }
+
+/** Most bytes of a body unless its operation says otherwise: what one user says of itself or does fits ten times over. */
+export const BODY_BYTES = 65_536;
 
 type StaticOf<T> = T extends TSchema ? Static<T> : undefined;
 
@@ -89,6 +99,8 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   params?: P;
   query?: Q;
   body?: B;
+  bodyBytes?: Operation['bodyBytes'];
+  knownFields?: TSchema;
   responses: Record<number, TSchema | null>;
   namedUsers?: (call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => readonly string[];
   handle: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => Promise<Answer>;
@@ -106,6 +118,8 @@ export function operation<
     onlyWith: null,
     idempotent: false,
     namedUsers: null,
+    bodyBytes: BODY_BYTES,
+    knownFields: null,
     ...definition,
     params: definition.params ?? null,
     query: definition.query ?? null,

@@ -102,5 +102,11 @@ export function deleteThose<K extends Kind>(
 
 export const unknown = ({ noun }: { noun: string }): string => `There is no ${noun} with this ID`;
 
+/** Most faults of one item that are told. */
+const MOST_PROBLEMS = 10;
+
 const textOf = (problems: Problem[]): string =>
-  problems.map(({ field, text }) => `${field.replace('badgeUrl', 'badge.url')}: ${text}`).join('; ');
+  problems
+    .slice(0, MOST_PROBLEMS)
+    .map(({ field, text }) => `${field.replace('badgeUrl', 'badge.url')}: ${text}`)
+    .join('; ') + (problems.length > MOST_PROBLEMS ? `; and ${problems.length - MOST_PROBLEMS} more` : '');

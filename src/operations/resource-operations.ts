@@ -4,7 +4,7 @@ import { Uuid } from '../domain/schemas.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
 import type { Kind } from '../postgres/load-catalog.ts';
-import { bulkItems, deleteEach, type Deletion } from './bulk.ts';
+import { BULK_BODY_BYTES, bulkItems, deleteEach, type Deletion } from './bulk.ts';
 import { operation, type Operation } from './operation.ts';
 import type { AdminResource } from './resource.ts';
 import { among, createEach, deleteThose, unknown, updateEach } from './resource-edit.ts';
@@ -53,7 +53,7 @@ export const getOperation = <K extends Kind>(resource: AdminResource<K>): Operat
 
 /** 201 where at least one was created, else 200. */
 export function createOperation<K extends Kind>(resource: AdminResource<K>): Operation {
-  const items = bulkItems(resource.create);
+  const items = bulkItems(resource.create, resource.known);
   const Created = Type.Object({ created: Type.Array(resource.created), issues: Type.Array(AdminIssue) });
   return operation({
     ...SURFACE,
@@ -63,6 +63,7 @@ export function createOperation<K extends Kind>(resource: AdminResource<K>): Ope
     summary: `Create: each item is a new ${resource.noun}`,
     params: List,
     body: items.body,
+    bodyBytes: BULK_BODY_BYTES,
     responses: { 200: Created, 201: Created },
     handle: async ({ resources }, { tenant, caller, params: { systemId }, body }) => {
       if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);
@@ -76,7 +77,7 @@ export function createOperation<K extends Kind>(resource: AdminResource<K>): Ope
 }
 
 export function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation {
-  const items = bulkItems(resource.update);
+  const items = bulkItems(resource.update, resource.known);
   return operation({
     ...SURFACE,
     id: `${resource.id}_update`,
@@ -85,6 +86,7 @@ export function updateOperation<K extends Kind>(resource: AdminResource<K>): Ope
     summary: `Update: each item changes what it names of one ${resource.noun}`,
     params: List,
     body: items.body,
+    bodyBytes: BULK_BODY_BYTES,
     responses: { 200: Type.Object({ updated: Type.Array(resource.answer), issues: Type.Array(AdminIssue) }) },
     handle: async ({ resources }, { tenant, caller, params: { systemId }, body }) => {
       if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);

@@ -21,6 +21,8 @@ export interface AdminResource<K extends Kind> {
   created: TObject;
   create: TObject;
   update: TObject;
+  /** Every field that any of these has, and those of its parts: what an item may have, though it may say nothing. */
+  known: TObject;
   ids: TObject<{ ids: typeof Ids.properties.ids }>;
   /** What issues call the ID besides `id`. */
   issueId: 'boostId' | null;
@@ -49,6 +51,8 @@ interface Definition<K extends Kind, S extends TProperties, A extends TObject> {
   required: (keyof S & string)[];
   /** Those that cannot be changed: an update does not know them. */
   fixed?: (keyof S & string)[];
+  /** Fields that are taken and say nothing: of newer contracts, and of answers. */
+  ignored?: string[];
   answer: A;
   ids?: AdminResource<K>['ids'];
   issueId?: 'boostId';
@@ -66,7 +70,7 @@ interface Definition<K extends Kind, S extends TProperties, A extends TObject> {
 export function adminResource<K extends Kind, S extends TProperties, A extends TObject>(
   definition: Definition<K, S, A>,
 ): AdminResource<K> {
-  const { shape, required, fixed = [], parts = {}, answer, changes, defaults, cleared } = definition;
+  const { shape, required, fixed = [], ignored = [], parts = {}, answer, changes, defaults, cleared } = definition;
   const nested = Object.entries(parts).map(([name, part]) => [name, Type.Optional(Type.Array(part.create))] as const);
   const own = Object.entries(shape);
   const optional = ([name, schema]: [string, TSchema]): [string, TSchema] => [name, Type.Optional(schema)];
@@ -87,6 +91,13 @@ export function adminResource<K extends Kind, S extends TProperties, A extends T
     create: Type.Object({
       ...Object.fromEntries(own.map((field) => (required.includes(field[0]) ? field : optional(field)))),
       ...Object.fromEntries(nested),
+    }),
+    known: Type.Object({
+      ...answer.properties,
+      id: Uuid,
+      ...shape,
+      ...Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, Type.Array(part.known)] as const)),
+      ...Object.fromEntries(ignored.map((name) => [name, Type.Unknown()])),
     }),
     update: Type.Object({ id: Uuid, ...Object.fromEntries(updatable.map(optional)) }),
     ids: definition.ids ?? Ids,

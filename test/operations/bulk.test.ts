@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { bulkItems, deleteEach } from '../../src/operations/bulk.ts';
 
 const Item = Type.Object({ name: Type.String({ maxLength: 3 }), userId: Type.Optional(Type.String()) });
-const items = bulkItems(Item);
+// An `id` is a field of the answer.
+const items = bulkItems(Item, Type.Object({ id: Type.String() }));
 
 describe('bulk items', () => {
   test('those that fit are worked on together; the others are issues, in order', async () => {

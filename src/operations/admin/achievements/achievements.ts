@@ -36,6 +36,7 @@ export const achievements = adminResource({
     eventAttributes: Nullable(Type.Array(Condition)),
   },
   required: ['name', 'trigger'],
+  ignored: ['anniversaryYears'],
   answer: Type.Object({
     id: Uuid,
     name: Type.String(),

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { AdminIssue, CreatedAdminKey } from '../../../domain/admin.ts';
-import { bulkItems } from '../../bulk.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { adminKeyAnswer } from './admin-key-answer.ts';
 
-const items = bulkItems(Type.Object({ name: Type.String({ minLength: 1, maxLength: 255 }) }));
+const items = bulkItems(Type.Object({ name: Type.String({ minLength: 1, maxLength: 255 }) }), CreatedAdminKey);
 const Created = Type.Object({ created: Type.Array(CreatedAdminKey), issues: Type.Array(AdminIssue) });
 
 export const adminAdminApiKeysCreate = operation({
@@ -15,6 +15,7 @@ export const adminAdminApiKeysCreate = operation({
   summary: 'Create admin keys; a key is shown this once',
   scope: 'organisation',
   body: items.body,
+  bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },
   handle: async ({ adminKeys }, { caller, body }) => {
     const { done, issues } = await items.each(body, async (good) => {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { AdminIssue, AdminKey } from '../../../domain/admin.ts';
 import { Uuid } from '../../../domain/schemas.ts';
-import { bulkItems } from '../../bulk.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { adminKeyOutcome } from './admin-key-answer.ts';
 
@@ -11,6 +11,7 @@ const items = bulkItems(
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
     status: Type.Optional(AdminKey.properties.status),
   }),
+  AdminKey,
 );
 
 export const adminAdminApiKeysUpdate = operation({
@@ -21,6 +22,7 @@ export const adminAdminApiKeysUpdate = operation({
   summary: 'Rename admin keys, or revoke them for a while: an inactive key is refused, the last active one stays',
   scope: 'organisation',
   body: items.body,
+  bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Type.Object({ updated: Type.Array(AdminKey), issues: Type.Array(AdminIssue) }) },
   handle: async ({ adminKeys }, { caller, body }) => {
     const { done, issues } = await items.each(body, async (good) =>

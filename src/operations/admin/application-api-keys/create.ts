@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { AdminIssue, CreatedApplicationKey } from '../../../domain/admin.ts';
 import { UserId } from '../../../domain/user.ts';
-import { bulkItems } from '../../bulk.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 
-const items = bulkItems(Type.Object({ userId: UserId }));
+const items = bulkItems(Type.Object({ userId: UserId }), CreatedApplicationKey);
 const Created = Type.Object({ created: Type.Array(CreatedApplicationKey), issues: Type.Array(AdminIssue) });
 
 export const adminApplicationApiKeysCreate = operation({
@@ -14,6 +14,7 @@ export const adminApplicationApiKeysCreate = operation({
   path: '/v1/application-api-keys',
   summary: 'Create keys that stand for one user each; a key is shown this once',
   body: items.body,
+  bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },
   handle: async ({ applicationKeys }, { tenant, caller, body }) => {
     const userIds = (good: { userId: string }[]): string[] => good.map(({ userId }) => userId);

@@ -9,6 +9,8 @@ export const adminConfigurationDiff = operation({
   path: '/v1/configuration/diff',
   summary: 'What applying the document would change',
   body: Configuration,
+  bodyBytes: null,
+  knownFields: Configuration,
   responses: { 200: Type.Object({ changes: Type.Array(ConfigurationChange) }) },
   handle: async ({ configuration }, { tenant, body }) => ({
     status: 200,

@@ -9,6 +9,8 @@ export const adminConfigurationPut = operation({
   path: '/v1/configuration',
   summary: 'Make the configuration what the document says; lists that it does not name stay',
   body: Configuration,
+  bodyBytes: null,
+  knownFields: Configuration,
   responses: { 200: Type.Object({ version: Type.Integer(), changes: Type.Array(ConfigurationChange) }) },
   handle: async ({ configuration }, { tenant, body, caller }) => ({
     status: 200,

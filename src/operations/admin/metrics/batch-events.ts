@@ -10,6 +10,7 @@ export const adminMetricsBatchEvents = operation({
   summary: 'Queue up to 1,000 events; with `wait=true`, tell what became of each',
   query: Type.Object({ wait: Type.Boolean({ default: false }) }),
   body: BatchMetricEvents,
+  bodyBytes: null,
   responses: { 200: BatchEventResults, 202: BatchEventsResponse },
   handle: async ({ batches }, { tenant, query, body }) => {
     const results = await batches.accept(tenant.no, body, query.wait);

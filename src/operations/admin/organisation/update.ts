@@ -10,6 +10,7 @@ export const adminOrganisationUpdate = operation({
   summary: "Set the organisation's settings that are sent",
   scope: 'organisation',
   body: Type.Partial(Organisation),
+  knownFields: Organisation,
   responses: { 200: Organisation },
   handle: async ({ tenants }, { caller, body }) => ({
     status: 200,

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { RestoredStreaks, StreakRestoreItem } from '../../../domain/streak-admin.ts';
-import { bulkItems } from '../../bulk.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { toOutcome } from './one-by-one.ts';
 
@@ -13,6 +13,7 @@ export const adminStreaksRestore = operation({
   path: '/v1/streaks/restore',
   summary: "Restore users' longest streaks of late",
   body: Type.Object({ users: items.body }),
+  bodyBytes: BULK_BODY_BYTES,
   responses: { 200: RestoredStreaks, 201: RestoredStreaks },
   handle: async ({ catalogs, streakAdmin }, { tenant, body }) => {
     const compiled = await catalogs.of(tenant.no);

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { AdminIssue, AdminTenant, CustomerId } from '../../../domain/admin.ts';
-import { bulkItems } from '../../bulk.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { tenantOutcome } from './tenant-answer.ts';
 
@@ -9,6 +9,7 @@ const items = bulkItems(
     customerId: CustomerId,
     name: Type.String({ minLength: 1, maxLength: 255 }),
   }),
+  AdminTenant,
 );
 const Created = Type.Object({ created: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) });
 
@@ -20,6 +21,7 @@ export const adminTenantsCreate = operation({
   summary: 'Create tenants',
   scope: 'organisation',
   body: items.body,
+  bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },
   handle: async ({ tenants }, { caller, body }) => {
     const { done, issues } = await items.each(body, async (good) =>

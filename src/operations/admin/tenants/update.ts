@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { AdminIssue, AdminTenant, CustomerId } from '../../../domain/admin.ts';
 import { Uuid } from '../../../domain/schemas.ts';
-import { bulkItems } from '../../bulk.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { tenantOutcome } from './tenant-answer.ts';
 
@@ -11,6 +11,7 @@ const items = bulkItems(
     customerId: Type.Optional(CustomerId),
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   }),
+  AdminTenant,
 );
 
 export const adminTenantsUpdate = operation({
@@ -21,6 +22,7 @@ export const adminTenantsUpdate = operation({
   summary: 'Rename tenants, or change the IDs that the client gave them',
   scope: 'organisation',
   body: items.body,
+  bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Type.Object({ updated: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) }) },
   handle: async ({ tenants }, { caller, body }) => {
     const { done, issues } = await items.each(body, async (good) => {

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { AdminIssue } from '../../../domain/admin.ts';
-import { bulkItems } from '../../bulk.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { createEach } from '../../resource-edit.ts';
 import { webhooks } from './webhooks.ts';
 
-const items = bulkItems(webhooks.create);
+const items = bulkItems(webhooks.create, webhooks.known);
 const Created = Type.Object({
   created: Type.Array(Type.Object({ ...webhooks.answer.properties, secret: Type.String() })),
   issues: Type.Array(AdminIssue),
@@ -18,6 +18,7 @@ export const adminWebhooksCreate = operation({
   path: '/v1/webhooks',
   summary: 'Create: each item is a new webhook; its secret is shown this once',
   body: items.body,
+  bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },
   handle: async ({ resources, webhookSecrets }, { tenant, caller, body }) => {
     const { done, issues } = await items.each(body, async (good) => {

@@ -18,6 +18,8 @@ export const webhooks = adminResource({
   path: '/v1/webhooks',
   shape: Fields,
   required: ['name', 'url', 'events'],
+  // It is shown when a webhook is made, and may come back with the rest.
+  ignored: ['secret'],
   answer: Type.Object({ id: Uuid, ...Fields }),
   defaults: () => ({ enabled: true, secretNo: 1 }),
   changes: (item) => item,

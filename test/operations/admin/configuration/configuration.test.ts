@@ -61,12 +61,18 @@ test.each([
   expect((await laurel.admin.get(PATH)).body).toEqual(before);
 });
 
-test('unknown fields are ignored', async () => {
+test.each([
+  [{ metrics: [{ key: 'a', name: 'A', colour: 'red' }] }, 'metrics[0].colour is not a known field'],
+  [
+    { leaderboards: [{ key: 'a', name: 'A', rankBy: 'streak', repetitionUnit: 'week' }] },
+    'leaderboards[0].repetitionUnit is not a known field (did you mean runUnit?)',
+  ],
+  [{ streaks: { freezes: { inital: 1 } } }, 'streaks.freezes.inital is not a known field (did you mean initial?)'],
+  [{ leaderbords: [] }, 'leaderbords is not a known field (did you mean leaderboards?)'],
+])('a document with an unknown field is refused: %j', async (document, text) => {
   const before = (await laurel.admin.get(PATH)).body;
-  const metrics = before.metrics.map((metric: object) => ({ ...metric, colour: 'red' }));
-  expect(
-    (await laurel.admin.put(PATH, { ...before, metrics, streaks: { ...before.streaks, x: 1 }, y: [] })).body.changes,
-  ).toEqual([]);
+  for (const send of [laurel.admin.put(PATH, document), laurel.admin.post(`${PATH}/diff`, document)])
+    expect(await send).toMatchObject({ status: 400, body: { error: text } });
   expect((await laurel.admin.get(PATH)).body).toEqual(before);
 });
 
@@ -80,7 +86,6 @@ test('admin_streaks_settings_update sets what is sent', async () => {
     frequency: 'weekly',
     metrics: [{ metricId: rows[0].id, threshold: 3 }],
     freezes: { max: 5 },
-    colour: 'red',
   };
   const { status, body } = await laurel.admin.patch(path, changes);
   expect(status).toBe(200);
@@ -95,6 +100,10 @@ test('admin_streaks_settings_update sets what is sent', async () => {
     { metricKey: 'flashcards-flipped', threshold: 3 },
   ]);
   expect(await laurel.admin.patch(path, { frequency: 'hourly' })).toMatchObject({ status: 400 });
+  expect(await laurel.admin.patch(path, { freezes: { maximum: 5 } })).toMatchObject({
+    status: 400,
+    body: { error: 'freezes.maximum is not a known field (did you mean max?)' },
+  });
   const unknown = { metrics: [{ metricId: '00000000-0000-7000-8000-000000000000', threshold: 1 }] };
   expect(await laurel.admin.patch(path, unknown)).toMatchObject({ status: 422 });
   expect((await laurel.admin.get(path)).body).toEqual(body);

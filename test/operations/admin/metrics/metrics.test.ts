@@ -20,7 +20,7 @@ const create = async (...keys: string[]) =>
 
 test('admin_metrics_create: good items go through with the defaults, bad ones are issues', async () => {
   const { status, body } = await laurel.admin.post(PATH, [
-    { key: 'words', name: 'Words', no: 1, id: NOBODY },
+    { key: 'words', name: 'Words', id: NOBODY },
     { key: 'words', name: 'Words again' },
     { key: 'sp ace', name: 'Space' },
     { key: 'cash', name: 'Cash', unitType: 'currency', units: 'EUR' },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { CreatedStreakFreezes, StreakFreezeItem } from '../../../../domain/streak-admin.ts';
-import { bulkItems } from '../../../bulk.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../../../bulk.ts';
 import { operation } from '../../../operation.ts';
 import { oneByOne } from '../one-by-one.ts';
 
@@ -13,6 +13,7 @@ export const adminStreaksFreezesCreate = operation({
   path: '/v1/streaks/freezes',
   summary: 'Give users a streak freeze each; beyond the maximum none is given',
   body: Type.Object({ freezes: items.body }),
+  bodyBytes: BULK_BODY_BYTES,
   responses: { 200: CreatedStreakFreezes, 201: CreatedStreakFreezes },
   handle: async ({ catalogs, streakAdmin }, { tenant, body }) => {
     const compiled = await catalogs.of(tenant.no);

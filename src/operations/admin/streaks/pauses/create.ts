@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { CreatedStreakPauses, StreakPauseItem } from '../../../../domain/streak-admin.ts';
-import { bulkItems } from '../../../bulk.ts';
+import { AdminStreakPause, CreatedStreakPauses, StreakPauseItem } from '../../../../domain/streak-admin.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../../../bulk.ts';
 import { operation } from '../../../operation.ts';
 import { oneByOne } from '../one-by-one.ts';
 
-const items = bulkItems(StreakPauseItem);
+const items = bulkItems(StreakPauseItem, AdminStreakPause);
 
 export const adminStreaksPausesCreate = operation({
   id: 'admin_streaks_pauses_create',
@@ -13,6 +13,7 @@ export const adminStreaksPausesCreate = operation({
   path: '/v1/streaks/pauses',
   summary: "Pause users' streaks from one local day to another, from today on",
   body: Type.Object({ pauses: items.body }),
+  bodyBytes: BULK_BODY_BYTES,
   responses: { 200: CreatedStreakPauses, 201: CreatedStreakPauses },
   handle: async ({ catalogs, streakAdmin }, { tenant, body }) => {
     const compiled = await catalogs.of(tenant.no);

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BULK_BODY_BYTES } from '../../src/operations/bulk.ts';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { BODY_BYTES } from '../../src/operations/operation.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: { metrics: [{ key: 'flips', name: 'Flips' }] } });
+});
+afterAll(() => laurel.close());
+
+const EVENT = '/v1/metrics/flips/event';
+
+/** An event of exactly so many bytes: the rest is a field that nothing knows. */
+const eventOf = (bytes: number): string => {
+  const event = (filler: string): string => JSON.stringify({ user: { id: 'ada' }, value: 1, filler });
+  return event('x'.repeat(bytes - event('').length));
+};
+
+test('an event of 64 KiB is taken, one byte more is 413', async () => {
+  const send = (bytes: number) => laurel.app.post(EVENT, undefined, { rawBody: eventOf(bytes) });
+  expect((await send(BODY_BYTES)).status).toBe(201);
+  expect(await send(BODY_BYTES + 1)).toMatchObject({
+    status: 413,
+    body: { error: `The body must have at most ${BODY_BYTES} bytes` },
+  });
+});
+
+test('only batches of events and the document may be as large as BODY_LIMIT allows', () => {
+  const limits = [...applicationOperations, ...adminOperations].filter(({ body }) => body !== null);
+  const unlimited = limits.filter(({ bodyBytes }) => bodyBytes === null).map(({ id }) => id);
+  expect(unlimited.toSorted()).toEqual([
+    'admin_configuration_diff',
+    'admin_configuration_put',
+    'admin_metrics_batch_events',
+  ]);
+  for (const { surface, bodyBytes } of limits)
+    if (bodyBytes !== null) expect(bodyBytes).toBeLessThanOrEqual(surface === 'admin' ? BULK_BODY_BYTES : BODY_BYTES);
+});
+
+test('a hundred of the largest items fit into a bulk body', async () => {
+  const owl = '🦉';
+  const webhook = {
+    name: owl.repeat(255),
+    url: `https://example.com/${'x'.repeat(2_028)}`,
+    events: WEBHOOK_EVENTS,
+    enabled: false,
+  };
+  const pause = { userId: owl.repeat(255), start: '2026-11-18', end: '2026-11-19' };
+  for (const [path, body] of [
+    ['/v1/webhooks', Array.from({ length: 100 }, () => webhook)],
+    ['/v1/streaks/pauses', { pauses: Array.from({ length: 100 }, () => pause) }],
+  ] as const)
+    expect((await laurel.admin.post(path, body)).status).toBeLessThan(300);
+});
+
+test('an error does not repeat what was sent without end', async () => {
+  const attributes = Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`${'k'.repeat(600)}${at}`, 'v']));
+  const { status, body } = await laurel.app.post(EVENT, { user: { id: 'ada' }, value: 1, attributes });
+  expect(status).toBeGreaterThanOrEqual(400);
+  expect(body.error.length).toBeLessThan(4_200);
+});

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { adminOperations } from '../../src/operations/index.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+/** JSON Schema as the contract uses it. */
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  allOf?: Schema[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  items?: Schema;
+  properties?: Record<string, Schema>;
+}
+
+interface Document {
+  paths: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: Schema }> } }>>;
+}
+
+const load = (name: string): Document => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as Document;
+
+/** A value with every field that a schema names, in every alternative. What the fields hold does not matter here. */
+function everyField(document: Document, schema: Schema): unknown {
+  if (schema.$ref !== undefined) {
+    const steps = schema.$ref.split('/').slice(1);
+    const found = steps.reduce((at, step) => (at as Record<string, unknown>)[step], document as unknown);
+    return everyField(document, found as Schema);
+  }
+  const several = schema.allOf ?? schema.anyOf ?? schema.oneOf;
+  if (several !== undefined) {
+    const values = several.map((one) => everyField(document, one));
+    const objects = values.filter((value) => value !== null && typeof value === 'object' && !Array.isArray(value));
+    return objects.length > 0 ? Object.assign({}, ...objects) : values[0];
+  }
+  if (schema.items !== undefined) return [everyField(document, schema.items)];
+  if (schema.properties === undefined) return 'any';
+  return Object.fromEntries(
+    Object.entries(schema.properties).map(([name, property]) => [name, everyField(document, property)]),
+  );
+}
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel();
+});
+afterAll(() => laurel.close());
+
+test.each(['admin.json', 'newer.json'])(
+  'no field that a request of %s may have is refused as unknown',
+  async (name) => {
+    const document = load(name);
+    const { body: made } = await laurel.admin.post('/v1/points', [{ key: `of-${name.slice(0, 5)}`, name: 'XP' }]);
+    const systemId = made.created[0].id as string;
+    let asked = 0;
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, { requestBody }] of Object.entries(methods)) {
+        const ours = adminOperations.some((one) => one.method === method && sameShape(one.path, `/v1${path}`));
+        if (requestBody === undefined || !ours) continue;
+        const body = everyField(document, requestBody.content['application/json']!.schema);
+        const response = await fetch(laurel.adminUrl + `/v1${path.replaceAll(/\{\w+\}/g, systemId)}`, {
+          method: method.toUpperCase(),
+          headers: { 'X-API-KEY': laurel.adminKey, 'Content-Type': 'application/json' },
+          body: JSON.stringify(body),
+        });
+        expect(`${method} ${path}: ${await response.text()}`).not.toContain('not a known field');
+        expect(response.status).not.toBe(404);
+        asked += 1;
+      }
+    }
+    expect(asked).toBeGreaterThan(2);
+  },
+);
+
+const sameShape = (one: string, other: string): boolean =>
+  one.replaceAll(/\{\w+\}/g, '{}') === other.replaceAll(/\{\w+\}/g, '{}');

@@ -1,0 +1,69 @@
+import { Type } from 'typebox';
+import { describe, expect, test } from 'vitest';
+import { Configuration } from '../../src/domain/configuration.ts';
+import { bulkItems } from '../../src/operations/bulk.ts';
+import { editDistance, unknownFieldsText } from '../../src/operations/unknown-fields.ts';
+
+describe('unknown fields', () => {
+  const board = { key: 'week', name: 'Week', rankBy: 'streak' };
+
+  test.each([
+    [{ repetitionUnit: 'week' }, 'leaderboards[0].repetitionUnit is not a known field (did you mean runUnit?)'],
+    [{ maxparticipants: 3 }, 'leaderboards[0].maxparticipants is not a known field (did you mean maxParticipants?)'],
+    [{ zzz: 3 }, 'leaderboards[0].zzz is not a known field'],
+    [{ ['x'.repeat(5_000)]: 1 }, `leaderboards[0].${'x'.repeat(64)} is not a known field`],
+    [{ constructor: 1 }, 'leaderboards[0].constructor is not a known field'],
+  ])('%j: %s', (fields, text) => {
+    expect(unknownFieldsText(Configuration, { leaderboards: [{ ...board, ...fields }] })).toBe(text);
+  });
+
+  test('a field that is given already is not suggested', () => {
+    const text = unknownFieldsText(Configuration, { metrics: [{ key: 'a', name: 'A', nam: 'A' }] });
+    expect(text).toBe('metrics[0].nam is not a known field');
+  });
+
+  test('are found inside alternatives, and not where the schema allows any', () => {
+    const schema = Type.Object({
+      badge: Type.Union([Type.Object({ url: Type.String() }), Type.Null()]),
+      any: Type.Unknown(),
+      map: Type.Record(Type.String(), Type.String()),
+    });
+    expect(unknownFieldsText(schema, { badge: { uri: 'x' }, any: { a: 1 }, map: { b: 'c' } })).toBe(
+      'badge.uri is not a known field (did you mean url?)',
+    );
+    expect(unknownFieldsText(schema, { badge: null })).toBeNull();
+    expect(unknownFieldsText(schema, 'no object')).toBeNull();
+  });
+
+  test('hundreds of thousands make a short text', () => {
+    const many = Object.fromEntries(Array.from({ length: 300_000 }, (_, at) => [`field${at}`, at]));
+    expect(unknownFieldsText(Configuration, many)?.length).toBeLessThan(1_000);
+  });
+
+  test.each([
+    ['', '', 0],
+    ['kitten', 'sitting', 3],
+    ['abc', '', 3],
+    ['runUnit', 'repetitionUnit', 8],
+  ])('from %j to %j: %i edits', (from, to, edits) => expect(editDistance(from, to)).toBe(edits));
+});
+
+test('an item with one is an issue; one with a field of the answer is not', async () => {
+  const items = bulkItems(Type.Object({ name: Type.String() }), Type.Object({ created: Type.String() }));
+  const sent = [{ name: 'a', created: 'then' }, { nmae: 'b' }, { name: 'c', colour: 'red' }];
+  const { done, issues } = await items.each(sent, async (good) => good.map(({ name }) => ({ name })));
+  expect(done).toEqual([{ name: 'a' }]);
+  expect(issues).toEqual([
+    { index: 1, severity: 'error', message: 'nmae is not a known field (did you mean name?)' },
+    { index: 2, severity: 'error', message: 'colour is not a known field' },
+  ]);
+});
+
+test('an issue holds a short text, whatever was sent', async () => {
+  const items = bulkItems(Type.Object({ id: Type.String() }));
+  const { issues } = await items.each([{ id: 'x'.repeat(100_000) }, { id: 'b' }], async (good) =>
+    good.map(({ id }) => `There is no thing with the ID ${id}${'!'.repeat(50_000)}`),
+  );
+  expect(issues).toMatchObject([{ index: 0 }, { id: 'b' }]);
+  for (const { message } of issues) expect(message.length).toBeLessThan(1_100);
+});
