@@ -1,5 +1,6 @@
 --- @include "lib/read_user"
 --- @include "lib/settle_streaks"
+--- @include "lib/clamped"
 --- @include "lib/decimal_add"
 --- @include "lib/decimal_score"
 --- @include "lib/board_group"
@@ -77,7 +78,7 @@ local function set_scores(state, sums)
   local changes, any = {}, false
   for _, sum in ipairs(sums) do
     local group = board_group(board, state.a) or ''
-    local run_day, whole, micros = unpack(sum)
+    local run_day, whole, micros = sum[1], clamped(sum[2], sum[3])
     local at = score_slot(scores, run_day, -1)
     local old_group, old_score = scores[at + 1], decimal_score(scores[at + 2], scores[at + 3])
     local score = decimal_score(whole, micros)

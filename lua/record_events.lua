@@ -1,4 +1,5 @@
 --- @include "lib/apply_event"
+--- @include "lib/out_of_range"
 --- @include "lib/read_user"
 --- @include "lib/generation"
 --- @include "lib/old_key_token"
@@ -29,7 +30,7 @@ ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 pr
       the value, idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
       separated), the user's own boosts (JSON, ''), attributes (JSON, '').
       Then, for a step of a queued batch, its arguments (lib/batch_step).
-Returns: one packed map an event (src/redis/record.ts: a record, or a refusal r, o, z, p, m, d), then the position
+Returns: one packed map an event (src/redis/record.ts: a record, or a refusal r, o, v, z, p, m, d), then the position
       of the outbox after the call. A step of a batch: 'passed' (the progress is elsewhere), or 'held' and one
       packed map an event (some are `z`), and nothing was written; else 'done', the position of the outbox, and
       the number of events refused.
@@ -142,7 +143,6 @@ for n = 1, count do
     })
   else
     local is_new = not user.packed and not user.changed
-    local snapshot = plan.blocks and user.changed and user.state and cmsgpack.pack(user.state) or user.packed
     local state = state_of(user, now, plan.streak.freezes)
     local event = {
       plan = plan,
@@ -153,9 +153,12 @@ for n = 1, count do
       counted = number_list(ARGV[at + 8]),
       boosts = ARGV[at + 9] ~= '' and cjson.decode(ARGV[at + 9]),
     }
+    -- What a refusal goes back to: earlier events of the call may have changed the user.
+    local refusable = user.changed and (plan.blocks or near_range_end(event, state))
+    local snapshot = refusable and cmsgpack.pack(state) or user.packed
     local outcome, refusal = apply_event(event, state, is_new)
     if refusal then
-      if is_new or refusal.k == 'o' then
+      if is_new or refusal.k == 'o' or refusal.k == 'v' then
         user.state, user.packed = nil, snapshot
       end
       replies[n] = cmsgpack.pack(refusal)

@@ -7,14 +7,15 @@
 --- @include "complete_achievements"
 --- @include "open_ledgers"
 --- @include "out_of_points"
+--- @include "out_of_range"
 --- @include "welcome_user"
 --- @include "fire_triggers"
 --- @include "close_ledgers"
 --- @include "drop_gone_boards"
 --- @include "score_boards"
 
--- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusal `o` the state is
--- half changed and must be dropped; `z` and `m` leave it as it was.
+-- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusals `o` and `v` the state is
+-- half changed and must be dropped; `z` and `m` leave it as it was. `v` only comes where `near_range_end` was true.
 -- The order is the published one: user, out-of-points check, total, streak, achievements, points, boards.
 -- `event`: plan, now, whole, micros, sent (see upsert_user), counted (numbers of the achievements and triggers
 -- whose event-attribute conditions match), boosts (the user's own, by points system number).
@@ -49,9 +50,16 @@ local function apply_event(event, state, is_new)
     welcome_user(ledgers, state, day)
   end
 
-  outcome.peaks = { [0] = { add_to_total(state.m, plan.metric, event.whole, event.micros) } }
+  local whole, micros = event.whole, event.micros
+  outcome.peaks = { [0] = { add_to_total(state.m, plan.metric, whole, micros) } }
+  if leaves_range(state.m[plan.metric][1], whole, micros) then
+    return nil, { k = 'v', m = plan.metric, of = 'total' }
+  end
   for _, no in ipairs(event.counted) do
-    outcome.peaks[no] = { add_to_total(state.f, no, event.whole, event.micros) }
+    outcome.peaks[no] = { add_to_total(state.f, no, whole, micros) }
+    if leaves_range(state.f[no][1], whole, micros) then
+      return nil, { k = 'v', m = plan.metric, of = 'count', no = no }
+    end
   end
   local blocking = plan.blocks and out_of_points(ledgers, outcome.peaks, state.a)
   if blocking then
@@ -63,6 +71,10 @@ local function apply_event(event, state, is_new)
   if rule.on then
     for frequency = 1, 3 do
       local extended = extend_streak(state.s[frequency], rule, event, periods[frequency], periods[frequency + 3])
+      local sum = state.s[frequency][6][plan.metric]
+      if sum and leaves_range(sum[1], whole, micros) then
+        return nil, { k = 'v', m = plan.metric, of = 'period' }
+      end
       outcome.due_moved = outcome.due_moved or extended
       if frequency == plan.streak.frequency then
         outcome.extended = extended
@@ -83,7 +95,11 @@ local function apply_event(event, state, is_new)
   end
   close_ledgers(ledgers, state)
   outcome.ledgers = ledgers
-  outcome.changes = score_boards(event, state, ledgers, outcome)
+  local left_on
+  outcome.changes, left_on = score_boards(event, state, ledgers, outcome)
+  if left_on then
+    return nil, { k = 'v', m = plan.metric, of = 'score', no = left_on }
+  end
   drop_gone_boards(plan, state)
   -- An event of a batch may come late.
   state.se = plan.streak.before and state.up > now and math.max(state.up, state.se or 0) or nil

@@ -1,6 +1,8 @@
 --- @include "board_group"
+--- @include "clamped"
 --- @include "decimal_add"
 --- @include "decimal_score"
+--- @include "out_of_range"
 --- @include "run_place"
 --- @include "score_slot"
 
@@ -36,10 +38,12 @@ end
 -- ranked, but keeps the score (its group is ''): it counts once there is a value. One whose value is another than
 -- before moves with the score, whether the event earned anything or not, at any time of day;
 -- a call that is no event (`event.call`) moves it only if it earned something.
+-- A score of points stays in the range of sums by being cut off, as points are.
 -- Writes: state.b { board no = scores }. Returns: a list of changes { board, run day, group, old group,
--- old score, score, whether only the group changed }, for `rank_boards`.
+-- old score, score, whether only the group changed }, for `rank_boards`; the number of a board of the metric whose score
+-- has left the range, nil for none.
 local function score_boards(event, state, ledgers, outcome)
-  local changes = {}
+  local changes, left_on = {}, nil
   local boards, row = event.plan.boards, outcome.day - event.plan.firstDay + 1
   for i = 1, #boards do
     local board = boards[i]
@@ -69,7 +73,13 @@ local function score_boards(event, state, ledgers, outcome)
         if streak_score then
           scores[at + 2] = streak_score
         else
-          scores[at + 2], scores[at + 3] = decimal_add(scores[at + 2], scores[at + 3], whole, micros)
+          local sum, sum_micros = decimal_add(scores[at + 2], scores[at + 3], whole, micros)
+          if board.by == 'points' then
+            sum, sum_micros = clamped(sum, sum_micros)
+          elseif leaves_range(sum, whole, micros) then
+            left_on = board.no
+          end
+          scores[at + 2], scores[at + 3] = sum, sum_micros
         end
         if group then
           if board.groups and old_group == '' then
@@ -82,5 +92,5 @@ local function score_boards(event, state, ledgers, outcome)
       end
     end
   end
-  return changes
+  return changes, left_on
 end

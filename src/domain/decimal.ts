@@ -9,6 +9,26 @@ export interface Decimal {
   micros: number;
 }
 
+/**
+ * What grows with events (totals, counts, sums of periods, scores) stays below this in both directions: 15 digits before
+ * the point, so that the difference of two of them is still exact in doubles (below 2^53). An event that would take one
+ * out of range is refused. `lua/lib/out_of_range.lua` has the same number, and the rule.
+ */
+export const SUM_BOUND = 1e15;
+
+/** A decimal, or where it is out of the range of sums the last whole number in it, as `lua/lib/clamped.lua`. */
+export function clamped(decimal: Decimal): Decimal {
+  if (Math.abs(decimal.whole) < SUM_BOUND) return decimal;
+  return { whole: Math.sign(decimal.whole) * (SUM_BOUND - 1), micros: 0 };
+}
+
+/** The decimal of a text with at most 6 places, such as Postgres gives for a numeric. */
+export function parseDecimal(text: string): Decimal {
+  const [whole = '0', places = ''] = text.split('.');
+  const micros = Number(places.padEnd(6, '0')) * (whole.startsWith('-') ? -1 : 1);
+  return { whole: Number(whole) + 0, micros: micros + 0 };
+}
+
 /** The decimal nearest to a finite number of at most 1e12, by its shortest decimal text, so that 0.1 is 0.1. */
 export function toDecimal(value: number): Decimal {
   if (Number.isInteger(value)) return { whole: value === 0 ? 0 : value, micros: 0 };

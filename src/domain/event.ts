@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { UserAchievementResponse } from './achievement.ts';
+import { SUM_BOUND } from './decimal.ts';
 import { MetricEventLeaderboardResponse } from './leaderboard.ts';
 import { MetricEventPointsResponse } from './points.ts';
 import { byKey } from './schemas.ts';
@@ -8,6 +9,13 @@ import { StringMap, UpsertedUser } from './user.ts';
 
 /** Largest magnitude of an event's value. */
 export const MAX_VALUE = 1e12;
+
+/** What the operations that take events say of the range of sums. */
+export const RANGE_OF_SUMS =
+  `An event that would take a sum of its user to ${SUM_BOUND} or beyond, in either direction, is refused with 422, and ` +
+  'nothing of it is applied: the total of the metric, the count of an achievement or a points trigger with conditions on ' +
+  'event attributes, the sum of a streak period, the score on a leaderboard. One that brings a sum back nearer is taken. ' +
+  'Points are not refused but cut off, at `maxPoints` or below that bound.';
 
 export const MetricEvent = Type.Object({
   user: UpsertedUser,

@@ -1,6 +1,7 @@
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
+import { SUM_BOUND } from '../domain/decimal.ts';
 import { AppError } from '../errors.ts';
-import type { ScriptReply } from '../redis/record.ts';
+import type { Refusal, ScriptReply } from '../redis/record.ts';
 
 export const SUBSCRIBED_WITHOUT_ADDRESS =
   'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';
@@ -15,10 +16,24 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
     const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
     return new AppError('unprocessable', `Out of points: the user's balance in '${system?.key}' does not cover this.`);
   }
+  if (reply.k === 'v') return new AppError('unprocessable', outOfRange(compiled, reply));
   if (reply.k === 'n') return new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
   if (reply.k === 'l') return new AppError('unprocessable', 'The achievement is locked: no one new gets it.');
   if (reply.k === 'q') {
     return new AppError('unprocessable', "The user's attributes do not meet the achievement's conditions.");
   }
   return new AppError('internal', 'Internal error');
+}
+
+/** Why an event that would take a sum out of its range is refused. What is named may be deleted by now. */
+function outOfRange(compiled: CompiledCatalog, { m: metricNo, of, no = 0 }: Refusal & { k: 'v' }): string {
+  const counting = compiled.achievementsByNo.get(no) ?? compiled.triggersByNo.get(no);
+  const sum = {
+    total: "the user's total",
+    count: `the user's count of events for '${counting?.id}'`,
+    period: "the sum of the user's streak period",
+    score: `the user's score on the leaderboard '${compiled.leaderboardsByNo.get(no)?.key}'`,
+  }[of];
+  const metric = compiled.metricsByNo.get(metricNo)?.key;
+  return `Metric '${metric}': ${sum} would reach ${SUM_BOUND} or -${SUM_BOUND}; it must stay between them.`;
 }

@@ -63,11 +63,16 @@ const requestBody = ({ bodyBytes }: Operation, schema: TSchema): unknown => ({
   content: json(plain(schema)),
 });
 
+function describing({ description, aliases }: Operation): { description?: string } {
+  const sentences = [description, aliases.length > 0 ? `Also at ${aliases.join(', ')}.` : ''].filter(Boolean);
+  return sentences.length > 0 ? { description: sentences.join(' ') } : {};
+}
+
 function operationObject(operation: Operation): unknown {
   return {
     operationId: operation.id,
     summary: operation.summary,
-    ...(operation.aliases.length > 0 && { description: `Also at ${operation.aliases.join(', ')}.` }),
+    ...describing(operation),
     parameters: [
       ...pathParameters(operation),
       ...(operation.query ? parameters('query', operation.query) : []),

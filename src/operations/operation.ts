@@ -52,6 +52,8 @@ export interface Operation {
   /** Further paths of the same operation, e.g. `/api/metrics/{key}/event`. */
   aliases: string[];
   summary: string;
+  /** What the schemas do not say, in Markdown; '' for nothing. */
+  description: string;
   /**
    * 'tenant': about one tenant's data, takes `Tenant-ID`; 'organisation': about the organisation itself;
    * 'public': answers without a key, so that `call.caller` is nobody.
@@ -93,6 +95,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   path: string;
   aliases?: string[];
   summary: string;
+  description?: string;
   scope?: Operation['scope'];
   onlyWith?: Operation['onlyWith'];
   idempotent?: boolean;
@@ -114,6 +117,7 @@ export function operation<
 >(definition: Definition<P, Q, B>): Operation {
   return {
     aliases: [],
+    description: '',
     scope: 'tenant',
     onlyWith: null,
     idempotent: false,

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { HappenedRecord, RecordedPoints } from '../redis/record.ts';
-import { toDecimal } from '../domain/decimal.ts';
+import { parseDecimal } from '../domain/decimal.ts';
 
 const SELECT_EVENTS = `
-  SELECT replace(id::text, '-', '') AS id, tenant_no, user_id, metric_no, value::float8, total::float8,
+  SELECT replace(id::text, '-', '') AS id, tenant_no, user_id, metric_no, value::text, total::text,
          (extract(epoch FROM at) * 1000)::float8 AS at, (local_date - date '1970-01-01') AS day, idempotency_key
     FROM events WHERE id = ANY ($1::uuid[])`;
 
@@ -21,8 +21,9 @@ interface EventRow {
   tenant_no: number;
   user_id: string;
   metric_no: number;
-  value: number;
-  total: number;
+  /** Decimal texts. */
+  value: string;
+  total: string;
   at: number;
   day: number;
   idempotency_key: string | null;
@@ -51,8 +52,8 @@ export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Ma
     rows.map(({ user_id }) => user_id),
   ]);
   for (const row of rows) {
-    const value = toDecimal(row.value);
-    const total = toDecimal(row.total);
+    const value = parseDecimal(row.value);
+    const total = parseDecimal(row.total);
     found.set(row.id, {
       k: 'e',
       i: row.id,

@@ -92,6 +92,11 @@ export type Refusal =
   | { k: 'r'; at: number; t: [number, number]; s: RecordedStreak; d: number; tz?: string }
   /** Out of points: the number of the trigger that blocks. */
   | { k: 'o'; trigger: number }
+  /**
+   * A sum would leave its range (`SUM_BOUND`) by an event of a metric (its number): the total, the count of matching events of an achievement or
+   * trigger, the sum of a streak's period, or the score on a board; `no`: of the achievement, trigger or board.
+   */
+  | { k: 'v'; m: number; of: 'total' | 'count' | 'period' | 'score'; no?: number }
   /** The zone's offset is not known for this time: ask again with it. */
   | { k: 'z'; tz: string }
   /**

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decimalNumber, decimalText, toDecimal } from '../../src/domain/decimal.ts';
+import { clamped, decimalNumber, decimalText, parseDecimal, toDecimal } from '../../src/domain/decimal.ts';
 
 test.each([
   [0.1, '0.1'],
@@ -30,3 +30,14 @@ test('a value of up to six places and fifteen digits comes back as it was', () =
     ),
   );
 });
+
+test.each(['0', '-0.5', '0.000001', '999999999999.999999', '-999999999999999.999999', '12'])(
+  '%s is read exactly',
+  (text) => expect(decimalText(parseDecimal(text))).toBe(text),
+);
+
+test.each([
+  ['999999999999999.999999', '999999999999999.999999'],
+  ['1000000000000000', '999999999999999'],
+  ['-99999999999999999999.5', '-999999999999999'],
+])('%s is cut off at %s', (text, kept) => expect(decimalText(clamped(parseDecimal(text)))).toBe(kept));

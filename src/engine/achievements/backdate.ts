@@ -4,7 +4,7 @@ import type { Pool, PoolClient } from 'pg';
 import { compileBackdatingPlan } from '../../catalog/compile/plans.ts';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import { toDecimal } from '../../domain/decimal.ts';
+import { clamped, parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { countedUsers } from '../../postgres/backdating/counted-users.ts';
 import {
@@ -150,7 +150,7 @@ export class BackdatingEngine {
     ];
     for (const id of ids) {
       const counted = counts?.get(id);
-      const { whole, micros } = toDecimal(Number(counted?.count ?? 0));
+      const { whole, micros } = clamped(parseDecimal(counted?.count ?? '0'));
       args.push(
         id,
         eventId(nowMs),

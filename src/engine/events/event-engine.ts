@@ -35,8 +35,8 @@ export class EventEngine {
 
   /**
    * Records one event of a tenant. 201 with an `EventResponse` as JSON text, or 202 for a used idempotency key.
-   * Errors: 422 for an unknown metric, attribute or time zone, out of points, a subscription without e-mail;
-   * 503 while Redis is away or the backlog is full. Idempotent with a key.
+   * Errors: 422 for an unknown metric, attribute or time zone, out of points, a sum that would leave its range, a
+   * subscription without e-mail; 503 while Redis is away or the backlog is full. Idempotent with a key.
    */
   async record(
     tenantNo: number,

@@ -1,6 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { decimalNumber } from '../../domain/decimal.ts';
+import { clamped, decimalNumber } from '../../domain/decimal.ts';
 import { groupName } from '../../domain/group.ts';
 import type { HistorySums } from '../../postgres/boards/history-sums.ts';
 import type { PastScore } from '../../postgres/boards/past-scores.ts';
@@ -47,7 +47,7 @@ export function pastScores(compiled: CompiledCatalog, board: Leaderboard, users:
         userId: id,
         runDay,
         group,
-        score: decimalNumber({ whole, micros }),
+        score: decimalNumber(clamped({ whole, micros })),
       }));
     });
 }

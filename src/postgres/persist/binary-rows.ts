@@ -18,6 +18,8 @@ const INT4_OID = 23;
 /** Numerics consist of digits to this base. */
 const BASE = 10_000;
 const NEGATIVE = 0x4000;
+/** Nothing that was ever added up comes near it. */
+const MOST_WHOLE = 1e20;
 
 /**
  * Rows for a `COPY … FROM STDIN (FORMAT binary)`: `row` begins one, then each column is added by the method of its type,
@@ -99,20 +101,24 @@ export class BinaryRows {
 
   /** A decimal, with as many places as it needs. */
   numeric({ whole, micros }: Decimal): this {
-    if (!Number.isSafeInteger(whole) || !Number.isSafeInteger(micros)) {
+    const left = Math.abs(whole);
+    if (!Number.isInteger(whole) || left >= MOST_WHOLE || !Number.isSafeInteger(micros)) {
       throw new UnstorableValue(`${whole} and ${micros} millionths are no decimal`);
     }
     this.room(32);
     const { buffer } = this;
     const start = this.at + 12;
     let end = start;
-    const left = Math.abs(whole);
     let weight = 0;
     for (let unit = BASE; unit <= left; unit *= BASE) weight += 1;
-    for (let unit = BASE ** weight, rest = left; unit >= 1; unit /= BASE) {
-      const digit = Math.floor(rest / unit);
-      rest -= digit * unit;
-      end = buffer.writeInt16BE(digit, end);
+    if (left > Number.MAX_SAFE_INTEGER) {
+      for (const digit of largeDigits(left, weight)) end = buffer.writeInt16BE(digit, end);
+    } else {
+      for (let unit = BASE ** weight, rest = left; unit >= 1; unit /= BASE) {
+        const digit = Math.floor(rest / unit);
+        rest -= digit * unit;
+        end = buffer.writeInt16BE(digit, end);
+      }
     }
     const places = Math.abs(micros);
     if (places > 0) {
@@ -174,6 +180,17 @@ export class BinaryRows {
     this.buffer.copy(larger, 0, 0, this.at);
     this.buffer = larger;
   }
+}
+
+/**
+ * The digits (to the base, `weight` + 1 of them) of a whole number that doubles do not count exactly any more. Totals have
+ * a bound below that (`SUM_BOUND`); those that grew before there was one are stored as they are.
+ */
+function largeDigits(whole: number, weight: number): number[] {
+  const text = BigInt(whole)
+    .toString()
+    .padStart((weight + 1) * 4, '0');
+  return Array.from({ length: weight + 1 }, (_, index) => Number(text.slice(index * 4, index * 4 + 4)));
 }
 
 /** Decimal places that so many millionths need. */

@@ -96,3 +96,26 @@ test('activating an achievement completes it, composites and points included, fo
   );
   expect(paid[0]).toEqual({ n: 277, points: 277 * 14 });
 });
+
+test('a count is compared exactly: a millionth less than 1e12 does not complete what asks for it', async () => {
+  await done();
+  const words = { deck: 'words' };
+  for (const id of ['short', 'there']) await send(id, 999_999_999_999, words);
+  await send('short', 0.999999, words);
+  await send('there', 1, words);
+  const eventAttributes = [{ key: 'deck', value: 'words' }];
+  const most = { key: 'most', name: 'Most', trigger: 'metric', metricKey: 'minutes', metricValue: 1e12 } as const;
+  const applied = await laurel.admin.put('/v1/configuration', {
+    ...STUDY_APP,
+    achievements: [...STUDY_APP.achievements!, { ...most, eventAttributes, status: 'active' }],
+    leaderboards: [],
+  });
+  expect(applied.status).toBe(200);
+  await done();
+  const completed = async (id: string): Promise<boolean> => {
+    const { body } = await laurel.app.get(`/v1/users/${id}/achievements`);
+    return (body as { key: string }[]).some(({ key }) => key === 'most');
+  };
+  expect([await completed('short'), await completed('there')]).toEqual([false, true]);
+  expect((await send('short', 0.000001, words)).achievements).toMatchObject([{ key: 'most' }]);
+});

@@ -68,6 +68,23 @@ test.each([
   expect(await boards.places()).toEqual([[1, 'u', 11 + 4 * Math.min(meanwhile, 2)]]);
 });
 
+test.each([
+  ['all day', {}],
+  ['a time of day', { startTime: '11:00', endTime: '13:00' }],
+])('a sum of history that is out of range is cut off: %s', async (_, window) => {
+  boards = await BoardsByTheClock.start('2026-10-01T12:00:00Z', [{ ...monthly, ...window }]);
+  await boards.event('past', 1);
+  await boards.at('2026-11-18T12:00:00Z');
+  await boards.event('now', 1);
+  await boards.store();
+  // As thousands of events of 1e12 would leave it, half of them at times that do not count.
+  await boards.laurel.pool.query('UPDATE events SET value = 12345678901234567890.5');
+  await boards.change('board', activate);
+  await boards.fill();
+  expect(await boards.places()).toEqual([[1, 'now', 999_999_999_999_999]]);
+  expect(await boards.places('run=2026-09-15')).toEqual([[1, 'past', 999_999_999_999_999]]);
+});
+
 test('a crash between script and note repeats the step and changes nothing', async () => {
   boards = await BoardsByTheClock.start('2026-10-01T12:00:00Z', [monthly]);
   for (let n = 0; n < 210; n += 1) await boards.event(`user ${n}`, 1 + (n % 3));

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { BatchEventResults, BatchEventsResponse, BatchMetricEvents } from '../../../domain/event.ts';
+import { BatchEventResults, BatchEventsResponse, BatchMetricEvents, RANGE_OF_SUMS } from '../../../domain/event.ts';
 import { operation } from '../../operation.ts';
 
 export const adminMetricsBatchEvents = operation({
@@ -8,6 +8,7 @@ export const adminMetricsBatchEvents = operation({
   method: 'post',
   path: '/v1/metrics/events',
   summary: 'Queue up to 1,000 events; with `wait=true`, tell what became of each',
+  description: RANGE_OF_SUMS,
   query: Type.Object({ wait: Type.Boolean({ default: false }) }),
   body: BatchMetricEvents,
   bodyBytes: null,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { EventResponse, MetricEvent } from '../../../domain/event.ts';
+import { EventResponse, MetricEvent, RANGE_OF_SUMS } from '../../../domain/event.ts';
 import { operation } from '../../operation.ts';
 
 export const metricsEvent = operation({
@@ -9,6 +9,7 @@ export const metricsEvent = operation({
   path: '/v1/metrics/{key}/event',
   aliases: ['/api/metrics/{key}/event'],
   summary: 'Record an event of a user against a metric',
+  description: RANGE_OF_SUMS,
   idempotent: true,
   params: Type.Object({ key: Type.String() }),
   body: MetricEvent,

@@ -1,0 +1,36 @@
+-- Sums that grow with events (totals, counts of matching events, sums of periods, scores) stay below it in both
+-- directions: so they have at most 15 digits before the point, and differences of two of them are exact (below 2^53).
+-- `SUM_BOUND` of src/domain/decimal.ts is the same.
+local SUM_BOUND = 1000000000000000
+
+-- What sums a value can take out of range: a value is at most 10^12, rounded up to the next whole unit.
+local NEAR_BOUND = SUM_BOUND - 1000000000001
+
+-- Whether the value just added has taken a sum (its whole part) out of range, or further out: what was out of range
+-- already may come back.
+local function leaves_range(sum, whole, micros)
+  return sum >= SUM_BOUND and (whole > 0 or micros > 0) or sum <= -SUM_BOUND and (whole < 0 or micros < 0)
+end
+
+local function is_near(sum)
+  return sum ~= nil and (sum > NEAR_BOUND or sum < -NEAR_BOUND)
+end
+
+-- Whether an event may be refused because a sum of the user would leave its range. True says "perhaps", false is certain.
+local function near_range_end(event, state)
+  local metric = event.plan.metric
+  local near = is_near((state.m[metric] or {})[1])
+  for _, no in ipairs(event.counted) do
+    near = near or is_near((state.f[no] or {})[1])
+  end
+  for frequency = 1, 3 do
+    near = near or is_near((state.s[frequency][6][metric] or {})[1])
+  end
+  for _, board in ipairs(event.plan.boards) do
+    local scores = board.by == 'metric' and state.b[board.no] or {}
+    for at = 3, #scores, 4 do
+      near = near or is_near(scores[at])
+    end
+  end
+  return near
+end
