@@ -10,7 +10,7 @@ import { createPool } from './postgres/pool.ts';
 import { createRedis, redisReady } from './redis/client.ts';
 
 export interface Prepared {
-  /** An admin key that was stored now, to be shown this once; null: there was one already. */
+  /** An admin key that was made now, to be shown this once; null: there was one already, or the operator set one. */
   newKey: string | null;
   /** Key of a metric to try; null: there is none, or this is production. */
   metricToTry: string | null;
@@ -34,8 +34,10 @@ export async function prepareDatabase({
   try {
     await redisReady(redis);
     await migrate(pool);
-    const newKey = await new AdminKeys({ pool, announce: tell }).ensureFirst(env.adminApiKey);
+    const stored = await new AdminKeys({ pool, announce: tell }).ensureFirst(env.adminApiKey);
     if (!env.production) await loadDemo(new ConfigurationStore({ pool, announce: tell }));
+    // A key that the operator set is known to them, and what is printed here is kept by whoever collects logs.
+    const newKey = env.adminApiKey === null ? stored : null;
     return { newKey, metricToTry: env.production ? null : await firstMetric(pool) };
   } finally {
     redis.disconnect();

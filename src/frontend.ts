@@ -2,7 +2,7 @@ import { endWithParent, tellReady } from './child-process.ts';
 import { systemClock } from './clock.ts';
 import { openLaurel } from './composition.ts';
 import { readEnv } from './env.ts';
-import { createLog } from './log.ts';
+import { createLog, lastWords, reportUncaught } from './log.ts';
 import { serve } from './serve.ts';
 import { StartError } from './start-error.ts';
 
@@ -46,10 +46,11 @@ async function main(): Promise<void> {
   log.info({ cutOff }, 'frontend ended');
 }
 
+reportUncaught();
 main().then(
   () => process.exit(0),
   (error: unknown) => {
-    console.error(error instanceof StartError ? error.message : error);
+    console.error(lastWords(error));
     process.exit(1);
   },
 );

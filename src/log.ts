@@ -1,5 +1,6 @@
 import { pino, type Logger } from 'pino';
 import type { Env } from './env.ts';
+import { errorText, loggedError } from './logged-error.ts';
 
 /** What Laurel needs of a logger; pino's has this shape. */
 export interface Log {
@@ -8,14 +9,35 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-/** The log of one process: JSON lines on standard output, each with the process's name. */
+/**
+ * The log of one process: JSON lines on standard output, each with the process's name. An error belongs in the field `err`,
+ * where `loggedError` takes out what somebody sent.
+ */
 export function createLog({ level, name }: { level: Env['logLevel']; name: string }): Logger {
   return pino({
     level,
     base: { process: name, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: loggedError, error: loggedError, reason: loggedError },
     // A key or a URL with a password must not reach a log, whoever logs it.
     redact: ['apiKey', 'password', 'redisUrl', 'databaseUrl', 'headers["x-api-key"]'],
+  });
+}
+
+/** Errors whose message is for a person, and all there is to say. */
+const FOR_A_PERSON: ReadonlySet<string> = new Set(['StartError', 'MigrationError', 'CommandError', 'ForeignRedis']);
+
+/** What a process says of the error that ends it: a sentence where there is one, else `errorText`. */
+export const lastWords = (error: unknown): string =>
+  error instanceof Error && FOR_A_PERSON.has(error.name) ? error.message : errorText(error);
+
+/**
+ * An error that nothing catches ends the process, as it does by default; but it is written as every other is. Node itself
+ * would print all that the error carries, the arguments of a failed command included. To be called once, at the start.
+ */
+export function reportUncaught(): void {
+  process.on('uncaughtException', (error) => {
+    process.stderr.write(`${lastWords(error)}\n`, () => process.exit(1));
   });
 }

@@ -4,7 +4,7 @@ import { requireFreePorts } from './free-ports.ts';
 import { uws } from './http/uws.ts';
 import { acceptServers } from './local/accept-servers.ts';
 import { startServers } from './local/private-services.ts';
-import { createLog } from './log.ts';
+import { createLog, lastWords, reportUncaught } from './log.ts';
 import { StartError } from './start-error.ts';
 import { Supervisor } from './supervisor.ts';
 import { keyOfFailedStart, welcome } from './welcome.ts';
@@ -124,9 +124,9 @@ function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void 
 }
 
 function fail(error: unknown): never {
-  const expected = error instanceof Error && ['StartError', 'MigrationError'].includes(error.name);
-  console.error(expected ? error.message : error);
+  console.error(lastWords(error));
   process.exit(1);
 }
 
+reportUncaught();
 main().catch(fail);

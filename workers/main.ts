@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { endWithParent, tellReady } from '../src/child-process.ts';
 import { systemClock } from '../src/clock.ts';
 import { readEnv } from '../src/env.ts';
-import { createLog } from '../src/log.ts';
+import { createLog, lastWords, reportUncaught } from '../src/log.ts';
 import { isMigrated } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { StartError } from '../src/start-error.ts';
@@ -46,10 +46,11 @@ async function migrated(databaseUrl: string, log: Logger, ended: AbortSignal): P
   }
 }
 
+reportUncaught();
 try {
   await main();
   process.exit(0);
 } catch (error) {
-  console.error(error instanceof StartError ? error.message : error);
+  console.error(lastWords(error));
   process.exit(1);
 }

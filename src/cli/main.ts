@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { lastWords, reportUncaught } from '../log.ts';
 import { CommandError, EXIT } from './command-error.ts';
 import { addConfig } from './config.ts';
 import { addRebuild } from './rebuild.ts';
@@ -14,13 +15,13 @@ async function main(): Promise<void> {
   await laurel.parseAsync(process.argv);
 }
 
+reportUncaught();
 main().catch((error: unknown) => {
   if (error instanceof CommanderError) {
     // Commander has said already what it is about; help that was asked for is no failure.
     process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.failed;
   } else {
-    const expected = error instanceof CommandError || (error instanceof Error && error.name === 'StartError');
-    console.error(expected ? error.message : error);
+    console.error(lastWords(error));
     process.exitCode = error instanceof CommandError ? error.exitCode : EXIT.failed;
   }
 });

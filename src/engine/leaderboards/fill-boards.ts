@@ -109,7 +109,7 @@ export class BoardFilling {
       // What came meanwhile is summed up when it is stored.
       if (tries > 0) await sleep(100);
       if (tries === TRIES)
-        throw new Error(`User ${waiting[0]?.id} of tenant ${filling.fill.tenantNo} changes all the time.`);
+        throw new Error(`A user of tenant ${filling.fill.tenantNo} changes all the time.`);
       const sums = await this.sums(client, filling, waiting);
       const outcomes = await this.call(
         filling,

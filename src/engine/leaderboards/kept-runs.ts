@@ -29,7 +29,7 @@ class FinalStandings implements Standings {
 
   async rankOf({ userId }: Member): Promise<number> {
     const member = await this.member(userId);
-    if (member === null) throw new Error(`User ${userId} is not in the standings.`);
+    if (member === null) throw new Error('A user is not in the standings.');
     return member.rank;
   }
 

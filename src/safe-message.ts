@@ -1,0 +1,94 @@
+/**
+ * What of an error's own words may be shown in a log. Servers and libraries quote values in their messages, and those are
+ * arguments of commands: names, e-mail addresses, keys' bodies, passwords. What is not known to be harmless is left out; the
+ * code, the class and the stack say what happened.
+ */
+
+/** SQLSTATE, as `code` of an error of Postgres. */
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+
+const NAME = String.raw`"[\w.]{1,63}"`;
+
+/** Messages of Postgres whose quotes can hold only names of tables, columns, constraints, databases and roles. */
+const POSTGRES = new RegExp(
+  `^(?:${[
+    `duplicate key value violates unique constraint ${NAME}`,
+    `null value in column ${NAME} of relation ${NAME} violates not-null constraint`,
+    `new row for relation ${NAME} violates check constraint ${NAME}`,
+    `(?:insert or update|update or delete) on table ${NAME} violates foreign key constraint ${NAME}(?: on table ${NAME})?`,
+    String.raw`index row size \d+ exceeds btree version \d+ maximum \d+ for index ${NAME}`,
+    String.raw`index row requires \d+ bytes, maximum size is \d+`,
+    `(?:relation|database|role|schema) ${NAME} does not exist`,
+    `column ${NAME} (?:of relation ${NAME} )?does not exist`,
+    `permission denied for (?:table|schema|sequence|database|function) [\\w.]{1,63}`,
+    `password authentication failed for user ${NAME}`,
+    String.raw`(?:smallint|integer|bigint|numeric field|value) (?:out of range|overflow|overflows numeric format)`,
+    `division by zero|deadlock detected|out of memory|out of shared memory|disk full`,
+    `could not serialize access due to [a-z /]+`,
+    `canceling statement due to [a-z ]+`,
+    `terminating (?:connection|autovacuum process|background worker) (?:due to|because of) [a-z -]+`,
+    `the database system is [a-z ]+`,
+    `sorry, too many clients already|too many connections for (?:database|role) ${NAME}`,
+    `remaining connection slots are reserved for [a-zA-Z_ ]+`,
+    `database ${NAME} is not currently accepting connections`,
+    `cannot execute [A-Z ]+ in a read-only transaction`,
+    `current transaction is aborted, commands ignored until end of transaction block`,
+  ].join('|')})$`,
+);
+
+/** First words of Redis's error replies whose rest is the same for everybody; `ERR` and `WRONGTYPE` of scripts see below. */
+const CONSTANT_REPLY =
+  /^(?:LOADING|BUSY|READONLY|MISCONF|OOM|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOSCRIPT|NOPROTO|UNBLOCKED|UNKILLABLE|WRONGTYPE|UNMARKED|CROSSSLOT)\b/;
+
+/** What the interpreter says of a fault in a script: the names are those of the script's own text. */
+const SCRIPT_FAULT =
+  /attempt to (?:compare (?:two )?[a-z]+ (?:values|with [a-z]+)|(?:call|index|concatenate|perform arithmetic on|get length of) (?:a [a-z]+ value|(?:global|local|field|method|upvalue) '[\w?]{1,40}' \(a [a-z]+ value\)))/;
+const SCRIPT_PLACE = /(?:user_function|user_script):\d+/;
+const SCRIPT_NAME = /script: (laurel_\w{1,80}|[0-9a-f]{40})/;
+
+const HARMLESS_VALUE_FAULTS =
+  /^(?:Maximum call stack size exceeded|Invalid array length|Invalid string length|Array buffer allocation failed|Unexpected end of JSON input)$/;
+
+const MAX_LENGTH = 300;
+
+/** What of a Postgres error's message may be shown; its `detail`, `where` and `internalQuery` never may. */
+export const postgresMessage = (code: string, message: string): string =>
+  POSTGRES.test(message) ? message : `Postgres refused it with SQLSTATE ${code}`;
+
+/** Whether an error is one that Postgres answered, rather than its client. */
+export const isOfPostgres = (error: Error): error is Error & { code: string } => {
+  const { code, severity } = error as { code?: unknown; severity?: unknown };
+  return typeof severity === 'string' && typeof code === 'string' && SQLSTATE.test(code);
+};
+
+/** What of an error reply of Redis may be shown: its first word, and of a script's fault which it was and where. */
+export function redisMessage(message: string): string {
+  const [place] = SCRIPT_PLACE.exec(message) ?? [];
+  const [script] = SCRIPT_NAME.exec(message) ?? [];
+  const constant = CONSTANT_REPLY.test(message) && place === undefined && script === undefined;
+  if (constant) return plainMessage(message);
+  const [word] = /^[A-Z]{2,20}\b/.exec(message) ?? [];
+  const [fault] = SCRIPT_FAULT.exec(message) ?? [];
+  const known = [word, fault, script, place && `line ${place}`].filter((part) => part !== undefined);
+  return known.length > 0 ? known.join(', ') : 'Redis refused it';
+}
+
+/**
+ * What of any other message may be shown: as far as the first quotation mark or brace, behind which values stand, without
+ * e-mail addresses and passwords in URLs. The engine's own words about a value (`… is not valid JSON`, `Invalid time zone
+ * specified: …`) are shown only where they hold none.
+ */
+export function safeMessage(name: string, message: string): string {
+  if (/^(?:SyntaxError|RangeError|URIError)$/.test(name) && !HARMLESS_VALUE_FAULTS.test(message)) return '';
+  return plainMessage(message);
+}
+
+function plainMessage(message: string): string {
+  const quoted = message.search(/(?<!\w)["'`“‘]|[{\n\r]/);
+  const shown = quoted < 0 ? message : `${message.slice(0, quoted)}…`;
+  const cleaned = shown.replaceAll(/\/\/[^/\s@]*@/g, '//…@').replaceAll(/[^\s@<>(]+@[^\s@>)]+/g, (found) =>
+    // A URL whose password is hidden already.
+    found.includes('//…') ? found : '…',
+  );
+  return cleaned.length > MAX_LENGTH ? `${cleaned.slice(0, MAX_LENGTH)}…` : cleaned;
+}
