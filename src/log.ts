@@ -19,7 +19,7 @@ export function createLog({ level, name }: { level: Env['logLevel']; name: strin
     base: { process: name, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: loggedError, error: loggedError, reason: loggedError },
+    serializers: { err: loggedError, error: loggedError },
     // A key or a URL with a password must not reach a log, whoever logs it.
     redact: ['apiKey', 'password', 'redisUrl', 'databaseUrl', 'headers["x-api-key"]'],
   });

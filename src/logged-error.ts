@@ -5,6 +5,7 @@ export interface LoggedError {
   /** Its class, e.g. `ReplyError`. */
   type: string;
   message: string;
+  code?: string | number;
   /** Where it was thrown, without the message. */
   stack?: string;
   cause?: LoggedError;
@@ -58,8 +59,8 @@ export function loggedError(error: unknown): LoggedError {
 export function errorText(error: unknown): string {
   const lines: string[] = [];
   const add = (logged: LoggedError, before: string): void => {
-    const code = logged['code'] === undefined ? '' : ` (${String(logged['code'])})`;
-    lines.push(`${before}${logged.type}${code}: ${logged.message}`);
+    const { type, message, code } = logged;
+    lines.push(`${before}${type}${code === undefined ? '' : ` (${code})`}: ${message}`);
     if (logged.stack !== undefined) lines.push(logged.stack);
     if (logged.cause) add(logged.cause, 'caused by ');
     for (const one of logged.errors ?? []) add(one, 'one of several: ');
