@@ -96,8 +96,7 @@ export class BackdatingEngine {
     for (let tries = 0; waiting.length > 0; tries += 1) {
       // Who is counted while events come is counted again, when those are stored.
       if (tries > 0) await sleep(100);
-      if (tries === COUNTING_TRIES)
-        throw new Error(`A user of tenant ${request.tenantNo} changes all the time.`);
+      if (tries === COUNTING_TRIES) throw new Error(`A user of tenant ${request.tenantNo} changes all the time.`);
       const counts = counting ? await this.counts(client, { compiled, request, ids: waiting }) : null;
       const outcomes = await this.call({ compiled, request, ids: waiting, counts });
       completed += outcomes.filter((outcome) => outcome === 1).length;

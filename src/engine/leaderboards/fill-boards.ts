@@ -108,8 +108,7 @@ export class BoardFilling {
     for (let tries = 0; waiting.length > 0; tries += 1) {
       // What came meanwhile is summed up when it is stored.
       if (tries > 0) await sleep(100);
-      if (tries === TRIES)
-        throw new Error(`A user of tenant ${filling.fill.tenantNo} changes all the time.`);
+      if (tries === TRIES) throw new Error(`A user of tenant ${filling.fill.tenantNo} changes all the time.`);
       const sums = await this.sums(client, filling, waiting);
       const outcomes = await this.call(
         filling,

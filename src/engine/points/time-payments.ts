@@ -56,8 +56,7 @@ export class TimePayments {
       if (ending.aborted) return false;
       let waiting = payments.slice(at, at + PAYMENTS_A_CALL);
       for (let tries = 0; waiting.length > 0; tries += 1) {
-        if (tries === TRIES)
-          throw new Error(`A user of tenant ${tenantNo} changes zone all the time.`);
+        if (tries === TRIES) throw new Error(`A user of tenant ${tenantNo} changes zone all the time.`);
         const outcomes = await this.call({ compiled, plan, payments: waiting });
         waiting = waiting.filter((_, index) => outcomes[index] === -1);
       }
