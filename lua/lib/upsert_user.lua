@@ -12,16 +12,19 @@
 -- Who unsubscribed stays so until they subscribe again: an address that comes along with an event is no consent.
 -- Returns: true and what was settled (see settle_streaks), or false for a subscription without an e-mail address.
 local function upsert_user(state, sent, now, plan)
-  if sent.sub == true and (sent.e or state.e or '') == '' then
+  local name, email = state.n, state.e
+  local address = email
+  if sent.e ~= nil then
+    address = sent.e or nil
+  end
+  -- An earlier version stored '' for an address that was cleared.
+  if sent.sub == true and (address or '') == '' then
     return false
   end
-  local name, email = state.n, state.e
-  if sent.n then
-    state.n = sent.n
+  if sent.n ~= nil then
+    state.n = sent.n or nil
   end
-  if sent.e then
-    state.e = sent.e
-  end
+  state.e = address
   if sent.sub == false then
     state.e, state.un = nil, 1
   elseif sent.sub == true then

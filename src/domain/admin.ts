@@ -1,7 +1,10 @@
 import { Type, type Static } from 'typebox';
 import { Uuid } from './schemas.ts';
 
-/** What is to be said of one item of a bulk call. `index` names an item without an ID. */
+/**
+ * What is to be said of one item of a bulk call. `index` names an item without an ID. `level` and `reason` repeat `severity`
+ * and `message` under the names that older clients read.
+ */
 export const AdminIssue = Type.Object({
   id: Type.Optional(Type.String()),
   userId: Type.Optional(Type.String()),
@@ -9,6 +12,8 @@ export const AdminIssue = Type.Object({
   index: Type.Optional(Type.Integer()),
   severity: Type.Enum(['error', 'warning']),
   message: Type.String(),
+  level: Type.Enum(['error', 'warning']),
+  reason: Type.String(),
 });
 export type AdminIssue = Static<typeof AdminIssue>;
 

@@ -5,7 +5,7 @@ import { MetricEventLeaderboardResponse } from './leaderboard.ts';
 import { MetricEventPointsResponse } from './points.ts';
 import { byKey } from './schemas.ts';
 import { MetricEventStreak } from './streak.ts';
-import { StringMap, UpsertedUser } from './user.ts';
+import { SentAttributes, UpsertedUser } from './user.ts';
 
 /** Largest magnitude of an event's value. */
 export const MAX_VALUE = 1e12;
@@ -20,7 +20,7 @@ export const RANGE_OF_SUMS =
 export const MetricEvent = Type.Object({
   user: UpsertedUser,
   value: Type.Number({ minimum: -MAX_VALUE, maximum: MAX_VALUE }),
-  attributes: Type.Optional(StringMap),
+  attributes: Type.Optional(SentAttributes),
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 
@@ -29,7 +29,7 @@ const MAX_BATCH = 1000;
 
 /** An event of a batch: the metric by key, and an idempotency key of the same scope as a single event's. */
 export const BatchMetricEvent = Type.Object({
-  key: Type.String(),
+  key: Type.String({ maxLength: 255 }),
   ...MetricEvent.properties,
   idempotencyKey: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
 });

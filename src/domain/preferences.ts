@@ -1,6 +1,10 @@
 import { Type, type Static } from 'typebox';
 
-const Channels = Type.Optional(Type.Array(Type.Enum(['email', 'push'])));
+/** Each channel once is all there is to say. */
+const Channels = Type.Optional(Type.Array(Type.Enum(['email', 'push']), { maxItems: 2 }));
+
+/** The most metrics of a user's own rule: all of them are kept in the user's state. */
+const MAX_METRICS = 100;
 
 /** By which channels a user wants to hear of what. */
 export const NotificationPreferences = Type.Object({
@@ -15,7 +19,11 @@ export type NotificationPreferences = Static<typeof NotificationPreferences>;
 export const StreakPreferences = Type.Object({
   enabled: Type.Optional(Type.Boolean({ default: true })),
   evaluationMode: Type.Optional(Type.Enum(['OR', 'AND'])),
-  metrics: Type.Optional(Type.Array(Type.Object({ key: Type.String(), threshold: Type.Number() }))),
+  metrics: Type.Optional(
+    Type.Array(Type.Object({ key: Type.String({ maxLength: 255 }), threshold: Type.Number() }), {
+      maxItems: MAX_METRICS,
+    }),
+  ),
 });
 export type StreakPreferences = Static<typeof StreakPreferences>;
 

@@ -4,6 +4,13 @@ import { Type, type Static } from 'typebox';
 
 export const Uuid = Type.String({ format: 'uuid' });
 
+/** Keyword of our own: the most bytes that a string may have in UTF-8. */
+export const MAX_BYTES = 'x-max-bytes';
+
+/** A text of at most so many bytes in UTF-8; so it has no more characters either, which every reader of a schema knows. */
+export const TextUpTo = (bytes: number, options: { pattern?: string } = {}) =>
+  Type.String({ ...options, [MAX_BYTES]: bytes, maxLength: bytes });
+
 /** `YYYY-MM-DD`. */
 export const LocalDate = Type.String({ format: 'date' });
 

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { Nullable, TextUpTo } from './schemas.ts';
 
 /** A map of strings. Unlike a record by pattern it also covers keys with line breaks. */
 export const StringMap = Type.Unsafe<Record<string, string>>({
@@ -8,16 +9,33 @@ export const StringMap = Type.Unsafe<Record<string, string>>({
 
 export const UserId = Type.String({ minLength: 1, maxLength: 255 });
 
+/** The most that a request may say of a user, in bytes of UTF-8 and in numbers; what is stored already may be more. */
+const LIMITS = { nameBytes: 1_024, emailBytes: 320, tzBytes: 255, tokens: 20, tokenBytes: 1_024 };
+const ATTRIBUTE_LIMITS = { keys: 100, valueBytes: 1_024 };
+
+/** Something, `@` and something, without space or line breaks; or nothing, which clears it. */
+export const EMAIL_PATTERN = '^([^\\s\\p{Cc}@]+@[^\\s\\p{Cc}@]+)?$';
+
+/** Attributes of a user or an event, as they are sent. */
+export const SentAttributes = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  maxProperties: ATTRIBUTE_LIMITS.keys,
+  additionalProperties: TextUpTo(ATTRIBUTE_LIMITS.valueBytes),
+});
+
 const userFields = {
-  email: Type.Optional(Type.String()),
-  name: Type.Optional(Type.String()),
-  tz: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-  deviceTokens: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
+  email: Type.Optional(TextUpTo(LIMITS.emailBytes, { pattern: EMAIL_PATTERN })),
+  name: Type.Optional(TextUpTo(LIMITS.nameBytes)),
+  tz: Type.Optional(Nullable(TextUpTo(LIMITS.tzBytes))),
+  deviceTokens: Type.Optional(Nullable(Type.Array(TextUpTo(LIMITS.tokenBytes), { maxItems: LIMITS.tokens }))),
   subscribeToEmails: Type.Optional(Type.Boolean()),
-  attributes: Type.Optional(StringMap),
+  attributes: Type.Optional(SentAttributes),
 };
 
-/** User fields to set: sent ones replace, others stay. */
+/**
+ * User fields to set: sent ones replace, others stay. Null is "not sent", also where the contract types it; `''` clears a
+ * name, an e-mail address or a zone, `[]` the device tokens.
+ */
 export const UpdatedUser = Type.Object(userFields);
 export type UpdatedUser = Static<typeof UpdatedUser>;
 

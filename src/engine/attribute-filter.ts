@@ -1,17 +1,20 @@
+import type { AttributeFilter } from '../domain/attribute-filter.ts';
 import type { Attribute } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 
 /**
- * Parses `key:value,key:value` (values may contain colons). 422 for a malformed pair, an unknown key or the same
- * key twice. Undefined or empty: no filter.
+ * Parses `key:value,key:value`, or a list of pairs, one each, taken literally; a pair that the list repeats counts once.
+ * Values may contain colons. 422 for a malformed pair, an unknown key or the same key twice. Undefined or empty: no
+ * filter.
  */
 export function parseAttributeFilter(
-  text: string | undefined,
+  filter: AttributeFilter | undefined,
   known: ReadonlyMap<string, Attribute>,
 ): { attribute: Attribute; value: string }[] {
-  if (text === undefined || text === '') return [];
+  if (filter === undefined || filter === '') return [];
+  const pairs = typeof filter === 'string' ? filter.split(',') : [...new Set(filter)].filter((pair) => pair !== '');
   const seen = new Set<string>();
-  return text.split(',').map((pair) => {
+  return pairs.map((pair) => {
     const colon = pair.indexOf(':');
     const key = pair.slice(0, Math.max(colon, 0));
     const value = pair.slice(colon + 1);

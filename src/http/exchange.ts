@@ -153,12 +153,14 @@ export class Exchange {
 
   /** The caller is admitted and the body is whole. */
   private run(): void {
-    const { operation, checkBody } = this.route;
+    const { operation, checkBody, dropUnsent } = this.route;
     const call = this.call!;
     let answer: Promise<Answer>;
     try {
       if (checkBody) {
-        call.body = parseJson(this.body!.text());
+        const text = this.body!.text();
+        call.body = parseJson(text);
+        if (text.includes('null')) dropUnsent(call.body);
         checkBody(call.body);
       }
       requireOwnUser(operation, call);

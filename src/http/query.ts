@@ -3,6 +3,20 @@ import { AppError } from '../errors.ts';
 
 type Kind = 'integer' | 'number' | 'boolean' | 'string';
 
+/** `repeatable`: a text where it is given once, a list of texts, taken as they are, where it is given again or as a list. */
+type Shape = 'one' | 'list' | 'repeatable';
+
+interface Parameter {
+  shape: Shape;
+  kind: Kind;
+}
+
+function parameterOf(schema: unknown): Parameter {
+  const { type, items } = schema as { type?: string | string[]; items?: unknown };
+  if (Array.isArray(type) && type.includes('array')) return { shape: 'repeatable', kind: 'string' };
+  return type === 'array' ? { shape: 'list', kind: kindOf(items) } : { shape: 'one', kind: kindOf(schema) };
+}
+
 const kindOf = (schema: unknown): Kind => {
   const { type } = schema as { type?: string };
   return type === 'integer' || type === 'number' || type === 'boolean' ? type : 'string';
@@ -38,26 +52,29 @@ function nameOf(text: string): string {
 
 /**
  * Makes the reader of a raw query string (without `?`) for a schema. Unknown parameters are ignored. A list
- * may be sent as repeated parameters (`ids` or `ids[]`), comma-separated, or both. Throws 422 for a malformed
- * escape, a NUL, and a single value sent twice.
+ * may be sent as repeated parameters (`ids` or `ids[]`), comma-separated, or both. A parameter that may be a text or a list
+ * is a text when it is sent once by its name. Throws 422 for a malformed escape, a NUL, and a single value sent twice.
  */
 export function queryReader(schema: TObject): (raw: string) => Record<string, unknown> {
-  const kinds = new Map<string, { list: boolean; kind: Kind }>();
-  for (const [name, property] of Object.entries(schema.properties)) {
-    const { type, items } = property as { type?: string; items?: unknown };
-    kinds.set(name, type === 'array' ? { list: true, kind: kindOf(items) } : { list: false, kind: kindOf(property) });
-  }
+  const parameters = new Map(
+    Object.entries(schema.properties).map(([name, property]) => [name, parameterOf(property)]),
+  );
   return (raw) => {
     const query: Record<string, unknown> = {};
     if (raw === '') return query;
     for (const pair of raw.split('&')) {
       const equals = pair.indexOf('=');
       let name = nameOf(equals < 0 ? pair : pair.slice(0, equals));
-      if (name.endsWith('[]') && !kinds.has(name)) name = name.slice(0, -2);
-      const known = kinds.get(name);
+      const bracketed = name.endsWith('[]') && !parameters.has(name);
+      if (bracketed) name = name.slice(0, -2);
+      const known = parameters.get(name);
       if (!known) continue;
       const text = equals < 0 ? '' : pair.slice(equals + 1);
-      if (known.list) {
+      if (known.shape === 'repeatable') {
+        const before = query[name] as string | string[] | undefined;
+        const value = decoded(text, name);
+        query[name] = before === undefined && !bracketed ? value : [...[before ?? []].flat(), value];
+      } else if (known.shape === 'list') {
         const list = (query[name] ??= []) as unknown[];
         for (const item of decoded(text, name).split(',')) if (item !== '') list.push(typed(item, known.kind));
       } else {

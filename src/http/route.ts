@@ -1,4 +1,5 @@
 import type { Operation } from '../operations/operation.ts';
+import { unsentDropper } from '../operations/unsent.ts';
 import type { Check, Validation } from './validation.ts';
 
 /** An operation with everything compiled that its requests need. */
@@ -12,6 +13,8 @@ export interface Route {
   checkBody: Check | null;
   /** Most bytes of the body. */
   bodyBytes: number;
+  /** Removes the optional fields of a body that are null. */
+  dropUnsent: (body: unknown) => void;
 }
 
 /** @param limits.bodyBytes of any body; an operation may allow less */
@@ -26,6 +29,7 @@ export function compileRoute(operation: Operation, validation: Validation, limit
       readQuery: query && validation.query(query),
       checkBody: body && validation.body(body, knownFields),
       bodyBytes: Math.min(operation.bodyBytes ?? limits.bodyBytes, limits.bodyBytes),
+      dropUnsent: body === null ? () => undefined : unsentDropper(body),
     };
   } catch (error) {
     throw new Error(`Operation ${operation.id}: a schema cannot be compiled`, { cause: error });

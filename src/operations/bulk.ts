@@ -112,7 +112,7 @@ export async function deleteEach(
     deleted: asked.filter((id) => gone.has(id)).map((id) => ({ id })),
     issues: asked
       .filter((id) => !gone.has(id))
-      .map((id) => ({ id, severity: 'error', message: refused.get(id) ?? `There is no ${noun} with this ID` })),
+      .map((id) => ({ id, ...verdict('error', refused.get(id) ?? `There is no ${noun} with this ID`) })),
   };
 }
 
@@ -132,7 +132,16 @@ function issue(item: unknown, index: number, message: string, severity: AdminIss
   return {
     ...(text(id) ? { id } : { index }),
     ...(text(userId) && { userId }),
-    severity,
-    message: shortened(message, MESSAGE_LENGTH),
+    ...verdict(severity, shortened(message, MESSAGE_LENGTH)),
   };
 }
+
+const verdict = (
+  severity: AdminIssue['severity'],
+  message: string,
+): Pick<AdminIssue, 'severity' | 'message' | 'level' | 'reason'> => ({
+  severity,
+  message,
+  level: severity,
+  reason: message,
+});

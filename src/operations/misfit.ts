@@ -1,5 +1,7 @@
 import type { ErrorObject } from 'ajv';
 import { KEY_PATTERN, TIME_OF_DAY_PATTERN } from '../domain/catalog.ts';
+import { MAX_BYTES } from '../domain/schemas.ts';
+import { EMAIL_PATTERN } from '../domain/user.ts';
 
 /** Why a value does not fit its schema: the field, readable, and what is asked of it. */
 export interface Misfit {
@@ -29,6 +31,7 @@ const FORMATS: Record<string, string> = {
 
 const PATTERNS: Record<string, string> = {
   [KEY_PATTERN]: 'must be letters, digits, hyphens and underscores only',
+  [EMAIL_PATTERN]: 'must be an e-mail address',
   [TIME_OF_DAY_PATTERN]: 'must be a time of day (HH:MM or HH:MM:SS)',
 };
 
@@ -59,6 +62,7 @@ const TEXTS: Record<string, (params: Params) => string> = {
   multipleOf: ({ multipleOf }) => `must be a multiple of ${multipleOf}`,
   minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${plural(limit, 'character')}`),
   maxLength: ({ limit }) => `must have at most ${plural(limit, 'character')}`,
+  [MAX_BYTES]: ({ limit }) => `must have at most ${plural(limit, 'byte')} in UTF-8`,
   minItems: ({ limit }) => `must have at least ${plural(limit, 'item')}`,
   maxItems: ({ limit }) => `must have at most ${plural(limit, 'item')}`,
   uniqueItems: () => 'must not name anything twice',

@@ -48,6 +48,20 @@ test('users', async () => {
   expect(await users.wrapped('18')).toMatchObject({ user: { id: '18' } });
 });
 
+test('a field that the client holds as null is written as null, and says nothing', async () => {
+  const NULL = null as unknown as undefined;
+  const unset = { email: NULL, name: NULL, tz: null, deviceTokens: null, subscribeToEmails: NULL, attributes: NULL };
+  const user = { id: '20', name: 'Nell', tz: 'Asia/Tokyo', deviceTokens: ['t'], email: 'nell@example.org' };
+  await client.users.create({ ...user, attributes: { plan: 'pro' } });
+  const before = await client.users.get('20');
+  expect(await client.users.identify('20', unset as object)).toEqual(before);
+  expect(await client.users.update('20', unset as object)).toEqual(before);
+  const event = { user: { id: '20', ...(unset as object) }, value: 1, attributes: NULL as unknown as {} };
+  expect(await client.metrics.event('minutes', event)).toMatchObject({ total: 1 });
+  expect(await client.users.get('20')).toMatchObject({ ...user, attributes: { plan: 'pro' } });
+  await client.users.updatePreferences('20', { notifications: { recap: NULL as unknown as [] } });
+});
+
 test('achievements', async () => {
   expect(await client.achievements.all()).toHaveLength(4);
   const completed = await client.achievements.complete('tour', { user: { id: '18' } });

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { bulkItems, deleteEach } from '../../src/operations/bulk.ts';
+import { says } from './issue.ts';
 
 const Item = Type.Object({ name: Type.String({ maxLength: 3 }), userId: Type.Optional(Type.String()) });
 // An `id` is a field of the answer.
@@ -19,11 +20,11 @@ describe('bulk items', () => {
     expect(seen).toEqual([[{ name: 'a' }, { name: 'b' }, { name: 'c' }]]);
     expect(done).toEqual([{ made: 'a' }, { made: 'c' }]);
     expect(issues).toEqual([
-      { index: 1, severity: 'error', message: 'The item must be an object' },
-      { index: 2, severity: 'error', message: 'There is one already' },
-      { index: 3, severity: 'error', message: 'name must have at most 3 characters' },
-      { index: 5, severity: 'error', message: 'name is required' },
-      { index: 6, userId: 'ada', severity: 'error', message: 'name must be a string' },
+      { index: 1, ...says('error', 'The item must be an object') },
+      { index: 2, ...says('error', 'There is one already') },
+      { index: 3, ...says('error', 'name must have at most 3 characters') },
+      { index: 5, ...says('error', 'name is required') },
+      { index: 6, userId: 'ada', ...says('error', 'name must be a string') },
     ]);
   });
 
@@ -52,6 +53,6 @@ test('a deletion names each ID once, whatever its case', async () => {
   expect(asked).toEqual([['aa', 'bb']]);
   expect(answer).toEqual({
     deleted: [{ id: 'aa' }],
-    issues: [{ id: 'bb', severity: 'error', message: 'There is no thing with this ID' }],
+    issues: [{ id: 'bb', ...says('error', 'There is no thing with this ID') }],
   });
 });

@@ -1,3 +1,4 @@
+import type { AttributeFilter } from '../../domain/attribute-filter.ts';
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { AchievementWithStatsResponse, UserAchievementWithStatsResponse } from '../../domain/achievement.ts';
@@ -27,7 +28,10 @@ export class AchievementReads {
    * The active achievements, oldest first; with a filter (`key:value,…`) those whose conditions on the user all
    * hold for these attributes. 422 for a malformed filter or an unknown key.
    */
-  async list(compiled: CompiledCatalog, userAttributes: string | undefined): Promise<AchievementWithStatsResponse[]> {
+  async list(
+    compiled: CompiledCatalog,
+    userAttributes: AttributeFilter | undefined,
+  ): Promise<AchievementWithStatsResponse[]> {
     const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
     const given = new Map(filter.map(({ attribute, value }) => [attribute.id, value]));
     const shown = compiled.catalog.achievements.filter(

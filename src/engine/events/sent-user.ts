@@ -5,8 +5,8 @@ import { AppError } from '../../errors.ts';
 
 /** The user fields of a request as the script takes them, see `lua/lib/upsert_user.lua`; false clears. */
 export interface SentUser {
-  n?: string;
-  e?: string;
+  n?: string | false;
+  e?: string | false;
   d?: string | false;
   sub?: boolean;
   /** Attribute number → value. */
@@ -33,9 +33,12 @@ export function rejectUnknownAttributes(keys: string[], known: ReadonlyMap<strin
 /** Checks the sent user fields against the catalog. Null if nothing but the ID was sent. 422 as spec §3. */
 export function sentUser(user: Omit<UpsertedUser, 'id'>, compiled: CompiledCatalog, nowMs: number): SentUser | null {
   const sent: SentUser = {};
-  if (user.name !== undefined) sent.n = user.name;
-  if (user.email !== undefined) sent.e = user.email;
-  if (user.deviceTokens !== undefined) sent.d = user.deviceTokens === null ? false : JSON.stringify(user.deviceTokens);
+  const { tz, deviceTokens } = user;
+  if (user.name !== undefined) sent.n = user.name === '' ? false : user.name;
+  if (user.email !== undefined) sent.e = user.email === '' ? false : user.email;
+  // The contract types these two as nullable, so that null comes here: not sent, like any other null.
+  if (deviceTokens !== undefined && deviceTokens !== null)
+    sent.d = deviceTokens.length === 0 ? false : JSON.stringify(deviceTokens);
   if (user.subscribeToEmails !== undefined) sent.sub = user.subscribeToEmails;
   if (user.attributes !== undefined) {
     const keys = Object.keys(user.attributes);
@@ -43,7 +46,7 @@ export function sentUser(user: Omit<UpsertedUser, 'id'>, compiled: CompiledCatal
     if (keys.length > 0) sent.a = {};
     for (const key of keys) sent.a![compiled.userAttributes.get(key)!.no] = user.attributes[key]!;
   }
-  if (user.tz !== undefined) Object.assign(sent, user.tz === null ? { z: false } : inZone(user.tz, nowMs));
+  if (tz !== undefined && tz !== null) Object.assign(sent, tz === '' ? { z: false } : inZone(tz, nowMs));
   for (const _ in sent) return sent;
   return null;
 }

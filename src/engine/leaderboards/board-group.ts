@@ -1,4 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { AttributeFilter } from '../../domain/attribute-filter.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { groupName } from '../../domain/group.ts';
 import { AppError } from '../../errors.ts';
@@ -9,9 +10,13 @@ import { breakdownKeys } from './leaderboard-response.ts';
  * The group that a `userAttributes` filter names: a value for each breakdown attribute and for no other. '' for a
  * board without a breakdown, which takes no filter. 422 otherwise.
  */
-export function groupOfFilter(compiled: CompiledCatalog, board: Leaderboard, text: string | undefined): string {
+export function groupOfFilter(
+  compiled: CompiledCatalog,
+  board: Leaderboard,
+  userAttributes: AttributeFilter | undefined,
+): string {
   const keys = breakdownKeys(compiled, board);
-  const filter = parseAttributeFilter(text, compiled.userAttributes);
+  const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
   if (keys.length === 0) {
     if (filter.length === 0) return '';
     throw new AppError('unprocessable', `userAttributes: the leaderboard '${board.key}' has no breakdown attributes.`);

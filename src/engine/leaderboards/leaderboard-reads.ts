@@ -1,3 +1,4 @@
+import type { AttributeFilter } from '../../domain/attribute-filter.ts';
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -30,7 +31,7 @@ interface PageQuery {
   limit: number;
   run?: string;
   userId?: string;
-  userAttributes?: string;
+  userAttributes?: AttributeFilter;
 }
 
 /**

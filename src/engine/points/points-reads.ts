@@ -1,3 +1,4 @@
+import type { AttributeFilter } from '../../domain/attribute-filter.ts';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -66,7 +67,11 @@ export class PointsReads {
    * How many users hold how many points, in 11 ranges. Without a filter from the sorted set of the system
    * (live, O(log N)); with one from Postgres, once that holds what was answered before. 404, 422.
    */
-  async summary(compiled: CompiledCatalog, key: string, userAttributes: string | undefined): Promise<PointsRange[]> {
+  async summary(
+    compiled: CompiledCatalog,
+    key: string,
+    userAttributes: AttributeFilter | undefined,
+  ): Promise<PointsRange[]> {
     const system = findSystem(compiled, key);
     const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
     if (filter.length > 0) {

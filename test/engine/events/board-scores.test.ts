@@ -30,10 +30,10 @@ test('whoever crosses the date line goes on in the runs of the days before', () 
       laurel.clock.set(Date.parse('2026-11-17T12:00:00Z'));
       await laurel.event('m', 'u', 1);
       laurel.clock.set(Date.parse('2026-11-18T11:00:00Z'));
-      await laurel.event('m', { id: 'u', tz: null }, 2);
+      await laurel.event('m', { id: 'u', tz: '' }, 2);
       await laurel.event('m', { id: 'u', tz: 'Pacific/Kiritimati' }, 4);
       await laurel.event('m', { id: 'u', tz: 'Etc/GMT+12' }, 8);
-      await laurel.event('m', { id: 'u', tz: null }, 16);
+      await laurel.event('m', { id: 'u', tz: '' }, 16);
       expect(await scoresOf(laurel, 'u')).toEqual([
         ['2026-11-19', '', '4'],
         ['2026-11-18', '', '18'],

@@ -90,7 +90,7 @@ test("a user's own boost multiplies the points of creation", async () => {
   expect((await laurel.users.state(0, 'boosted')).points).toEqual({ [xp.no]: 15 });
 });
 
-test('fields that are sent replace, others stay, null clears; attributes are merged; nothing sent writes nothing', async () => {
+test('fields that are sent replace, others stay, null says nothing, what is empty clears; attributes are merged; nothing sent writes nothing', async () => {
   await upsert(laurel.compiled(), 'b', { name: 'B', tz: 'Europe/Berlin', deviceTokens: ['x'], email: 'b@example.org' });
   laurel.clock.set(laurel.clock.now() + 1000);
   const attributes = JSON.parse('{"__proto__":"odd","plan":"free"}') as Record<string, string>;
@@ -98,10 +98,13 @@ test('fields that are sent replace, others stay, null clears; attributes are mer
   expect(JSON.stringify(second.attributes)).toBe('{"plan":"free","__proto__":"odd"}');
   expect(second).toMatchObject({ name: 'B', tz: 'Europe/Berlin', deviceTokens: ['x'], email: 'b@example.org' });
   expect(Date.parse(second.updated) - Date.parse(second.created)).toBe(1000);
-  const third = await upsert(laurel.compiled(), 'b', { tz: null, deviceTokens: null, attributes: { plan: 'pro' } });
-  expect(third).toMatchObject({ tz: null, deviceTokens: null, name: 'B' });
+  const unset = await upsert(laurel.compiled(), 'b', { tz: null, deviceTokens: null, attributes: { plan: 'pro' } });
+  expect(unset).toMatchObject({ tz: 'Europe/Berlin', deviceTokens: ['x'], name: 'B', attributes: { plan: 'pro' } });
+  const third = await upsert(laurel.compiled(), 'b', { tz: '', deviceTokens: [], email: '' });
+  expect(third).toMatchObject({ tz: null, deviceTokens: null, email: null, name: 'B' });
+  expect(await upsert(laurel.compiled(), 'b', { name: '' })).toEqual({ ...third, name: null });
   const before = await entries();
-  expect(await upsert(laurel.compiled(), 'b', {})).toEqual(third);
+  expect(await upsert(laurel.compiled(), 'b', {})).toEqual({ ...third, name: null });
   expect(await entries()).toBe(before);
 });
 

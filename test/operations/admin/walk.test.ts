@@ -74,7 +74,10 @@ describe.each(named(bulks))('%s', (_id, operation) => {
     const which = body.issues.map(({ id, index }: { id?: string; index?: number }) => id ?? index);
     const ids = operation.method === 'patch' ? ['no-uuid', uuid(1)] : [3, 4];
     expect(which).toEqual([0, 1, 2, ...ids]);
-    for (const { severity, message } of body.issues) expect([severity, message.length > 5]).toEqual(['error', true]);
+    for (const { severity, message, level, reason } of body.issues) {
+      expect([severity, message.length > 5]).toEqual(['error', true]);
+      expect([level, reason]).toEqual([severity, message]);
+    }
     expect(Object.values(body).find((list) => list !== body.issues)).toEqual([]);
   });
 

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { AttributeFilter } from '../../../domain/attribute-filter.ts';
 import { LeaderboardResponseWithRankings } from '../../../domain/leaderboard.ts';
 import { operation } from '../../operation.ts';
 
@@ -15,7 +16,7 @@ export const leaderboardsGet = operation({
     limit: Type.Integer({ minimum: 0, default: 10 }),
     run: Type.Optional(Type.String({ format: 'date' })),
     userId: Type.Optional(Type.String()),
-    userAttributes: Type.Optional(Type.String()),
+    userAttributes: Type.Optional(AttributeFilter),
   }),
   responses: { 200: LeaderboardResponseWithRankings },
   namedUsers: ({ query }) => (query.userId === undefined ? [] : [query.userId]),

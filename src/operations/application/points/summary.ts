@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { AttributeFilter } from '../../../domain/attribute-filter.ts';
 import { PointsRange } from '../../../domain/points.ts';
 import { operation } from '../../operation.ts';
 
@@ -9,7 +10,7 @@ export const pointsSummary = operation({
   path: '/v1/points/{key}/summary',
   summary: 'How many users hold how many points, in 11 ranges',
   params: Type.Object({ key: Type.String() }),
-  query: Type.Object({ userAttributes: Type.Optional(Type.String()) }),
+  query: Type.Object({ userAttributes: Type.Optional(AttributeFilter) }),
   responses: { 200: Type.Array(PointsRange) },
   handle: async ({ catalogs, points }, { tenant, params, query }) => ({
     status: 200,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/achievements';
@@ -99,7 +100,7 @@ test('composites do not go in a circle', async () => {
 
   const part = await laurel.admin.delete(`${PATH}?ids=${inner.id}`);
   expect(part.body.issues).toEqual([
-    { id: inner.id, severity: 'error', message: `In use by achievement 'outer': change or delete them first` },
+    { id: inner.id, ...says('error', `In use by achievement 'outer': change or delete them first`) },
   ]);
   const both = await laurel.admin.delete(`${PATH}?ids=${inner.id},${outer.id}`);
   expect(both.body).toEqual({ deleted: [{ id: inner.id }, { id: outer.id }], issues: [] });

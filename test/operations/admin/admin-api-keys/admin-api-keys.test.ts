@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/admin-api-keys';
@@ -38,8 +39,8 @@ test('created keys work on both surfaces and are shown once; bad items are issue
     },
   ]);
   expect(body.issues).toEqual([
-    { index: 1, severity: 'error', message: 'name must not be empty' },
-    { index: 2, severity: 'error', message: 'name is required' },
+    { index: 1, ...says('error', 'name must not be empty') },
+    { index: 2, ...says('error', 'name is required') },
   ]);
   const [{ key, prefix, id }] = body.created;
   expect(await statusWith(key)).toBe(200);
@@ -85,8 +86,8 @@ test('an inactive key is refused by every process, and holds again when it is ac
   expect(status).toBe(200);
   expect(body.updated).toEqual([expect.objectContaining({ id, name: 'after', status: 'inactive' })]);
   expect(body.issues).toEqual([
-    { id: NOBODY, severity: 'error', message: 'There is no admin key with this ID' },
-    { id, severity: 'error', message: 'status must be one of: active, inactive' },
+    { id: NOBODY, ...says('error', 'There is no admin key with this ID') },
+    { id, ...says('error', 'status must be one of: active, inactive') },
   ]);
   await refused(key);
   await expect.poll(async () => (await other.admin.get('/v1/metrics', { key })).status).toBe(401);
@@ -112,7 +113,7 @@ test('a deleted key is refused; unknown ones are issues', async () => {
   expect(await statusWith(key)).toBe(200);
   expect((await laurel.admin.delete(`${PATH}?ids=${id},${NOBODY}`)).body).toEqual({
     deleted: [{ id }],
-    issues: [{ id: NOBODY, severity: 'error', message: 'There is no admin key with this ID' }],
+    issues: [{ id: NOBODY, ...says('error', 'There is no admin key with this ID') }],
   });
   await refused(key);
 });
@@ -120,11 +121,11 @@ test('a deleted key is refused; unknown ones are issues', async () => {
 test('the last active key can be neither deleted nor deactivated; another one may go, also by itself', async () => {
   expect((await laurel.admin.delete(`${PATH}?ids=${first}`)).body).toEqual({
     deleted: [],
-    issues: [{ id: first, severity: 'error', message: LAST }],
+    issues: [{ id: first, ...says('error', LAST) }],
   });
   expect((await laurel.admin.patch(PATH, [{ id: first, status: 'inactive' }])).body).toEqual({
     updated: [],
-    issues: [{ id: first, severity: 'error', message: LAST }],
+    issues: [{ id: first, ...says('error', LAST) }],
   });
   const { id, key } = await make();
   await laurel.admin.patch(PATH, [{ id, status: 'inactive' }]);

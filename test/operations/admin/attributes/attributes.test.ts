@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
 
 const PATH = '/v1/attributes';
 let laurel: TestLaurel;
@@ -22,9 +23,9 @@ test('admin_attributes_create: a key is unique among the attributes of its type'
   expect(status).toBe(201);
   expect(body.created).toEqual([{ id: expect.any(String), key: 'plan', name: 'Plan', type: 'event' }]);
   expect(body.issues).toEqual([
-    { index: 1, severity: 'error', message: `key: another user attribute has the key 'plan'` },
-    { index: 2, severity: 'error', message: 'type must be one of: user, event' },
-    { index: 3, severity: 'error', message: 'type is required' },
+    { index: 1, ...says('error', `key: another user attribute has the key 'plan'`) },
+    { index: 2, ...says('error', 'type must be one of: user, event') },
+    { index: 3, ...says('error', 'type is required') },
   ]);
 });
 
@@ -71,13 +72,14 @@ test('admin_attributes_delete: an attribute in use stays, whatever uses it', asy
     issues: [
       {
         id: mood.id,
-        severity: 'error',
-        message: `In use by achievement 'mood', boost 'Mood' of points system 'xp', leaderboard 'mood': change or delete them first`,
+        ...says(
+          'error',
+          `In use by achievement 'mood', boost 'Mood' of points system 'xp', leaderboard 'mood': change or delete them first`,
+        ),
       },
       {
         id: course.id,
-        severity: 'error',
-        message: `In use by metric trigger ${ids[2]} of points system 'xp': change or delete them first`,
+        ...says('error', `In use by metric trigger ${ids[2]} of points system 'xp': change or delete them first`),
       },
     ],
   });

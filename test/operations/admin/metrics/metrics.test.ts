@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/metrics';
@@ -97,10 +98,10 @@ test('admin_metrics_update: what is sent changes, the key never', async () => {
     { ...two, units: 'km' },
   ]);
   expect(body.issues).toEqual([
-    { id: two!.id, severity: 'error', message: 'name: must not be empty' },
-    { id: NOBODY, severity: 'error', message: 'There is no metric with this ID' },
-    { id: 'no-uuid', severity: 'error', message: 'id must be a UUID' },
-    { index: 5, severity: 'error', message: 'id is required' },
+    { id: two!.id, ...says('error', 'name: must not be empty') },
+    { id: NOBODY, ...says('error', 'There is no metric with this ID') },
+    { id: 'no-uuid', ...says('error', 'id must be a UUID') },
+    { index: 5, ...says('error', 'id is required') },
   ]);
   expect((await laurel.admin.get(`${PATH}/${two!.id}`)).body).toEqual({ ...two, units: 'km' });
 });
@@ -114,12 +115,14 @@ test('admin_metrics_delete: a metric in use stays, and who uses it is named', as
   expect(body.issues).toEqual([
     {
       id: flips.id,
-      severity: 'error',
-      message: expect.stringMatching(
-        /^In use by achievement 'ten', metric trigger \S+ of points system 'xp', leaderboard 'flips', leaderboard 'plans': change or delete them first$/,
+      ...says(
+        'error',
+        expect.stringMatching(
+          /^In use by achievement 'ten', metric trigger \S+ of points system 'xp', leaderboard 'flips', leaderboard 'plans': change or delete them first$/,
+        ),
       ),
     },
-    { id: NOBODY, severity: 'error', message: 'There is no metric with this ID' },
+    { id: NOBODY, ...says('error', 'There is no metric with this ID') },
   ]);
   expect((await laurel.admin.get(`${PATH}/${one!.id}`)).status).toBe(404);
   const gone = await laurel.app.post('/v1/metrics/delete-1/event', { user: { id: 'ada' }, value: 1 });

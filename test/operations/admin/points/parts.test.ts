@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const clock = new FixedClock(Date.UTC(2026, 5, 15, 12));
@@ -146,13 +147,13 @@ describe('boosts', () => {
     expect(body).toEqual({
       updated: [{ ...made, end: null, multiplier: 3 }],
       issues: [
-        { id: made.id, boostId: made.id, severity: 'error', message: 'end: must not be before start' },
-        { id: NOBODY, boostId: NOBODY, severity: 'error', message: 'There is no boost with this ID' },
+        { id: made.id, boostId: made.id, ...says('error', 'end: must not be before start') },
+        { id: NOBODY, boostId: NOBODY, ...says('error', 'There is no boost with this ID') },
       ],
     });
     expect((await laurel.admin.delete(`${path()}?ids=${made.id},no-uuid`)).body).toEqual({
       deleted: [{ id: made.id }],
-      issues: [{ id: 'no-uuid', boostId: 'no-uuid', severity: 'error', message: 'There is no boost with this ID' }],
+      issues: [{ id: 'no-uuid', boostId: 'no-uuid', ...says('error', 'There is no boost with this ID') }],
     });
   });
 });
@@ -205,8 +206,7 @@ describe('triggers', () => {
     expect(refused.body.issues).toEqual([
       {
         id: made.id,
-        severity: 'error',
-        message: `type: can be changed only while the trigger is inactive: set status 'inactive' first`,
+        ...says('error', `type: can be changed only while the trigger is inactive: set status 'inactive' first`),
       },
     ]);
     expect((await laurel.admin.get(`${path()}/${made.id}`)).body).toEqual(made);

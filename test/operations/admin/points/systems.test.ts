@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/points';
@@ -37,8 +38,8 @@ test('admin_points_systems_create: defaults, and bounds', async () => {
     { ...plain, key: 'unbounded', name: 'Unbounded' },
   ]);
   expect(body.issues).toEqual([
-    { index: 2, severity: 'error', message: `key: another points system has the key 'coins'` },
-    { index: 3, severity: 'error', message: 'maxPoints must be at least 1' },
+    { index: 2, ...says('error', `key: another points system has the key 'coins'`) },
+    { index: 3, ...says('error', 'maxPoints must be at least 1') },
   ]);
 });
 
@@ -92,12 +93,14 @@ test('a system is created with its levels, boosts and triggers, or not at all', 
   expect(half).toMatchObject({ name: 'A good one with that key', levels: [] });
   expect(half).not.toHaveProperty('triggers');
   expect(body.issues).toEqual([
-    { index: 1, severity: 'error', message: 'levels[1].points is required' },
+    { index: 1, ...says('error', 'levels[1].points is required') },
     {
       index: 2,
-      severity: 'error',
-      message: expect.stringMatching(
-        /levels\[2\]\.key: another level has the key 'low'.*triggers\[0\]\.metricId: unknown metric '.*'.*triggers\[1\]\.streakLength: required for type 'streak'/,
+      ...says(
+        'error',
+        expect.stringMatching(
+          /levels\[2\]\.key: another level has the key 'low'.*triggers\[0\]\.metricId: unknown metric '.*'.*triggers\[1\]\.streakLength: required for type 'streak'/,
+        ),
       ),
     },
   ]);
@@ -122,8 +125,8 @@ test('admin_points_systems_update and _get: what is sent changes, null empties',
   ]);
   expect(body.updated).toEqual([{ ...made, description: 'Many', badge: null, maxPoints: null }]);
   expect(body.issues).toEqual([
-    { id: NOBODY, severity: 'error', message: 'There is no points system with this ID' },
-    { id: made.id, severity: 'error', message: 'maxPoints must be at least 1' },
+    { id: NOBODY, ...says('error', 'There is no points system with this ID') },
+    { id: made.id, ...says('error', 'maxPoints must be at least 1') },
   ]);
   expect((await laurel.admin.get(`${PATH}/${made.id}`)).body).toEqual(body.updated[0]);
 });
@@ -134,9 +137,7 @@ test('admin_points_systems_delete: one that a leaderboard ranks stays; else its 
   const { body } = await laurel.admin.delete(`${PATH}?ids=${id('xp')}&ids=${id('whole')}`);
   expect(body).toEqual({
     deleted: [{ id: id('whole') }],
-    issues: [
-      { id: id('xp'), severity: 'error', message: `In use by leaderboard 'weekly': change or delete them first` },
-    ],
+    issues: [{ id: id('xp'), ...says('error', `In use by leaderboard 'weekly': change or delete them first`) }],
   });
   for (const part of ['levels', 'boosts', 'triggers', `levels/${NOBODY}`]) {
     expect((await laurel.admin.get(`${PATH}/${id('whole')}/${part}`)).status).toBe(404);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const clock = new FixedClock(0);
@@ -41,9 +42,9 @@ test('admin_streaks_freezes_create: up to the maximum, beyond it a warning', asy
   const { status, body } = await freeze('f', 'f', 'stranger', '');
   expect(status).toBe(201);
   expect(body.issues).toEqual([
-    { index: 1, userId: 'f', severity: 'warning', message: 'The user has the maximum of 2 freezes already' },
-    { index: 2, userId: 'stranger', severity: 'error', message: 'There is no user with this ID' },
-    { index: 3, userId: '', severity: 'error', message: 'userId must not be empty' },
+    { index: 1, userId: 'f', ...says('warning', 'The user has the maximum of 2 freezes already') },
+    { index: 2, userId: 'stranger', ...says('error', 'There is no user with this ID') },
+    { index: 3, userId: '', ...says('error', 'userId must not be empty') },
   ]);
   expect(await streak('f')).toMatchObject({ freezes: 2 });
   expect((await freeze('f')).status).toBe(200);
@@ -131,7 +132,7 @@ test('admin_streaks_pauses_create and _delete', async () => {
   // Deleted on its first day, a pause covers nothing; the IDs may be repeated or in one, each counts once.
   expect((await remove(second.id, NOBODY, second.id)).body).toEqual({
     deleted: [{ id: second.id }],
-    issues: [{ id: NOBODY, severity: 'error', message: 'There is no pause with this ID' }],
+    issues: [{ id: NOBODY, ...says('error', 'There is no pause with this ID') }],
   });
   const again = await laurel.admin.delete(`/v1/streaks/pauses?ids=${second.id}`);
   expect(again.body).toMatchObject({ deleted: [], issues: [{ id: second.id }] });
@@ -163,8 +164,8 @@ test('admin_streaks_restore: the longest of the last 90 days, waiting for today'
   expect(body).toEqual({
     restoredUsers: ['r'],
     issues: [
-      { userId: 'stranger', severity: 'error', message: 'There is no user with this ID' },
-      { userId: 'r', severity: 'warning', message: 'There is no longer streak to restore' },
+      { userId: 'stranger', ...says('error', 'There is no user with this ID') },
+      { userId: 'r', ...says('warning', 'There is no longer streak to restore') },
     ],
   });
   expect(await streak('r')).toMatchObject({ length: 3, started: '2026-06-01', expires: '2026-06-11' });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 let laurel: TestLaurel;
@@ -28,11 +29,11 @@ test('admin_tenants_create: good items go through, bad ones are issues', async (
   expect(status).toBe(201);
   expect(body.created).toEqual([expect.objectContaining({ customerId: 'acme', name: 'Acme', status: 'active' })]);
   expect(body.issues).toEqual([
-    { index: 1, severity: 'error', message: 'Another tenant has this customerId' },
-    { index: 2, severity: 'error', message: 'customerId must not be empty' },
-    { index: 3, severity: 'error', message: 'customerId must have at most 255 characters' },
-    { index: 4, severity: 'error', message: 'customerId is required' },
-    { index: 5, severity: 'error', message: 'The item must be an object' },
+    { index: 1, ...says('error', 'Another tenant has this customerId') },
+    { index: 2, ...says('error', 'customerId must not be empty') },
+    { index: 3, ...says('error', 'customerId must have at most 255 characters') },
+    { index: 4, ...says('error', 'customerId is required') },
+    { index: 5, ...says('error', 'The item must be an object') },
   ]);
   expect((await create('acme')).status).toBe(200);
 });
@@ -73,11 +74,11 @@ test('admin_tenants_update', async () => {
     expect.objectContaining({ id: one.id, name: 'Renamed', customerId: 'update-1', created: one.created }),
   ]);
   expect(body.issues).toEqual([
-    { id: two.id, severity: 'error', message: 'Another tenant has this customerId' },
-    { id: NOBODY, severity: 'error', message: 'There is no tenant with this ID' },
-    { id: 'urn:uuid:00000000-0000-7000-8000-000000000000', severity: 'error', message: 'id must be a UUID' },
-    { index: 4, severity: 'error', message: 'id is required' },
-    { id: one.id, severity: 'error', message: 'customerId or name is required' },
+    { id: two.id, ...says('error', 'Another tenant has this customerId') },
+    { id: NOBODY, ...says('error', 'There is no tenant with this ID') },
+    { id: 'urn:uuid:00000000-0000-7000-8000-000000000000', ...says('error', 'id must be a UUID') },
+    { index: 4, ...says('error', 'id is required') },
+    { id: one.id, ...says('error', 'customerId or name is required') },
   ]);
 });
 
@@ -87,7 +88,7 @@ test('admin_tenants_delete takes IDs repeated and comma-separated', async () => 
   expect(status).toBe(200);
   expect(body).toEqual({
     deleted: [{ id: one.id }, { id: two.id }, { id: three.id }],
-    issues: [{ id: NOBODY, severity: 'error', message: 'There is no tenant with this ID' }],
+    issues: [{ id: NOBODY, ...says('error', 'There is no tenant with this ID') }],
   });
   expect((await laurel.admin.get(`${PATH}/${one.id}`)).status).toBe(404);
   for (const query of ['', '?ids=', '?ids=no-uuid']) expect((await laurel.admin.delete(PATH + query)).status).toBe(422);
@@ -151,6 +152,6 @@ test('admin_application_api_keys_create: a key an item, bad ones are issues', as
   expect(status).toBe(201);
   expect(body.created.map(({ userId }: { userId: string }) => userId)).toEqual(['ada', 'ada']);
   expect(body.created[0].key).toMatch(/^app_[a-z0-9]{8}\.[A-Za-z0-9_-]{43}$/);
-  expect(body.issues).toEqual([{ index: 1, userId: '', severity: 'error', message: 'userId must not be empty' }]);
+  expect(body.issues).toEqual([{ index: 1, userId: '', ...says('error', 'userId must not be empty') }]);
   expect((await laurel.admin.post('/v1/application-api-keys', [{}])).status).toBe(200);
 });

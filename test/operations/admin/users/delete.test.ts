@@ -3,6 +3,7 @@ import { FixedClock } from '../../../../src/clock.ts';
 import { USER_TABLES } from '../../../../src/postgres/users/user-tables.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
 
 const DAY_MS = 86_400_000;
 let laurel: TestLaurel;
@@ -121,7 +122,7 @@ test('IDs repeated and comma-separated; those that there are not are issues; del
   expect(status).toBe(200);
   expect(body).toEqual({
     deleted: [{ id: 'a1' }, { id: 'a2' }, { id: 'a3' }],
-    issues: [{ id: 'nobody', severity: 'error', message: 'There is no user with this ID' }],
+    issues: [{ id: 'nobody', ...says('error', 'There is no user with this ID') }],
   });
   expect((await remove('a1')).body).toMatchObject({ deleted: [], issues: [{ id: 'a1' }] });
   expect((await laurel.app.get('/v1/users/A1')).status).toBe(200);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WEBHOOK_EVENTS } from '../../../../src/domain/webhook.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/webhooks';
@@ -36,8 +37,8 @@ test('admin_webhooks_create shows the secret; _list, _get and _update never do',
   ]);
   expect(updated.body.updated).toEqual([{ ...shown, enabled: false }]);
   expect(updated.body.issues).toEqual([
-    { id: NOBODY, severity: 'error', message: 'There is no webhook with this ID' },
-    { id: all.id, severity: 'error', message: 'events must have at least 1 item' },
+    { id: NOBODY, ...says('error', 'There is no webhook with this ID') },
+    { id: all.id, ...says('error', 'events must have at least 1 item') },
   ]);
   expect(JSON.stringify([listed.body, updated.body])).not.toContain('whsec_');
   expect(JSON.stringify(listed.body)).not.toContain(secret);
@@ -143,7 +144,7 @@ test('admin_webhooks_delete takes the secret along', async () => {
   const [{ id }] = body.created;
   expect((await laurel.admin.delete(`${PATH}?ids=${id},${NOBODY}`)).body).toEqual({
     deleted: [{ id }],
-    issues: [{ id: NOBODY, severity: 'error', message: 'There is no webhook with this ID' }],
+    issues: [{ id: NOBODY, ...says('error', 'There is no webhook with this ID') }],
   });
   expect((await laurel.pool.query('SELECT FROM webhook_secrets WHERE webhook_id = $1', [id])).rowCount).toBe(0);
   expect((await laurel.admin.get(`${PATH}/${id}`)).status).toBe(404);

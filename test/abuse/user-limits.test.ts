@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+// What a user may say of itself is bounded, by every way in.
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({
+    configuration: {
+      ...STUDY_APP,
+      attributes: [
+        ...STUDY_APP.attributes!,
+        ...Array.from({ length: 400 }, (_, no) => ({ key: `a${no}`, name: `a${no}`, type: 'user' as const })),
+      ],
+      streaks: { ...STUDY_APP.streaks, personalization: true },
+    },
+  });
+});
+afterAll(() => laurel.close());
+
+const ID = 'fixed';
+/** Every request that says something of a user: its status and its error. */
+const WAYS: Record<string, (user: object) => Promise<{ status: number; body: { error?: string } }>> = {
+  'an event': (user) => laurel.app.post('/v1/metrics/flips/event', { user: { id: ID, ...user }, value: 1 }),
+  'the alias of an event': (user) =>
+    laurel.app.post('/api/metrics/flips/event', { user: { id: ID, ...user }, value: 1 }),
+  users_create: (user) => laurel.app.post('/v1/users', { id: ID, ...user }),
+  users_identify: (user) => laurel.app.put(`/v1/users/${ID}`, user),
+  users_update: (user) => laurel.app.patch(`/v1/users/${ID}`, user),
+  achievements_complete: (user) => laurel.app.post('/v1/achievements/tour/complete', { user: { id: ID, ...user } }),
+  'a batch': (user) => laurel.admin.post('/v1/metrics/events', [{ key: 'flips', user: { id: ID, ...user }, value: 1 }]),
+};
+
+/** 341 characters, 1,023 bytes. */
+const WIDE = '\u20ac'.repeat(341);
+const TOO_MUCH: [string, object, RegExp][] = [
+  ['a long name', { name: 'x'.repeat(1_025) }, /name must have at most 1024 bytes in UTF-8$/],
+  ['a long name in other letters', { name: `${WIDE}\u20ac` }, /name must have at most 1024 bytes in UTF-8$/],
+  ['a long e-mail address', { email: `a@${'x'.repeat(319)}` }, /email must have at most 320 bytes in UTF-8$/],
+  ['an e-mail address with a line break', { email: 'a@b.example\nBcc: all' }, /email must be an e-mail address$/],
+  ['an e-mail address that is none', { email: 'nobody' }, /email must be an e-mail address$/],
+  ['a long zone', { tz: 'x'.repeat(256) }, /tz must have at most 255 bytes/],
+  [
+    'a long attribute value',
+    { attributes: { plan: `${WIDE}\u20ac` } },
+    /attributes\.plan must have at most 1024 bytes in UTF-8$/,
+  ],
+  [
+    'many attributes',
+    { attributes: Object.fromEntries(Array.from({ length: 101 }, (_, no) => [`a${no}`, ''])) },
+    /attributes must have at most 100 fields$/,
+  ],
+  [
+    'many device tokens',
+    { deviceTokens: Array.from({ length: 21 }, String) },
+    /deviceTokens must have at most 20 items$/,
+  ],
+  ['a long device token', { deviceTokens: ['x'.repeat(1_025)] }, /deviceTokens\[0\] must have at most 1024 bytes/],
+];
+
+describe.each(Object.keys(WAYS))('%s', (way) => {
+  test.each(TOO_MUCH)('refuses %s, by name', async (_what, user, error) => {
+    expect(await WAYS[way]!(user)).toMatchObject({ status: 400, body: { error: expect.stringMatching(error) } });
+  });
+
+  test('takes as much as there may be', async () => {
+    await laurel.app.put(`/v1/users/${ID}`, {});
+    // Together they are more than the body of a request may be.
+    const fields = {
+      name: `${WIDE}x`,
+      email: `a@${'x'.repeat(318)}`,
+      tz: 'America/Argentina/ComodRivadavia',
+      deviceTokens: Array.from({ length: 20 }, () => 'x'.repeat(1_024)),
+    };
+    const values = Array.from({ length: 100 }, (_, no) => [`a${no}`, 'x'.repeat(no < 30 ? 1_024 : 1)]);
+    for (const user of [fields, { attributes: Object.fromEntries(values) as object }]) {
+      expect((await WAYS[way]!(user)).status).toBeLessThan(300);
+      if (way !== 'a batch') expect((await laurel.app.get(`/v1/users/${ID}`)).body).toMatchObject(user);
+    }
+  });
+});
+
+test('attributes of an event, and a rule of the streak, are bounded as well', async () => {
+  const event = (attributes: object) =>
+    laurel.app.post('/v1/metrics/flips/event', { user: { id: 'b' }, value: 1, attributes });
+  expect(await event({ deck: 'x'.repeat(1_025) })).toMatchObject({
+    status: 400,
+    body: { error: expect.stringMatching(/^attributes\.deck must have at most 1024 bytes/) },
+  });
+  expect(await event({ deck: 'x'.repeat(1_024) })).toMatchObject({ status: 201 });
+  const rule = (metrics: object[]) => laurel.app.patch('/v1/users/b/preferences', { streak: { metrics } });
+  expect(await rule(Array.from({ length: 101 }, () => ({ key: 'flips', threshold: 1 })))).toMatchObject({
+    status: 400,
+    body: { error: 'streak.metrics must have at most 100 items' },
+  });
+  expect(await rule([{ key: 'x'.repeat(256), threshold: 1 }])).toMatchObject({
+    status: 400,
+    body: { error: 'streak.metrics[0].key must have at most 255 characters' },
+  });
+});
