@@ -181,11 +181,11 @@ export async function openLaurel({
         calls: batcher.calls,
         keys: applicationKeys,
         setsOfBoards: (tenantNo) => setsOfBoards({ redis, pool, clock }, tenantNo),
-        onDeleted: ({ tenantNo, users: count, who }) =>
+        onDeleted: ({ tenantNo, users: count, by }) =>
           writeAudit(pool, {
             tenantNo,
             nowMs: clock.now(),
-            who,
+            by,
             entries: [{ action: 'delete', kind: 'users', name: String(count) }],
           }),
         clock,
@@ -210,7 +210,7 @@ export async function openLaurel({
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       applicationKeys,
       adminKeys: new AdminKeys({ pool, announce: tell, clock }),
-      audit: { read: (tenantNo, query) => readAudit(pool, { tenantNo, ...query }) },
+      audit: { read: (query) => readAudit(pool, query) },
     },
     redis,
     pool,

@@ -8,8 +8,8 @@ import { createTenantResolver } from './http/tenancy.ts';
 import { createMetrics } from './metrics.ts';
 import { adminOperations, applicationOperations } from './operations/index.ts';
 import { existing } from './operations/operation.ts';
-import { noteAdminKeyUse } from './postgres/admin-key-rows.ts';
 import { findKey } from './postgres/find-key.ts';
+import { KeyUses } from './postgres/key-uses.ts';
 import { isMigrated } from './postgres/migrate.ts';
 
 export interface Served {
@@ -36,9 +36,11 @@ export async function serve(
 ): Promise<Served> {
   const { services, redis, pool } = laurel;
   const { host, bodyBytes, corsOrigin, sharedPort, log } = options;
+  const uses = new KeyUses(pool);
   const keys = createAuthenticator({
     lookup: { find: (prefix) => findKey(pool, prefix) },
-    onUse: (id) => void noteAdminKeyUse(pool, id, services.clock.now()).catch(() => undefined),
+    clockMs: () => services.clock.now(),
+    onUse: (key, atMs) => uses.note(key, atMs),
   });
   laurel.onOrganisationChanged(() => keys.invalidate());
   const readiness = createReadiness({
@@ -78,6 +80,7 @@ export async function serve(
       adminPort,
       drain: async (timing) => {
         const cutOff = await Promise.all(servers.map((server) => server.drain(timing)));
+        await uses.flush();
         return cutOff.reduce((sum, count) => sum + count, 0);
       },
     };

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { systemClock, type Clock } from '../clock.ts';
+import type { Author } from '../domain/author.ts';
 import type { Catalog, StreakSettings } from '../domain/catalog.ts';
 import type { Configuration, ConfigurationChange } from '../domain/configuration.ts';
 import { AppError } from '../errors.ts';
@@ -37,22 +38,22 @@ export class ConfigurationStore {
   /**
    * Makes the configuration what the document says, as a whole or (422) not at all. Applying a document again
    * changes nothing. Resolves when it is stored and announced.
-   * @param options.who the public part of the key that asks for it, for the record
+   * @param by who asks for it, for the record
    */
   async apply(
     tenantNo: number,
     document: Configuration,
-    { who }: { who: string },
+    by: Author,
   ): Promise<{ version: number; changes: ConfigurationChange[] }> {
-    const { result, version, ...edited } = await this.resources.edit(tenantNo, who, (draft) =>
+    const { result, version, ...edited } = await this.resources.edit(tenantNo, by, (draft) =>
       this.configure(draft, document),
     );
     return { version, changes: changesOf({ ...result, ...edited }) };
   }
 
   /** Applies the document if nothing was ever configured; whether it did. */
-  async applyFirst(tenantNo: number, document: Configuration, { who }: { who: string }): Promise<boolean> {
-    const { changes } = await this.resources.edit(tenantNo, who, (draft) => {
+  async applyFirst(tenantNo: number, document: Configuration, by: Author): Promise<boolean> {
+    const { changes } = await this.resources.edit(tenantNo, by, (draft) => {
       if (draft.before.version === 0) this.configure(draft, document);
     });
     return changes.length > 0;
@@ -63,12 +64,8 @@ export class ConfigurationStore {
   }
 
   /** Sets what is given of the streak settings; all of them as they are then. 422 for what breaks a rule. */
-  async updateStreaks(
-    tenantNo: number,
-    changes: StreakSettingsChanges,
-    { who }: { who: string },
-  ): Promise<StreakSettings> {
-    const { result } = await this.resources.edit(tenantNo, who, (draft) => {
+  async updateStreaks(tenantNo: number, changes: StreakSettingsChanges, by: Author): Promise<StreakSettings> {
+    const { result } = await this.resources.edit(tenantNo, by, (draft) => {
       const settings = changedStreaks(draft.catalog.streaks, changes);
       refuse([...streakProblems(settings, draft.catalog)].map(({ field, text }) => ({ path: field, text })));
       draft.setStreaks(settings);

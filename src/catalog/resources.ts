@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
+import type { Author } from '../domain/author.ts';
 import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import type { Announce } from '../postgres/revisions.ts';
@@ -68,7 +69,7 @@ export class Resources {
    * version if it changed anything, and is announced to every process. What `work` throws leaves no trace.
    * `work` sees to the rules (`rules/`) itself.
    */
-  async edit<T>(tenantNo: number, who: string, work: (draft: CatalogDraft) => T): Promise<Edited<T>> {
+  async edit<T>(tenantNo: number, by: Author, work: (draft: CatalogDraft) => T): Promise<Edited<T>> {
     const edited = await transaction(this.pool, async (client) => {
       const nextNo = await lockCatalog(client, tenantNo);
       const before = nextNo === null ? null : await loadCatalog(client, tenantNo);
@@ -96,7 +97,7 @@ export class Resources {
       });
       await keepSecrets(client, tenantNo, changes);
       const entries = auditEntries({ before, after: draft.catalog, changes, streakChanges });
-      await writeAudit(client, { tenantNo, nowMs, who, version, entries });
+      await writeAudit(client, { tenantNo, nowMs, by, version, entries });
       const achievements = toBackdate(changes);
       if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
       const boards = switchedOn(changes);

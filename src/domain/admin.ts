@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { KEY_SCOPES } from './api-key.ts';
 import { Uuid } from './schemas.ts';
 
 /**
@@ -56,8 +57,24 @@ export const CreatedApplicationKey = Type.Object({
   userId: Type.String(),
   key: Type.String(),
   prefix: Type.String(),
+  scope: Type.Optional(Type.Enum([...KEY_SCOPES])),
+  expiresAt: Type.Optional(Type.String({ format: 'date-time' })),
 });
 export type CreatedApplicationKey = Static<typeof CreatedApplicationKey>;
+
+/** An application key as it is listed. */
+export const ApplicationKey = Type.Object({
+  id: Uuid,
+  /** The readable part of the key. */
+  prefix: Type.String(),
+  userId: Type.String(),
+  scope: Type.Enum([...KEY_SCOPES]),
+  expiresAt: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+  created: Type.String({ format: 'date-time' }),
+  /** To the minute or so. */
+  lastUsed: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+});
+export type ApplicationKey = Static<typeof ApplicationKey>;
 
 export const AdminKey = Type.Object({
   id: Uuid,
@@ -65,6 +82,10 @@ export const AdminKey = Type.Object({
   prefix: Type.String(),
   name: Type.String(),
   status: Type.Enum(['active', 'inactive']),
+  /** A key of access `read` may change nothing. */
+  access: Type.Enum(['full', 'read']),
+  /** The one tenant that the key is for, as in the `Tenant-ID` header. */
+  tenantId: Type.Union([Type.String(), Type.Null()]),
   created: Type.String({ format: 'date-time' }),
   /** To the minute or so. */
   lastUsed: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),

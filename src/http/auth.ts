@@ -1,27 +1,25 @@
 import { timingSafeEqual } from 'node:crypto';
 import { parseApiKey } from '../domain/api-key.ts';
-import { AppError } from '../errors.ts';
 import type { Call, Caller, Operation } from '../operations/operation.ts';
 import type { KeyRecord } from '../postgres/find-key.ts';
 import { keyHash } from '../postgres/new-key.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
+import { KeyRefusal } from './key-refusal.ts';
 
 const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
 
-/** An admin key's use is told this often, from one process. */
+/** A key's use is noted this often. */
 const USE_MS = 60_000;
 
 export interface Authenticator {
   /**
    * Who presents the `X-API-KEY` header, at once where the key is cached. Throws (or rejects with) 401 for a
-   * missing, malformed, unknown or revoked key.
+   * missing, malformed, unknown, revoked or expired key.
    */
   authenticate: (header: string | null) => Caller | Promise<Caller>;
   /** Forgets every cached key: on the news that keys changed, and when news may have been missed. */
   invalidate: () => void;
 }
-
-const refused = (): AppError => new AppError('unauthorized', 'The API key is missing or not valid');
 
 /** The caller is made once a record, so that a cached key costs a hash and two look-ups. */
 const callers = new WeakMap<KeyRecord, Caller>();
@@ -29,8 +27,8 @@ const callers = new WeakMap<KeyRecord, Caller>();
 function callerOf(record: KeyRecord): Caller {
   let caller = callers.get(record);
   if (!caller) {
-    const { kind, prefix, userId, tenantNo } = record;
-    caller = Object.freeze({ kind, prefix, userId, tenantNo });
+    const { kind, prefix, userId, tenantNo, scope } = record;
+    caller = Object.freeze({ kind, prefix, userId, tenantNo, scope });
     callers.set(record, caller);
   }
   return caller;
@@ -39,40 +37,51 @@ function callerOf(record: KeyRecord): Caller {
 // Stands in for the hash of a key that does not exist, so that refusing it takes the same work.
 const NO_HASH = Buffer.alloc(32);
 
-function admit(record: KeyRecord | null, body: string): Caller {
+/** The record, if it is of the key that was presented and holds at `nowMs`. Throws 401. */
+function admit(record: KeyRecord | null, { prefix, body }: PresentedKey, nowMs: number): KeyRecord {
   const hash = keyHash(body);
   const stored = record?.hash.length === hash.length ? record.hash : NO_HASH;
-  if (!timingSafeEqual(hash, stored) || !record?.active) throw refused();
-  return callerOf(record);
+  const isRight = timingSafeEqual(hash, stored);
+  if (record === null) throw new KeyRefusal('unknown', { prefix });
+  if (!isRight) throw new KeyRefusal('wrong_secret', { prefix });
+  if (!record.active) throw new KeyRefusal('inactive', { prefix });
+  // At every use, so that a cached key expires by the clock.
+  if (record.expiresMs !== null && record.expiresMs <= nowMs) throw new KeyRefusal('expired', { prefix });
+  return record;
 }
 
-/** Makes the authenticator over the stored keys. `nowMs` is the machine's time, not the test clock's. */
+type PresentedKey = NonNullable<ReturnType<typeof parseApiKey>>;
+
+/**
+ * Makes the authenticator over the stored keys. `nowMs` is the machine's time, by which the cache forgets; `clockMs` is
+ * Laurel's, by which keys expire and their use is noted.
+ */
 export function createAuthenticator(options: {
   lookup: KeyLookup;
   limits?: Partial<KeyCacheLimits>;
   nowMs?: () => number;
-  /** Told, once a minute at most, that an admin key was used; what becomes of that concerns no request. */
-  onUse?: (keyId: string) => void;
+  clockMs?: () => number;
+  /** Called once a minute a key at most: it was used at that time, epoch ms. */
+  onUse?: (key: KeyRecord, atMs: number) => void;
 }): Authenticator {
   const limits = { ...LIMITS, ...options.limits };
-  const nowMs = options.nowMs ?? Date.now;
+  const { nowMs = Date.now, clockMs = Date.now, onUse } = options;
   const cache = new KeyCache({ lookup: options.lookup, limits, nowMs });
-  const toldMs = new Map<string, number>();
-  const admitted = (record: KeyRecord | null, body: string): Caller => {
-    const caller = admit(record, body);
-    if (options.onUse && record?.kind === 'admin' && nowMs() - (toldMs.get(record.id) ?? -Infinity) >= USE_MS) {
-      toldMs.set(record.id, nowMs());
-      options.onUse(record.id);
+  const admitted = (found: KeyRecord | null, key: PresentedKey): Caller => {
+    const atMs = clockMs();
+    const record = admit(found, key, atMs);
+    if (onUse && (record.usedMs === null || atMs - record.usedMs >= USE_MS)) {
+      record.usedMs = atMs;
+      onUse(record, atMs);
     }
-    return caller;
+    return callerOf(record);
   };
   return {
     authenticate: (header) => {
       const key = header === null ? null : parseApiKey(header);
-      if (key === null) throw refused();
-      const { prefix, body } = key;
-      const record = cache.get(prefix);
-      return record instanceof Promise ? record.then((found) => admitted(found, body)) : admitted(record, body);
+      if (key === null) throw new KeyRefusal(header === null ? 'missing' : 'malformed');
+      const record = cache.get(key.prefix);
+      return record instanceof Promise ? record.then((found) => admitted(found, key)) : admitted(record, key);
     },
     invalidate: () => cache.invalidate(),
   };
@@ -88,5 +97,16 @@ export function requireOwnUser(
 ): void {
   if (call.caller.kind !== 'application' || operation.namedUsers === null) return;
   for (const user of operation.namedUsers(call as Call<never, never, never>))
-    if (user !== call.caller.userId) throw new AppError('forbidden', 'The API key is for another user');
+    if (user !== call.caller.userId)
+      throw new KeyRefusal('user', { prefix: call.caller.prefix, message: 'The API key is for another user' });
+}
+
+/** Throws 403, naming the scope, where a key's scope does not hold the operation. */
+export function requireScope({ keyScopes }: Operation, { kind, scope, prefix }: Caller): void {
+  if (scope === 'all' || keyScopes.includes(scope)) return;
+  const message =
+    kind === 'admin'
+      ? "The API key is read-only (access 'read'): it may change nothing"
+      : `The API key has the scope '${scope}', which does not allow this`;
+  throw new KeyRefusal('scope', { prefix, message });
 }

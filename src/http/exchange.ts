@@ -1,16 +1,20 @@
 import type { Complaints } from '../complaints.ts';
+import type { Author } from '../domain/author.ts';
 import { AppError } from '../errors.ts';
 import { NOBODY, type Answer, type Call, type Caller, type Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
-import { requireOwnUser } from './auth.ts';
+import { requireOwnUser, requireScope } from './auth.ts';
 import { BodyReader } from './body-reader.ts';
 import { parseJson, requireJsonType, requirePlain } from './json-body.ts';
+import { KeyRefusal } from './key-refusal.ts';
 import type { Log } from '../log.ts';
 import { decodeParam } from './path-params.ts';
 import { framingFault, readHead, readIdempotencyKey, sizeFault, type RequestHead } from './request-head.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
+import { remoteAddress } from './remote-address.ts';
+import { requestIdOf } from './request-id.ts';
 import { streamJson } from './stream.ts';
 import type { ResolveTenant } from './tenancy.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
@@ -25,6 +29,8 @@ export interface ExchangeContext {
   isReady: () => boolean;
   rateLimit: RateLimit | undefined;
   log: Log;
+  /** Called for every key that is refused. */
+  onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;
   /** By operation: that something is away. */
   complaints: Complaints;
   draining: boolean;
@@ -54,6 +60,9 @@ export class Exchange {
   private call: Call<unknown, unknown, unknown> | null = null;
   /** What the answer says of the caller's limit. */
   private rateHeaders: Readonly<Record<string, string>> | null = null;
+  /** Where the request came from, if that is recorded. */
+  private address: string | null = null;
+  private requestId: string | null = null;
   private received = false;
   private handling = false;
   private aborted = false;
@@ -80,8 +89,9 @@ export class Exchange {
     for (let i = 0; i < route.paramNames.length; i += 1) this.rawParams.push(req.getParameter(i) ?? '');
     // Undefined without a `?`, whatever the declared type says.
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
+    if (route.operation.audited) this.address = remoteAddress(res);
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
-    if (fault) return this.respond(failureResponse(fault, context, route.operation.id), true);
+    if (fault) return this.respond(this.failure(fault), true);
     if (route.checkBody) {
       // Of a body that is declared too large nothing is kept while its key is looked up.
       this.body = new BodyReader(this.declaredTooLarge() ? 0 : route.bodyBytes);
@@ -107,8 +117,12 @@ export class Exchange {
     const { operation, checkBody, readQuery, userInPath } = this.route;
     try {
       if (caller.kind === 'application' && context.surface === 'admin' && caller !== NOBODY)
-        throw new AppError('forbidden', 'An application key cannot be used on the admin API');
+        throw new KeyRefusal('surface', {
+          prefix: caller.prefix,
+          message: 'An application key cannot be used on the admin API',
+        });
       if (context.rateLimit) this.rateHeaders = context.rateLimit(caller);
+      requireScope(operation, caller);
       const tenant = context.resolveTenant({ scope: operation.scope, tenantId: head.tenantId, caller });
       const params = this.params();
       if (userInPath) requireOwnUser(operation, { params, caller });
@@ -120,7 +134,7 @@ export class Exchange {
         if (!empty || head.contentType !== null) requireJsonType(head.contentType);
         requirePlain(head.contentEncoding);
       }
-      this.call = { params, query, body: undefined, idempotencyKey, tenant, caller };
+      this.call = { params, query, body: undefined, idempotencyKey, tenant, caller, by: this.author(caller) };
     } catch (error) {
       return this.fail(error);
     }
@@ -129,6 +143,20 @@ export class Exchange {
 
   private declaredTooLarge(): boolean {
     return Number(this.head.contentLength) > this.route.bodyBytes;
+  }
+
+  /** The request's ID, the same each time. */
+  private id(): string {
+    return (this.requestId ??= requestIdOf(this.head.requestId));
+  }
+
+  private author(caller: Caller): Author {
+    if (!this.route.operation.audited) return UNRECORDED;
+    return { who: caller.prefix, address: this.address, requestId: this.id() };
+  }
+
+  private failure(error: unknown): Response {
+    return failureResponse(error, this.context, { operation: this.route.operation.id, requestId: this.id() });
   }
 
   private params(): unknown {
@@ -180,21 +208,24 @@ export class Exchange {
   }
 
   private async stream(chunks: AsyncIterator<string>): Promise<void> {
-    const { context, route, res } = this;
+    const { context, res } = this;
     await streamJson(res, chunks, {
       to: { aborted: () => this.aborted, onAbort: (wake) => void (this.wake = wake) },
       head: this.headOnly,
-      headers: { ...context.cors, ...this.rateHeaders },
+      headers: { 'X-Request-Id': this.id(), ...context.cors, ...this.rateHeaders },
       closes: () => context.draining,
-      failed: (error) => void failureResponse(error, context, route.operation.id),
+      failed: (error) => void this.failure(error),
     });
     this.responded = true;
     context.ended();
   }
 
   private readonly fail = (error: unknown): void => {
-    const response = failureResponse(error, this.context, this.route.operation.id);
-    this.respond(response, false);
+    if (error instanceof KeyRefusal) {
+      const { onRefused } = this.context;
+      onRefused?.(error, this.address ?? (this.aborted ? null : remoteAddress(this.res)));
+    }
+    this.respond(this.failure(error), false);
   };
 
   private respond(response: Response, close: boolean): void {
@@ -207,6 +238,7 @@ export class Exchange {
       write(this.res, response, {
         head: this.headOnly,
         close: close || this.context.draining,
+        requestId: this.id(),
         cors: this.context.cors,
       });
   }
@@ -227,6 +259,9 @@ export class Exchange {
     return new AppError('payload_too_large', text, { Connection: 'close' });
   }
 }
+
+/** Whose calls no audit log hears of. */
+const UNRECORDED: Author = Object.freeze({ who: '' });
 
 const notReady = (): AppError =>
   new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');

@@ -9,6 +9,7 @@ export interface RequestHead {
   apiKey: string | null;
   tenantId: string | null;
   idempotencyKey: string | null;
+  requestId: string | null;
   contentType: string | null;
   contentEncoding: string | null;
   contentLength: string | null;
@@ -41,6 +42,10 @@ function collect(name: string, value: string): void {
       if (head.idempotencyKey !== null) head.repeated = 'Idempotency-Key';
       head.idempotencyKey = value;
       break;
+    case 'x-request-id':
+      // For whoever looks at logs only: that it was sent twice is no fault.
+      head.requestId ??= value;
+      break;
     case 'content-type':
       if (head.contentType !== null) head.repeated = 'Content-Type';
       head.contentType = value;
@@ -69,6 +74,7 @@ export function readHead(request: HttpRequest): RequestHead {
     apiKey: null,
     tenantId: null,
     idempotencyKey: null,
+    requestId: null,
     contentType: null,
     contentEncoding: null,
     contentLength: null,

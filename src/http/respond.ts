@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Complaints } from '../complaints.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { requestIdOf } from './request-id.ts';
 import { isUnavailable } from './unavailable.ts';
 import type { HttpResponse } from './uws.ts';
 
@@ -19,10 +19,14 @@ export interface Response {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** `head`: headers only, as they would stand before the body. `cors`: headers of every response, or none. */
+/**
+ * `head`: headers only, as they would stand before the body. `cors`: headers of every response, or none. `requestId`: of the
+ * request, if it has one already.
+ */
 interface How {
   head: boolean;
   close: boolean;
+  requestId?: string;
   cors: Readonly<Record<string, string>> | null;
 }
 
@@ -31,6 +35,7 @@ export function write(res: HttpResponse, response: Response, how: How): void {
   res.cork(() => {
     const { status, json, headers, contentType = 'application/json' } = response;
     if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status));
+    res.writeHeader('X-Request-Id', how.requestId ?? requestIdOf(null));
     if (json !== null) res.writeHeader('Content-Type', contentType);
     if (how.cors) for (const name in how.cors) res.writeHeader(name, how.cors[name]!);
     if (headers) for (const name in headers) res.writeHeader(name, headers[name]!);
@@ -52,13 +57,13 @@ export const errorResponse = (error: AppError): Response => ({
 });
 
 /**
- * The response for anything thrown. A fault is logged under a request ID that the client is given too, and its
- * text tells nothing of the inside. That Redis or Postgres is away meets every request: it is not logged for each.
+ * The response for anything thrown. A fault is logged under the request's ID, which the client is given too, and
+ * its text tells nothing of the inside. That Redis or Postgres is away meets every request: it is not logged for each.
  */
 export function failureResponse(
   error: unknown,
   { log, complaints }: { log: Log; complaints: Complaints },
-  operation: string,
+  { operation, requestId }: { operation: string; requestId: string },
 ): Response {
   if (error instanceof AppError) return errorResponse(error);
   if (isUnavailable(error)) {
@@ -67,7 +72,6 @@ export function failureResponse(
     );
     return errorResponse(new AppError('unavailable', 'The service is not available at the moment'));
   }
-  const requestId = randomUUID();
   log.error({ requestId, operation, err: error }, 'unexpected fault');
-  return { status: 500, json: errorJson('Internal error'), headers: { 'X-Request-Id': requestId } };
+  return { status: 500, json: errorJson('Internal error') };
 }

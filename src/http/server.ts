@@ -13,6 +13,7 @@ import type { RateLimit } from './rate-limit.ts';
 import type { Readiness } from './readiness.ts';
 import { readHead, sizeFault } from './request-head.ts';
 import { errorResponse, write } from './respond.ts';
+import { requestIdOf } from './request-id.ts';
 import { compileRoute } from './route.ts';
 import type { ResolveTenant } from './tenancy.ts';
 import { uws, type ListenSocket, type TemplatedApp } from './uws.ts';
@@ -35,6 +36,8 @@ export interface ServerOptions {
   readiness: Readiness;
   /** Whether requests can be answered now: 503 otherwise. Without it they always can. */
   isReady?: () => boolean;
+  /** Called for every key that is refused, with the address it came from. */
+  onRefused?: ExchangeContext['onRefused'];
   /** What `/metrics` tells; without it there is none. */
   metrics?: () => Promise<string>;
   log: Log;
@@ -78,6 +81,7 @@ export function createServer(options: ServerOptions): Server {
     isReady: options.isReady ?? (() => true),
     rateLimit: options.rateLimit,
     log,
+    onRefused: options.onRefused,
     complaints: new Complaints(REPEAT_MS),
     draining: false,
     cors: options.corsOrigin === undefined || options.corsOrigin === null ? null : corsHeaders(options.corsOrigin),
@@ -129,6 +133,7 @@ const refusal =
       write(res, errorResponse(error), {
         head: req.getMethod() === 'head',
         close: context.draining,
+        requestId: requestIdOf(req.getHeader('x-request-id')),
         cors: context.cors,
       }),
     );
@@ -137,9 +142,11 @@ const refusal =
 const sized =
   (context: ExchangeContext, handler: Handler): Handler =>
   (res, req) => {
-    const fault = sizeFault(req, readHead(req).bytes);
+    const { bytes, requestId } = readHead(req);
+    const fault = sizeFault(req, bytes);
     if (fault === null) return handler(res, req);
-    write(res, errorResponse(fault), { head: req.getMethod() === 'head', close: true, cors: context.cors });
+    const how = { head: req.getMethod() === 'head', close: true, cors: context.cors };
+    write(res, errorResponse(fault), { ...how, requestId: requestIdOf(requestId) });
   };
 
 function serverOf(

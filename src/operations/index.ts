@@ -51,6 +51,7 @@ import { adminAdminApiKeysRotate } from './admin/admin-api-keys/rotate.ts';
 import { adminAdminApiKeysUpdate } from './admin/admin-api-keys/update.ts';
 import { adminApplicationApiKeysCreate } from './admin/application-api-keys/create.ts';
 import { adminApplicationApiKeysDelete } from './admin/application-api-keys/delete.ts';
+import { adminApplicationApiKeysList } from './admin/application-api-keys/list.ts';
 import { adminAuditLogList } from './admin/audit-log/list.ts';
 import { adminBackdatingsList } from './admin/backdatings/list.ts';
 import { adminLeaderboardFillingsList } from './admin/leaderboard-fillings/list.ts';
@@ -206,6 +207,7 @@ export const adminOperations: readonly Operation[] = [
   adminStreaksPausesCreate,
   adminStreaksPausesDelete,
   adminStreaksRestore,
+  adminApplicationApiKeysList,
   adminApplicationApiKeysCreate,
   adminApplicationApiKeysDelete,
   adminMetricsBatchEvents,

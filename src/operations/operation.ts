@@ -1,4 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
+import type { KeyScope } from '../domain/api-key.ts';
+import type { Author } from '../domain/author.ts';
 import type { Services } from './services.ts';
 
 /** Who calls: what the presented key stands for. */
@@ -8,12 +10,20 @@ export interface Caller {
   prefix: string;
   /** The one user an application key is for. */
   userId: string | null;
-  /** The tenant an application key was made under; null for admin keys. */
+  /** The tenant an application key was made under, or the one tenant of an admin key; null: an admin key of all. */
   tenantNo: number | null;
+  /** What the key may do; of an admin key `all` or `read`. */
+  scope: KeyScope;
 }
 
 /** Who calls a public operation: has no rights. */
-export const NOBODY: Caller = Object.freeze({ kind: 'application', prefix: '', userId: null, tenantNo: null });
+export const NOBODY: Caller = Object.freeze({
+  kind: 'application',
+  prefix: '',
+  userId: null,
+  tenantNo: null,
+  scope: 'all',
+});
 
 /** The tenant a call is about: number 0 is the organisation's own while multi-tenancy is off. */
 export interface Tenant {
@@ -31,6 +41,8 @@ export interface Call<Params, Query, Body> {
   idempotencyKey: string | null;
   tenant: Tenant;
   caller: Caller;
+  /** The caller as the audit log names it; of an operation that is not `audited` nobody. */
+  by: Author;
 }
 
 /**
@@ -59,6 +71,13 @@ export interface Operation {
    * 'public': answers without a key, so that `call.caller` is nobody.
    */
   scope: 'tenant' | 'organisation' | 'public';
+  /**
+   * The scopes of keys, besides `all`, that hold the operation: `read` unless told otherwise where the method is GET, none
+   * elsewhere. `read` is that it changes nothing, so that read-only admin keys may use it too.
+   */
+  keyScopes: readonly KeyScope[];
+  /** Whether the audit log may be told of it: then its calls say who makes them, and where from. */
+  audited: boolean;
   /** The operation exists only where this service does; null: always. */
   onlyWith: 'testClock' | null;
   /** True where the `Idempotency-Key` header is read. */
@@ -97,6 +116,8 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   summary: string;
   description?: string;
   scope?: Operation['scope'];
+  keyScopes?: Operation['keyScopes'];
+  audited?: boolean;
   onlyWith?: Operation['onlyWith'];
   idempotent?: boolean;
   params?: P;
@@ -119,6 +140,8 @@ export function operation<
     aliases: [],
     description: '',
     scope: 'tenant',
+    keyScopes: definition.method === 'get' ? ['read'] : [],
+    audited: definition.surface === 'admin',
     onlyWith: null,
     idempotent: false,
     namedUsers: null,

@@ -65,11 +65,11 @@ export function createOperation<K extends Kind>(resource: AdminResource<K>): Ope
     body: items.body,
     bodyBytes: BULK_BODY_BYTES,
     responses: { 200: Created, 201: Created },
-    handle: async ({ resources }, { tenant, caller, params: { systemId }, body }) => {
+    handle: async ({ resources }, { tenant, by, params: { systemId }, body }) => {
       if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);
       const { done, issues } = await items.each(body, async (good) => {
         const work = { items: good, systemId };
-        return (await resources.edit(tenant.no, caller.prefix, (draft) => createEach(draft, resource, work))).result;
+        return (await resources.edit(tenant.no, by, (draft) => createEach(draft, resource, work))).result;
       });
       return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
     },
@@ -88,11 +88,11 @@ export function updateOperation<K extends Kind>(resource: AdminResource<K>): Ope
     body: items.body,
     bodyBytes: BULK_BODY_BYTES,
     responses: { 200: Type.Object({ updated: Type.Array(resource.answer), issues: Type.Array(AdminIssue) }) },
-    handle: async ({ resources }, { tenant, caller, params: { systemId }, body }) => {
+    handle: async ({ resources }, { tenant, by, params: { systemId }, body }) => {
       if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);
       const { done, issues } = await items.each(body, async (good) => {
         const work = { items: good as { id: string }[], systemId };
-        return (await resources.edit(tenant.no, caller.prefix, (draft) => updateEach(draft, resource, work))).result;
+        return (await resources.edit(tenant.no, by, (draft) => updateEach(draft, resource, work))).result;
       });
       return { status: 200, body: { updated: done, issues: named(resource, issues) } };
     },
@@ -109,9 +109,9 @@ export const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Ope
     params: List,
     query: resource.ids,
     responses: { 200: DeletedResources },
-    handle: async ({ resources }, { tenant, caller, params: { systemId }, query }) => {
+    handle: async ({ resources }, { tenant, by, params: { systemId }, query }) => {
       const work = async (ids: string[]): Promise<Deletion> => {
-        const { result } = await resources.edit(tenant.no, caller.prefix, (draft) =>
+        const { result } = await resources.edit(tenant.no, by, (draft) =>
           deleteThose(draft, resource, { ids, systemId }),
         );
         return result;

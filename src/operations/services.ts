@@ -57,5 +57,6 @@ export interface Services {
   /** The secrets of a tenant's webhooks, by ID. */
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, string>>;
   adminKeys: AdminKeys;
-  audit: { read(tenantNo: number, query: AuditQuery): Promise<AuditRow[]> };
+  /** `onlyTenant`: without what is the organisation's. */
+  audit: { read(query: AuditQuery & { tenantNo: number; onlyTenant: boolean }): Promise<AuditRow[]> };
 }

@@ -7,27 +7,59 @@ export interface AdminKeyRow {
   prefix: string;
   name: string;
   status: 'active' | 'inactive';
+  /** Whether it may change anything. */
+  access: 'full' | 'read';
+  /** The client's own ID of the one tenant that the key is for, as in the `Tenant-ID` header; null: all. */
+  tenantId: string | null;
   created: Date;
   /** To the minute or so; null: never. */
   lastUsed: Date | null;
 }
 
-const COLUMNS = 'id, prefix, name, status, created, last_used AS "lastUsed"';
-const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE status = 'active' AND id <> $1)`;
+const COLUMNS = `id, prefix, name, status, access, created, last_used AS "lastUsed",
+  (SELECT customer_id FROM tenants WHERE no = admin_keys.tenant_no) AS "tenantId"`;
+/** A key that can make others: without one nobody could ever again. */
+const SOVEREIGN = `status = 'active' AND access = 'full' AND tenant_no IS NULL`;
+const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE ${SOVEREIGN} AND id <> $1)`;
 
 /** Excludes other edits of admin keys until the transaction ends. */
 export const lockAdminKeys = (client: PoolClient): Promise<unknown> =>
   client.query('LOCK TABLE admin_keys IN SHARE ROW EXCLUSIVE MODE');
 
+/** What is said of a key that is to be made. */
+export interface WantedAdminKey {
+  name: string;
+  access: AdminKeyRow['access'];
+  tenantId: string | null;
+}
+
+/** The number of the active tenant with this ID of the client's own; null: there is none. It stays until the transaction ends. */
+export async function tenantNoOf(client: PoolClient, customerId: string): Promise<number | null> {
+  const { rows } = await client.query<{ no: number }>(
+    `SELECT no FROM tenants WHERE customer_id = $1 AND status = 'active' FOR SHARE`,
+    [customerId],
+  );
+  return rows[0]?.no ?? null;
+}
+
 /** Null: the prefix is taken. */
 export async function insertAdminKey(
   client: Pool | PoolClient,
-  { id, prefix, hash, name, nowMs }: { id: string; prefix: string; hash: Buffer; name: string; nowMs: number },
+  key: {
+    id: string;
+    prefix: string;
+    hash: Buffer;
+    name: string;
+    access: AdminKeyRow['access'];
+    tenantNo: number | null;
+    nowMs: number;
+  },
 ): Promise<AdminKeyRow | null> {
+  const { id, prefix, hash, name, access, tenantNo, nowMs } = key;
   const { rows } = await client.query<AdminKeyRow>(
-    `INSERT INTO admin_keys (id, prefix, hash, name, created) VALUES ($1, $2, $3, $4, $5)
+    `INSERT INTO admin_keys (id, prefix, hash, name, created, access, tenant_no) VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (prefix) DO NOTHING RETURNING ${COLUMNS}`,
-    [id, prefix, hash, storableText(name), new Date(nowMs)],
+    [id, prefix, hash, storableText(name), new Date(nowMs), access, tenantNo],
   );
   return rows[0] ?? null;
 }
@@ -47,17 +79,27 @@ export async function listAdminKeys(
 const find = async (client: PoolClient, id: string): Promise<AdminKeyRow | null> =>
   (await client.query<AdminKeyRow>(`SELECT ${COLUMNS} FROM admin_keys WHERE id = $1`, [id])).rows[0] ?? null;
 
-/** Sets what is given of a key, unless that would leave no active one. Under `lockAdminKeys`. */
+/** What is to be set of a key. */
+export interface AdminKeyChange {
+  id: string;
+  name?: string;
+  status?: AdminKeyRow['status'];
+  access?: AdminKeyRow['access'];
+}
+
+/** Sets what is given of a key, unless that would leave none that can make others. Under `lockAdminKeys`. */
 export async function changeAdminKey(
   client: PoolClient,
-  { id, name, status }: { id: string; name?: string; status?: AdminKeyRow['status'] },
+  { id, name, status, access }: AdminKeyChange,
 ): Promise<{ before: AdminKeyRow | null; outcome: AdminKeyRow | 'unknown' | 'last' }> {
   const before = await find(client, id);
   if (before === null) return { before, outcome: 'unknown' };
   const { rows } = await client.query<AdminKeyRow>(
-    `UPDATE admin_keys SET name = coalesce($2, name), status = coalesce($3, status)
-      WHERE id = $1 AND ($3 IS DISTINCT FROM 'inactive' OR status = 'inactive' OR ${ANOTHER}) RETURNING ${COLUMNS}`,
-    [id, name === undefined ? null : storableText(name), status ?? null],
+    `UPDATE admin_keys SET name = coalesce($2, name), status = coalesce($3, status), access = coalesce($4, access)
+      WHERE id = $1
+        AND (($3 IS DISTINCT FROM 'inactive' AND $4 IS DISTINCT FROM 'read') OR NOT (${SOVEREIGN}) OR ${ANOTHER})
+     RETURNING ${COLUMNS}`,
+    [id, name === undefined ? null : storableText(name), status ?? null, access ?? null],
   );
   return { before, outcome: rows[0] ?? 'last' };
 }
@@ -74,19 +116,11 @@ export async function changeAdminKeyHash(
   return rows[0] ?? null;
 }
 
-/** Deletes a key, unless that would leave no active one; what it was. Under `lockAdminKeys`. */
+/** Deletes a key, unless that would leave none that can make others; what it was. Under `lockAdminKeys`. */
 export async function removeAdminKey(client: PoolClient, id: string): Promise<AdminKeyRow | 'unknown' | 'last'> {
   const { rows } = await client.query<AdminKeyRow>(
-    `DELETE FROM admin_keys WHERE id = $1 AND (status = 'inactive' OR ${ANOTHER}) RETURNING ${COLUMNS}`,
+    `DELETE FROM admin_keys WHERE id = $1 AND (NOT (${SOVEREIGN}) OR ${ANOTHER}) RETURNING ${COLUMNS}`,
     [id],
   );
   return rows[0] ?? ((await find(client, id)) === null ? 'unknown' : 'last');
-}
-
-/** Notes that a key was used. Never goes back. */
-export async function noteAdminKeyUse(pool: Pool, id: string, atMs: number): Promise<void> {
-  await pool.query('UPDATE admin_keys SET last_used = greatest(last_used, to_timestamp($2 / 1000.0)) WHERE id = $1', [
-    id,
-    atMs,
-  ]);
 }

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { systemClock, type Clock } from '../clock.ts';
+import type { Author } from '../domain/author.ts';
 import { APPLICATION_KEY_START, parseApiKey } from '../domain/api-key.ts';
 import {
   changeAdminKey,
@@ -9,25 +10,28 @@ import {
   listAdminKeys,
   lockAdminKeys,
   removeAdminKey,
+  tenantNoOf,
+  type AdminKeyChange,
   type AdminKeyRow,
+  type WantedAdminKey,
 } from './admin-key-rows.ts';
 import { countRevision, type Announce } from './revisions.ts';
 import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { keyHash, newKey } from './new-key.ts';
 import { transaction } from './transaction.ts';
 
-/** A key as it is told once, to who made it or had it made anew. */
+/** A key as it is shown once, to who made it or had it made anew. */
 export interface CreatedAdminKey extends AdminKeyRow {
   /** `<prefix>.<body>`. */
   key: string;
 }
 
-/** Why nothing was done: there is no such key, or it is the last active one. */
-export type AdminKeyRefusal = 'unknown' | 'last';
+/** Why nothing was done: there is no such key or no such tenant, or it is the last active one that can make others. */
+export type AdminKeyRefusal = 'unknown' | 'no tenant' | 'last';
 
-const FIRST_KEY_NAME = 'First key';
+const FIRST_KEY = { name: 'First key', access: 'full', tenantNo: null } as const;
 
-/** The stored admin keys. There is always an active one. Every process hears of a change at once. */
+/** The stored admin keys. There is always an active one of full access to the whole organisation. Every process hears of a change at once. */
 export class AdminKeys {
   private readonly pool: Pool;
   private readonly announce: Announce;
@@ -44,39 +48,47 @@ export class AdminKeys {
     return listAdminKeys(this.pool, page);
   }
 
-  /** Makes a key for each of the names. `who`: the readable part of the key that asks for it, as for all of these. */
-  async create(names: readonly string[], who: string): Promise<CreatedAdminKey[]> {
-    return this.edit(who, async (client, audit) => {
-      const created: CreatedAdminKey[] = [];
-      for (const name of names) {
-        const made = await insertNew(client, name, this.clock.now());
-        created.push(made);
-        audit.push({ action: 'create', kind: 'admin_key', id: made.id, name: `${name} (${made.prefix})` });
+  /** Makes keys, one outcome an item. `by`: who asks for it, as for all of these. */
+  async create(items: readonly WantedAdminKey[], by: Author): Promise<(CreatedAdminKey | AdminKeyRefusal)[]> {
+    return this.edit(by, async (client, audit) => {
+      const outcomes: (CreatedAdminKey | AdminKeyRefusal)[] = [];
+      for (const { name, access, tenantId } of items) {
+        const tenantNo = tenantId === null ? null : await tenantNoOf(client, tenantId);
+        if (tenantId !== null && tenantNo === null) {
+          outcomes.push('no tenant');
+          continue;
+        }
+        const made = await insertNew(client, { name, access, tenantNo, nowMs: this.clock.now() });
+        outcomes.push(made);
+        audit.push({
+          action: 'create',
+          kind: 'admin_key',
+          id: made.id,
+          name: `${name} (${made.prefix})`,
+          after: { access, tenantId },
+        });
       }
-      return created;
+      return outcomes;
     });
   }
 
-  /** Renames keys, deactivates or activates them, in order; one outcome an item. */
-  async update(
-    items: readonly { id: string; name?: string; status?: AdminKeyRow['status'] }[],
-    who: string,
-  ): Promise<(AdminKeyRow | AdminKeyRefusal)[]> {
-    return this.edit(who, async (client, audit) => {
+  /** Renames keys, deactivates or activates them, changes their access, in order; one outcome an item. */
+  async update(items: readonly AdminKeyChange[], by: Author): Promise<(AdminKeyRow | AdminKeyRefusal)[]> {
+    return this.edit(by, async (client, audit) => {
       const outcomes: (AdminKeyRow | AdminKeyRefusal)[] = [];
       for (const item of items) {
         const { before, outcome } = await changeAdminKey(client, item);
         outcomes.push(outcome);
         if (typeof outcome === 'string' || before === null) continue;
-        const { name, status, id, prefix } = outcome;
-        if (before.name === name && before.status === status) continue;
+        const { name, status, access, id, prefix } = outcome;
+        if (before.name === name && before.status === status && before.access === access) continue;
         audit.push({
           action: 'update',
           kind: 'admin_key',
           id,
           name: `${name} (${prefix})`,
-          before: { name: before.name, status: before.status },
-          after: { name, status },
+          before: { name: before.name, status: before.status, access: before.access },
+          after: { name, status, access },
         });
       }
       return outcomes;
@@ -84,8 +96,8 @@ export class AdminKeys {
   }
 
   /** Gives a key another secret; the old one holds nowhere from now on. Null: there is no such key. */
-  async rotate(id: string, who: string): Promise<CreatedAdminKey | null> {
-    return this.edit(who, async (client, audit) => {
+  async rotate(id: string, by: Author): Promise<CreatedAdminKey | null> {
+    return this.edit(by, async (client, audit) => {
       const { body, hash } = newKey('adm');
       const row = await changeAdminKeyHash(client, { id, hash });
       if (row === null) return null;
@@ -94,9 +106,9 @@ export class AdminKeys {
     });
   }
 
-  /** Deletes keys, in order; the last active one stays. */
-  async delete(ids: readonly string[], who: string): Promise<{ deleted: string[]; last: string[] }> {
-    return this.edit(who, async (client, audit) => {
+  /** Deletes keys, in order; the last active one that can make others stays. */
+  async delete(ids: readonly string[], by: Author): Promise<{ deleted: string[]; last: string[] }> {
+    return this.edit(by, async (client, audit) => {
       const result: { deleted: string[]; last: string[] } = { deleted: [], last: [] };
       for (const id of ids) {
         const outcome = await removeAdminKey(client, id);
@@ -119,7 +131,7 @@ export class AdminKeys {
     return transaction(this.pool, async (client) => {
       await lockAdminKeys(client);
       const { rowCount } = await client.query('SELECT FROM admin_keys LIMIT 1');
-      return rowCount === 0 ? (await insertNew(client, FIRST_KEY_NAME, this.clock.now())).key : null;
+      return rowCount === 0 ? (await insertNew(client, { ...FIRST_KEY, nowMs: this.clock.now() })).key : null;
     });
   }
 
@@ -128,18 +140,18 @@ export class AdminKeys {
     if (parts === null || parts.prefix.startsWith(APPLICATION_KEY_START))
       throw new Error('An admin key has the form <prefix>.<body>.');
     const { prefix, body } = parts;
-    const row = { id: uuid(), prefix, hash: keyHash(body), name: FIRST_KEY_NAME, nowMs: this.clock.now() };
+    const row = { ...FIRST_KEY, id: uuid(), prefix, hash: keyHash(body), nowMs: this.clock.now() };
     const stored = await insertAdminKey(this.pool, row);
     return stored === null ? null : given;
   }
 
   /** Edits follow one another, so that two cannot each leave the other's key as the last one and remove it. */
-  private async edit<T>(who: string, work: (client: PoolClient, audit: AuditEntry[]) => Promise<T>): Promise<T> {
+  private async edit<T>(by: Author, work: (client: PoolClient, audit: AuditEntry[]) => Promise<T>): Promise<T> {
     const audit: AuditEntry[] = [];
     const result = await transaction(this.pool, async (client) => {
       await lockAdminKeys(client);
       const done = await work(client, audit);
-      await writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), who, entries: audit });
+      await writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), by, entries: audit });
       if (audit.length > 0) await countRevision(client);
       return done;
     });
@@ -148,10 +160,13 @@ export class AdminKeys {
   }
 }
 
-async function insertNew(client: Pool | PoolClient, name: string, nowMs: number): Promise<CreatedAdminKey> {
+async function insertNew(
+  client: Pool | PoolClient,
+  key: { name: string; access: AdminKeyRow['access']; tenantNo: number | null; nowMs: number },
+): Promise<CreatedAdminKey> {
   for (;;) {
-    const { prefix, key, hash } = newKey('adm');
-    const row = await insertAdminKey(client, { id: uuid(), prefix, hash, name, nowMs });
-    if (row !== null) return { ...row, key };
+    const { prefix, key: text, hash } = newKey('adm');
+    const row = await insertAdminKey(client, { ...key, id: uuid(), prefix, hash });
+    if (row !== null) return { ...row, key: text };
   }
 }

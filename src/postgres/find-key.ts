@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { KeyScope } from '../domain/api-key.ts';
 
 /** What is stored of a key of either kind. */
 export interface KeyRecord {
@@ -9,19 +10,28 @@ export interface KeyRecord {
   hash: Buffer;
   /** The one user of an application key. */
   userId: string | null;
-  /** The tenant an application key was made under. */
+  /** The tenant an application key was made under, or the one tenant of an admin key; null: an admin key of all. */
   tenantNo: number | null;
   active: boolean;
+  /** Of an admin key `all` or `read`. */
+  scope: KeyScope;
+  /** From when it is refused, epoch ms; null: never. */
+  expiresMs: number | null;
+  /** When it was last used, epoch ms, to the minute or so; null: never. */
+  usedMs: number | null;
 }
 
 /** The key with this prefix, of either kind; null: there is none. */
 export async function findKey(pool: Pool, prefix: string): Promise<KeyRecord | null> {
   const { rows } = await pool.query<KeyRecord>({
     name: 'find-key',
-    text: `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", NULL::integer AS "tenantNo", status = 'active' AS active
+    text: `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", tenant_no AS "tenantNo",
+                  status = 'active' AS active, CASE access WHEN 'full' THEN 'all' ELSE access END AS scope,
+                  NULL::float8 AS "expiresMs", (extract(epoch FROM last_used) * 1000)::float8 AS "usedMs"
              FROM admin_keys WHERE prefix = $1
            UNION ALL
-           SELECT id, 'application', prefix, hash, user_id, tenant_no, true
+           SELECT id, 'application', prefix, hash, user_id, tenant_no, true, scope,
+                  (extract(epoch FROM expires_at) * 1000)::float8, (extract(epoch FROM last_used) * 1000)::float8
              FROM application_keys WHERE prefix = $1`,
     values: [prefix],
   });

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { systemClock, type Clock } from '../clock.ts';
+import type { Author } from '../domain/author.ts';
 import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { isUniqueViolation } from './is-unique-violation.ts';
 import { readOrganisation, updateOrganisation, type Organisation } from './organisation.ts';
@@ -75,11 +76,11 @@ export class Tenants {
   }
 
   /**
-   * Sets what is given of the organisation's settings; all of them as they are now. `who`: the readable part of the
-   * key that asks for it, as for all of these.
+   * Sets what is given of the organisation's settings; all of them as they are now. `by`: who asks for it, as for all
+   * of these.
    */
-  async updateOrganisation(changes: Partial<Organisation>, who: string): Promise<Organisation> {
-    const updated = await this.audited(who, async (client, note) => {
+  async updateOrganisation(changes: Partial<Organisation>, by: Author): Promise<Organisation> {
+    const updated = await this.audited(by, async (client, note) => {
       const { before, after, fields } = await updateOrganisation(client, changes);
       const of = (settings: Organisation): object => Object.fromEntries(fields.map((name) => [name, settings[name]]));
       if (fields.length > 0)
@@ -101,10 +102,10 @@ export class Tenants {
   }
 
   /** Creates each tenant whose customer ID is free; one outcome an item. */
-  async create(items: { customerId: string; name: string }[], who: string): Promise<(TenantRow | TenantRefusal)[]> {
+  async create(items: { customerId: string; name: string }[], by: Author): Promise<(TenantRow | TenantRefusal)[]> {
     const outcomes: (TenantRow | TenantRefusal)[] = [];
     for (const { customerId, name } of items) {
-      const created = await this.audited(who, async (client, note) => {
+      const created = await this.audited(by, async (client, note) => {
         const row = await insertTenant(client, { customerId, name, now: this.now() });
         if (row === null) return 'taken';
         note({ action: 'create', kind: 'tenant', id: row.id, name: customerId });
@@ -119,17 +120,17 @@ export class Tenants {
   /** Updates each active tenant, in order; one outcome an item. */
   async update(
     items: { id: string; customerId?: string; name?: string }[],
-    who: string,
+    by: Author,
   ): Promise<(TenantRow | TenantRefusal)[]> {
     const outcomes: (TenantRow | TenantRefusal)[] = [];
-    for (const item of items) outcomes.push(await this.updateOne(item, who));
+    for (const item of items) outcomes.push(await this.updateOne(item, by));
     if (outcomes.some((outcome) => typeof outcome === 'object')) await this.changed();
     return outcomes;
   }
 
   /** Archives those of the tenants that are active; their IDs. Their data rests. */
-  async delete(ids: string[], who: string): Promise<string[]> {
-    const archived = await this.audited(who, async (client, note) => {
+  async delete(ids: string[], by: Author): Promise<string[]> {
+    const archived = await this.audited(by, async (client, note) => {
       const rows = await archiveTenants(client, { ids, now: this.now() });
       for (const { id, customerId } of rows) note({ action: 'delete', kind: 'tenant', id, name: customerId });
       return rows;
@@ -140,10 +141,10 @@ export class Tenants {
 
   private async updateOne(
     sent: { id: string; customerId?: string; name?: string },
-    who: string,
+    by: Author,
   ): Promise<TenantRow | TenantRefusal> {
     try {
-      return await this.audited(who, async (client, note) => {
+      return await this.audited(by, async (client, note) => {
         const row = await updateTenant(client, { ...sent, now: this.now() });
         if (row === null) return 'unknown';
         const { customerId, name } = row;
@@ -162,13 +163,13 @@ export class Tenants {
 
   /** Does something in a transaction, with what is to be noted of it. */
   private audited<T>(
-    who: string,
+    by: Author,
     work: (client: PoolClient, note: (entry: AuditEntry) => void) => Promise<T>,
   ): Promise<T> {
     return transaction(this.pool, async (client) => {
       const entries: AuditEntry[] = [];
       const result = await work(client, (entry) => entries.push(entry));
-      await writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), who, entries });
+      await writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), by, entries });
       return result;
     });
   }

@@ -26,12 +26,12 @@ afterAll(() => database.close());
 const metric = (key: string): Fields<'metric'> => ({ key, name: key, unitType: 'number', units: '' });
 
 test('two resources may exchange their keys', async () => {
-  const { result } = await resources.edit(0, 'test', (draft) => [
+  const { result } = await resources.edit(0, { who: 'test' }, (draft) => [
     draft.create('metric', metric('a')),
     draft.create('metric', metric('b')),
   ]);
   const [a, b] = result;
-  await resources.edit(0, 'test', (draft) => {
+  await resources.edit(0, { who: 'test' }, (draft) => {
     draft.update('metric', a!.id, metric('b'));
     draft.update('metric', b!.id, metric('a'));
   });
@@ -43,22 +43,22 @@ test('two resources may exchange their keys', async () => {
 });
 
 test('an edit that throws leaves no trace and holds up nobody', async () => {
-  const failing = resources.edit(0, 'test', (draft) => {
+  const failing = resources.edit(0, { who: 'test' }, (draft) => {
     draft.create('metric', metric('a'));
     throw new Error('no');
   });
   await expect(failing).rejects.toThrow('no');
   expect((await resources.read(0)).metrics).toEqual([]);
-  expect((await resources.edit(0, 'test', (draft) => draft.create('metric', metric('b')))).version).toBe(1);
+  expect((await resources.edit(0, { who: 'test' }, (draft) => draft.create('metric', metric('b')))).version).toBe(1);
   expect(announced).toEqual(['0:1']);
 });
 
 test('a number is never used again, and what comes to nothing makes no version', async () => {
-  const { result } = await resources.edit(0, 'test', (draft) => draft.create('metric', metric('a')));
-  await resources.edit(0, 'test', (draft) => draft.remove('metric', result.id));
-  const again = await resources.edit(0, 'test', (draft) => draft.create('metric', metric('a')));
+  const { result } = await resources.edit(0, { who: 'test' }, (draft) => draft.create('metric', metric('a')));
+  await resources.edit(0, { who: 'test' }, (draft) => draft.remove('metric', result.id));
+  const again = await resources.edit(0, { who: 'test' }, (draft) => draft.create('metric', metric('a')));
   expect([result.no, again.result.no, again.version]).toEqual([1, 2, 3]);
-  const nothing = await resources.edit(0, 'test', (draft) => {
+  const nothing = await resources.edit(0, { who: 'test' }, (draft) => {
     draft.update('metric', again.result.id, { ...metric('a'), name: 'Other' });
     draft.update('metric', again.result.id, metric('a'));
     draft.remove('metric', draft.create('metric', metric('c')).id);

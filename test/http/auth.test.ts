@@ -4,7 +4,7 @@ import { announce } from '../../src/catalog/announce.ts';
 import { Changes } from '../../src/catalog/changes.ts';
 import { createAuthenticator } from '../../src/http/auth.ts';
 import type { Caller } from '../../src/operations/operation.ts';
-import { AdminKeys } from '../../src/postgres/admin-keys.ts';
+import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/admin-keys.ts';
 import { ApplicationKeys } from '../../src/postgres/application-keys.ts';
 import { findKey, type KeyRecord } from '../../src/postgres/find-key.ts';
 import { keyHash } from '../../src/postgres/new-key.ts';
@@ -18,6 +18,9 @@ const stored = (prefix: string, rest: Partial<KeyRecord> = {}): KeyRecord => ({
   userId: null,
   tenantNo: null,
   active: true,
+  scope: 'all',
+  expiresMs: null,
+  usedMs: null,
   ...rest,
 });
 
@@ -76,7 +79,45 @@ describe('authenticate', () => {
       prefix: 'adm_a',
       userId: null,
       tenantNo: null,
+      scope: 'all',
     });
+  });
+
+  test('a cached key is refused from the moment that it expires, by the clock that is handed in', async () => {
+    let clockMs = 0;
+    const { asked, lookup } = countedKeys([stored('app_a', { kind: 'application', expiresMs: 1_000 })]);
+    const { authenticate } = createAuthenticator({ lookup, nowMs: () => 0, clockMs: () => clockMs });
+    expect(await outcome(() => authenticate('app_a.body'))).toMatchObject({ prefix: 'app_a' });
+    clockMs = 999;
+    expect(await outcome(() => authenticate('app_a.body'))).toMatchObject({ prefix: 'app_a' });
+    clockMs = 1_000;
+    expect(await outcome(() => authenticate('app_a.body'))).toBe(401);
+    expect(asked).toEqual(['app_a']);
+  });
+
+  test('a use is noted once a minute a key, and not where another process noted it just now', async () => {
+    let clockMs = 100_000;
+    const used: [string, number][] = [];
+    const { lookup } = countedKeys([stored('adm_a'), stored('app_b', { kind: 'application', usedMs: 99_000 })]);
+    const { authenticate } = createAuthenticator({
+      lookup,
+      clockMs: () => clockMs,
+      onUse: ({ prefix }, atMs) => used.push([prefix, atMs]),
+    });
+    const use = async (): Promise<void> => {
+      for (const header of ['adm_a.body', 'app_b.body']) await authenticate(header);
+      await outcome(() => authenticate('app_b.wrong'));
+    };
+    await use();
+    clockMs = 158_999;
+    await use();
+    expect(used).toEqual([['adm_a', 100_000]]);
+    clockMs = 160_000;
+    await use();
+    expect(used.slice(1)).toEqual([
+      ['adm_a', 160_000],
+      ['app_b', 160_000],
+    ]);
   });
 
   test('a known key is looked up once and then found at once; simultaneous look-ups are one', async () => {
@@ -206,8 +247,9 @@ describe('over the stored keys', () => {
     const tell = (message: string): Promise<void> => announce(redis, message);
     const admins = new AdminKeys({ pool, announce: tell });
     const users = new ApplicationKeys({ pool, announce: tell });
-    const [{ key: adminKey } = { key: '' }] = await admins.create(['Test'], 'test');
-    const [created] = await users.create(0, ['ada'], 'test');
+    const [made] = await admins.create([{ name: 'Test', access: 'full', tenantId: null }], { who: 'test' });
+    const { key: adminKey } = made as CreatedAdminKey;
+    const [created] = await users.create(0, [{ userId: 'ada', scope: 'all', expiresMs: null }], { who: 'test' });
     const keys = createAuthenticator({ lookup: { find: (prefix) => findKey(pool, prefix) } });
     const changes = new Changes({ pool, redis });
     changes.listen({ organisationChanged: () => keys.invalidate() });
@@ -223,7 +265,7 @@ describe('over the stored keys', () => {
       userId: 'ada',
       tenantNo: 0,
     });
-    await users.delete(0, [created!.id], 'test');
+    await users.delete(0, [created!.id], { who: 'test' });
     await expect.poll(async () => await outcome(() => keys.authenticate(created!.key))).toBe(401);
     expect(await outcome(() => keys.authenticate(adminKey))).toMatchObject({ kind: 'admin' });
     changes.close();

@@ -9,8 +9,9 @@ const user = (userId: string, prefix = `app_${userId}`): Caller => ({
   prefix,
   userId,
   tenantNo: 0,
+  scope: 'all',
 });
-const ADMIN: Caller = { kind: 'admin', prefix: 'adm', userId: null, tenantNo: null };
+const ADMIN: Caller = { kind: 'admin', prefix: 'adm', userId: null, tenantNo: null, scope: 'all' };
 
 describe('the count', () => {
   test('a quiet caller may make two seconds of requests at once, then so many a second', () => {

@@ -22,6 +22,9 @@ const record = (key: string, rest: Partial<KeyRecord>): KeyRecord => {
     userId: null,
     tenantNo: null,
     active: true,
+    scope: 'all',
+    expiresMs: null,
+    usedMs: null,
     ...rest,
   };
 };

@@ -264,7 +264,7 @@ describe('a client that goes away', () => {
     let found!: () => void;
     const lookedUp = new Promise<void>((resolve) => (found = resolve));
     let asked = 0;
-    const caller = { kind: 'admin', prefix: 'a', userId: null, tenantNo: null } as const;
+    const caller = { kind: 'admin', prefix: 'a', userId: null, tenantNo: null, scope: 'all' } as const;
     const { gate, server, port } = await startServer({
       authenticate: async () => {
         asked += 1;
@@ -290,7 +290,7 @@ test('a body that comes while the key is looked up is not lost', async () => {
   const { server, client } = await startServer({
     authenticate: async () => {
       await lookedUp;
-      return { kind: 'admin', prefix: 'a', userId: null, tenantNo: null };
+      return { kind: 'admin', prefix: 'a', userId: null, tenantNo: null, scope: 'all' };
     },
   });
   const small = client.post(PATH, JSON.parse(EVENT));

@@ -12,15 +12,23 @@ let laurel: TestLaurel;
 let own: string;
 let deleted: string;
 let ofTenantA: string;
+let expired: string;
 
-const makeKey = async (userId: string, tenantId?: string): Promise<{ key: string; id: string }> => {
+const makeKey = async (
+  userId: string,
+  tenantId?: string,
+  more: { scope?: string; expiresAt?: string } = {},
+): Promise<{ key: string; id: string }> => {
   const made = await laurel.admin.post(
     '/v1/application-api-keys',
-    [{ userId }],
+    [{ userId, ...more }],
     tenantId === undefined ? {} : { tenantId },
   );
   return made.body.created[0];
 };
+
+const makeAdminKey = async (wanted: { access?: string; tenantId?: string }): Promise<string> =>
+  (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'walks', ...wanted }])).body.created[0].key;
 
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true, testClock: true });
@@ -30,6 +38,11 @@ beforeAll(async () => {
   const gone = await makeKey('own');
   deleted = gone.key;
   await laurel.admin.delete(`/v1/application-api-keys?ids=${gone.id}`);
+  const over = await makeKey('own', undefined, { expiresAt: '2999-01-01T00:00:00Z' });
+  expired = over.key;
+  await laurel.pool.query(`UPDATE application_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, [
+    over.id,
+  ]);
 });
 afterAll(() => laurel.close());
 
@@ -50,6 +63,7 @@ describe.each(Object.keys(APPLICATION_REQUESTS))('%s', (id) => {
     ['an unknown key', () => 'app_nobody.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'],
     ['a right prefix with a wrong body', () => `${own.split('.')[0]}.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`],
     ['a deleted key', () => deleted],
+    ['an expired key', () => expired],
   ])('%s: 401', async (_, key) => {
     expect((await call(id, { user: 'own', key: key() })).status).toBe(401);
   });
@@ -65,6 +79,53 @@ describe.each(Object.keys(APPLICATION_REQUESTS))('%s', (id) => {
     const { status } = await call(id, { user: 'other', key: own });
     if (APPLICATION_REQUESTS[id]!.namesUser) expect(status).toBe(403);
     else expect(status).toBeLessThan(300);
+  });
+});
+
+/** What each scope holds, told a second time by hand; `all` holds everything. */
+const HELD: Record<string, (operation: { id: string; method: string }) => boolean> = {
+  read: ({ method }) => method === 'get',
+  events: ({ id }) => id === 'metrics_event',
+  profile: ({ id }) => /^users_(create|get|identify|update|get_preferences|update_preferences)$/.test(id),
+};
+
+describe.each(Object.keys(HELD))('a key of the scope %s', (scope) => {
+  let key: string;
+  beforeAll(async () => void (key = (await makeKey('own', undefined, { scope })).key));
+
+  test.each(application.map((operation) => [operation.id, operation] as const))('%s', async (id, operation) => {
+    const { status, body } = await call(id, { user: 'own', key });
+    if (HELD[scope]!(operation))
+      expect({ id, status }).toMatchObject({ status: expect.toSatisfy((s: number) => s < 300) });
+    else expect([status, body.error]).toEqual([403, `The API key has the scope '${scope}', which does not allow this`]);
+    // It holds no more than a key of all does.
+    if (APPLICATION_REQUESTS[id]!.namesUser) expect((await call(id, { user: 'other', key })).status).toBe(403);
+  });
+});
+
+describe('a read-only admin key', () => {
+  let key: string;
+  beforeAll(async () => void (key = await makeAdminKey({ access: 'read' })));
+
+  test.each(application.map(({ id, method }) => [id, method] as const))('%s', async (id, method) => {
+    const { status, body } = await call(id, { user: 'own', key });
+    if (method === 'get') expect(status).toBe(200);
+    else expect([status, body.error]).toEqual([403, expect.stringContaining('read-only')]);
+  });
+
+  test.each(adminOperations.filter(({ id }) => !OPEN.has(id)).map((operation) => [operation.id, operation] as const))(
+    '%s',
+    async (id, { method, path }) => {
+      const sent = path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-000000000000');
+      const { status, body } = await laurel.admin.send(method.toUpperCase(), sent, { key });
+      const changesNothing = method === 'get' || id === 'admin_configuration_diff';
+      if (changesNothing) expect(status).not.toBe(403);
+      else expect([status, body.error]).toEqual([403, expect.stringContaining('read-only')]);
+    },
+  );
+
+  test('may ask what a document would change', async () => {
+    expect((await laurel.admin.post('/v1/configuration/diff', STUDY_APP, { key })).status).toBe(200);
   });
 });
 
@@ -91,6 +152,7 @@ describe.each(adminOperations.filter(({ id }) => !OPEN.has(id)).map((operation) 
       expect((await send(null)).status).toBe(401);
       expect((await send('nonsense')).status).toBe(401);
       expect((await send(deleted)).status).toBe(401);
+      expect((await send(expired)).status).toBe(401);
       expect((await send(own)).status).toBe(403);
     });
   },
@@ -136,6 +198,42 @@ describe('in a multi-tenant organisation', () => {
       expect(JSON.stringify((await send('a')).body)).not.toContain('Tenant-ID');
     },
   );
+
+  describe('an admin key of one tenant', () => {
+    let key: string;
+    beforeAll(async () => void (key = await makeAdminKey({ tenantId: 'a' })));
+
+    test.each(Object.keys(APPLICATION_REQUESTS))('%s', async (id) => {
+      const { method } = application.find((operation) => operation.id === id)!;
+      const { path, body } = APPLICATION_REQUESTS[id]!;
+      const status = async (tenantId?: string): Promise<number> => {
+        const sent = { key, ...(tenantId !== undefined && { tenantId }), ...(body && { body: body('own') }) };
+        return (await laurel.app.send(method.toUpperCase(), path('own'), sent)).status;
+      };
+      expect(await status('a')).toBeLessThan(300);
+      expect([await status('b'), await status('nobody'), await status()]).toEqual([403, 403, 422]);
+    });
+
+    test.each(adminOperations.filter(({ id }) => !OPEN.has(id)).map((operation) => [operation.id, operation] as const))(
+      '%s',
+      async (_, { method, path }) => {
+        const sent = path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-000000000000');
+        const status = async (tenantId: string): Promise<number> =>
+          (await laurel.admin.send(method.toUpperCase(), sent, { key, tenantId })).status;
+        expect([await status('b'), await status('nobody')]).toEqual([403, 403]);
+        if (ORGANISATION.test(path)) expect(await status('a')).toBe(403);
+        else expect(await status('a')).not.toBe(403);
+      },
+    );
+
+    test('one of a tenant that is archived holds nowhere', async () => {
+      const [tenant] = (await laurel.admin.post('/v1/tenants', [{ customerId: 'gone', name: 'Gone' }])).body.created;
+      const ofGone = await makeAdminKey({ tenantId: 'gone' });
+      expect((await laurel.admin.get('/v1/metrics', { key: ofGone, tenantId: 'gone' })).status).toBe(200);
+      await laurel.admin.delete(`/v1/tenants?ids=${tenant.id}`);
+      expect((await laurel.admin.get('/v1/metrics', { key: ofGone, tenantId: 'gone' })).status).toBe(403);
+    });
+  });
 
   test('two tenants with the same user IDs and keys never see each other', async () => {
     const total = async (tenantId: string) =>

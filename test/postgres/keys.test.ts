@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { AdminKeys } from '../../src/postgres/admin-keys.ts';
+import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/admin-keys.ts';
 import { ApplicationKeys } from '../../src/postgres/application-keys.ts';
 import { findKey } from '../../src/postgres/find-key.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
+
+const ADA = { userId: 'ada', scope: 'all', expiresMs: null } as const;
+const named = (name: string) => ({ name, access: 'full', tenantId: null }) as const;
 
 let database: TestDatabase;
 let applicationKeys: ApplicationKeys;
@@ -28,7 +31,7 @@ const revision = async (): Promise<number> =>
   (await database.pool.query('SELECT revision FROM organisation')).rows[0].revision;
 
 test('an application key is found by its prefix, and stored as a hash of its body only', async () => {
-  const [first, second] = await applicationKeys.create(0, ['ada', 'ada'], 'test');
+  const [first, second] = await applicationKeys.create(0, [ADA, ADA], { who: 'test' });
   expect(first!.key).toMatch(/^app_[a-z0-9]{8}\.[A-Za-z0-9_-]{43}$/);
   expect(first!.key.startsWith(`${first!.prefix}.`)).toBe(true);
   expect(second!.key).not.toBe(first!.key);
@@ -41,17 +44,20 @@ test('an application key is found by its prefix, and stored as a hash of its bod
     userId: 'ada',
     tenantNo: 0,
     active: true,
+    scope: 'all',
+    expiresMs: null,
+    usedMs: null,
   });
   const { rows } = await database.pool.query('SELECT application_keys::text AS row FROM application_keys');
   expect(rows.some(({ row }) => row.includes(body))).toBe(false);
 });
 
 test('deleting an application key is counted and announced, in its own tenant only', async () => {
-  const [created] = await applicationKeys.create(0, ['ada'], 'test');
+  const [created] = await applicationKeys.create(0, [ADA], { who: 'test' });
   const before = await revision();
-  expect(await applicationKeys.delete(1, [created!.id], 'test')).toEqual([]);
+  expect(await applicationKeys.delete(1, [created!.id], { who: 'test' })).toEqual([]);
   expect(announced).toEqual([]);
-  expect(await applicationKeys.delete(0, [created!.id, created!.id], 'test')).toEqual([created!.id]);
+  expect(await applicationKeys.delete(0, [created!.id, created!.id], { who: 'test' })).toEqual([created!.id]);
   expect(announced).toEqual(['*']);
   expect(await revision()).toBe(before + 1);
   expect(await findKey(database.pool, created!.prefix)).toBeNull();
@@ -64,7 +70,7 @@ test('the first admin key is made once, however many start at once', async () =>
 });
 
 test('a given admin key is stored once, beside others', async () => {
-  await adminKeys.create(['Another'], 'test');
+  await adminKeys.create([named('Another')], { who: 'test' });
   expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBe('ops.0123456789abcdef');
   expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBeNull();
   const found = await findKey(database.pool, 'ops');
@@ -74,10 +80,10 @@ test('a given admin key is stored once, beside others', async () => {
 });
 
 test('a deleted admin key is gone and announced', async () => {
-  const [made] = await adminKeys.create(['For the nightly job', 'Another'], 'test');
-  const { id, prefix } = made!;
+  const [made] = await adminKeys.create([named('For the nightly job'), named('Another')], { who: 'test' });
+  const { id, prefix } = made as CreatedAdminKey;
   announced = [];
-  expect(await adminKeys.delete([id], 'test')).toEqual({ deleted: [id], last: [] });
+  expect(await adminKeys.delete([id], { who: 'test' })).toEqual({ deleted: [id], last: [] });
   expect(await findKey(database.pool, prefix)).toBeNull();
   expect(announced).toEqual(['*']);
 });

@@ -23,7 +23,7 @@ beforeEach(async () => {
 afterAll(() => database.close());
 
 async function created(customerId: string): Promise<TenantRow> {
-  const [row] = await tenants.create([{ customerId, name: customerId.toUpperCase() }], 'test');
+  const [row] = await tenants.create([{ customerId, name: customerId.toUpperCase() }], { who: 'test' });
   return row as TenantRow;
 }
 
@@ -53,11 +53,11 @@ test('a customer ID is free or taken, in one call too', async () => {
       { customerId: 'beta', name: 'B' },
       { customerId: 'beta', name: 'B again' },
     ],
-    'test',
+    { who: 'test' },
   );
   expect(outcomes).toEqual(['taken', expect.objectContaining({ customerId: 'beta', name: 'B' }), 'taken']);
   expect(announced).toEqual(['*', '*']);
-  expect(await tenants.create([{ customerId: 'acme', name: 'A' }], 'test')).toEqual(['taken']);
+  expect(await tenants.create([{ customerId: 'acme', name: 'A' }], { who: 'test' })).toEqual(['taken']);
   expect(announced).toEqual(['*', '*']);
 });
 
@@ -71,7 +71,7 @@ test('updates set what is given and leave the rest', async () => {
       { id: tenants.default().id, name: 'x' },
       { id: beta.id, customerId: 'gamma' },
     ],
-    'test',
+    { who: 'test' },
   );
   expect(outcomes).toEqual([
     expect.objectContaining({ customerId: 'acme', name: 'Acme Inc.' }),
@@ -86,8 +86,8 @@ test('updates set what is given and leave the rest', async () => {
 
 test('a deleted tenant rests: unknown, unlisted, its customer ID free for a new one', async () => {
   const acme = await created('acme');
-  expect(await tenants.delete([acme.id, acme.id, NOBODY, tenants.default().id], 'test')).toEqual([acme.id]);
-  expect(await tenants.delete([acme.id], 'test')).toEqual([]);
+  expect(await tenants.delete([acme.id, acme.id, NOBODY, tenants.default().id], { who: 'test' })).toEqual([acme.id]);
+  expect(await tenants.delete([acme.id], { who: 'test' })).toEqual([]);
   expect(tenants.byCustomerId('acme')).toBeUndefined();
   expect(tenants.byNo(acme.no)).toBeUndefined();
   expect(await tenants.get(acme.id)).toBeNull();
@@ -126,13 +126,13 @@ describe('refresh', () => {
 });
 
 test('the organisation takes each setting by itself', async () => {
-  expect(await tenants.updateOrganisation({ multiTenancy: true }, 'test')).toEqual({
+  expect(await tenants.updateOrganisation({ multiTenancy: true }, { who: 'test' })).toEqual({
     name: 'Laurel',
     multiTenancy: true,
     controlShare: 0,
   });
   expect(tenants.multiTenancy()).toBe(true);
-  expect(await tenants.updateOrganisation({ name: 'Study', controlShare: 0.1 }, 'test')).toEqual({
+  expect(await tenants.updateOrganisation({ name: 'Study', controlShare: 0.1 }, { who: 'test' })).toEqual({
     name: 'Study',
     multiTenancy: true,
     controlShare: 0.1,

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/author.ts';
 import type { ApplicationKeys } from '../../postgres/application-keys.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { ScriptReply } from '../../redis/record.ts';
@@ -17,7 +18,7 @@ export interface UserDeletionOptions {
   /** The sorted sets of a tenant's boards in which users may stand whose states do not say so. */
   setsOfBoards: (tenantNo: number) => Promise<string[]>;
   /** Notes that users were deleted. */
-  onDeleted: (deletion: { tenantNo: number; users: number; who: string }) => Promise<void>;
+  onDeleted: (deletion: { tenantNo: number; users: number; by: Author }) => Promise<void>;
   clock: Clock;
   /** Whether the outbox holds more than it may, so that nothing is taken. */
   overloaded: () => boolean;
@@ -33,17 +34,17 @@ export class UserDeletion {
   }
 
   /**
-   * Deletes users; those who were there. `who`: the readable part of the key that asks for it. When it resolves they are
+   * Deletes users; those who were there. `by`: who asks for it. When it resolves they are
    * gone from every live read and their application keys are refused; Postgres follows behind the events before it. What
    * comes after, batches that are waiting included, is of a new user, for whom no idempotency key is used. Idempotent;
    * after an error (503) some may be deleted.
    */
-  async delete(tenantNo: number, userIds: readonly string[], who: string): Promise<string[]> {
+  async delete(tenantNo: number, userIds: readonly string[], by: Author): Promise<string[]> {
     refuseOverload(this.options.overloaded);
     const sets = await this.options.setsOfBoards(tenantNo);
     const deleted: string[] = [];
     for (const userId of userIds) if (await this.deleteOne(tenantNo, userId, sets)) deleted.push(userId);
-    if (deleted.length > 0) await this.options.onDeleted({ tenantNo, users: deleted.length, who });
+    if (deleted.length > 0) await this.options.onDeleted({ tenantNo, users: deleted.length, by });
     return deleted;
   }
 

@@ -12,9 +12,9 @@ export const adminAdminApiKeysDelete = operation({
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },
-  handle: async ({ adminKeys }, { caller, query }) => {
+  handle: async ({ adminKeys }, { by, query }) => {
     const work = async (ids: string[]) => {
-      const { deleted, last } = await adminKeys.delete(ids, caller.prefix);
+      const { deleted, last } = await adminKeys.delete(ids, by);
       return { deleted, refused: new Map(last.map((id) => [id, LAST_KEY])) };
     };
     return { status: 200, body: await deleteEach(query.ids, { noun: 'admin key', work }) };

@@ -14,8 +14,8 @@ export const adminAdminApiKeysRotate = operation({
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
   responses: { 200: CreatedAdminKey },
-  handle: async ({ adminKeys }, { caller, params }) => {
-    const rotated = await adminKeys.rotate(params.id, caller.prefix);
+  handle: async ({ adminKeys }, { by, params }) => {
+    const rotated = await adminKeys.rotate(params.id, by);
     if (rotated === null) throw new AppError('not_found', 'There is no admin key with this ID');
     return { status: 200, body: { ...adminKeyAnswer(rotated), key: rotated.key } };
   },

@@ -10,6 +10,7 @@ const items = bulkItems(
     id: Uuid,
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
     status: Type.Optional(AdminKey.properties.status),
+    access: Type.Optional(AdminKey.properties.access),
   }),
   AdminKey,
 );
@@ -19,14 +20,15 @@ export const adminAdminApiKeysUpdate = operation({
   surface: 'admin',
   method: 'patch',
   path: '/v1/admin-api-keys',
-  summary: 'Rename admin keys, or revoke them for a while: an inactive key is refused, the last active one stays',
+  summary:
+    'Rename admin keys, change their access, or revoke them for a while; the last active one of full access stays so',
   scope: 'organisation',
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Type.Object({ updated: Type.Array(AdminKey), issues: Type.Array(AdminIssue) }) },
-  handle: async ({ adminKeys }, { caller, body }) => {
+  handle: async ({ adminKeys }, { by, body }) => {
     const { done, issues } = await items.each(body, async (good) =>
-      (await adminKeys.update(good, caller.prefix)).map(adminKeyOutcome),
+      (await adminKeys.update(good, by)).map(adminKeyOutcome),
     );
     return { status: 200, body: { updated: done, issues } };
   },

@@ -1,26 +1,44 @@
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { AdminIssue, CreatedApplicationKey } from '../../../domain/admin.ts';
+import { KEY_SCOPES } from '../../../domain/api-key.ts';
 import { UserId } from '../../../domain/user.ts';
+import type { WantedApplicationKey } from '../../../postgres/application-keys.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
+import { createdKeyAnswer } from './application-key-answer.ts';
 
-const items = bulkItems(Type.Object({ userId: UserId }), CreatedApplicationKey);
+const Item = Type.Object({
+  userId: UserId,
+  scope: Type.Optional(Type.Union([Type.Enum([...KEY_SCOPES]), Type.Null()])),
+  expiresAt: Type.Optional(Type.Union([Type.String({ format: 'date-time' }), Type.Null()])),
+});
+const items = bulkItems(Item, CreatedApplicationKey);
 const Created = Type.Object({ created: Type.Array(CreatedApplicationKey), issues: Type.Array(AdminIssue) });
+
+/** What is asked for, or why it cannot be. */
+function wanted({ userId, scope, expiresAt }: Static<typeof Item>, nowMs: number): WantedApplicationKey | string {
+  const expiresMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : null;
+  // A leap second is a date-time of the format, and none of a computer's.
+  if (expiresMs !== null && !(expiresMs > nowMs)) return 'expiresAt must be in the future';
+  return { userId, scope: scope ?? 'all', expiresMs };
+}
 
 export const adminApplicationApiKeysCreate = operation({
   id: 'admin_application_api_keys_create',
   surface: 'admin',
   method: 'post',
   path: '/v1/application-api-keys',
-  summary: 'Create keys that stand for one user each; a key is shown this once',
+  summary: 'Create keys that stand for one user each, for a time or a scope if so asked; a key is shown this once',
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },
-  handle: async ({ applicationKeys }, { tenant, caller, body }) => {
-    const userIds = (good: { userId: string }[]): string[] => good.map(({ userId }) => userId);
-    const { done, issues } = await items.each(body, (good) =>
-      applicationKeys.create(tenant.no, userIds(good), caller.prefix),
-    );
+  handle: async ({ applicationKeys, clock }, { tenant, by, body }) => {
+    const { done, issues } = await items.each(body, async (good) => {
+      const outcomes = good.map((item) => wanted(item, clock.now()));
+      const asked = outcomes.filter((outcome) => typeof outcome !== 'string');
+      const made = (await applicationKeys.create(tenant.no, asked, by)).values();
+      return outcomes.map((outcome) => (typeof outcome === 'string' ? outcome : createdKeyAnswer(made.next().value!)));
+    });
     return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
   },
 });

@@ -10,11 +10,11 @@ export const adminApplicationApiKeysDelete = operation({
   summary: 'Delete application keys; they hold nowhere from now on',
   query: Ids,
   responses: { 200: DeletedResources },
-  handle: async ({ applicationKeys }, { tenant, caller, query }) => ({
+  handle: async ({ applicationKeys }, { tenant, by, query }) => ({
     status: 200,
     body: await deleteEach(query.ids, {
       noun: 'application key',
-      work: (ids) => applicationKeys.delete(tenant.no, ids, caller.prefix),
+      work: (ids) => applicationKeys.delete(tenant.no, ids, by),
     }),
   }),
 });

@@ -5,6 +5,7 @@ import { operation } from '../../operation.ts';
 export const adminConfigurationDiff = operation({
   id: 'admin_configuration_diff',
   surface: 'admin',
+  keyScopes: ['read'],
   method: 'post',
   path: '/v1/configuration/diff',
   summary: 'What applying the document would change',

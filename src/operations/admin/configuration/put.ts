@@ -12,8 +12,8 @@ export const adminConfigurationPut = operation({
   bodyBytes: null,
   knownFields: Configuration,
   responses: { 200: Type.Object({ version: Type.Integer(), changes: Type.Array(ConfigurationChange) }) },
-  handle: async ({ configuration }, { tenant, body, caller }) => ({
+  handle: async ({ configuration }, { tenant, body, by }) => ({
     status: 200,
-    body: await configuration.apply(tenant.no, body, { who: caller.prefix }),
+    body: await configuration.apply(tenant.no, body, by),
   }),
 });

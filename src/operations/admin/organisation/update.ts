@@ -12,8 +12,8 @@ export const adminOrganisationUpdate = operation({
   body: Type.Partial(Organisation),
   knownFields: Organisation,
   responses: { 200: Organisation },
-  handle: async ({ tenants }, { caller, body }) => ({
+  handle: async ({ tenants }, { by, body }) => ({
     status: 200,
-    body: await tenants.updateOrganisation(body, caller.prefix),
+    body: await tenants.updateOrganisation(body, by),
   }),
 });

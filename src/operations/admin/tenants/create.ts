@@ -23,9 +23,9 @@ export const adminTenantsCreate = operation({
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },
-  handle: async ({ tenants }, { caller, body }) => {
+  handle: async ({ tenants }, { by, body }) => {
     const { done, issues } = await items.each(body, async (good) =>
-      (await tenants.create(good, caller.prefix)).map(tenantOutcome),
+      (await tenants.create(good, by)).map(tenantOutcome),
     );
     return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
   },

@@ -11,8 +11,8 @@ export const adminTenantsDelete = operation({
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },
-  handle: async ({ tenants }, { caller, query }) => ({
+  handle: async ({ tenants }, { by, query }) => ({
     status: 200,
-    body: await deleteEach(query.ids, { noun: 'tenant', work: (ids) => tenants.delete(ids, caller.prefix) }),
+    body: await deleteEach(query.ids, { noun: 'tenant', work: (ids) => tenants.delete(ids, by) }),
   }),
 });

@@ -24,10 +24,10 @@ export const adminTenantsUpdate = operation({
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Type.Object({ updated: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) }) },
-  handle: async ({ tenants }, { caller, body }) => {
+  handle: async ({ tenants }, { by, body }) => {
     const { done, issues } = await items.each(body, async (good) => {
       const changing = good.filter(({ customerId, name }) => customerId !== undefined || name !== undefined);
-      const outcomes = (await tenants.update(changing, caller.prefix)).map(tenantOutcome);
+      const outcomes = (await tenants.update(changing, by)).map(tenantOutcome);
       return good.map((item) => outcomes[changing.indexOf(item)] ?? 'customerId or name is required');
     });
     return { status: 200, body: { updated: done, issues } };

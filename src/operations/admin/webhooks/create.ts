@@ -20,10 +20,10 @@ export const adminWebhooksCreate = operation({
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },
-  handle: async ({ resources, webhookSecrets }, { tenant, caller, body }) => {
+  handle: async ({ resources, webhookSecrets }, { tenant, by, body }) => {
     const { done, issues } = await items.each(body, async (good) => {
       const work = { items: good, systemId: undefined };
-      return (await resources.edit(tenant.no, caller.prefix, (draft) => createEach(draft, webhooks, work))).result;
+      return (await resources.edit(tenant.no, by, (draft) => createEach(draft, webhooks, work))).result;
     });
     const made = done as { id: string }[];
     const ids = made.map(({ id }) => id);

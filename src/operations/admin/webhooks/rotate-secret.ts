@@ -13,9 +13,9 @@ export const adminWebhooksRotateSecret = operation({
   summary: 'Give a webhook another secret, which is shown this once; the one before signs nothing from now on',
   params: Type.Object({ id: Uuid }),
   responses: { 200: Type.Object({ id: Uuid, secret: Type.String() }) },
-  handle: async ({ resources, webhookSecrets }, { tenant, caller, params }) => {
+  handle: async ({ resources, webhookSecrets }, { tenant, by, params }) => {
     const id = params.id.toLowerCase();
-    await resources.edit(tenant.no, caller.prefix, (draft) => {
+    await resources.edit(tenant.no, by, (draft) => {
       const webhook = draft.get('webhook', id);
       if (webhook === undefined) throw new AppError('not_found', unknown(webhooks));
       draft.update('webhook', id, { ...webhook, secretNo: webhook.secretNo + 1 });

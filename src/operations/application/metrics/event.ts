@@ -5,6 +5,7 @@ import { operation } from '../../operation.ts';
 export const metricsEvent = operation({
   id: 'metrics_event',
   surface: 'application',
+  keyScopes: ['events'],
   method: 'post',
   path: '/v1/metrics/{key}/event',
   aliases: ['/api/metrics/{key}/event'],

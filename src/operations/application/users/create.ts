@@ -4,6 +4,8 @@ import { operation } from '../../operation.ts';
 export const usersCreate = operation({
   id: 'users_create',
   surface: 'application',
+  keyScopes: ['profile'],
+  audited: true,
   method: 'post',
   path: '/v1/users',
   summary: 'Create a user, or change one who is there',

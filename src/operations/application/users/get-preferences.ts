@@ -5,6 +5,7 @@ import { operation } from '../../operation.ts';
 export const usersGetPreferences = operation({
   id: 'users_get_preferences',
   surface: 'application',
+  keyScopes: ['read', 'profile'],
   method: 'get',
   path: '/v1/users/{id}/preferences',
   summary: 'What a user prefers',

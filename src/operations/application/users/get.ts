@@ -5,6 +5,7 @@ import { operation } from '../../operation.ts';
 export const usersGet = operation({
   id: 'users_get',
   surface: 'application',
+  keyScopes: ['read', 'profile'],
   method: 'get',
   path: '/v1/users/{id}',
   summary: 'A user',

@@ -5,6 +5,8 @@ import { operation } from '../../operation.ts';
 export const usersIdentify = operation({
   id: 'users_identify',
   surface: 'application',
+  keyScopes: ['profile'],
+  audited: true,
   method: 'put',
   path: '/v1/users/{id}',
   summary: 'Change a user, or create one',

@@ -5,6 +5,8 @@ import { operation } from '../../operation.ts';
 export const usersUpdatePreferences = operation({
   id: 'users_update_preferences',
   surface: 'application',
+  keyScopes: ['profile'],
+  audited: true,
   method: 'patch',
   path: '/v1/users/{id}/preferences',
   summary: 'Change what a user prefers',

@@ -5,6 +5,8 @@ import { operation } from '../../operation.ts';
 export const usersUpdate = operation({
   id: 'users_update',
   surface: 'application',
+  keyScopes: ['profile'],
+  audited: true,
   method: 'patch',
   path: '/v1/users/{id}',
   summary: 'Change a user who is there',

@@ -4,7 +4,7 @@ import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/admin-api-keys';
-const LAST = 'This is the last active admin key: create or activate another one first';
+const LAST = 'This is the last active admin key of full access: create or activate another one first';
 let laurel: TestLaurel;
 let first: string;
 
@@ -33,6 +33,8 @@ test('created keys work on both surfaces and are shown once; bad items are issue
       name: 'CI',
       prefix: expect.stringMatching(/^adm_[a-z0-9]{8}$/),
       status: 'active',
+      access: 'full',
+      tenantId: null,
       created: expect.any(String),
       lastUsed: null,
       key: expect.stringMatching(/^adm_[a-z0-9]{8}\..{43}$/),
@@ -154,6 +156,55 @@ test('requests at once that would together remove every key leave one', async ()
     await laurel.pool.query('UPDATE organisation SET revision = revision + 1');
     await expect.poll(async () => (await laurel.admin.get('/v1/metrics')).status).toBe(200);
   }
+});
+
+test('a read-only key, and one of a tenant: made, listed, changed', async () => {
+  await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
+  const { status, body } = await laurel.admin.post(PATH, [
+    { name: 'reads', access: 'read' },
+    { name: 'of acme', tenantId: 'acme' },
+    { name: 'of nobody', tenantId: 'nobody' },
+    { name: 'odd', access: 'write' },
+  ]);
+  expect(status).toBe(201);
+  expect(body.created).toEqual([
+    expect.objectContaining({ name: 'reads', access: 'read', tenantId: null }),
+    expect.objectContaining({ name: 'of acme', access: 'full', tenantId: 'acme' }),
+  ]);
+  expect(body.issues).toEqual([
+    { index: 2, severity: 'error', message: 'tenantId: there is no active tenant with this ID' },
+    { index: 3, severity: 'error', message: 'access must be one of: full, read' },
+  ]);
+  const listed: { name: string; access: string; tenantId: string | null }[] = (await laurel.admin.get(PATH)).body;
+  expect(listed.slice(1).map(({ access, tenantId }) => [access, tenantId])).toEqual([
+    ['read', null],
+    ['full', 'acme'],
+  ]);
+  const [reads] = body.created;
+  await laurel.admin.get('/v1/metrics', { key: reads.key });
+  expect((await laurel.admin.patch(PATH, [], { key: reads.key })).status).toBe(403);
+  const changed = await laurel.admin.patch(PATH, [{ id: reads.id, access: 'full' }]);
+  expect(changed.body.updated).toEqual([expect.objectContaining({ id: reads.id, access: 'full' })]);
+  await expect.poll(async () => (await laurel.admin.patch(PATH, [], { key: reads.key })).status).toBe(422);
+});
+
+test('the last key of full access to everything stays, whatever read-only keys and keys of tenants there are', async () => {
+  await laurel.admin.post('/v1/tenants', [{ customerId: 'north', name: 'North' }]);
+  const others = (
+    await laurel.admin.post(PATH, [
+      { name: 'reads', access: 'read' },
+      { name: 'of north', tenantId: 'north' },
+    ])
+  ).body.created;
+  expect((await laurel.admin.delete(`${PATH}?ids=${first}`)).body.issues).toMatchObject([{ id: first, message: LAST }]);
+  for (const change of [{ status: 'inactive' }, { access: 'read' }])
+    expect((await laurel.admin.patch(PATH, [{ id: first, ...change }])).body.issues).toMatchObject([
+      { id: first, message: LAST },
+    ]);
+  // Those go, and may be changed, at any time.
+  const ids = others.map(({ id }: { id: string }) => id);
+  await laurel.admin.patch(PATH, [{ id: ids[1], access: 'read' }]);
+  expect((await laurel.admin.delete(`${PATH}?ids=${ids.join(',')}`)).body.deleted).toHaveLength(2);
 });
 
 test('is about the organisation: no Tenant-ID is needed', async () => {

@@ -25,7 +25,16 @@ test('a resource that is created, changed and deleted: who, when, what it was an
   clock.set(NOW + 2000);
   await laurel.admin.delete(`/v1/metrics?ids=${metric.id}`);
   const entries = await log(`resourceId=${metric.id}`);
-  const same = { who, kind: 'metric', resourceId: metric.id, name: 'laps', version: expect.any(Number) };
+  const same = {
+    who,
+    kind: 'metric',
+    resourceId: metric.id,
+    name: 'laps',
+    userId: null,
+    version: expect.any(Number),
+    address: '127.0.0.1',
+    requestId: expect.stringMatching(/^[\w-]{1,64}$/),
+  };
   expect(entries).toEqual([
     { ...same, action: 'delete', at: new Date(NOW + 2000).toISOString() },
     {

@@ -28,8 +28,8 @@ export const adminStreaksSettingsUpdate = operation({
   body: Changes,
   knownFields: Known,
   responses: { 200: StreakSettings },
-  handle: async ({ configuration }, { tenant, body, caller }) => ({
+  handle: async ({ configuration }, { tenant, body, by }) => ({
     status: 200,
-    body: await configuration.updateStreaks(tenant.no, body, { who: caller.prefix }),
+    body: await configuration.updateStreaks(tenant.no, body, by),
   }),
 });

@@ -1,0 +1,19 @@
+import type { HttpResponse } from 'uWebSockets.js';
+
+const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
+
+/**
+ * The address at the other end of the connection, in its short form; an IPv4 address as such. Null where the socket tells
+ * none. `res` must not be aborted. Costs a microsecond or two: for what is recorded, not for every event.
+ */
+export function remoteAddress(res: HttpResponse): string | null {
+  const text = Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
+  if (!text.includes(':')) return text === '' ? null : text;
+  const address = `http://[${text}]`;
+  if (!URL.canParse(address)) return null;
+  const short = new URL(address).hostname.slice(1, -1);
+  const mapped = MAPPED.exec(short);
+  if (mapped === null) return short;
+  const [high, low] = [parseInt(mapped[1]!, 16), parseInt(mapped[2]!, 16)];
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}
