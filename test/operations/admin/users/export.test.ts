@@ -65,7 +65,9 @@ test('everything that is held, by names, without secrets, and nothing of others'
     'ten',
     'tour',
   ]);
-  expect(body.applicationKeys).toEqual([{ id: key.id, prefix: key.prefix, created: expect.any(String) }]);
+  expect(body.applicationKeys).toEqual([
+    { id: key.id, prefix: key.prefix, created: expect.any(String), scope: 'all', expiresAt: null, lastUsed: null },
+  ]);
   expect(JSON.stringify(body)).not.toContain(key.key.split('.')[1]);
   expect(JSON.stringify(body)).not.toContain('bob');
 });
