@@ -1,6 +1,7 @@
 --- @include "lib/admit_user"
 --- @include "lib/change_streak"
 --- @include "lib/read_user"
+--- @include "lib/state_room"
 --- @include "lib/score_boards"
 --- @include "lib/settle_streaks"
 --- @include "lib/settled_record"
@@ -52,5 +53,8 @@ state.ac = call_id
 local outcome = { day = day, second = local_second % 86400, length = state.s[plan.streak.frequency][1] }
 local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)
 local packed = cmsgpack.pack(state)
+if not has_room(packed, user.packed) then
+  return { cmsgpack.pack({ k = 'w', why = 'large', d = day }), '' }
+end
 local reply = write_record(record, changes, KEYS[2], '', ARGV[4])
 return { reply, write_users(KEYS[1], ARGV[2], { reply }, { { user.key, user_id, packed } }) }

@@ -1,6 +1,7 @@
 --- @include "lib/apply_event"
 --- @include "lib/out_of_range"
 --- @include "lib/read_user"
+--- @include "lib/state_room"
 --- @include "lib/generation"
 --- @include "lib/old_key_token"
 --- @include "lib/streak_record"
@@ -30,7 +31,7 @@ ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 pr
       the value, idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
       separated), the user's own boosts (JSON, ''), attributes (JSON, '').
       Then, for a step of a queued batch, its arguments (lib/batch_step).
-Returns: one packed map an event (src/redis/record.ts: a record, or a refusal r, o, v, z, p, m, d), then the position
+Returns: one packed map an event (src/redis/record.ts: a record, or a refusal r, o, v, f, z, p, m, d), then the position
       of the outbox after the call. A step of a batch: 'passed' (the progress is elsewhere), or 'held' and one
       packed map an event (some are `z`), and nothing was written; else 'done', the position of the outbox, and
       the number of events refused.
@@ -154,11 +155,15 @@ for n = 1, count do
       boosts = ARGV[at + 9] ~= '' and cjson.decode(ARGV[at + 9]),
     }
     -- What a refusal goes back to: earlier events of the call may have changed the user.
-    local refusable = user.changed and (plan.blocks or near_range_end(event, state))
+    local crowded = near_full(user, #ARGV[at + 7])
+    local refusable = user.changed and (plan.blocks or crowded or near_range_end(event, state))
     local snapshot = refusable and cmsgpack.pack(state) or user.packed
     local outcome, refusal = apply_event(event, state, is_new)
+    if outcome and crowded and not has_room(cmsgpack.pack(state), snapshot) then
+      refusal = { k = 'f' }
+    end
     if refusal then
-      if is_new or refusal.k == 'o' or refusal.k == 'v' then
+      if is_new or refusal.k == 'o' or refusal.k == 'v' or refusal.k == 'f' then
         user.state, user.packed = nil, snapshot
       end
       replies[n] = cmsgpack.pack(refusal)

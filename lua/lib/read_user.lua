@@ -1,10 +1,11 @@
 --- @include "new_user"
 
--- The users of a call, each read once: { id, key, packed, state, is_new }. `state` is decoded when first used.
+-- The users of a call, each read once: { id, key, packed, state, changed, sent }. `state` is decoded when first used;
+-- `sent` counts the bytes of user fields (see near_full).
 local function read_user(users, key, id)
   local user = users[key]
   if not user then
-    user = { id = id, key = key, packed = redis.call('GET', key) }
+    user = { id = id, key = key, packed = redis.call('GET', key), sent = 0 }
     users[key] = user
     users[#users + 1] = user
   end
@@ -16,7 +17,7 @@ local function read_users(users, keys, ids)
   local wanted, new = {}, {}
   for i, key in ipairs(keys) do
     if not users[key] then
-      local user = { id = ids[i], key = key, packed = nil, state = nil, changed = nil }
+      local user = { id = ids[i], key = key, packed = nil, state = nil, changed = nil, sent = 0 }
       users[key] = user
       users[#users + 1] = user
       wanted[#wanted + 1], new[#new + 1] = key, user

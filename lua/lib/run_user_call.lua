@@ -1,5 +1,6 @@
 --- @include "apply_user_call"
 --- @include "read_user"
+--- @include "state_room"
 --- @include "points_record"
 --- @include "settled_record"
 --- @include "write_record"
@@ -71,6 +72,9 @@ local function run_user_call(keys, argv, achievement, must_exist)
   end
   state.up = now
   local packed = cmsgpack.pack(state)
+  if not has_room(packed, user.packed) then
+    return { cmsgpack.pack({ k = 'f' }), '', '' }
+  end
   local reply = write_record(record, outcome.changes, counters, argv[5], argv[4])
   return { reply, packed, write_users(outbox, tenant_no, { reply }, { { user_key, user_id, packed } }) }
 end

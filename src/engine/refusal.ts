@@ -2,9 +2,12 @@ import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import { SUM_BOUND } from '../domain/decimal.ts';
 import { AppError } from '../errors.ts';
 import type { Refusal, ScriptReply } from '../redis/record.ts';
+import { STATE_BYTES } from '../redis/state.ts';
 
 export const SUBSCRIBED_WITHOUT_ADDRESS =
   'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';
+
+export const STATE_IS_FULL = `The user's data would have more than ${STATE_BYTES} bytes: shorten or clear attributes, device tokens or the name.`;
 
 /** The error that tells why a script refused an event or a call about a user. */
 export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): AppError {
@@ -16,6 +19,7 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
     const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
     return new AppError('unprocessable', `Out of points: the user's balance in '${system?.key}' does not cover this.`);
   }
+  if (reply.k === 'f') return new AppError('unprocessable', STATE_IS_FULL);
   if (reply.k === 'v') return new AppError('unprocessable', outOfRange(compiled, reply));
   if (reply.k === 'n') return new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
   if (reply.k === 'l') return new AppError('unprocessable', 'The achievement is locked: no one new gets it.');

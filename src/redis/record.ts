@@ -84,7 +84,7 @@ export type RecordedAward = [number, number, number, number[]];
 /** `[board no, run day, group, previous rank, rank, threshold]`; rank −1: not on the board. */
 export type RecordedBoard = [number, number, string, number, number, number];
 
-export type StreakRefusal = 'full' | 'past' | 'overlap' | 'many' | 'gone' | 'none';
+export type StreakRefusal = 'full' | 'past' | 'overlap' | 'many' | 'gone' | 'none' | 'large';
 
 /** The other answers of the script; they are not recorded. */
 export type Refusal =
@@ -97,6 +97,8 @@ export type Refusal =
    * trigger, the sum of a streak's period, or the score on a board; `no`: of the achievement, trigger or board.
    */
   | { k: 'v'; m: number; of: 'total' | 'count' | 'period' | 'score'; no?: number }
+  /** The user's packed state would have more bytes than it may (`STATE_BYTES`). */
+  | { k: 'f' }
   /** The zone's offset is not known for this time: ask again with it. */
   | { k: 'z'; tz: string }
   /**

@@ -85,6 +85,9 @@ export interface BoardScore {
   score: string;
 }
 
+/** The most bytes of a packed state: what would grow beyond is refused, see `lua/lib/state_room.lua`. */
+export const STATE_BYTES = 262_144;
+
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
 
 /** Decodes one msgpack value. */

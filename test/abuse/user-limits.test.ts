@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { userKey } from '../../src/redis/keys.ts';
+import { STATE_BYTES } from '../../src/redis/state.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
@@ -96,5 +98,58 @@ test('attributes of an event, and a rule of the streak, are bounded as well', as
   expect(await rule([{ key: 'x'.repeat(256), threshold: 1 }])).toMatchObject({
     status: 400,
     body: { error: 'streak.metrics[0].key must have at most 255 characters' },
+  });
+});
+
+describe('the whole of what is kept of a user', () => {
+  const full = (from: number, count: number, value = 'x'.repeat(1_024)): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, no) => [`a${from + no}`, value]));
+  const stateBytes = (id: string): Promise<number> => laurel.redis.strlen(userKey(0, id));
+  const patch = (id: string, attributes: object) => laurel.app.patch(`/v1/users/${id}`, { attributes });
+  const event = (id: string, attributes: object = {}) =>
+    laurel.app.post('/v1/metrics/minutes/event', { user: { id, attributes }, value: 1 });
+  const refused = { status: 422, body: { error: expect.stringContaining(`more than ${STATE_BYTES} bytes`) } };
+  const filled = async (id: string): Promise<void> => {
+    await laurel.app.put(`/v1/users/${id}`, {});
+    for (let at = 0; at < 250; at += 50) await patch(id, full(at, 50));
+  };
+
+  test('is bounded, and nothing of what is refused is applied', async () => {
+    await filled('much');
+    const before = await stateBytes('much');
+    expect(before).toBeGreaterThan(250_000);
+    expect(await patch('much', full(250, 50))).toMatchObject(refused);
+    expect(await event('much', full(250, 50))).toMatchObject(refused);
+    const user = { id: 'much', attributes: full(250, 50) };
+    expect(await laurel.app.post('/v1/achievements/tour/complete', { user })).toMatchObject(refused);
+    expect(await stateBytes('much')).toBe(before);
+    expect((await laurel.app.get('/v1/users/much/metrics/minutes')).body.current).toBe(0);
+    expect(await event('much')).toMatchObject({ status: 201, body: { total: 1 } });
+  });
+
+  test('is counted over the events of one call', async () => {
+    await laurel.app.put('/v1/users/together', {});
+    const events = Array.from({ length: 8 }, (_, no) => event('together', full(no * 40, 40)));
+    const statuses = (await Promise.all(events)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([201, 422]));
+    expect(await stateBytes('together')).toBeLessThanOrEqual(STATE_BYTES);
+    const taken = statuses.filter((status) => status === 201).length;
+    expect((await laurel.app.get('/v1/users/together/metrics/minutes')).body.current).toBe(taken);
+  });
+
+  test('a user beyond the bound from before can be read and brought below, but does not grow', async () => {
+    await filled('old');
+    await laurel.redis.eval(
+      `local state = cmsgpack.unpack(redis.call('GET', KEYS[1]))
+       for no in pairs(state.a) do state.a[no] = string.rep('y', 5000) end
+       redis.call('SET', KEYS[1], cmsgpack.pack(state))`,
+      1,
+      userKey(0, 'old'),
+    );
+    expect(await stateBytes('old')).toBeGreaterThan(1_000_000);
+    expect((await laurel.app.get('/v1/users/old')).status).toBe(200);
+    expect(await patch('old', full(300, 1))).toMatchObject(refused);
+    for (let at = 0; at < 250; at += 50) expect((await patch('old', full(at, 50, 'short'))).status).toBe(200);
+    expect(await event('old', full(300, 1))).toMatchObject({ status: 201 });
   });
 });

@@ -8,6 +8,7 @@ import { restoreWindowStart } from '../../domain/restore-window.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { longestLost } from '../../postgres/streaks/longest-lost.ts';
 import { findPauses } from '../../postgres/streaks/find-pauses.ts';
+import { STATE_IS_FULL } from '../refusal.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { RefusedChange, StreakCall } from './streak-call.ts';
 
@@ -116,6 +117,8 @@ function reason({ why, day }: RefusedChange): string {
       return 'The user has a pause on some of these days already';
     case 'many':
       return 'The user has 100 pauses already';
+    case 'large':
+      return STATE_IS_FULL;
     case 'full':
     case 'gone':
     case 'none':
