@@ -78,6 +78,7 @@ export async function openLaurel({
   redisUrl,
   databaseUrl,
   backlogLimit,
+  backlogLimitBytes = Infinity,
   webhookAllowPrivate = false,
   clock: given,
   log,
@@ -85,6 +86,7 @@ export async function openLaurel({
   redisUrl: string;
   databaseUrl: string;
   backlogLimit: number;
+  backlogLimitBytes?: number;
   webhookAllowPrivate?: boolean;
   /** 'test': the one that the admin API sets. */
   clock: Clock | 'test';
@@ -102,7 +104,7 @@ export async function openLaurel({
   const catalogs = new Catalogs({ pool });
   const tenants = new Tenants({ pool, announce: tell, clock });
   const changes = new Changes({ pool, redis });
-  const backlog = new BacklogWatch({ redis, limit: backlogLimit });
+  const backlog = new BacklogWatch({ redis, limit: backlogLimit, limitBytes: backlogLimitBytes });
   const wakeUp = new WakeUp(redis);
   const batchWakeUp = new WakeUp(redis, BATCH_QUEUE);
   const batcher = new EventBatcher({

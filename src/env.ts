@@ -23,6 +23,8 @@ export interface Env {
   httpProcesses: number;
   /** Outbox entries that may wait to be stored, before events are answered 503. */
   backlogLimit: number;
+  /** Bytes of Redis that they may take, before the same. */
+  backlogLimitBytes: number;
   /** Days that a used idempotency key is kept at hand; then in a compact form, and Postgres is asked. */
   idempotencyHotDays: number;
   /** Whether webhooks may go to private, loopback and link-local addresses. */
@@ -72,6 +74,11 @@ export function readEnv(variables: Variables): Env {
     testClock: read.flag('TEST_CLOCK'),
     httpProcesses: read.whole('HTTP_PROCESSES', { fallback: 1, min: 1, max: 64 }),
     backlogLimit: read.whole('BACKLOG_LIMIT', { fallback: 100_000, min: 1, max: 100_000_000 }),
+    backlogLimitBytes: read.whole('BACKLOG_LIMIT_BYTES', {
+      fallback: 1_073_741_824,
+      min: 1_048_576,
+      max: 137_438_953_472,
+    }),
     idempotencyHotDays: read.whole('IDEMPOTENCY_HOT_DAYS', { fallback: IDEMPOTENCY_HOT_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 4_194_304, min: 1_024, max: 67_108_864 }),

@@ -16,7 +16,7 @@ export function createMetrics(redis: Redis): () => Promise<string> {
   });
   const waiting = new Gauge({
     name: 'laurel_outbox_entries',
-    help: 'Script calls that Postgres does not hold yet. At BACKLOG_LIMIT events are answered 503.',
+    help: 'Script calls that Postgres does not hold yet. At BACKLOG_LIMIT, and where they take BACKLOG_LIMIT_BYTES, events are answered 503.',
     registers: [registry],
   });
   return async () => {

@@ -20,6 +20,7 @@ describe('readEnv', () => {
       webhookAllowPrivate: false,
       httpProcesses: 1,
       backlogLimit: 100_000,
+      backlogLimitBytes: 1_073_741_824,
       idempotencyHotDays: 7,
       bodyLimitBytes: 4_194_304,
       corsOrigin: '*',

@@ -42,6 +42,7 @@ export async function startLaurel(
     configuration?: Configuration;
     workers?: boolean;
     backlogLimit?: number;
+    backlogLimitBytes?: number;
     webhookAllowPrivate?: boolean;
     redisUrl?: string;
   } = {},
@@ -61,6 +62,7 @@ export async function startLaurel(
       redisUrl,
       databaseUrl,
       backlogLimit: options.backlogLimit ?? 100_000,
+      backlogLimitBytes: options.backlogLimitBytes ?? 1_073_741_824,
       webhookAllowPrivate: options.webhookAllowPrivate ?? false,
       clock,
       log,

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorkers } from '../../workers/start.ts';
+import { systemClock } from '../../src/clock.ts';
+import { createLog } from '../../src/log.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+// Few entries that are large fill Redis as well as many that are small.
+let laurel: TestLaurel;
+beforeAll(async () => {
+  const attributes = Array.from({ length: 50 }, (_, no) => ({ key: `a${no}`, name: `a${no}`, type: 'user' as const }));
+  laurel = await startLaurel({
+    configuration: { attributes, metrics: [{ key: 'flips', name: 'Flips' }] },
+    backlogLimitBytes: 2_000_000,
+  });
+});
+afterAll(() => laurel.close());
+
+test('what waits for Postgres is bounded in bytes, and events are taken again when it is stored', async () => {
+  const attributes = Object.fromEntries(Array.from({ length: 50 }, (_, no) => [`a${no}`, 'x'.repeat(1_000)]));
+  const send = async (): Promise<number> =>
+    (await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'large', attributes }, value: 1 })).status;
+  const statuses: number[] = [];
+  // An entry has some 50 KB: 40 of them are the limit, and what is taken until it is measured is a second's.
+  while (statuses.at(-1) !== 503 && statuses.length < 20_000) statuses.push(await send());
+  expect(statuses.at(-1)).toBe(503);
+  expect(statuses.length).toBeGreaterThan(40);
+  expect(await laurel.redis.xlen('{s0}:outbox')).toBe(statuses.length - 1);
+
+  const { redisUrl, databaseUrl } = laurel;
+  const log = createLog({ level: 'fatal', name: 'test' });
+  const workers = await startWorkers({ redisUrl, databaseUrl, clock: systemClock, log });
+  await expect.poll(send, { timeout: 20_000 }).toBe(201);
+  await workers.close();
+});
