@@ -1,3 +1,5 @@
+--- @include "lib/leave_board"
+
 --[[
 Deletes a user, in one atomic step: state, places on boards and in points sets, the tenant's counts; the outbox is told,
 so that Postgres deletes what it holds after what came before and before what comes after. Used idempotency keys stay
@@ -38,7 +40,13 @@ local record = cmsgpack.pack({ k = 'g', i = deletion_id, u = user_id, at = now, 
 
 -- 2. Write.
 for key in pairs(places) do
-  redis.call('ZREM', key, user_id)
+  local is_board = string.sub(key, 1, #board_prefix) == board_prefix
+  local run, group = string.match(is_board and string.sub(key, #board_prefix + 1) or '', '^(%d+:%-?%d+):(.*)$')
+  if run then
+    leave_board(board_prefix, run, group, user_id)
+  else
+    redis.call('ZREM', key, user_id)
+  end
 end
 if packed then
   redis.call('DEL', user_key)

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { failedWork } from './redis/failed-work.ts';
 import { persistLagMs, wholeBacklog } from './redis/outbox.ts';
 
 /**
@@ -19,7 +20,15 @@ export function createMetrics(redis: Redis): () => Promise<string> {
     help: 'Script calls that Postgres does not hold yet. At BACKLOG_LIMIT, and where they take BACKLOG_LIMIT_BYTES, events are answered 503.',
     registers: [registry],
   });
+  const failures = new Counter({
+    name: 'laurel_scheduled_work_failures_total',
+    help: 'Failures of scheduled work by kind, each of one board, tenant, zone or user, or of the whole kind. They are retried.',
+    labelNames: ['kind'],
+    registers: [registry],
+  });
   return async () => {
+    failures.reset();
+    for (const [kind, count] of await failedWork(redis)) failures.inc({ kind }, count);
     lag.set((await persistLagMs(redis)) / 1000);
     waiting.set(await wholeBacklog(redis));
     return registry.metrics();

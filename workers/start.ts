@@ -16,6 +16,7 @@ import { Persister, type PersisterOptions } from '../src/engine/persist/persiste
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import type { DueWork } from '../src/engine/schedule/due-work.ts';
+import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
 import { RedisGuard } from '../src/engine/rebuild/redis-guard.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
@@ -24,6 +25,7 @@ import { exclusively } from '../src/postgres/exclusively.ts';
 import { IDEMPOTENCY_HOT_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
+import { countFailedWork } from '../src/redis/failed-work.ts';
 import { SHARDS } from '../src/redis/keys.ts';
 import { forgetOtherScripts, Script } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
@@ -102,6 +104,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   }
 
   const ending = new AbortController();
+  const failed = (kind: string, detail: object, error: unknown): void => {
+    log.error({ kind, ...detail, err: error }, 'scheduled work failed; it is tried again');
+    countFailedWork(redis, kind).catch(() => undefined);
+  };
+  const onFailed: OnPieceFailed = ({ kind, piece, error }) => failed(kind, piece.detail, error);
   const persister = new Persister({ redis, pool, gate: guard.gate, ...(onStep && { onStep }) });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
   // Under the test clock somebody waits for what was switched on.
@@ -114,6 +121,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       script: new Script('backdate_achievements'),
       clock,
       onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
+      onFailed,
       ...hurry.engine,
     }),
     log,
@@ -128,6 +136,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       script: new Script('fill_board'),
       clock,
       onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
+      onFailed,
       ...hurry.engine,
     }),
     log,
@@ -165,19 +174,20 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       pool,
       catalogs,
       script: new Script('sweep_streaks'),
+      onFailed,
       ...(options.backlogLimit !== undefined && { maxAhead: Math.floor(SWEEP_AHEAD * options.backlogLimit) }),
       onWritten: (shard) => wakeUp.touched(shard),
     }),
-    new TimeTriggers({ pool, payments }),
-    new BoardsDue({ redis, pool, ...(testClock !== null && { graceMs: 0 }) }),
-    new StraySets({ redis, pool }),
-    new KeyAgeing({ redis, pool, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
+    new TimeTriggers({ pool, payments, onFailed }),
+    new BoardsDue({ redis, pool, onFailed, ...(testClock !== null && { graceMs: 0 }) }),
+    new StraySets({ redis, pool, onFailed }),
+    new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
   ];
   const schedule = new Schedule({
     kinds,
     clock,
     settled: (signal) => settled({ redis, pool, persister }, signal),
-    onTrouble: (kind, error) => log.error({ kind, err: error }, 'work that fell due failed; it is tried again'),
+    onTrouble: (kind, error) => failed(kind, {}, error),
   });
   const due = await scheduleWorker({
     redis: queueRedis,

@@ -1,4 +1,5 @@
 --- @include "held_writes"
+--- @include "leave_board"
 
 -- Moves a user on the sorted sets of a run: out of the old group into the new one, with the score there; a score
 -- <= 0 stands on none. The groups of a board with a breakdown are listed, for whoever reads a run whole: in a set
@@ -10,9 +11,7 @@ local function move_on_board(change, user_id, prefix, key, later)
   local old_group, old_score, score = change[4], change[5], change[6]
   local stood = old_score > 0
   if stood and group ~= old_group then
-    local old_key = prefix .. board.no .. ':' .. run_day .. ':' .. old_group
-    write_held(old_key)
-    redis.call('ZREM', old_key, user_id)
+    leave_board(prefix, board.no .. ':' .. run_day, old_group, user_id)
     stood = false
   end
   if score > 0 and later then
@@ -21,8 +20,7 @@ local function move_on_board(change, user_id, prefix, key, later)
     write_held(key)
     redis.call('ZADD', key, score, user_id)
   elseif stood then
-    write_held(key)
-    redis.call('ZREM', key, user_id)
+    leave_board(prefix, board.no .. ':' .. run_day, group, user_id)
   end
   if score > 0 and board.groups and not stood then
     redis.call('SADD', string.gsub(prefix, 'b:$', 'g:') .. board.no .. ':' .. run_day, group)

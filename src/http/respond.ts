@@ -2,8 +2,8 @@ import { STATUS_CODES } from 'node:http';
 import type { Complaints } from '../complaints.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { isUnavailable } from '../unavailable.ts';
 import { requestIdOf } from './request-id.ts';
-import { isUnavailable } from './unavailable.ts';
 import type { HttpResponse } from './uws.ts';
 
 const STATUS_LINES: Record<number, string> = Object.fromEntries(

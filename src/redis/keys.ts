@@ -84,6 +84,9 @@ export const CHANGES_CHANNEL = 'laurel:changes';
 /** pub/sub channel: the test clock was set; where it stands is stored in Postgres. */
 export const CLOCK_CHANNEL = 'laurel:clock';
 
+/** hash: scheduled work that failed, kind → how often. */
+export const FAILED_WORK_KEY = 'laurel:failed-work';
+
 /** Prefix of BullMQ's own keys; the hash tag keeps a queue on one node. */
 export const QUEUE_PREFIX = '{laurel}';
 

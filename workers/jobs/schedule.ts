@@ -27,13 +27,19 @@ export async function scheduleWorker(options: {
   const complain = (detail: object, message: string): void => {
     if (!ending.aborted) complaints.make('', () => log.error(detail, message));
   };
+  // What fails is in the log by itself; a board that is being filled is no news.
+  let heldUpSinceMs: number | null = null;
   let again = false;
   const passes = async (): Promise<void> => {
     let outcome: PassOutcome | null;
     do {
       again = false;
       outcome = await pass();
-      if (outcome?.state === 'held up') complain({ by: outcome.by }, 'work that fell due is held up');
+      if (outcome?.state !== 'held up') heldUpSinceMs = null;
+      else {
+        heldUpSinceMs ??= performance.now();
+        if (performance.now() - heldUpSinceMs >= REPEAT_MS) complain({ by: outcome.by }, 'scheduled work is held up');
+      }
     } while (!ending.aborted && (again || outcome?.state === 'more'));
   };
   let running: Promise<void> | null = null;

@@ -3,6 +3,8 @@ import { isDate } from '../../domain/periods.ts';
 import { belongs, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 const LONGEST_RUN = 10_000;
+/** The values of all of them are in the name of a group, and so in keys of Redis. */
+const MOST_BREAKDOWN = 10;
 
 /** The rules of a leaderboard in its catalog. */
 export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Generator<Problem> {
@@ -21,6 +23,8 @@ export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Gene
   }
   yield* windowProblems(board);
   yield* runProblems(board);
+  if (board.breakdownAttributes.length > MOST_BREAKDOWN)
+    yield problem('breakdownAttributes', `must have at most ${MOST_BREAKDOWN} items`);
   for (const [index, id] of board.breakdownAttributes.entries()) {
     const field = `breakdownAttributes[${index}]`;
     const attribute = catalog.attributes.find((known) => known.id === id);

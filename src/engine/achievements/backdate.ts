@@ -9,6 +9,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { countedUsers } from '../../postgres/backdating/counted-users.ts';
 import {
   beginBackdating,
+  lockBackdating,
   nextBackdating,
   noteBackdating,
   type Backdating,
@@ -20,6 +21,7 @@ import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userK
 import type { Script } from '../../redis/script.ts';
 import { eventId } from '../events/event-id.ts';
 import { isPersisted } from '../persist/persisted.ts';
+import { Pieces, userPiece, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
 
 export interface BackdatingOptions {
   redis: Redis;
@@ -30,14 +32,26 @@ export interface BackdatingOptions {
   onWritten: (shard: number) => void;
   /** How old a request must be, so that every process works with the catalog that made it; ms. */
   settleMs?: number;
+  /** Called when a step for an achievement fails, or a user has to be left out. */
+  onFailed?: OnPieceFailed;
 }
 
 /** Every process has a new catalog in under a second; twice that is waited for. */
 const SETTLE_MS = 2_000;
 /** Users a script call: 200 take about 4 ms of Redis, events wait no longer than that. */
 const USERS_A_CALL = 200;
-/** A user who gets events all the time is counted again this often before the rest of the round goes first. */
+/** A user who gets events all the time is counted again this often, and then left out. */
 const COUNTING_TRIES = 50;
+const KIND = 'backdating of achievements';
+const PATIENCE_MS = 120_000;
+const NEVER = new AbortController().signal;
+const NOT_PERSISTED = 'What was written before is not stored yet.';
+
+const pieceOf = ({ tenantNo, achievementNo, achievementId }: Backdating): Piece => ({
+  key: `${tenantNo}:${achievementNo}`,
+  name: `achievement ${achievementId} of tenant ${tenantNo}`,
+  detail: { tenantNo, achievementNo, achievementId },
+});
 
 /**
  * Completes activated or edited achievements for the users who qualify already. Requests stand in Postgres; each
@@ -45,25 +59,38 @@ const COUNTING_TRIES = 50;
  */
 export class BackdatingEngine {
   private readonly options: BackdatingOptions;
+  private readonly pieces: Pieces;
 
   constructor(options: BackdatingOptions) {
     this.options = options;
+    this.pieces = new Pieces({ kind: KIND, onFailed: options.onFailed, patienceMs: PATIENCE_MS });
   }
 
-  /** Works on one step of the oldest request. False: there is nothing to do. */
+  /**
+   * Works on one step of the oldest request. False: there is nothing to do. An achievement whose step fails is set aside
+   * for a while, and the others go on.
+   */
   async step(): Promise<boolean> {
-    return transaction(this.options.pool, async (client) => {
-      const request = await nextBackdating(client, this.options.settleMs ?? SETTLE_MS);
-      if (request === null) return false;
+    const except = this.pieces.aside.map(({ key }) => key);
+    const next = await nextBackdating(this.options.pool, { settleMs: this.options.settleMs ?? SETTLE_MS, except });
+    if (next === null) return false;
+    await this.pieces.attempt(pieceOf(next), NEVER, () => this.stepOf(next));
+    return true;
+  }
+
+  private async stepOf(next: Backdating): Promise<void> {
+    await transaction(this.options.pool, async (client) => {
+      const request = await lockBackdating(client, next);
+      if (request === null) return;
       const compiled = await this.catalogOf(client, request.tenantNo);
       const achievement = compiled?.achievementsByNo.get(request.achievementNo);
       if (compiled === null || achievement?.status !== 'active') {
         await noteBackdating(client, request, { lastUser: '', users: 0, completed: 0, end: true });
-        return true;
+        return;
       }
       if (request.status === 'waiting') {
         // Users of before the edit may not all stand in Postgres yet.
-        if (!(await isPersisted(this.options, shardOf(request.tenantNo)))) return false;
+        if (!(await isPersisted(this.options, shardOf(request.tenantNo)))) throw new Error(NOT_PERSISTED);
         await beginBackdating(client, request);
       }
       const users = await usersAfter(client, {
@@ -75,7 +102,6 @@ export class BackdatingEngine {
       const completed = ids.length === 0 ? 0 : await this.complete(client, { compiled, request, ids });
       const end = ids.length < USERS_A_CALL;
       await noteBackdating(client, request, { lastUser: ids.at(-1) ?? '', users: ids.length, completed, end });
-      return true;
     });
   }
 
@@ -96,13 +122,23 @@ export class BackdatingEngine {
     for (let tries = 0; waiting.length > 0; tries += 1) {
       // Who is counted while events come is counted again, when those are stored.
       if (tries > 0) await sleep(100);
-      if (tries === COUNTING_TRIES) throw new Error(`A user of tenant ${request.tenantNo} changes all the time.`);
+      if (tries === COUNTING_TRIES) {
+        this.leaveOut(request, waiting);
+        break;
+      }
       const counts = counting ? await this.counts(client, { compiled, request, ids: waiting }) : null;
       const outcomes = await this.call({ compiled, request, ids: waiting, counts });
       completed += outcomes.filter((outcome) => outcome === 1).length;
       waiting = waiting.filter((_, index) => outcomes[index] === -1);
     }
     return completed;
+  }
+
+  /** Nobody waits longer for users who never stop to change: they qualify by what they do from now on. */
+  private leaveOut({ tenantNo, achievementNo }: Backdating, ids: readonly string[]): void {
+    const error = new Error('The user changes all the time: what was done before is left out.');
+    for (const id of ids)
+      this.options.onFailed?.({ kind: KIND, piece: userPiece(tenantNo, id, { achievementNo }), error });
   }
 
   private async counts(

@@ -5,16 +5,22 @@ import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/idempotency/
 import { shardOf } from '../../redis/keys.ts';
 import { ageKeys, findAgedKeys, scanBuckets } from '../../redis/old-keys.ts';
 import { isPersisted } from '../persist/persisted.ts';
+import { isUnavailable } from '../../unavailable.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
 
 export interface KeyAgeingOptions {
   redis: Redis;
   pool: Pool;
   /** Keys stay hot for so many days after their event. */
   hotDays: number;
+  /** Called when the keys of a tenant, or of a shard, cannot be moved. */
+  onFailed?: OnPieceFailed;
   /** Called between the steps: for tests, which stop the world there. */
   onStep?: (step: 'found' | 'moved') => void | Promise<void>;
 }
+
+type Bucket = Parameters<typeof findAgedKeys>[1][number];
 
 const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
 
@@ -26,15 +32,18 @@ const CALLS_A_PIECE = 20;
  * Moves used idempotency keys that are older than `hotDays` into the compact form, once a day of the clock. Only keys
  * whose events stand in Postgres: it finds them, waits until Postgres holds what the outbox held then, and moves these.
  * So whoever meets a key there finds its event in Postgres. A crash, or two at once, change nothing: a key is in one of
- * both places at any moment. What a pass misses (Redis was started anew in between) the next day's finds.
+ * both places at any moment. What a pass misses the next day's finds: Redis was started anew in between, a shard's outbox
+ * is not being stored, a tenant's keys cannot be moved.
  */
 export class KeyAgeing implements DueWork {
   readonly name = 'ageing of idempotency keys';
   readonly seesItself = true;
   private readonly options: KeyAgeingOptions;
+  private readonly pieces: Pieces;
 
   constructor(options: KeyAgeingOptions) {
     this.options = options;
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
   }
 
   /** Nothing waits for this, so it is due only when nothing else is: always at the time that is asked for. */
@@ -43,7 +52,7 @@ export class KeyAgeing implements DueWork {
   }
 
   async perform(dueMs: number, ending: AbortSignal): Promise<void> {
-    const { redis, pool, hotDays, onStep } = this.options;
+    const { redis, pool, hotDays } = this.options;
     const progress = await readAgeing(pool);
     if (progress.doneDay >= dayOf(dueMs)) return;
     const beforeMs = dueMs - hotDays * DAY_MS;
@@ -52,17 +61,51 @@ export class KeyAgeing implements DueWork {
     for (let call = 0; call < CALLS_A_PIECE; call += 1) {
       if (ending.aborted) return;
       const { cursor: next, buckets } = await scanBuckets(redis, cursor, LOOKED_A_CALL);
-      const aged = await findAgedKeys(redis, buckets, beforeMs);
-      await onStep?.('found');
-      for (const shard of new Set(aged.map(({ tenantNo }) => shardOf(tenantNo)))) {
-        if (!(await isPersisted({ redis, pool }, shard))) throw new Error('The outbox is not being stored.');
-      }
-      if (ending.aborted) return;
-      await ageKeys(redis, aged);
-      await onStep?.('moved');
+      if (!(await this.age(buckets, beforeMs, ending))) return;
       cursor = next;
       if (cursor === '0') break;
     }
     await moveAgeing(pool, cursor === '0' ? { doneDay: dayOf(dueMs), cursor } : { doneDay: progress.doneDay, cursor });
+  }
+
+  /** Moves the old keys of some buckets, all at once or, where that fails, tenant by tenant; false: it was called off. */
+  private async age(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
+    try {
+      return await this.move(buckets, beforeMs, ending);
+    } catch (error) {
+      if (isUnavailable(error) || ending.aborted) throw error;
+    }
+    for (const tenantNo of new Set(buckets.map((bucket) => bucket.tenantNo))) {
+      const own = buckets.filter((bucket) => bucket.tenantNo === tenantNo);
+      if (!this.pieces.isAside(String(tenantNo)))
+        await this.pieces.attempt(tenantPiece(tenantNo), ending, (signal) => this.move(own, beforeMs, signal));
+    }
+    return !ending.aborted;
+  }
+
+  private async move(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
+    const { redis, onStep } = this.options;
+    const aged = await findAgedKeys(redis, buckets, beforeMs);
+    await onStep?.('found');
+    const persisted = new Set<number>();
+    for (const shard of new Set(aged.map(({ tenantNo }) => shardOf(tenantNo))))
+      if (await this.isPersisted(shard, ending)) persisted.add(shard);
+    if (ending.aborted) return false;
+    await ageKeys(
+      redis,
+      aged.filter(({ tenantNo }) => persisted.has(shardOf(tenantNo))),
+    );
+    await onStep?.('moved');
+    return true;
+  }
+
+  /** Whether Postgres holds what a shard's outbox holds now; one that stands still is not waited for again and again. */
+  private async isPersisted(shard: number, ending: AbortSignal): Promise<boolean> {
+    const piece = { key: `shard ${shard}`, name: `shard ${shard}`, detail: { shard } };
+    if (this.pieces.isAside(piece.key)) return false;
+    const persisted = await this.pieces.attempt(piece, ending, async () => {
+      if (!(await isPersisted(this.options, shard))) throw new Error('The outbox is not being stored.');
+    });
+    return persisted !== undefined;
   }
 }

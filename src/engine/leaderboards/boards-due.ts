@@ -4,6 +4,8 @@ import { dayStartMs } from '../../domain/zone.ts';
 import { boardsInProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
 import { zonesOf } from '../../postgres/streak-sweep/zones.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import type { OnPieceFailed, Pieces } from '../schedule/pieces.ts';
+import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { DailySnapshots, firstSnapshotMs } from './daily-snapshots.ts';
 import { FinalRuns } from './final-runs.ts';
 
@@ -11,26 +13,41 @@ import { FinalRuns } from './final-runs.ts';
  * What the clock does to leaderboards: daily snapshots, and runs that become final. Neither moves a score, so while no
  * other kind has anything to do, all snapshots are taken first, of the same standings, and then the runs are declared
  * final: a year in which nothing happens is a few statements a board. A board that nothing of another kind can move until
- * then waits for none.
+ * then waits for none. A board whose work fails holds up no other.
  */
 export class BoardsDue implements DueWork {
   readonly name = 'snapshots and final runs of leaderboards';
   readonly seesItself = true;
   private readonly pool: Pool;
+  /** For both: a run's snapshots come before it is final. */
+  private readonly pieces: Pieces;
   private readonly snapshots: DailySnapshots;
   private readonly finals: FinalRuns;
+  /** Boards that have something due, as soon as they are filled. */
+  private filling: string[] = [];
 
   /** `graceMs`: see `FinalRuns`. */
-  constructor(options: { redis: Redis; pool: Pool; graceMs?: number }) {
+  constructor({ onFailed, ...options }: { redis: Redis; pool: Pool; graceMs?: number; onFailed?: OnPieceFailed }) {
     this.pool = options.pool;
-    this.snapshots = new DailySnapshots(options);
-    this.finals = new FinalRuns(options);
+    this.pieces = boardPieces(this.name, onFailed);
+    this.snapshots = new DailySnapshots({ ...options, pieces: this.pieces });
+    this.finals = new FinalRuns({ ...options, pieces: this.pieces });
+  }
+
+  get aside(): string[] {
+    return [...this.pieces.aside.map(({ name }) => name), ...this.filling];
   }
 
   async due(upToMs: number): Promise<number | null> {
     const boards = await boardsInProgress(this.pool);
-    const finalMs = await this.finals.first(boards, upToMs);
-    const earliest = Math.min(finalMs ?? Infinity, firstSnapshotMs(boards));
+    const dueMs = (progress: BoardProgress): number =>
+      Math.min(firstSnapshotMs([progress]), this.finals.finalMs(progress));
+    this.filling = boards
+      .filter((progress) => progress.isFilling && dueMs(progress) <= upToMs)
+      .map((progress) => `${boardPiece(progress).name}, which is being filled from history,`);
+    const ready = readyBoards(boards, this.pieces);
+    const finalMs = await this.finals.first(ready, upToMs);
+    const earliest = Math.min(finalMs ?? Infinity, firstSnapshotMs(ready));
     return earliest <= upToMs ? earliest : null;
   }
 

@@ -7,7 +7,8 @@ import { addSnapshots, type TakenSnapshots } from '../../postgres/boards/snapsho
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
-import { filledBoards } from './filled-boards.ts';
+import type { Pieces } from '../schedule/pieces.ts';
+import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { groupsOfRun } from './groups-of-run.ts';
 import { ranked } from './ranked.ts';
 import { partsFor, SnapshotPacker } from './snapshot-parts.ts';
@@ -16,6 +17,8 @@ import { LiveStandings } from './standings.ts';
 export interface DailySnapshotsOptions {
   redis: Redis;
   pool: Pool;
+  /** The boards whose work failed; its own by default. */
+  pieces?: Pieces;
   /** Called when a snapshot is written and not committed: for tests, which stop the world there. */
   onWritten?: () => void | Promise<void>;
 }
@@ -31,18 +34,21 @@ const LONG_MS = 15_000;
 /**
  * Keeps the ranks and scores of those on a board at the end of every UTC day, of the run that contains the day. A
  * transaction takes the days of a board that ended while nothing moved it, so a crash leaves them due. They show the
- * board of the moment at which they are taken: days that ended while nobody took any get that of later.
+ * board of the moment at which they are taken: days that ended while nobody took any get that of later. A board whose
+ * snapshot fails is set aside, and the others go on; so is one, in silence, that is still being filled from history.
  */
 export class DailySnapshots implements DueWork {
   readonly name = 'daily snapshots of leaderboards';
   private readonly options: DailySnapshotsOptions;
+  private readonly pieces: Pieces;
 
   constructor(options: DailySnapshotsOptions) {
     this.options = options;
+    this.pieces = options.pieces ?? boardPieces(this.name);
   }
 
   async due(upToMs: number): Promise<number | null> {
-    const earliest = firstSnapshotMs(await boardsInProgress(this.options.pool));
+    const earliest = firstSnapshotMs(await this.ready());
     return earliest <= upToMs ? earliest : null;
   }
 
@@ -55,13 +61,23 @@ export class DailySnapshots implements DueWork {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
     const lastDay = (progress: BoardProgress): number => Math.floor(lastMs(progress) / DAY_MS) - 1;
     const isDue = (progress: BoardProgress): boolean => (nextSnapshot(progress)?.day ?? Infinity) <= lastDay(progress);
-    for (const progress of await filledBoards(this.options.pool, isDue, called)) {
+    for (const progress of (await this.ready()).filter(isDue)) {
       for (let at: BoardProgress | null = progress; at !== null && isDue(at);) {
         if (ending.aborted) return false;
-        at = await this.take(at, lastDay(at));
+        const from: BoardProgress = at;
+        const taken: { value: BoardProgress | null } | undefined = await this.pieces.attempt(
+          boardPiece(from),
+          ending,
+          () => this.take(from, lastDay(from)),
+        );
+        at = taken?.value ?? null;
       }
     }
     return !ending.aborted;
+  }
+
+  private async ready(): Promise<BoardProgress[]> {
+    return readyBoards(await boardsInProgress(this.options.pool), this.pieces);
   }
 
   /** Takes the snapshots of a board up to a day, or the first of them; where it is then, null: somebody else is at it. */

@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { usersAfter } from '../../postgres/users/users-after.ts';
-import { beginFill, nextFill, noteFill, type BoardFill } from '../../postgres/boards/fills.ts';
+import { beginFill, lockFill, nextFill, noteFill, type BoardFill } from '../../postgres/boards/fills.ts';
 import { historySums } from '../../postgres/boards/history-sums.ts';
 import { putPastScores, rankPastScores } from '../../postgres/boards/past-scores.ts';
 import { loadCatalog } from '../../postgres/load-catalog.ts';
@@ -16,6 +16,8 @@ import { boardKeyPrefix, outboxKey, shardOf, userKey } from '../../redis/keys.ts
 import type { Script } from '../../redis/script.ts';
 import { decodeState } from '../../redis/state.ts';
 import { isPersisted } from '../persist/persisted.ts';
+import { Pieces, userPiece, type OnPieceFailed } from '../schedule/pieces.ts';
+import { boardPiece } from './board-pieces.ts';
 import { boardHistory, offsetsOf, pastRuns, type BoardHistory } from './board-history.ts';
 import { clearRun } from './groups-of-run.ts';
 import { pastScores, summed, type SummedUser } from './summed-users.ts';
@@ -30,6 +32,8 @@ export interface FillOptions {
   onWritten: (shard: number) => void;
   /** How old a request must be, so that every process works with the catalog that made it; ms. */
   settleMs?: number;
+  /** Called when a step of a board fails, or a user has to be left out. */
+  onFailed?: OnPieceFailed;
   /** Called when a step is done and not committed: for tests, which stop the world there. */
   onStep?: () => void | Promise<void>;
 }
@@ -38,8 +42,14 @@ export interface FillOptions {
 const SETTLE_MS = 4_000;
 /** Users a script call: 200 take about 4 ms of Redis, events wait no longer than that. */
 const USERS_A_CALL = 200;
-/** A user whose events cannot be told apart from those of the past is summed up again this often. */
+/** A user whose events cannot be told apart from those of the past is summed up again this often, and then left out. */
 const TRIES = 50;
+
+const KIND = 'filling of leaderboards';
+/** The last step ranks all that the board ever had. */
+const PATIENCE_MS = 600_000;
+const NEVER = new AbortController().signal;
+const NOT_PERSISTED = 'What was written before is not stored yet.';
 
 interface Filling {
   compiled: CompiledCatalog;
@@ -56,28 +66,41 @@ interface Filling {
  */
 export class BoardFilling {
   private readonly options: FillOptions;
+  private readonly pieces: Pieces;
 
   constructor(options: FillOptions) {
     this.options = options;
+    this.pieces = new Pieces({ kind: KIND, onFailed: options.onFailed, patienceMs: PATIENCE_MS });
   }
 
-  /** Works on one step of the oldest request. False: there is nothing to do. */
+  /**
+   * Works on one step of the oldest request. False: there is nothing to do. A board whose step fails is set aside for a
+   * while, and the others go on.
+   */
   async step(): Promise<boolean> {
+    const except = this.pieces.aside.map(({ key }) => key);
+    const next = await nextFill(this.options.pool, { settleMs: this.options.settleMs ?? SETTLE_MS, except });
+    if (next === null) return false;
+    await this.pieces.attempt(boardPiece(next), NEVER, () => this.stepOf(next));
+    return true;
+  }
+
+  private async stepOf(next: BoardFill): Promise<void> {
     const { pool, clock, onStep } = this.options;
-    return transaction(pool, async (client) => {
-      const fill = await nextFill(client, this.options.settleMs ?? SETTLE_MS);
-      if (fill === null) return false;
+    await transaction(pool, async (client) => {
+      const fill = await lockFill(client, next);
+      if (fill === null) return;
       const catalog = await loadCatalog(client, fill.tenantNo);
       const compiled = catalog === null ? null : compileCatalog(catalog);
       const board = compiled?.leaderboardsByNo.get(fill.boardNo);
       if (compiled === null || board === undefined || board.status === 'inactive') {
         await rankPastScores(client, { ...fill, max: null }, []);
         await noteFill(client, fill, { lastUser: '', users: 0, scored: 0, end: true });
-        return true;
+        return;
       }
       if (fill.status === 'waiting') {
         // Users of before the edit may not all stand in Postgres yet.
-        if (!(await isPersisted(this.options, shardOf(fill.tenantNo)))) return false;
+        if (!(await isPersisted(this.options, shardOf(fill.tenantNo)))) throw new Error(NOT_PERSISTED);
         fill.openRunDay = await beginFill(client, fill);
       }
       const history = boardHistory(compiled, board, clock.now());
@@ -92,7 +115,6 @@ export class BoardFilling {
       }
       await noteFill(client, fill, { lastUser: users.at(-1)?.id ?? '', users: users.length, scored, end });
       await onStep?.();
-      return true;
     });
   }
 
@@ -108,7 +130,10 @@ export class BoardFilling {
     for (let tries = 0; waiting.length > 0; tries += 1) {
       // What came meanwhile is summed up when it is stored.
       if (tries > 0) await sleep(100);
-      if (tries === TRIES) throw new Error(`A user of tenant ${filling.fill.tenantNo} changes all the time.`);
+      if (tries === TRIES) {
+        this.leaveOut(filling.fill, waiting);
+        break;
+      }
       const sums = await this.sums(client, filling, waiting);
       const outcomes = await this.call(
         filling,
@@ -121,6 +146,13 @@ export class BoardFilling {
       waiting = waiting.filter(({ id }) => again.has(id));
     }
     return scored.size;
+  }
+
+  /** Nobody waits longer for users who never stop to change: they have what they earn from now on. */
+  private leaveOut({ tenantNo, boardNo }: BoardFill, users: readonly { id: string }[]): void {
+    const error = new Error('The user changes all the time: what was earned before is left out.');
+    for (const { id } of users)
+      this.options.onFailed?.({ kind: KIND, piece: userPiece(tenantNo, id, { boardNo }), error });
   }
 
   private async sums(

@@ -5,8 +5,9 @@ import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import type { Pieces } from '../schedule/pieces.ts';
+import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { copyRun, type CopyStep } from './copy-run.ts';
-import { filledBoards } from './filled-boards.ts';
 import { clearRun, groupsOfRun } from './groups-of-run.ts';
 import { overRun, type Over } from './over-run.ts';
 
@@ -16,6 +17,8 @@ export type FinalStep = CopyStep | 'cleared';
 export interface FinalRunsOptions {
   redis: Redis;
   pool: Pool;
+  /** The boards whose work failed; its own by default. */
+  pieces?: Pieces;
   /** Called after each step: for tests, which stop the world there. */
   onStep?: (step: FinalStep) => void | Promise<void>;
   /** Under the test clock, which all processes show before work is done, none is needed. */
@@ -38,29 +41,29 @@ const LONG_MS = 15_000;
 /**
  * Takes the standings of runs that are final from Redis into Postgres (`copyRun`). Once a run is declared final it is
  * read from Postgres; a while later its sorted sets leave Redis. The users' own scores of it go with their next event
- * (`lua/lib/score_slot.lua`).
+ * (`lua/lib/score_slot.lua`). A board whose run fails is set aside, and the others go on; so is one, in silence, that is
+ * still being filled from history.
  */
 export class FinalRuns implements DueWork {
   readonly name = 'final runs of leaderboards';
   private readonly options: FinalRunsOptions;
+  private readonly pieces: Pieces;
   private readonly graceMs: number;
 
   constructor(options: FinalRunsOptions) {
     this.options = options;
+    this.pieces = options.pieces ?? boardPieces(this.name);
     this.graceMs = options.graceMs ?? GRACE_MS;
   }
 
   async due(upToMs: number): Promise<number | null> {
-    return this.first(await boardsInProgress(this.options.pool), upToMs);
+    return this.first(readyBoards(await boardsInProgress(this.options.pool), this.pieces), upToMs);
   }
 
   /** As `due`, of boards that were looked up. */
   async first(boards: readonly BoardProgress[], upToMs: number): Promise<number | null> {
-    const [toClear] = await runsToClear(this.options.pool, {
-      finalUpToMs: upToMs - this.graceMs - CLEAR_MS,
-      limit: 1,
-    });
-    const times = boards.map(overRun).flatMap((over) => (over === null ? [] : [over.run.finalMs + this.graceMs]));
+    const [toClear] = await this.toClear(upToMs, 1);
+    const times = boards.map((progress) => this.finalMs(progress));
     if (toClear !== undefined) times.push(toClear.finalMs + this.graceMs + CLEAR_MS);
     const earliest = Math.min(...times);
     return earliest <= upToMs ? earliest : null;
@@ -74,19 +77,36 @@ export class FinalRuns implements DueWork {
   /** Declares the runs final that are so by a time, one for each board; false: it was called off. */
   async upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
-    const isDue = (progress: BoardProgress): boolean =>
-      (overRun(progress)?.run.finalMs ?? Infinity) + this.graceMs <= lastMs(progress);
-    for (const progress of await filledBoards(this.options.pool, isDue, called)) {
-      for (let at = progress; isDue(at);) {
-        const over = overRun(at)!;
+    const isDue = (progress: BoardProgress): boolean => this.finalMs(progress) <= lastMs(progress);
+    const boards = readyBoards(await boardsInProgress(this.options.pool), this.pieces);
+    for (const progress of boards.filter(isDue)) {
+      for (let at: BoardProgress | null = progress; at !== null && isDue(at);) {
         if (ending.aborted) return false;
-        const empty = await this.emptyRuns(at, lastMs(at));
-        if (empty.length > 0) await this.finishEmpty(empty);
-        else if (!(await copyRun(this.options, over, ending))) return false;
-        at = { ...at, nextRunDay: (empty.at(-1) ?? over).nextRunDay };
+        const from: BoardProgress = at;
+        const piece = boardPiece(from, overRun(from)!.run.runDay);
+        const finished: { value: BoardProgress | null } | undefined = await this.pieces.attempt(
+          piece,
+          ending,
+          (signal) => this.finish(from, lastMs(from), signal),
+        );
+        at = finished?.value ?? null;
       }
     }
     return !ending.aborted;
+  }
+
+  /** When the next run of a board is to be declared final, epoch ms; Infinity: none ever is. */
+  finalMs(progress: BoardProgress): number {
+    return (overRun(progress)?.run.finalMs ?? Infinity) + this.graceMs;
+  }
+
+  /** Declares a board's next run final, or those next ones that nobody is in; where it is then. Null: it was called off. */
+  private async finish(progress: BoardProgress, lastMs: number, ending: AbortSignal): Promise<BoardProgress | null> {
+    const over = overRun(progress)!;
+    const empty = await this.emptyRuns(progress, lastMs);
+    if (empty.length > 0) await this.finishEmpty(empty);
+    else if (!(await copyRun(this.options, over, ending))) return null;
+    return { ...progress, nextRunDay: (empty.at(-1) ?? over).nextRunDay };
   }
 
   /** The first of a board's runs that are final by a time, as long as nobody has a score in them. */
@@ -127,13 +147,19 @@ export class FinalRuns implements DueWork {
   /** Takes the sorted sets of final runs out of Redis that may go by a time. */
   async clear(lastMs: number, ending: AbortSignal): Promise<void> {
     const { redis, pool, onStep } = this.options;
-    const finalUpToMs = lastMs - this.graceMs - CLEAR_MS;
-    const runs = await runsToClear(pool, { finalUpToMs, limit: MOST_CLEARED });
-    for (const { id, groups, ...run } of runs) {
+    for (const { id, groups, ...run } of await this.toClear(lastMs, MOST_CLEARED)) {
       if (ending.aborted) return;
-      await clearRun(redis, run, groups);
-      await noteCleared(pool, id);
-      await onStep?.('cleared');
+      if (this.pieces.isAside(boardKeyOf(run))) continue;
+      await this.pieces.attempt(boardPiece(run, run.runDay), ending, async () => {
+        await clearRun(redis, run, groups);
+        await noteCleared(pool, id);
+        await onStep?.('cleared');
+      });
     }
+  }
+
+  private toClear(upToMs: number, limit: number): ReturnType<typeof runsToClear> {
+    const finalUpToMs = upToMs - this.graceMs - CLEAR_MS;
+    return runsToClear(this.options.pool, { finalUpToMs, limit, except: this.pieces.aside.map(({ key }) => key) });
   }
 }

@@ -2,10 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
-import { noteSwept, straySets, type DeadBoard } from '../../postgres/boards/stray-sets.ts';
+import { forgetBoard, noteSwept, straySets, type DeadBoard } from '../../postgres/boards/stray-sets.ts';
 import { boardOfKey, BOARDS_PATTERN } from '../../redis/keys.ts';
 import { BoardsOfTenants, type Boards } from '../rebuild/holdings.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import { tenantPiece, type OnPieceFailed, type Pieces } from '../schedule/pieces.ts';
+import { boardKeyOf, boardPiece, boardPieces } from './board-pieces.ts';
 
 /** Keys looked at by one step: about 0.3 ms of Redis's time. */
 const KEYS_A_STEP = 1_000;
@@ -25,40 +27,73 @@ export class StraySets implements DueWork {
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly boards: BoardsOfTenants;
+  /** Dead boards that could not be forgotten, and tenants whose boards could not be read. */
+  private readonly pieces: Pieces;
   /** Where a look through all keys stands, and the dead boards of which nothing is left at its end. */
   private at: { cursor: string; dead: DeadBoard[] } | null = null;
 
-  constructor({ redis, pool }: { redis: Redis; pool: Pool }) {
+  constructor({ redis, pool, onFailed }: { redis: Redis; pool: Pool; onFailed?: OnPieceFailed }) {
+    this.pieces = boardPieces(this.name, onFailed);
     this.redis = redis;
     this.pool = pool;
     this.boards = new BoardsOfTenants(pool);
   }
 
+  get aside(): string[] {
+    return this.pieces.aside.map(({ name }) => name);
+  }
+
   async due(upToMs: number): Promise<number | null> {
     const { dead, sweptDay } = await straySets(this.pool);
-    if (dead.length > 0) return upToMs;
+    if (this.notAside(dead).length > 0) return upToMs;
     const day = dayBefore(upToMs);
     return sweptDay === null || sweptDay < day ? day * DAY_MS + TIME_OF_DAY_MS : null;
   }
 
   async perform(dueMs: number, ending: AbortSignal): Promise<void> {
     const endMs = performance.now() + WORK_MS;
-    this.at ??= { cursor: '0', dead: (await straySets(this.pool)).dead };
+    this.at ??= { cursor: '0', dead: this.notAside((await straySets(this.pool)).dead) };
     const { at, redis } = this;
     do {
       if (ending.aborted || performance.now() > endMs) return;
       const [next, keys] = await redis.scan(at.cursor, 'MATCH', BOARDS_PATTERN, 'COUNT', KEYS_A_STEP);
-      const stray = await this.strayOf(keys);
+      const stray = await this.strayOf(keys, ending);
       if (stray.length > 0) await redis.unlink(...stray);
       at.cursor = next;
       // Events go first.
       if (next !== '0') await sleep(PAUSE_MS);
     } while (at.cursor !== '0');
-    await noteSwept(this.pool, { dead: at.dead, day: dayBefore(dueMs) });
+    for (const board of at.dead)
+      await this.pieces.attempt(boardPiece(board), ending, () => forgetBoard(this.pool, board));
+    await noteSwept(this.pool, dayBefore(dueMs));
     this.at = null;
   }
 
-  private async strayOf(keys: readonly string[]): Promise<string[]> {
+  private notAside(dead: readonly DeadBoard[]): DeadBoard[] {
+    return dead.filter((board) => !this.pieces.isAside(boardKeyOf(board)));
+  }
+
+  /** Those of some keys that are stray; none of a tenant whose boards cannot be read: the next day's look finds them. */
+  private async strayOf(keys: readonly string[], ending: AbortSignal): Promise<string[]> {
+    const byTenant = new Map<number, string[]>();
+    for (const key of keys) {
+      const tenantNo = boardOfKey(key)?.tenantNo;
+      if (tenantNo === undefined) continue;
+      const own = byTenant.get(tenantNo);
+      if (own === undefined) byTenant.set(tenantNo, [key]);
+      else own.push(key);
+    }
+    const stray: string[] = [];
+    for (const [tenantNo, own] of byTenant) {
+      const piece = tenantPiece(tenantNo);
+      if (this.pieces.isAside(piece.key)) continue;
+      const found = await this.pieces.attempt(piece, ending, () => this.strayOfTenant(own));
+      stray.push(...(found?.value ?? []));
+    }
+    return stray;
+  }
+
+  private async strayOfTenant(keys: readonly string[]): Promise<string[]> {
     const stray: string[] = [];
     for (const key of keys) {
       if (await this.isStray(key, (tenantNo) => this.boards.of(tenantNo))) stray.push(key);

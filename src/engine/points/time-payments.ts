@@ -28,8 +28,10 @@ interface Payment {
 
 /** Payments a script call: 200 take about 5 ms of Redis, events wait no longer than that. */
 const PAYMENTS_A_CALL = 200;
-/** How often a user may change zone under a payment before it fails; the schedule tries it again. */
-const TRIES = 10;
+/** How often a user may change zone under payments of many; then each is paid alone, which leaves hardly time for that. */
+const TRIES = 3;
+/** How often then, before it fails. */
+const TRIES_ALONE = 50;
 
 /** Pays periods of `time` triggers in Redis. */
 export class TimePayments {
@@ -55,13 +57,23 @@ export class TimePayments {
     for (let at = 0; at < payments.length; at += PAYMENTS_A_CALL) {
       if (ending.aborted) return false;
       let waiting = payments.slice(at, at + PAYMENTS_A_CALL);
-      for (let tries = 0; waiting.length > 0; tries += 1) {
-        if (tries === TRIES) throw new Error(`A user of tenant ${tenantNo} changes zone all the time.`);
-        const outcomes = await this.call({ compiled, plan, payments: waiting });
-        waiting = waiting.filter((_, index) => outcomes[index] === -1);
-      }
+      for (let tries = 0; waiting.length > 0 && tries < TRIES; tries += 1)
+        waiting = await this.unpaid(compiled, plan, waiting);
+      for (const payment of waiting) await this.payAlone(compiled, plan, payment);
     }
     return true;
+  }
+
+  private async payAlone(compiled: CompiledCatalog, plan: string, payment: Payment): Promise<void> {
+    for (let tries = 0; tries < TRIES_ALONE; tries += 1)
+      if ((await this.unpaid(compiled, plan, [payment])).length === 0) return;
+    throw new Error('A user changes zone all the time.');
+  }
+
+  /** Makes payments; those that are to be made again, as their users are in another zone. */
+  private async unpaid(compiled: CompiledCatalog, plan: string, payments: readonly Payment[]): Promise<Payment[]> {
+    const outcomes = await this.call({ compiled, plan, payments });
+    return payments.filter((_, index) => outcomes[index] === -1);
   }
 
   private async call({

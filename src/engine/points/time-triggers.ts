@@ -4,11 +4,15 @@ import { duePeriods, HOUR_MS, type DuePeriod, type PeriodsAsked } from '../../po
 import { noteProgress } from '../../postgres/time-triggers/note-progress.ts';
 import { openTriggers, type OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
+import { isUnavailable } from '../../unavailable.ts';
 import type { TimePayments } from './time-payments.ts';
 
 export interface TimeTriggersOptions {
   pool: Pool;
   payments: Pick<TimePayments, 'pay'>;
+  /** Called when a tenant's periods cannot be paid. */
+  onFailed?: OnPieceFailed;
   /** Periods that are paid at a time; for tests. */
   atOnce?: number;
 }
@@ -31,13 +35,15 @@ const NOTED_EVERY_MS = 60_000;
  * exact multiples, so that nothing drifts; only periods that end after its activation. Postgres says who is due by
  * an index on the time of day of the first sight: in a second, of a million users, these are the 12 (days) or 280
  * (hours) who were first seen at that time. How far each trigger is paid stands in Postgres, and what was paid last
- * in the user's state: what is repeated after a crash, or by two schedules, is recognised there.
+ * in the user's state: what is repeated after a crash, or by two schedules, is recognised there. A tenant whose periods
+ * cannot be paid is set aside, and the others go on.
  */
 export class TimeTriggers implements DueWork {
   readonly name = 'points for time';
   readonly seesItself = true;
   readonly apartFrom = ['midnights of streaks'];
   private readonly options: TimeTriggersOptions;
+  private readonly pieces: Pieces;
   private readonly atOnce: number;
   /** What is paid at a time: so much of the clock's time as has about `atOnce` periods. */
   private spanMs = FIRST_SPAN_MS;
@@ -46,7 +52,12 @@ export class TimeTriggers implements DueWork {
 
   constructor(options: TimeTriggersOptions) {
     this.options = options;
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
     this.atOnce = options.atOnce ?? AT_ONCE;
+  }
+
+  get aside(): string[] {
+    return this.pieces.aside.map(({ name }) => name);
   }
 
   async due(upToMs: number): Promise<number | null> {
@@ -66,7 +77,7 @@ export class TimeTriggers implements DueWork {
   }
 
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
-    const open = await this.open();
+    let open = await this.open();
     const endMs = performance.now() + WORK_MS;
     let fromMs = dueMs;
     for (let left = this.atOnce; fromMs < beforeMs && left > 0 && performance.now() < endMs;) {
@@ -74,7 +85,8 @@ export class TimeTriggers implements DueWork {
       const dayEndMs = (Math.floor(fromMs / DAY_MS) + 1) * DAY_MS;
       const toMs = Math.min(beforeMs, dayEndMs, fromMs + this.spanMs) - 1;
       const { periods, nextMs } = await this.periods(open, { fromMs, toMs });
-      if (!(await this.pay(open, periods, ending))) return;
+      open = await this.paid(open, periods, ending);
+      if (ending.aborted) return;
       fromMs = nextMs;
       left -= periods.length;
       await this.advance(open, nextMs, { noteAfterMs: Infinity });
@@ -102,21 +114,26 @@ export class TimeTriggers implements DueWork {
     }
   }
 
-  /** Pays periods; false: it was called off before the last. */
-  private async pay(open: readonly Open[], periods: readonly DuePeriod[], ending: AbortSignal): Promise<boolean> {
+  /** Pays periods; the triggers whose periods are paid: those of a tenant that failed are not among them. */
+  private async paid(open: readonly Open[], periods: readonly DuePeriod[], ending: AbortSignal): Promise<Open[]> {
     const versions = new Map(open.map(({ tenantNo, version }) => [tenantNo, version]));
+    const failed = new Set<number>();
     for (const [tenantNo, version] of versions) {
       const own = periods.filter((period) => period.tenantNo === tenantNo);
-      if (own.length > 0 && !(await this.options.payments.pay({ tenantNo, version, periods: own }, ending)))
-        return false;
+      if (own.length === 0 || ending.aborted) continue;
+      const paid = await this.pieces.attempt(tenantPiece(tenantNo), ending, (signal) =>
+        this.options.payments.pay({ tenantNo, version, periods: own }, signal),
+      );
+      if (paid?.value !== true) failed.add(tenantNo);
     }
-    return !ending.aborted;
+    return open.filter(({ tenantNo }) => !failed.has(tenantNo));
   }
 
   /** `upToMs`: the clock's time, where it is to be seen whether it went back. */
   private async open(upToMs = Infinity): Promise<Open[]> {
     const { pool } = this.options;
-    const open = (await openTriggers(pool)).map((trigger) => {
+    const all = (await openTriggers(pool)).filter(({ tenantNo }) => !this.pieces.isAside(String(tenantNo)));
+    const open = all.map((trigger) => {
       const looked = this.looked.get(keyOf(trigger));
       const known = looked?.noted === trigger.nextMs ? looked.nextMs : (trigger.nextMs ?? 0);
       return { ...trigger, fromMs: Math.max(trigger.activatedMs + 1, known) };
@@ -143,9 +160,25 @@ export class TimeTriggers implements DueWork {
       }
       this.looked.set(keyOf(trigger), { noted: trigger.nextMs, nextMs });
     }
-    await noteProgress(this.options.pool, noted);
+    await this.note(noted);
+  }
+
+  /** Notes progress in one statement, or, where that fails, tenant by tenant. */
+  private async note(noted: readonly { tenantNo: number; no: number; nextMs: number }[]): Promise<void> {
+    const { pool } = this.options;
+    try {
+      await noteProgress(pool, noted);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      for (const tenantNo of new Set(noted.map((trigger) => trigger.tenantNo))) {
+        const own = noted.filter((trigger) => trigger.tenantNo === tenantNo);
+        await this.pieces.attempt(tenantPiece(tenantNo), NEVER, () => noteProgress(pool, own));
+      }
+    }
   }
 }
+
+const NEVER = new AbortController().signal;
 
 const keyOf = ({ tenantNo, no }: OpenTrigger): string => `${tenantNo}:${no}`;
 

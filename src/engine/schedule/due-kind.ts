@@ -1,14 +1,12 @@
+import { Attempts } from './attempts.ts';
 import type { DueWork } from './due-work.ts';
 
 export interface DueKindOptions {
-  /** Told of every failure, with the kind's name. */
+  /** Called with every failure, and the kind's name. */
   onTrouble: (kind: string, error: unknown) => void;
   /** A call that takes longer counts as failed; ms. */
   patienceMs: number;
 }
-
-const FIRST_RETRY_MS = 250;
-const LAST_RETRY_MS = 30_000;
 
 /**
  * A kind of work with what the schedule knows of its health. One that fails or hangs is set aside for a while that
@@ -16,26 +14,32 @@ const LAST_RETRY_MS = 30_000;
  */
 export class DueKind {
   readonly work: DueWork;
-  private readonly options: DueKindOptions;
-  private failures = 0;
-  private retryAtMs = -Infinity;
-  private hanging = false;
+  private readonly attempts: Attempts;
 
-  constructor(work: DueWork, options: DueKindOptions) {
+  constructor(work: DueWork, { onTrouble, patienceMs }: DueKindOptions) {
     this.work = work;
-    this.options = options;
+    this.attempts = new Attempts({ onFailed: (error) => onTrouble(work.name, error), patienceMs });
   }
 
   /** Whether it is set aside at the moment. */
   get aside(): boolean {
-    return this.hanging || performance.now() < this.retryAtMs;
+    return this.attempts.aside;
+  }
+
+  /** What of it cannot be done at the moment, for a person; null: nothing is in its way. */
+  get heldUp(): string | null {
+    const { name, aside = [] } = this.work;
+    if (this.aside) return name;
+    if (aside.length === 0) return null;
+    const more = aside.length > MOST_NAMED ? ` and ${aside.length - MOST_NAMED} more` : '';
+    return `${name} (${aside.slice(0, MOST_NAMED).join(', ')}${more})`;
   }
 
   /** See `DueWork.due`; undefined where it failed. */
   async due(upToMs: number, ending: AbortSignal): Promise<number | null | undefined> {
-    const dueMs = await this.attempt(ending, () => this.work.due(upToMs));
-    if (dueMs === null) this.failures = 0;
-    return dueMs;
+    const dueMs = await this.attempts.make(ending, () => this.work.due(upToMs));
+    if (dueMs?.value === null) this.attempts.succeeded();
+    return dueMs?.value;
   }
 
   /** See `DueWork.perform`; whether it did so. */
@@ -43,41 +47,12 @@ export class DueKind {
     { dueMs, beforeMs, upToMs }: { dueMs: number; beforeMs: number; upToMs: number },
     ending: AbortSignal,
   ): Promise<boolean> {
-    const outcome = await this.attempt(ending, async (signal) => {
-      await this.work.perform(dueMs, signal, beforeMs, upToMs);
-      return true;
-    });
-    if (outcome === true) this.failures = 0;
-    return outcome === true;
-  }
-
-  private async attempt<T>(ending: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
-    const tooLong = new AbortController();
-    const called = call(AbortSignal.any([ending, tooLong.signal]));
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), this.options.patienceMs);
-    });
-    try {
-      const first = await Promise.race([called.then((value) => ({ value })), late]);
-      if (first !== 'late') return first.value;
-      this.hanging = true;
-      const release = (): void => void (this.hanging = false);
-      called.then(release, release);
-      tooLong.abort();
-      this.failed(new Error(`no answer in ${this.options.patienceMs / 1000} s`));
-    } catch (error) {
-      // What fails because the process ends is no news.
-      if (!ending.aborted) this.failed(error);
-    } finally {
-      clearTimeout(timer);
-    }
-    return undefined;
-  }
-
-  private failed(error: unknown): void {
-    this.retryAtMs = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.failures, LAST_RETRY_MS);
-    this.failures += 1;
-    this.options.onTrouble(this.work.name, error);
+    const performed = await this.attempts.make(ending, (signal) => this.work.perform(dueMs, signal, beforeMs, upToMs));
+    if (performed === undefined) return false;
+    this.attempts.succeeded();
+    return true;
   }
 }
+
+/** Pieces of a kind that are named one by one. */
+const MOST_NAMED = 10;

@@ -12,6 +12,11 @@ export interface DueWork {
   readonly seesItself?: boolean;
   /** Names of kinds that it shares nothing with: it does not matter which of two pieces of work comes first. */
   readonly apartFrom?: readonly string[];
+  /**
+   * What of it cannot be done at the moment, for a person, though the rest can: pieces that failed and wait to be tried
+   * again. `due` does not count them.
+   */
+  readonly aside?: readonly string[];
   /** The earliest time, not after `upToMs`, at which something fell due that is not done; null: nothing is. */
   due(upToMs: number): Promise<number | null>;
   /**

@@ -26,8 +26,8 @@ const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
 
 /**
- * Does the work of all kinds in the order of its times. The order holds within a kind always, and between kinds
- * unless one fails: then it is set aside, and the others go on.
+ * Does the work of all kinds in the order of its times. The order holds within a kind, and between kinds, unless one
+ * fails, or a piece of one: then it is set aside, and the others go on.
  */
 export class Schedule {
   private readonly options: ScheduleOptions;
@@ -63,9 +63,11 @@ export class Schedule {
         first = await this.first(upToMs, ending);
       }
       if (first === null) {
-        const aside = this.kinds.filter((kind) => kind.aside).map(({ work }) => work.name);
+        const heldUp = this.kinds.map((kind) => kind.heldUp).filter((by) => by !== null);
         if (ending.aborted) return { state: 'more' };
-        return aside.length === 0 ? { state: 'done' } : { state: 'held up', by: `${aside.join(', ')} cannot be done` };
+        return heldUp.length === 0
+          ? { state: 'done' }
+          : { state: 'held up', by: `${heldUp.join(', ')} cannot be done` };
       }
       const { kind, dueMs, beforeMs } = first;
       await kind.perform({ dueMs, beforeMs, upToMs }, ending);

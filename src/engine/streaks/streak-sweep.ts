@@ -8,14 +8,24 @@ import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { dueUsers, type UserPage } from '../../postgres/streak-sweep/due-users.ts';
 import { leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
 import type { DueWork } from '../schedule/due-work.ts';
+import { Pieces, userPiece, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
 import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
 
-export interface StreakSweepOptions extends SweepCallsOptions {
+export interface StreakSweepOptions extends Omit<SweepCallsOptions, 'onUserFailed'> {
   pool: Pool;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
+  /** Called when a zone of a tenant, or a user, cannot be swept. */
+  onFailed?: OnPieceFailed;
   /** How long a piece of work takes, about. */
   workMs?: number;
 }
+
+/** What is to be done at the midnights of a zone of a tenant. */
+const zonePiece = ({ tenantNo, zone }: SweptZone): Piece => ({
+  key: `${tenantNo}:${zone}`,
+  name: `zone ${zone === '' ? 'UTC' : zone} of tenant ${tenantNo}`,
+  detail: { tenantNo, zone },
+});
 
 /** Users that Postgres looks at in one statement; progress is noted after so many. */
 const USERS_A_PAGE = 5_000;
@@ -29,11 +39,15 @@ const WORK_MS = 2_000;
  *
  * Who may change Postgres says (`users.due_day`). It is behind by what was swept last, and then names too many, never too
  * few. Days on which nobody does are not swept one by one: a year in which nothing happens is one look at a zone.
+ *
+ * A zone of a tenant that fails is set aside, and the others go on. A user who fails is passed over, and named again by the
+ * next midnight of the zone.
  */
 export class StreakSweep implements DueWork {
   readonly name = 'midnights of streaks';
   readonly apartFrom = ['points for time'];
   private readonly options: StreakSweepOptions;
+  private readonly pieces: Pieces;
   private readonly calls: SweepCalls;
   /** The clock's time when it was asked what is due. */
   private upToMs = -Infinity;
@@ -43,12 +57,21 @@ export class StreakSweep implements DueWork {
 
   constructor(options: StreakSweepOptions) {
     this.options = options;
-    this.calls = new SweepCalls(options);
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+    this.calls = new SweepCalls({
+      ...options,
+      onUserFailed: (tenantNo, userId, error) =>
+        options.onFailed?.({ kind: this.name, piece: userPiece(tenantNo, userId), error }),
+    });
   }
 
   /** Users who are not done yet are named by Postgres as before: a zone goes on where it was left. */
   get seesItself(): boolean {
     return this.underWay;
+  }
+
+  get aside(): string[] {
+    return this.pieces.aside.map(({ name }) => name);
   }
 
   async due(upToMs: number): Promise<number | null> {
@@ -62,18 +85,20 @@ export class StreakSweep implements DueWork {
     // What was settled is in Postgres before a zone is asked again, so that it does not name the same users each day.
     if (!this.underWay) this.settled.clear();
     this.underWay = false;
-    await this.sweepZones(Math.max(dueMs, beforeMs - 1), goesOn);
+    await this.sweepZones(Math.max(dueMs, beforeMs - 1), goesOn, ending);
     if (!this.underWay) await this.calls.end();
   }
 
-  private async sweepZones(upToMs: number, goesOn: () => boolean): Promise<void> {
+  private async sweepZones(upToMs: number, goesOn: () => boolean, ending: AbortSignal): Promise<void> {
     while (goesOn()) {
       const next = await this.next(upToMs);
       if (next === null || this.settled.has(next.zone)) return;
       for (const zone of await zonesAt(this.options.pool, next.zone, next.sweptDay)) {
-        const outcome = await this.sweep(zone, next.dueMs, goesOn);
-        if (outcome === 'ended') return;
-        if (outcome === 'settled') this.settled.add(next.zone);
+        const piece = zonePiece(zone);
+        if (this.pieces.isAside(piece.key)) continue;
+        const outcome = await this.pieces.attempt(piece, ending, () => this.sweep(zone, next.dueMs, goesOn));
+        if (outcome?.value === 'ended') return;
+        if (outcome?.value === 'settled') this.settled.add(next.zone);
       }
     }
   }
@@ -81,7 +106,10 @@ export class StreakSweep implements DueWork {
   /** The earliest midnight that is not swept, not after a time. */
   private async next(upToMs: number): Promise<{ dueMs: number; zone: string; sweptDay: number } | null> {
     let first: { dueMs: number; zone: string; sweptDay: number } | null = null;
-    for (const { zone, sweptDay } of await leastSwept(this.options.pool)) {
+    for (const { zone, sweptDay } of await leastSwept(
+      this.options.pool,
+      this.pieces.aside.map(({ key }) => key),
+    )) {
       const dueMs = dayStartMs(zone === '' ? 'UTC' : zone, sweptDay + 1);
       if (dueMs <= upToMs && (first === null || dueMs < first.dueMs)) first = { dueMs, zone, sweptDay };
     }

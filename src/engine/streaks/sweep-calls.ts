@@ -6,6 +6,7 @@ import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../
 import { backlog } from '../../redis/outbox.ts';
 import type { Script } from '../../redis/script.ts';
 import { noteSweep, noteSweepEnd } from '../../redis/storing-order.ts';
+import { isUnavailable } from '../../unavailable.ts';
 import { eventId } from '../events/event-id.ts';
 
 export interface SweepCallsOptions {
@@ -14,6 +15,8 @@ export interface SweepCallsOptions {
   script: Script;
   /** Tells that entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
+  /** Called with a user who cannot be settled: the others are. */
+  onUserFailed?: (tenantNo: number, userId: string, error: unknown) => void;
   /** Users a script call; for tests. */
   usersACall?: number;
   /** Calls that may wait for Postgres before the sweep waits. */
@@ -53,7 +56,7 @@ export class SweepCalls {
     this.options = options;
   }
 
-  /** Settles users, in their order, while it goes on; how many. */
+  /** Settles users, in their order, while it goes on; how many. One who cannot be settled is passed over. */
   async settle(ids: readonly string[], midnight: Midnight, goesOn: () => boolean): Promise<number> {
     if (ids.length === 0) return 0;
     const { usersACall = USERS_A_CALL } = this.options;
@@ -62,7 +65,7 @@ export class SweepCalls {
     const underWay: Promise<number>[] = [];
     let done = 0;
     for (let asked = 0; asked < ids.length && goesOn(); asked += usersACall) {
-      const answer = call(ids.slice(asked, asked + usersACall));
+      const answer = this.each(call, ids.slice(asked, asked + usersACall), midnight.tenantNo);
       // Awaited below, or not at all: what was settled is found so.
       answer.catch(() => undefined);
       underWay.push(answer);
@@ -87,6 +90,30 @@ export class SweepCalls {
     }
     this.shards.add(shard);
     await noteSweep(redis, shard);
+  }
+
+  /** A call, or, where it fails, one for each user; the number of users. Rejects where not one of several can be settled. */
+  private async each(
+    call: (ids: readonly string[]) => Promise<number>,
+    ids: readonly string[],
+    tenantNo: number,
+  ): Promise<number> {
+    try {
+      return await call(ids);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+    }
+    let failed = 0;
+    for (const id of ids) {
+      try {
+        await call([id]);
+      } catch (error) {
+        failed += 1;
+        if (isUnavailable(error) || (failed > 1 && failed === ids.length)) throw error;
+        this.options.onUserFailed?.(tenantNo, id, error);
+      }
+    }
+    return ids.length;
   }
 
   /** One call of the script; resolves to the number of users. */

@@ -3,8 +3,10 @@ import {
   ANEW,
   BEGUN,
   listPasses,
+  lockPass,
   nextPass,
   notePass,
+  type NextPass,
   type PassStep,
   type PassTable,
   type UserPass,
@@ -44,8 +46,13 @@ export async function requestBackdatings(
 }
 
 /** The next one to work on, see `nextPass`. */
-export const nextBackdating = (client: PoolClient, settleMs: number): Promise<Backdating | null> =>
-  nextPass(client, TABLE, settleMs);
+export const nextBackdating = (pool: Pool, next: NextPass): Promise<Backdating | null> => nextPass(pool, TABLE, next);
+
+/** Locks one, see `lockPass`. */
+export const lockBackdating = (
+  client: PoolClient,
+  { tenantNo, achievementNo: no }: Backdating,
+): Promise<Backdating | null> => lockPass(client, TABLE, { tenantNo, no });
 
 /** Begins one: counts the users to be looked at. */
 export async function beginBackdating(client: PoolClient, { tenantNo, achievementNo }: Backdating): Promise<void> {

@@ -3,8 +3,10 @@ import {
   ANEW,
   BEGUN,
   listPasses,
+  lockPass,
   nextPass,
   notePass,
+  type NextPass,
   type PassStep,
   type PassTable,
   type UserPass,
@@ -46,8 +48,11 @@ export async function requestFills(
 }
 
 /** The next one to work on, see `nextPass`. */
-export const nextFill = (client: PoolClient, settleMs: number): Promise<BoardFill | null> =>
-  nextPass(client, TABLE, settleMs);
+export const nextFill = (pool: Pool, next: NextPass): Promise<BoardFill | null> => nextPass(pool, TABLE, next);
+
+/** Locks one, see `lockPass`. */
+export const lockFill = (client: PoolClient, { tenantNo, boardNo: no }: BoardFill): Promise<BoardFill | null> =>
+  lockPass(client, TABLE, { tenantNo, no });
 
 /** Begins one: counts the users to be looked at. The first run that is Redis's; null: all are past. */
 export async function beginFill(client: PoolClient, { tenantNo, boardNo }: BoardFill): Promise<number | null> {

@@ -58,12 +58,12 @@ export async function addEmptyRuns(client: PoolClient, runs: readonly OverRun[])
 export async function lockGroup(client: PoolClient, runId: number, name: string): Promise<CopiedGroup> {
   const values = [runId, storableText(name)];
   await client.query(
-    'INSERT INTO board_run_groups (run_id, name) VALUES ($1, $2) ON CONFLICT (run_id, name) DO NOTHING',
+    'INSERT INTO board_run_groups (run_id, name) VALUES ($1, $2) ON CONFLICT (run_id, text_digest(name)) DO NOTHING',
     values,
   );
   const { rows } = await client.query<CopiedGroup>(
     `SELECT id, members, participants, is_done AS "isDone"
-       FROM board_run_groups WHERE run_id = $1 AND name = $2 FOR UPDATE`,
+       FROM board_run_groups WHERE run_id = $1 AND text_digest(name) = text_digest($2) FOR UPDATE`,
     values,
   );
   return rows[0]!;
@@ -113,17 +113,22 @@ export async function finishRun(client: PoolClient, runId: number): Promise<void
   await client.query('UPDATE board_runs SET is_final = true WHERE id = $1', [runId]);
 }
 
-/** Final runs whose sorted sets are still in Redis, of before a time; oldest first. */
+/**
+ * Final runs whose sorted sets are still in Redis, of before a time; oldest first.
+ * @param except boards to be left out: `<tenant no>:<board no>`
+ */
 export async function runsToClear(
   pool: Pool,
-  { finalUpToMs, limit }: { finalUpToMs: number; limit: number },
+  { finalUpToMs, limit, except }: { finalUpToMs: number; limit: number; except: readonly string[] },
 ): Promise<{ id: number; tenantNo: number; boardNo: number; runDay: number; finalMs: number; groups: string[] }[]> {
   const { rows } = await pool.query(
     `SELECT id, tenant_no AS "tenantNo", board_no AS "boardNo", run_day AS "runDay",
             (extract(epoch FROM final_at) * 1000)::float8 AS "finalMs",
             ARRAY (SELECT name FROM board_run_groups WHERE run_id = board_runs.id) AS groups
-       FROM board_runs WHERE is_final AND NOT is_cleared AND final_at <= $1 ORDER BY final_at LIMIT $2`,
-    [new Date(finalUpToMs), limit],
+       FROM board_runs
+      WHERE is_final AND NOT is_cleared AND final_at <= $1 AND tenant_no || ':' || board_no <> ALL ($3)
+      ORDER BY final_at LIMIT $2`,
+    [new Date(finalUpToMs), limit, except],
   );
   return rows;
 }

@@ -24,7 +24,8 @@ export async function finalGroup(
 ): Promise<{ id: number | null; participants: number } | null> {
   const { rows } = await pool.query<{ id: number | null; participants: number }>(
     `SELECT grp.id, coalesce(grp.participants, 0) AS participants
-       FROM board_runs AS run LEFT JOIN board_run_groups AS grp ON grp.run_id = run.id AND grp.name = $4
+       FROM board_runs AS run LEFT JOIN board_run_groups AS grp
+              ON grp.run_id = run.id AND text_digest(grp.name) = text_digest($4)
       WHERE ${FINAL_RUN}`,
     [tenantNo, boardNo, runDay, storableText(name)],
   );

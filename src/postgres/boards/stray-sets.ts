@@ -21,24 +21,22 @@ export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptD
   return { dead, sweptDay: swept[0]?.sweptDay ?? null };
 }
 
-/** Notes that Redis was looked through on a day, and holds nothing of some dead boards any more. */
-export async function noteSwept(pool: Pool, { dead, day }: { dead: readonly DeadBoard[]; day: number }): Promise<void> {
-  const named = [dead.map(({ tenantNo }) => tenantNo), dead.map(({ boardNo }) => boardNo)];
+/** Notes that Redis holds nothing of a dead board any more. */
+export async function forgetBoard(pool: Pool, { tenantNo, boardNo }: DeadBoard): Promise<void> {
   await transaction(pool, async (client) => {
     await client.query(
-      `UPDATE board_runs SET is_cleared = true FROM unnest($1::int[], $2::int[]) AS dead (tenant_no, board_no)
-        WHERE board_runs.tenant_no = dead.tenant_no AND board_runs.board_no = dead.board_no AND NOT is_cleared`,
-      named,
+      'UPDATE board_runs SET is_cleared = true WHERE tenant_no = $1 AND board_no = $2 AND NOT is_cleared',
+      [tenantNo, boardNo],
     );
-    await client.query(
-      `DELETE FROM board_progress USING unnest($1::int[], $2::int[]) AS dead (tenant_no, board_no)
-        WHERE board_progress.tenant_no = dead.tenant_no AND board_progress.board_no = dead.board_no`,
-      named,
-    );
-    await client.query(
-      `INSERT INTO stray_sets (swept_day) VALUES ($1)
-       ON CONFLICT (one) DO UPDATE SET swept_day = greatest(stray_sets.swept_day, EXCLUDED.swept_day)`,
-      [day],
-    );
+    await client.query('DELETE FROM board_progress WHERE tenant_no = $1 AND board_no = $2', [tenantNo, boardNo]);
   });
+}
+
+/** Notes that Redis was looked through on a day. */
+export async function noteSwept(pool: Pool, day: number): Promise<void> {
+  await pool.query(
+    `INSERT INTO stray_sets (swept_day) VALUES ($1)
+     ON CONFLICT (one) DO UPDATE SET swept_day = greatest(stray_sets.swept_day, EXCLUDED.swept_day)`,
+    [day],
+  );
 }

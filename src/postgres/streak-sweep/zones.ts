@@ -13,11 +13,16 @@ export interface SweptZone {
   version: number;
 }
 
-/** The zones of active tenants that are least far, a row a zone: its name and the last day that is swept in all. */
-export async function leastSwept(pool: Pool): Promise<{ zone: string; sweptDay: number }[]> {
+/**
+ * The zones of active tenants that are least far, a row a zone: its name and the last day that is swept in all.
+ * @param except zones of tenants to be left out: `<tenant no>:<zone>`
+ */
+export async function leastSwept(pool: Pool, except: readonly string[]): Promise<{ zone: string; sweptDay: number }[]> {
   const { rows } = await pool.query<{ zone: string; sweptDay: number }>(
     `SELECT zone, min(swept_day) AS "sweptDay" FROM streak_zones
-       JOIN tenants ON no = tenant_no AND status = 'active' GROUP BY zone`,
+       JOIN tenants ON no = tenant_no AND status = 'active'
+      WHERE tenant_no || ':' || zone <> ALL ($1) GROUP BY zone`,
+    [except],
   );
   return rows;
 }

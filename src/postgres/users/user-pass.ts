@@ -41,20 +41,40 @@ export const BEGUN = `status = 'running', users_total = (SELECT count(*) FROM us
 const columns = ({ own }: PassTable): string => `tenant_no AS "tenantNo", status, last_user AS "lastUser",
   users_done::float8 AS "usersDone", users_total::float8 AS "usersTotal", requested, finished, ${own}`;
 
-/**
- * The oldest unfinished request that was made at least `settleMs` ago, by when every process has the catalog that made
- * it; locked for the transaction, passing over those that another worker has.
- */
+/** Which request is to be worked on next. */
+export interface NextPass {
+  /** How old a request must be, so that every process has the catalog that made it; ms. */
+  settleMs: number;
+  /** Requests to be left out: `<tenant no>:<no>`. */
+  except: readonly string[];
+}
+
+/** The oldest unfinished request that is old enough, passing over those that another worker has. */
 export async function nextPass<Pass extends UserPass>(
+  pool: Pool,
+  table: PassTable,
+  { settleMs, except }: NextPass,
+): Promise<Pass | null> {
+  const { rows } = await pool.query<Pass>(
+    `SELECT ${columns(table)} FROM ${table.name}
+      WHERE status <> 'done' AND requested < clock_timestamp() - make_interval(secs => $1)
+        AND tenant_no || ':' || ${table.no} <> ALL ($2)
+      ORDER BY requested LIMIT 1 FOR UPDATE SKIP LOCKED`,
+    [settleMs / 1000, except],
+  );
+  return rows[0] ?? null;
+}
+
+/** A request as it stands, locked for the transaction; null: it is done, or another worker has it. */
+export async function lockPass<Pass extends UserPass>(
   client: PoolClient,
   table: PassTable,
-  settleMs: number,
+  { tenantNo, no }: { tenantNo: number; no: number },
 ): Promise<Pass | null> {
   const { rows } = await client.query<Pass>(
     `SELECT ${columns(table)} FROM ${table.name}
-      WHERE status <> 'done' AND requested < clock_timestamp() - make_interval(secs => $1)
-      ORDER BY requested LIMIT 1 FOR UPDATE SKIP LOCKED`,
-    [settleMs / 1000],
+      WHERE status <> 'done' AND tenant_no = $1 AND ${table.no} = $2 FOR UPDATE SKIP LOCKED`,
+    [tenantNo, no],
   );
   return rows[0] ?? null;
 }

@@ -287,7 +287,7 @@ describe('a crash', () => {
       await expect(
         age({
           onStep: (step) => {
-            if (step === at) throw new Error('the end of the process');
+            if (step === at) throw Object.assign(new Error('the end of the process'), { code: 'ECONNRESET' });
           },
         }),
       ).rejects.toThrow('the end of the process');

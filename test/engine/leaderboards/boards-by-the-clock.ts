@@ -1,5 +1,6 @@
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
+import { boardPieces } from '../../../src/engine/leaderboards/board-pieces.ts';
 import { DailySnapshots } from '../../../src/engine/leaderboards/daily-snapshots.ts';
 import { BoardFilling, type FillOptions } from '../../../src/engine/leaderboards/fill-boards.ts';
 import { FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
@@ -15,6 +16,7 @@ export class BoardsByTheClock {
   readonly clock: FixedClock;
   /** Called after each step of copying a final run. */
   onStep: (step: FinalStep) => void = () => undefined;
+  private failures: unknown[] = [];
 
   private constructor(laurel: TestLaurel, clock: FixedClock) {
     this.laurel = laurel;
@@ -37,7 +39,7 @@ export class BoardsByTheClock {
     return started;
   }
 
-  /** Fills the boards that were switched on, as far as it goes. */
+  /** Fills the boards that were switched on, as far as it goes. Rejects when a step fails. */
   async fill(options: Partial<FillOptions> = {}): Promise<void> {
     const { redis, pool } = this.laurel;
     const filling = new BoardFilling({
@@ -47,10 +49,14 @@ export class BoardsByTheClock {
       clock: this.clock,
       onWritten: () => undefined,
       settleMs: 0,
+      onFailed: ({ error }) => void this.failures.push(error),
       ...options,
     });
     await this.store();
-    while (await filling.step()) await this.store();
+    while (await filling.step()) {
+      this.throwFailure();
+      await this.store();
+    }
   }
 
   /** Changes a board, by key. */
@@ -63,7 +69,11 @@ export class BoardsByTheClock {
 
   get kinds(): [DailySnapshots, FinalRuns] {
     const { redis, pool } = this.laurel;
-    return [new DailySnapshots({ redis, pool }), new FinalRuns({ redis, pool, onStep: (step) => this.onStep(step) })];
+    const pieces = boardPieces('boards', ({ error }) => void this.failures.push(error));
+    return [
+      new DailySnapshots({ redis, pool, pieces }),
+      new FinalRuns({ redis, pool, pieces, onStep: (step) => this.onStep(step) }),
+    ];
   }
 
   async event(
@@ -89,7 +99,7 @@ export class BoardsByTheClock {
     this.clock.set(Date.parse(now));
   }
 
-  /** Does what is due up to the clock's time, in the order of the times; which they were. */
+  /** Does what is due up to the clock's time, in the order of the times; which they were. Rejects when a piece fails. */
   async due(): Promise<string[]> {
     const done: string[] = [];
     for (;;) {
@@ -100,7 +110,13 @@ export class BoardsByTheClock {
       const kind = this.kinds[due.indexOf(first)]!;
       done.push(`${kind.name.split(' ')[0]} ${new Date(first).toISOString().slice(0, 19)}`);
       await kind.perform(first, new AbortController().signal);
+      this.throwFailure();
     }
+  }
+
+  private throwFailure(): void {
+    const [failure] = this.failures.splice(0);
+    if (failure instanceof Error) throw failure;
   }
 
   /** `[rank, user, value]` of a page. */

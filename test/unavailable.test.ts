@@ -2,8 +2,8 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isUnavailable } from '../../src/http/unavailable.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { isUnavailable } from '../src/unavailable.ts';
+import { testDatabase, type TestDatabase } from './postgres/database.ts';
 
 /** What a promise is rejected with. */
 const reasonOf = (promise: Promise<unknown>): Promise<unknown> =>

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { isUnavailable } from '../../unavailable.ts';
+import { Attempts } from './attempts.ts';
+
+/** A part of a kind of work that may fail without the others: what a board, a tenant, a zone has to be done. */
+export interface Piece {
+  /** Tells it from the others of its kind. */
+  key: string;
+  /** For a person: `leaderboard 'weekly' of tenant 3`. */
+  name: string;
+  /** What the log says of it beside its name. */
+  detail: Record<string, unknown>;
+}
+
+/** The piece that one user is. A log holds no ID of a user: the user is named by the beginning of its SHA-256. */
+export function userPiece(tenantNo: number, userId: string, more: Record<string, unknown> = {}): Piece {
+  const user = createHash('sha256').update(userId).digest('hex').slice(0, 12);
+  return {
+    key: `${tenantNo}:${user}`,
+    name: `user ${user} of tenant ${tenantNo}`,
+    detail: { tenantNo, user, ...more },
+  };
+}
+
+/** The piece that all of a tenant is. */
+export const tenantPiece = (tenantNo: number): Piece => ({
+  key: String(tenantNo),
+  name: `tenant ${tenantNo}`,
+  detail: { tenantNo },
+});
+
+export interface PieceFailure {
+  kind: string;
+  piece: Piece;
+  error: unknown;
+}
+
+/** Called with every failure of a piece. */
+export type OnPieceFailed = (failure: PieceFailure) => void;
+
+export interface PiecesOptions {
+  /** Name of the kind of work. */
+  kind: string;
+  onFailed?: OnPieceFailed | undefined;
+  /** A piece that takes longer counts as failed; ms. */
+  patienceMs?: number | undefined;
+}
+
+const PATIENCE_MS = 30_000;
+/** A piece that nobody tried for so long is gone, or well. */
+const FORGOTTEN_MS = 600_000;
+
+/**
+ * The pieces of a kind of work that failed. Each is set aside by itself, for a while that doubles (0.25 s to 30 s), so
+ * that the others go on. A database that does not answer is no piece's fault: such errors are thrown.
+ */
+export class Pieces {
+  private readonly options: PiecesOptions;
+  private readonly failed = new Map<string, { piece: Piece; attempts: Attempts }>();
+
+  constructor(options: PiecesOptions) {
+    this.options = options;
+  }
+
+  /** Whether a piece is set aside at the moment. */
+  isAside(key: string): boolean {
+    return this.failed.get(key)?.attempts.aside === true;
+  }
+
+  /** Those that are set aside at the moment. */
+  get aside(): Piece[] {
+    return [...this.failed.values()].filter(({ attempts }) => attempts.aside).map(({ piece }) => piece);
+  }
+
+  /**
+   * Does a piece of work; undefined where it failed, which is reported, or took too long, and its signal is then aborted.
+   * Rejects, and the piece is as before, where Redis or Postgres does not answer.
+   */
+  async attempt<T>(
+    piece: Piece,
+    ending: AbortSignal,
+    call: (signal: AbortSignal) => Promise<T>,
+  ): Promise<{ value: T } | undefined> {
+    const { kind, onFailed, patienceMs = PATIENCE_MS } = this.options;
+    const attempts =
+      this.failed.get(piece.key)?.attempts ??
+      new Attempts({ onFailed: (error) => onFailed?.({ kind, piece, error }), patienceMs });
+    let outage: Error | undefined;
+    const made = await attempts.make(ending, async (signal) => {
+      try {
+        return { value: await call(signal) };
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+        outage = error as Error;
+        return null;
+      }
+    });
+    if (outage !== undefined) throw outage;
+    if (made?.value) this.failed.delete(piece.key);
+    else if (!ending.aborted) this.setAside(piece, attempts);
+    return made?.value ?? undefined;
+  }
+
+  private setAside(piece: Piece, attempts: Attempts): void {
+    for (const [key, other] of this.failed) if (other.attempts.idleMs > FORGOTTEN_MS) this.failed.delete(key);
+    this.failed.set(piece.key, { piece, attempts });
+  }
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Configuration } from '../../src/domain/configuration.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+// Users say themselves what is in the attributes that split a board: as much as they may, and as often as they like.
+
+const NAMES = ['a', 'b', 'c', 'd'];
+const BOARD = { rankBy: 'metric', metricKey: 'm', start: '2030-01-01', status: 'active' } as const;
+const CONFIGURATION: Configuration = {
+  attributes: NAMES.map((key) => ({ key, name: key, type: 'user' as const })),
+  metrics: [{ key: 'm', name: 'M' }],
+  leaderboards: [
+    { ...BOARD, key: 'split', name: 'Split', breakdownAttributes: NAMES, runUnit: 'day', runInterval: 1 },
+    { ...BOARD, key: 'ever', name: 'Ever', breakdownAttributes: ['a'] },
+    { ...BOARD, key: 'daily', name: 'Daily', runUnit: 'day', runInterval: 1 },
+  ],
+};
+
+let laurel: TestLaurel;
+const tenants = ['attacked', 'other'];
+beforeAll(async () => {
+  laurel = await startLaurel({ testClock: true, workers: true });
+  await laurel.admin.put('/v1/clock', { now: '2030-01-05T10:00:00Z' });
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post(
+    '/v1/tenants',
+    tenants.map((customerId) => ({ customerId, name: customerId })),
+  );
+  for (const tenantId of tenants) await laurel.admin.put('/v1/configuration', CONFIGURATION, { tenantId });
+  await laurel.admin.put('/v1/clock', { now: '2030-01-05T10:01:00Z' });
+});
+afterAll(() => laurel.close());
+
+const event = async (tenantId: string, id: string, attributes: Record<string, string>, value = 5): Promise<void> => {
+  const { status } = await laurel.app.post('/v1/metrics/m/event', { user: { id, attributes }, value }, { tenantId });
+  expect(status).toBe(201);
+};
+const places = async (tenantId: string, board: string, query: string): Promise<[string, number][]> => {
+  const { status, body } = await laurel.app.get(`/v1/leaderboards/${board}?${query}`, { tenantId });
+  expect(status).toBe(200);
+  return body.rankings.map(({ userId, value }: { userId: string; value: number }) => [userId, value]);
+};
+const asked = (attributes: Record<string, string>): string =>
+  `userAttributes=${Object.entries(attributes)
+    .map(([key, value]) => `${key}:${value}`)
+    .join(',')}`;
+
+test('the longest values there are hold up no final run, no snapshot, no history, of any tenant', async () => {
+  // What cannot be compressed, as an index entry is: four of them are far beyond what one may hold.
+  const longest = Object.fromEntries(NAMES.map((name) => [name, randomBytes(512).toString('hex')]));
+  const short = Object.fromEntries(NAMES.map((name) => [name, 'x']));
+  await event('attacked', 'attacker', longest);
+  // Longest in bytes, too: what is indexed of a user beside them.
+  await event('attacked', '\u{1F984}'.repeat(255), short);
+  for (const tenantId of tenants) await event(tenantId, 'user', short);
+  const set = await laurel.admin.put('/v1/clock', { now: '2030-01-07T12:30:00Z' });
+  expect({ status: set.status, body: set.body }).toMatchObject({ status: 200 });
+
+  const { rows } = await laurel.pool.query<{ final: boolean; cleared: boolean }>(
+    "SELECT is_final AS final, is_cleared AS cleared FROM board_runs WHERE final_at <= '2030-01-07T12:00:00Z'",
+  );
+  expect(rows.length).toBeGreaterThan(0);
+  expect(rows.every(({ final, cleared }) => final && cleared)).toBe(true);
+  expect(await places('attacked', 'split', `run=2030-01-05&${asked(longest)}`)).toEqual([['attacker', 5]]);
+  for (const tenantId of tenants) {
+    const others = tenantId === 'attacked' ? [['\u{1F984}'.repeat(255), 5]] : [];
+    const sorted = (found: [string, number][]) => found.toSorted(([a], [b]) => (a < b ? -1 : 1));
+    expect(sorted(await places(tenantId, 'split', `run=2030-01-05&${asked(short)}`))).toEqual([['user', 5], ...others]);
+    expect(await places(tenantId, 'daily', 'run=2030-01-05&limit=100')).toContainEqual(['user', 5]);
+    const { body } = await laurel.app.get('/v1/users/user/leaderboards/ever?numEvents=3', { tenantId });
+    expect(body.history.map(({ date }: { date: string }) => date)).toEqual(['2030-01-05', '2030-01-06', '2030-01-07']);
+  }
+});
+
+test('who goes through many groups leaves none behind', async () => {
+  for (let n = 0; n < 300; n += 1) await event('attacked', 'wanderer', { a: `group ${n}` }, 1);
+  const lists = await laurel.redis.keys('*:g:*');
+  const listed = (await Promise.all(lists.map((key) => laurel.redis.smembers(key)))).flat();
+  expect(listed.filter((group) => group.includes('group '))).toEqual(['9:group 299']);
+  expect((await laurel.redis.keys('*:b:*group *')).length).toBe(1);
+  expect(await places('attacked', 'ever', asked({ a: 'group 299' }))).toEqual([['wanderer', 300]]);
+
+  const { status } = await laurel.admin.delete('/v1/users?ids=wanderer', { tenantId: 'attacked' });
+  expect(status).toBe(200);
+  expect(await laurel.redis.keys('*:b:*group *')).toEqual([]);
+  const left = (await Promise.all((await laurel.redis.keys('*:g:*')).map((key) => laurel.redis.smembers(key)))).flat();
+  expect(left.filter((group) => group.includes('group '))).toEqual([]);
+});
