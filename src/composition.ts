@@ -39,7 +39,7 @@ import type { Log } from './log.ts';
 import type { Services } from './operations/services.ts';
 import { AdminKeys } from './postgres/admin-keys.ts';
 import { readAudit } from './postgres/audit/read-audit.ts';
-import { writeAudit } from './postgres/audit/write-audit.ts';
+import { AuditTrail } from './postgres/audit/audit-trail.ts';
 import { listBackdatings } from './postgres/backdating/requests.ts';
 import { listFills } from './postgres/boards/fills.ts';
 import { ApplicationKeys } from './postgres/application-keys.ts';
@@ -101,6 +101,8 @@ export async function openLaurel({
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);
   const tell = (message: string): Promise<void> => announce(redis, message);
+  const trail = new AuditTrail({ pool, clock, log });
+  const { record: recordAudit } = trail;
   const catalogs = new Catalogs({ pool });
   const tenants = new Tenants({ pool, announce: tell, clock });
   const changes = new Changes({ pool, redis });
@@ -117,6 +119,7 @@ export async function openLaurel({
   });
 
   const close = async (): Promise<void> => {
+    await trail.close();
     await testClock?.close();
     await guard.close();
     changes.close();
@@ -177,19 +180,13 @@ export async function openLaurel({
       users,
       profiles: new UserProfiles({ reads: users, calls: userCalls, clock, controlShare }),
       directory: new UserDirectory({ redis, pool, caughtUp, controlShare }),
-      userExport: new UserExport({ redis, pool, users, clock, controlShare }),
+      userExport: new UserExport({ redis, pool, users, clock, controlShare, recordAudit }),
       deletion: new UserDeletion({
         redis,
         calls: batcher.calls,
         keys: applicationKeys,
         setsOfBoards: (tenantNo) => setsOfBoards({ redis, pool, clock }, tenantNo),
-        onDeleted: ({ tenantNo, users: count, by }) =>
-          writeAudit(pool, {
-            tenantNo,
-            nowMs: clock.now(),
-            by,
-            entries: [{ action: 'delete', kind: 'users', name: String(count) }],
-          }),
+        recordAudit,
         clock,
         overloaded: backlog.exceeded,
       }),
@@ -203,6 +200,7 @@ export async function openLaurel({
         users,
         calls: new StreakCall({ calls: batcher.calls, clock, overloaded: backlog.exceeded }),
         clock,
+        recordAudit,
         persisted: (tenantNo) => untilPersisted({ redis, pool }, tenantNo),
       }),
       leaderboards: new LeaderboardReads({ redis, users, clock, past }),
@@ -212,6 +210,7 @@ export async function openLaurel({
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       applicationKeys,
       adminKeys: new AdminKeys({ pool, announce: tell, clock }),
+      recordAudit,
       audit: { read: (query) => readAudit(pool, query) },
     },
     redis,

@@ -27,6 +27,8 @@ export interface Env {
   backlogLimitBytes: number;
   /** Days that a used idempotency key is kept at hand; then in a compact form, and Postgres is asked. */
   idempotencyHotDays: number;
+  /** Days that entries of the audit log are kept. */
+  auditRetentionDays: number;
   /** Whether webhooks may go to private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
   /** Bytes of a request's body; more is answered 413. */
@@ -42,6 +44,9 @@ export interface Env {
 
 /** Retries come within minutes, those of devices that were off within days. */
 export const IDEMPOTENCY_HOT_DAYS = 7;
+
+/** More than a year, so that what comes round once a year can be looked up. */
+export const AUDIT_RETENTION_DAYS = 400;
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
@@ -80,6 +85,7 @@ export function readEnv(variables: Variables): Env {
       max: 137_438_953_472,
     }),
     idempotencyHotDays: read.whole('IDEMPOTENCY_HOT_DAYS', { fallback: IDEMPOTENCY_HOT_DAYS, min: 1, max: 36_500 }),
+    auditRetentionDays: read.whole('AUDIT_RETENTION_DAYS', { fallback: AUDIT_RETENTION_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 4_194_304, min: 1_024, max: 67_108_864 }),
     corsOrigin: read.origin('CORS_ORIGIN', '*'),

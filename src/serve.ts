@@ -1,5 +1,6 @@
 import type { Laurel } from './composition.ts';
 import { createAuthenticator } from './http/auth.ts';
+import type { KeyRefusal } from './http/key-refusal.ts';
 import type { Log } from './log.ts';
 import { createRateLimit, type RateLimits } from './http/rate-limit.ts';
 import { createReadiness } from './http/readiness.ts';
@@ -9,6 +10,7 @@ import { createMetrics } from './metrics.ts';
 import { adminOperations, applicationOperations } from './operations/index.ts';
 import { existing } from './operations/operation.ts';
 import { findKey } from './postgres/find-key.ts';
+import { RefusedKeys } from './postgres/audit/refused-keys.ts';
 import { KeyUses } from './postgres/key-uses.ts';
 import { isMigrated } from './postgres/migrate.ts';
 
@@ -37,6 +39,7 @@ export async function serve(
   const { services, redis, pool } = laurel;
   const { host, bodyBytes, corsOrigin, sharedPort, log } = options;
   const uses = new KeyUses(pool);
+  const refused = new RefusedKeys({ record: services.recordAudit });
   const keys = createAuthenticator({
     lookup: { find: (prefix) => findKey(pool, prefix) },
     clockMs: () => services.clock.now(),
@@ -61,6 +64,7 @@ export async function serve(
     rateLimit: createRateLimit(options.rateLimits),
     readiness,
     isReady: () => laurel.isReady(),
+    onRefused: (refusal: KeyRefusal, address: string | null) => refused.note(refusal, address),
     log,
     sharedPort,
   };
@@ -80,7 +84,7 @@ export async function serve(
       adminPort,
       drain: async (timing) => {
         const cutOff = await Promise.all(servers.map((server) => server.drain(timing)));
-        await uses.flush();
+        await Promise.all([uses.flush(), refused.flush()]);
         return cutOff.reduce((sum, count) => sum + count, 0);
       },
     };

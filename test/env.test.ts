@@ -22,6 +22,7 @@ describe('readEnv', () => {
       backlogLimit: 100_000,
       backlogLimitBytes: 1_073_741_824,
       idempotencyHotDays: 7,
+      auditRetentionDays: 400,
       bodyLimitBytes: 4_194_304,
       corsOrigin: '*',
       rateLimit: null,

@@ -80,6 +80,11 @@ export async function startLaurel(
     const served = await serve(laurel, listening);
     const appUrl = `http://127.0.0.1:${served.appPort}`;
     const adminUrl = `http://127.0.0.1:${served.adminPort}`;
+    let closing: Promise<void> | undefined;
+    const end = async (): Promise<void> => {
+      await served.drain({ graceMs: 0, lingerMs: 0, timeoutMs: 1_000 });
+      await laurel.close();
+    };
     return {
       laurel,
       appUrl,
@@ -96,10 +101,7 @@ export async function startLaurel(
         operations: existing(adminOperations, laurel.services),
         key: adminKey,
       }),
-      close: async () => {
-        await served.drain({ graceMs: 0, lingerMs: 0, timeoutMs: 1_000 });
-        await laurel.close();
-      },
+      close: () => (closing ??= end()),
     };
   };
 

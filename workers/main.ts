@@ -22,9 +22,17 @@ async function main(): Promise<void> {
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
-  const { idempotencyHotDays, backlogLimit } = env;
+  const { idempotencyHotDays, auditRetentionDays, backlogLimit } = env;
   const clock = env.testClock ? 'test' : systemClock;
-  const workers = await startWorkers({ redisUrl, databaseUrl, clock, idempotencyHotDays, backlogLimit, log });
+  const workers = await startWorkers({
+    redisUrl,
+    databaseUrl,
+    clock,
+    idempotencyHotDays,
+    auditRetentionDays,
+    backlogLimit,
+    log,
+  });
   log.info('worker started');
   tellReady();
   if (!ended.signal.aborted) await new Promise((resolve) => ended.signal.addEventListener('abort', resolve));

@@ -7,6 +7,7 @@ import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
 import { clockPass } from '../src/engine/clock/clock-pass.ts';
 import { TestClock } from '../src/engine/clock/test-clock.ts';
 import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
+import { AuditRetention } from '../src/engine/audit/audit-retention.ts';
 import { KeyAgeing } from '../src/engine/idempotency/key-ageing.ts';
 import { lookUpKeys } from '../src/engine/idempotency/look-up-keys.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
@@ -22,7 +23,7 @@ import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
-import { IDEMPOTENCY_HOT_DAYS } from '../src/env.ts';
+import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
@@ -45,6 +46,8 @@ interface WorkersOptions {
   clock?: Clock | 'test';
   /** Days after which idempotency keys leave the hot set. */
   idempotencyHotDays?: number;
+  /** Days that the audit log is kept. */
+  auditRetentionDays?: number;
   /** Outbox entries that may wait before events are refused: a sweep leaves most of them to events. */
   backlogLimit?: number;
   onStep?: PersisterOptions['onStep'];
@@ -182,6 +185,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new BoardsDue({ redis, pool, onFailed, ...(testClock !== null && { graceMs: 0 }) }),
     new StraySets({ redis, pool, onFailed }),
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
+    new AuditRetention({ pool, days: options.auditRetentionDays ?? AUDIT_RETENTION_DAYS }),
   ];
   const schedule = new Schedule({
     kinds,

@@ -21,6 +21,7 @@ import type { UserProfiles } from '../engine/users/user-profiles.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
 import type { Backdating } from '../postgres/backdating/requests.ts';
 import type { AdminKeys } from '../postgres/admin-keys.ts';
+import type { RecordAudit } from '../postgres/audit/audit-trail.ts';
 import type { AuditQuery, AuditRow } from '../postgres/audit/read-audit.ts';
 import type { BoardFill } from '../postgres/boards/fills.ts';
 import type { ApplicationKeys } from '../postgres/application-keys.ts';
@@ -57,6 +58,8 @@ export interface Services {
   /** The secrets of a tenant's webhooks, by ID. */
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, string>>;
   adminKeys: AdminKeys;
+  /** Has the audit log told of what no Postgres transaction does. */
+  recordAudit: RecordAudit;
   /** `onlyTenant`: without what is the organisation's. */
   audit: { read(query: AuditQuery & { tenantNo: number; onlyTenant: boolean }): Promise<AuditRow[]> };
 }

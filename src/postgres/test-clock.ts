@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 
 /** The test clock as it is stored. */
 export interface StoredClock {
@@ -14,17 +14,17 @@ export interface StoredClock {
 
 const COLUMNS = 'version, now_ms AS "nowMs", done_version AS "doneVersion", problem';
 
-export async function readClock(pool: Pool): Promise<StoredClock> {
+export async function readClock(pool: Pool | PoolClient): Promise<StoredClock> {
   const { rows } = await pool.query<StoredClock>(`SELECT ${COLUMNS} FROM test_clock`);
   return rows[0]!;
 }
 
 /** Sets the clock, unless that moves it back (from `realMs` while it shows real time): null, and nothing is done. */
 export async function setClock(
-  pool: Pool,
+  client: PoolClient,
   { nowMs, realMs }: { nowMs: number; realMs: number },
 ): Promise<StoredClock | null> {
-  const { rows } = await pool.query<StoredClock>(
+  const { rows } = await client.query<StoredClock>(
     `UPDATE test_clock SET version = version + 1, now_ms = $1, problem = NULL
       WHERE coalesce(now_ms, $2) <= $1 RETURNING ${COLUMNS}`,
     [nowMs, realMs],
@@ -33,8 +33,8 @@ export async function setClock(
 }
 
 /** Back to real time. */
-export async function releaseClock(pool: Pool): Promise<StoredClock> {
-  const { rows } = await pool.query<StoredClock>(
+export async function releaseClock(client: PoolClient): Promise<StoredClock> {
+  const { rows } = await client.query<StoredClock>(
     `UPDATE test_clock SET version = version + 1, now_ms = NULL, problem = NULL RETURNING ${COLUMNS}`,
   );
   return rows[0]!;

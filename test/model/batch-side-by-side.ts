@@ -40,7 +40,7 @@ export class Batches {
       const event = { key: metricKey, user, value, attributes };
       return key === null ? event : { ...event, idempotencyKey: key };
     });
-    const results = await this.intake.accept(this.tenantNo, events, true);
+    const results = await this.intake.accept(this.tenantNo, events, { wait: true });
     await this.processed;
     return {
       engine: results!.map(({ status, total, replayed }) => (status === 422 ? null : { status, total, replayed })),

@@ -9,6 +9,8 @@ import type { Said } from './seen.ts';
 import { stored } from './stored.ts';
 import { giveFreeze, pause, restore, unpause } from './streak-care.ts';
 
+const BY = { who: 'test' };
+
 type CareStep = Extract<Step, { do: 'freeze' | 'pause' | 'unpause' | 'restore' }>;
 
 interface Made {
@@ -34,6 +36,7 @@ export class StreakCare {
       pool,
       users,
       clock,
+      recordAudit: async () => undefined,
       calls: new StreakCall({ calls, clock, overloaded: () => false }),
       persisted: (tenantNo) => stored(redis, pool, tenantNo),
     });
@@ -53,7 +56,7 @@ export class StreakCare {
     const { catalog } = this.model;
     switch (step.do) {
       case 'freeze': {
-        const given = await this.admin.giveFreeze(compiled, step.user);
+        const given = await this.admin.giveFreeze(compiled, step.user, BY);
         const found = this.model.care(step.user);
         return { engine: isDone(given), model: found !== null && giveFreeze(found.streaks, catalog) };
       }
@@ -62,7 +65,7 @@ export class StreakCare {
         // On a day that a journey back began a second time, the engine has the restored streak wait for this very day;
         // in the model a day does not end twice, so it cannot say what becomes of the streak.
         if (found !== null && found.streaks.day > found.today) return { engine: null, model: null };
-        const [restored] = await this.admin.restore(compiled, [step.user]);
+        const [restored] = await this.admin.restore(compiled, [step.user], BY);
         return { engine: isDone(restored), model: found !== null && restore(found.streaks, found.today, catalog) };
       }
       case 'pause':
@@ -76,7 +79,7 @@ export class StreakCare {
     const found = this.model.care(userId);
     const start = addDays(found?.today ?? wall(this.model.nowMs, null).date, from);
     const end = addDays(start, days);
-    const made = await this.admin.pause(this.engine.compiled(), { userId, start, end });
+    const made = await this.admin.pause(this.engine.compiled(), { userId, start, end }, BY);
     if (typeof made !== 'string') this.pauses.push({ id: made.id, userId, start, end });
     return { engine: isDone(made), model: found !== null && pause(found.streaks, { start, end }, found.today) };
   }
@@ -85,7 +88,7 @@ export class StreakCare {
     const [one] = this.pauses.splice(nth % Math.max(1, this.pauses.length), 1);
     if (one === undefined) return { engine: null, model: null };
     this.unpaused = one.userId;
-    const deleted = await this.admin.deletePauses(this.engine.compiled(), [one.id]);
+    const deleted = await this.admin.deletePauses(this.engine.compiled(), [one.id], BY);
     const { streaks, today } = this.model.care(one.userId)!;
     const made = streaks.pauses.find(({ start }) => start === one.start);
     if (made !== undefined) unpause(streaks, made, today);

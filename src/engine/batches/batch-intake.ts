@@ -42,9 +42,13 @@ export class BatchIntake {
    * processed once, in order, at the time of now. Errors name the index: 404 for an unknown metric, 422 for an
    * unknown attribute or time zone, or a subscription without an address; 503 while too much waits. With `wait`,
    * resolves with what became of each event; with null if that takes longer than 25 s: they are queued, and will be
-   * processed all the same.
+   * processed all the same. `onQueued` is called as soon as they are queued.
    */
-  async accept(tenantNo: number, events: BatchMetricEvent[], wait: boolean): Promise<BatchEventResult[] | null> {
+  async accept(
+    tenantNo: number,
+    events: BatchMetricEvent[],
+    { wait, onQueued }: { wait: boolean; onQueued?: () => void },
+  ): Promise<BatchEventResult[] | null> {
     const { redis, catalogs, clock, onAccepted, overloaded } = this.options;
     if (overloaded()) throw tooMuch();
     const compiled = await catalogs.of(tenantNo);
@@ -59,6 +63,7 @@ export class BatchIntake {
     );
     if (batchId === null) throw tooMuch();
     onAccepted(shardOf(tenantNo));
+    onQueued?.();
     if (!wait) return null;
 
     const deadlineMs = performance.now() + WAIT_MS;

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import type { Author } from '../../domain/author.ts';
 import { AppError } from '../../errors.ts';
-import { readClock, releaseClock, setClock } from '../../postgres/test-clock.ts';
+import { writeAudit } from '../../postgres/audit/write-audit.ts';
+import { readClock, releaseClock, setClock, type StoredClock } from '../../postgres/test-clock.ts';
 import { switchedOnWaits } from '../../postgres/switched-on.ts';
 import { countFollowers } from '../../postgres/test-clock-followers.ts';
+import { transaction } from '../../postgres/transaction.ts';
 import { CLOCK_CHANNEL } from '../../redis/keys.ts';
 import type { TestClock } from './test-clock.ts';
 
@@ -38,20 +41,38 @@ export class ClockControl {
    * worker lives (the clock stays as it was; if the last one dies meanwhile, it is set), or if work fails again and
    * again: that is done as soon as its cause is mended.
    */
-  async set(nowMs: number): Promise<void> {
-    const { pool } = this.options;
+  async set(nowMs: number, by: Author): Promise<void> {
     await this.workerLives();
     await this.switchedOn();
-    const set = await setClock(pool, { nowMs, realMs: Date.now() });
+    const set = await this.audited(by, new Date(nowMs).toISOString(), (client) =>
+      setClock(client, { nowMs, realMs: Date.now() }),
+    );
     if (set === null) throw new AppError('unprocessable', `now is before ${this.text()}: time does not go back`);
     await this.tell(set.version);
     await this.done(set.version);
   }
 
-  /** Back to real time. Resolves when every live process shows it. */
-  async release(): Promise<void> {
-    const { version } = await releaseClock(this.options.pool);
-    await this.tell(version);
+  /** Back to real time. `by`: who asks for it, as for `set`. Resolves when every live process shows it. */
+  async release(by: Author): Promise<void> {
+    const released = await this.audited(by, null, releaseClock);
+    if (released !== null) await this.tell(released.version);
+  }
+
+  /** Sets the clock and says so in the audit log, as one; `now`: what it is set to, null for real time. */
+  private audited(
+    by: Author,
+    now: string | null,
+    work: (client: PoolClient) => Promise<StoredClock | null>,
+  ): Promise<StoredClock | null> {
+    const { pool, clock } = this.options;
+    return transaction(pool, async (client) => {
+      const { nowMs } = await readClock(client);
+      const before = { now: nowMs === null ? null : new Date(nowMs).toISOString() };
+      const stored = await work(client);
+      const entry = { action: 'update', kind: 'clock', before, after: { now } } as const;
+      if (stored !== null) await writeAudit(client, { tenantNo: null, nowMs: clock.now(), by, entries: [entry] });
+      return stored;
+    });
   }
 
   private text(): string {

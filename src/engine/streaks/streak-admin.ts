@@ -2,10 +2,13 @@ import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/author.ts';
 import type { AdminStreakPause, StreakPauseItem } from '../../domain/streak-admin.ts';
 import { dateOf, dayOf } from '../../domain/periods.ts';
 import { restoreWindowStart } from '../../domain/restore-window.ts';
 import { dayIn } from '../../domain/zone.ts';
+import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import type { AuditEntry } from '../../postgres/audit/write-audit.ts';
 import { longestLost } from '../../postgres/streaks/longest-lost.ts';
 import { findPauses } from '../../postgres/streaks/find-pauses.ts';
 import { STATE_IS_FULL } from '../refusal.ts';
@@ -17,6 +20,7 @@ export interface StreakAdminOptions {
   users: Pick<UserReads, 'find'>;
   calls: StreakCall;
   clock: Clock;
+  recordAudit: RecordAudit;
   /** Resolves when Postgres holds what was written for the tenant so far; 503 if that takes too long. */
   persisted: (tenantNo: number) => Promise<void>;
 }
@@ -37,7 +41,10 @@ export interface StreakOwner {
 
 const UNKNOWN = 'There is no user with this ID';
 
-/** What administrators do to streaks. Users are worked on one after another; each change is atomic by itself. */
+/**
+ * What administrators do to streaks. Users are worked on one after another; each change is atomic by itself, and recorded
+ * in the audit log when it is done. `by`: who asks for it.
+ */
 export class StreakAdmin {
   private readonly options: StreakAdminOptions;
 
@@ -46,25 +53,33 @@ export class StreakAdmin {
   }
 
   /** Gives a user a freeze; a text tells why not. */
-  async giveFreeze(compiled: CompiledCatalog, userId: string): Promise<StreakOwner | string | NothingDone> {
+  async giveFreeze(compiled: CompiledCatalog, userId: string, by: Author): Promise<StreakOwner | string | NothingDone> {
     const { enabled, max } = compiled.catalog.streaks.freezes;
     if (!enabled) return 'Freezes are not enabled in the streak settings';
     const refused = await this.options.calls.change(compiled, userId, { freeze: true, max });
     if (refused?.why === 'full') return new NothingDone(`The user has the maximum of ${max} freezes already`);
-    return refused === null ? { userId } : reason(refused);
+    if (refused !== null) return reason(refused);
+    this.record(compiled, by, { action: 'create', kind: 'streak_freeze', userId });
+    return { userId };
   }
 
   /** Pauses a user's streaks; a text tells why not. */
-  async pause(compiled: CompiledCatalog, { userId, start, end }: StreakPauseItem): Promise<AdminStreakPause | string> {
+  async pause(
+    compiled: CompiledCatalog,
+    { userId, start, end }: StreakPauseItem,
+    by: Author,
+  ): Promise<AdminStreakPause | string> {
     const [from, to] = [dayOf(start), dayOf(end)];
     if (to < from) return 'end must not be before start';
     const id = uuid();
     const refused = await this.options.calls.change(compiled, userId, { pause: [from, to, id.replaceAll('-', '')] });
-    return refused === null ? { id, userId, start, end, status: 'active' } : reason(refused);
+    if (refused !== null) return reason(refused);
+    this.record(compiled, by, { action: 'create', kind: 'streak_pause', id, userId, after: { start, end } });
+    return { id, userId, start, end, status: 'active' };
   }
 
   /** Deletes pauses by ID; days of theirs that are over stay paused. The IDs that were deleted. */
-  async deletePauses(compiled: CompiledCatalog, ids: readonly string[]): Promise<string[]> {
+  async deletePauses(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<string[]> {
     const { pool, persisted, calls } = this.options;
     const { tenantNo } = compiled.catalog;
     let found = await findPauses(pool, tenantNo, ids);
@@ -76,7 +91,10 @@ export class StreakAdmin {
     const deleted: string[] = [];
     for (const { id, userId, from, to } of found) {
       const refused = await calls.change(compiled, userId, { unpause: [from, to, id.replaceAll('-', '')] });
-      if (refused === null) deleted.push(id);
+      if (refused !== null) continue;
+      deleted.push(id);
+      const before = { start: dateOf(from), end: dateOf(to) };
+      this.record(compiled, by, { action: 'delete', kind: 'streak_pause', id, userId, before });
     }
     return deleted;
   }
@@ -85,11 +103,22 @@ export class StreakAdmin {
   async restore(
     compiled: CompiledCatalog,
     userIds: readonly string[],
+    by: Author,
   ): Promise<(StreakOwner | string | NothingDone)[]> {
     await this.options.persisted(compiled.catalog.tenantNo);
     const outcomes: (StreakOwner | string | NothingDone)[] = [];
-    for (const userId of userIds) outcomes.push(await this.restoreOne(compiled, userId));
+    for (const userId of userIds) {
+      const outcome = await this.restoreOne(compiled, userId);
+      if (typeof outcome === 'object' && !(outcome instanceof NothingDone))
+        this.record(compiled, by, { action: 'restore', kind: 'streak', userId });
+      outcomes.push(outcome);
+    }
     return outcomes;
+  }
+
+  /** Nobody waits for it. */
+  private record({ catalog }: CompiledCatalog, by: Author, entry: AuditEntry): void {
+    void this.options.recordAudit({ tenantNo: catalog.tenantNo, by, entries: [entry] });
   }
 
   private async restoreOne(compiled: CompiledCatalog, userId: string): Promise<StreakOwner | string | NothingDone> {

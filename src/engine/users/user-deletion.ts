@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/author.ts';
 import type { ApplicationKeys } from '../../postgres/application-keys.ts';
+import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { ScriptReply } from '../../redis/record.ts';
 import { Script } from '../../redis/script.ts';
@@ -17,8 +18,7 @@ export interface UserDeletionOptions {
   keys: Pick<ApplicationKeys, 'deleteOf'>;
   /** The sorted sets of a tenant's boards in which users may stand whose states do not say so. */
   setsOfBoards: (tenantNo: number) => Promise<string[]>;
-  /** Notes that users were deleted. */
-  onDeleted: (deletion: { tenantNo: number; users: number; by: Author }) => Promise<void>;
+  recordAudit: RecordAudit;
   clock: Clock;
   /** Whether the outbox holds more than it may, so that nothing is taken. */
   overloaded: () => boolean;
@@ -43,8 +43,12 @@ export class UserDeletion {
     refuseOverload(this.options.overloaded);
     const sets = await this.options.setsOfBoards(tenantNo);
     const deleted: string[] = [];
-    for (const userId of userIds) if (await this.deleteOne(tenantNo, userId, sets)) deleted.push(userId);
-    if (deleted.length > 0) await this.options.onDeleted({ tenantNo, users: deleted.length, by });
+    for (const userId of userIds) {
+      if (!(await this.deleteOne(tenantNo, userId, sets))) continue;
+      deleted.push(userId);
+      const entry = { action: 'delete', kind: 'user', userId } as const;
+      void this.options.recordAudit({ tenantNo, by, entries: [entry] });
+    }
     return deleted;
   }
 

@@ -2,7 +2,9 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/author.ts';
 import { dateOf } from '../../domain/periods.ts';
+import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import { finalPlaces } from '../../postgres/boards/finals.ts';
 import { snapshotPartsWith } from '../../postgres/boards/snapshot-parts-with.ts';
 import { resourceNames, userRows } from '../../postgres/users/user-rows.ts';
@@ -22,6 +24,7 @@ export interface UserExportOptions {
   users: Pick<UserReads, 'state'>;
   clock: Clock;
   controlShare: () => number;
+  recordAudit: RecordAudit;
 }
 
 /** Everything that is held about one user. */
@@ -34,14 +37,15 @@ export class UserExport {
 
   /**
    * One JSON document in pieces, of which a page of rows is the largest. Resources are named, not numbered; secrets of
-   * keys are left out. All that was answered before the call is in it; what happens meanwhile may be. Throws
+   * keys are left out. The audit log is told before the first piece. All that was answered before the call is in it; what happens meanwhile may be. Throws
    * before the first piece: 404 for a user never seen, 503 while Postgres is too far behind.
    */
-  async *document(compiled: CompiledCatalog, userId: string): AsyncGenerator<string> {
-    const { redis, pool, users, clock } = this.options;
+  async *document(compiled: CompiledCatalog, userId: string, by: Author): AsyncGenerator<string> {
+    const { redis, pool, users, clock, recordAudit } = this.options;
     const { tenantNo } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
     await untilPersisted({ redis, pool }, tenantNo);
+    await recordAudit({ tenantNo, by, entries: [{ action: 'export', kind: 'user', userId }] });
     const names = await resourceNames(pool, tenantNo);
     const profile = {
       exported: new Date(clock.now()).toISOString(),

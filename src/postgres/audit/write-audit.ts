@@ -38,32 +38,36 @@ const jsonOf = (fields: object | undefined): string | null => {
   return json.length > MOST ? null : storableJson(json);
 };
 
-/** Notes what was done: in the transaction that does it, where there is one. */
+/** Records what was done: in the transaction that does it, where there is one. */
 export async function writeAudit(
   client: Pool | PoolClient,
-  { tenantNo, nowMs, by, version, entries }: AuditRecord,
+  records: AuditRecord | readonly AuditRecord[],
 ): Promise<void> {
-  if (entries.length === 0) return;
+  const rows = [records].flat().flatMap(({ entries, ...of }) => entries.map((entry) => ({ ...of, ...entry })));
+  if (rows.length === 0) return;
   await client.query(
     `INSERT INTO audit_log (tenant_no, at, who, address, request_id, version,
                             action, kind, id, name, about_user, before, after)
-     SELECT $1, to_timestamp($2 / 1000.0), $3, $4, $5, $6, action, kind, id, name, about_user, before, after
-       FROM unnest($7::text[], $8::text[], $9::uuid[], $10::text[], $11::text[], $12::jsonb[], $13::jsonb[])
-         AS done (action, kind, id, name, about_user, before, after)`,
+     SELECT tenant_no, to_timestamp(at_ms / 1000), who, address, request_id, version,
+            action, kind, id, name, about_user, before, after
+       FROM unnest($1::int[], $2::float8[], $3::text[], $4::text[], $5::text[], $6::bigint[],
+                   $7::text[], $8::text[], $9::uuid[], $10::text[], $11::text[], $12::jsonb[], $13::jsonb[])
+         AS done (tenant_no, at_ms, who, address, request_id, version,
+                  action, kind, id, name, about_user, before, after)`,
     [
-      tenantNo,
-      nowMs,
-      by.who,
-      by.address ?? null,
-      by.requestId ?? null,
-      version ?? null,
-      entries.map(({ action }) => action),
-      entries.map(({ kind }) => kind),
-      entries.map(({ id }) => id ?? null),
-      entries.map(({ name = null }) => name && storableText(name)),
-      entries.map(({ userId }) => (userId === undefined ? null : storableText(userId))),
-      entries.map(({ before }) => jsonOf(before)),
-      entries.map(({ after }) => jsonOf(after)),
+      rows.map(({ tenantNo }) => tenantNo),
+      rows.map(({ nowMs }) => nowMs),
+      rows.map(({ by }) => by.who),
+      rows.map(({ by }) => by.address ?? null),
+      rows.map(({ by }) => by.requestId ?? null),
+      rows.map(({ version }) => version ?? null),
+      rows.map(({ action }) => action),
+      rows.map(({ kind }) => kind),
+      rows.map(({ id }) => id ?? null),
+      rows.map(({ name = null }) => name && storableText(name)),
+      rows.map(({ userId }) => (userId === undefined ? null : storableText(userId))),
+      rows.map(({ before }) => jsonOf(before)),
+      rows.map(({ after }) => jsonOf(after)),
     ],
   );
 }

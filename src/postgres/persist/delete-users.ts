@@ -35,8 +35,8 @@ export async function deleteUser(
     if (keys.length > 0) await onKeys(keys);
     if (rows.length < EVENTS) break;
   }
-  for (const { table, user, persisted, anonymised } of USER_TABLES) {
-    if (persisted === false) continue;
+  for (const { table, user, persisted, anonymised, kept } of USER_TABLES) {
+    if (persisted === false || kept) continue;
     const change = anonymised
       ? `UPDATE ${table} SET ${user} = 'deleted:' || gen_random_uuid()`
       : `DELETE FROM ${table}`;

@@ -2,7 +2,7 @@
 export interface UserTable {
   table: string;
   /** The column that names the user; the tenant is in `tenant_no`. */
-  user: 'user_id' | 'id';
+  user: 'user_id' | 'id' | 'about_user';
   /** Which part of a user's export its rows are; null: told otherwise (see there). */
   section: string | null;
   /** What orders a user's rows: distinct for each, best the rest of an index that begins with tenant and user. */
@@ -13,6 +13,8 @@ export interface UserTable {
   words?: Readonly<Record<string, Readonly<Record<number, string>>>>;
   /** True: a deleted user's rows stay, under a made-up ID that nobody has. */
   anonymised?: true;
+  /** True: a deleted user's rows stay as they are. */
+  kept?: true;
   /** False: deleted by whoever deletes the user, not by the persister after what came before. */
   persisted?: false;
 }
@@ -50,5 +52,14 @@ export const USER_TABLES: readonly UserTable[] = [
     order: ['id'],
     hidden: ['hash'],
     persisted: false,
+  },
+  // Who deleted whom is what it is asked about; AUDIT_RETENTION_DAYS ends it.
+  {
+    table: 'audit_log',
+    user: 'about_user',
+    section: 'auditLog',
+    order: ['no'],
+    hidden: ['no', 'who', 'address', 'request_id', 'version'],
+    kept: true,
   },
 ];

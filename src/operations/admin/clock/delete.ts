@@ -10,8 +10,8 @@ export const adminClockDelete = operation({
   scope: 'organisation',
   onlyWith: 'testClock',
   responses: { 200: ClockTime },
-  handle: async ({ clock, testClock }) => {
-    await testClock!.release();
+  handle: async ({ clock, testClock }, { by }) => {
+    await testClock!.release(by);
     return { status: 200, body: { now: new Date(clock.now()).toISOString() } };
   },
 });

@@ -15,12 +15,12 @@ export const adminClockPut = operation({
   onlyWith: 'testClock',
   body: ClockTime,
   responses: { 200: ClockTime },
-  handle: async ({ testClock }, { body }) => {
+  handle: async ({ testClock }, { by, body }) => {
     const nowMs = Date.parse(body.now);
     // A leap second is a date-time of the format, and none of a computer's.
     if (Number.isNaN(nowMs)) throw new AppError('unprocessable', 'now is not a time');
     if (nowMs >= LATEST_MS) throw new AppError('unprocessable', 'now must be before the year 3000');
-    await testClock!.set(nowMs);
+    await testClock!.set(nowMs, by);
     return { status: 200, body: { now: new Date(nowMs).toISOString() } };
   },
 });

@@ -13,8 +13,10 @@ export const adminMetricsBatchEvents = operation({
   body: BatchMetricEvents,
   bodyBytes: null,
   responses: { 200: BatchEventResults, 202: BatchEventsResponse },
-  handle: async ({ batches }, { tenant, query, body }) => {
-    const results = await batches.accept(tenant.no, body, query.wait);
+  handle: async ({ batches, recordAudit }, { tenant, by, query, body }) => {
+    const entry = { action: 'create', kind: 'event_batch', name: String(body.length) } as const;
+    const onQueued = (): void => void recordAudit({ tenantNo: tenant.no, by, entries: [entry] });
+    const results = await batches.accept(tenant.no, body, { wait: query.wait, onQueued });
     const accepted = body.length;
     return results === null ? { status: 202, body: { accepted } } : { status: 200, body: { accepted, results } };
   },

@@ -22,6 +22,8 @@ const UserDocument = Type.Object({
   streakChanges: Rows,
   streakPauses: Rows,
   applicationKeys: Rows,
+  /** What administrators did about the user. */
+  auditLog: Rows,
   finalRanks: Rows,
   leaderboardDays: Rows,
   /** Of batches that were accepted and are not yet processed. */
@@ -36,8 +38,8 @@ export const adminUsersExport = operation({
   summary: 'Everything that is held about a user, as one document',
   params: Type.Object({ id: UserId }),
   responses: { 200: UserDocument },
-  handle: async ({ userExport, catalogs }, { tenant, params }) => ({
+  handle: async ({ userExport, catalogs }, { tenant, by, params }) => ({
     status: 200,
-    chunks: userExport.document(await catalogs.of(tenant.no), params.id),
+    chunks: userExport.document(await catalogs.of(tenant.no), params.id, by),
   }),
 });

@@ -1,5 +1,6 @@
 import { UpsertedUser, User } from '../../../domain/user.ts';
 import { operation } from '../../operation.ts';
+import { recordProfileChange } from './record-profile-change.ts';
 
 export const usersCreate = operation({
   id: 'users_create',
@@ -12,8 +13,10 @@ export const usersCreate = operation({
   body: UpsertedUser,
   responses: { 201: User },
   namedUsers: ({ body }) => [body.id],
-  handle: async ({ catalogs, profiles }, { tenant, body }) => ({
-    status: 201,
-    body: await profiles.upsert(await catalogs.of(tenant.no), body.id, body),
-  }),
+  handle: async (services, call) => {
+    const { tenant, body } = call;
+    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), body.id, body);
+    recordProfileChange(services, call, { userId: body.id, sent: body });
+    return { status: 201, body: changed };
+  },
 });

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { UpdatedUser, User, UserId } from '../../../domain/user.ts';
 import { operation } from '../../operation.ts';
+import { recordProfileChange } from './record-profile-change.ts';
 
 export const usersIdentify = operation({
   id: 'users_identify',
@@ -14,8 +15,10 @@ export const usersIdentify = operation({
   body: UpdatedUser,
   responses: { 200: User },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, profiles }, { tenant, params, body }) => ({
-    status: 200,
-    body: await profiles.upsert(await catalogs.of(tenant.no), params.id, body),
-  }),
+  handle: async (services, call) => {
+    const { tenant, params, body } = call;
+    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), params.id, body);
+    recordProfileChange(services, call, { userId: params.id, sent: body });
+    return { status: 200, body: changed };
+  },
 });

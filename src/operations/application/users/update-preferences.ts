@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../../domain/preferences.ts';
 import { operation } from '../../operation.ts';
+import { recordProfileChange } from './record-profile-change.ts';
 
 export const usersUpdatePreferences = operation({
   id: 'users_update_preferences',
@@ -14,8 +15,10 @@ export const usersUpdatePreferences = operation({
   body: UpdateUserPreferencesRequest,
   responses: { 200: UserPreferencesResponse },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, profiles }, { tenant, params, body }) => ({
-    status: 200,
-    body: await profiles.updatePreferences(await catalogs.of(tenant.no), params.id, body),
-  }),
+  handle: async (services, call) => {
+    const { tenant, params, body } = call;
+    const changed = await services.profiles.updatePreferences(await services.catalogs.of(tenant.no), params.id, body);
+    recordProfileChange(services, call, { userId: params.id, sent: body });
+    return { status: 200, body: changed };
+  },
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-const log = async (query = 'limit=100', more = {}) => (await laurel.admin.get(`${PATH}?${query}`, more)).body;
+const log = async (query = 'limit=100', more: object = {}) => (await laurel.admin.get(`${PATH}?${query}`, more)).body;
 
 test('a resource that is created, changed and deleted: who, when, what it was and is', async () => {
   const [metric] = (await laurel.admin.post('/v1/metrics', [{ key: 'laps', name: 'Laps', unitType: 'number' }])).body
@@ -48,7 +48,7 @@ test('a resource that is created, changed and deleted: who, when, what it was an
   ]);
 });
 
-test('keys, tenants, the organisation, users who are deleted', async () => {
+test('keys, tenants, the organisation', async () => {
   const [made] = (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'CI' }])).body.created;
   await laurel.admin.patch('/v1/admin-api-keys', [{ id: made.id, status: 'inactive' }]);
   await laurel.admin.post(`/v1/admin-api-keys/${made.id}/rotate`);
@@ -72,11 +72,6 @@ test('keys, tenants, the organisation, users who are deleted', async () => {
     { action: 'delete', name: application.prefix },
     { action: 'create', name: application.prefix },
   ]);
-
-  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada-secret' }, value: 1 });
-  await laurel.admin.delete('/v1/users?ids=ada-secret');
-  expect(await log('kind=users')).toMatchObject([{ action: 'delete', name: '1', who }]);
-  expect(JSON.stringify(await log())).not.toContain('ada');
 
   const [tenant] = (await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }])).body.created;
   await laurel.admin.patch('/v1/tenants', [{ id: tenant.id, name: 'ACME' }]);
@@ -111,4 +106,137 @@ test('a tenant’s log holds what is its own, and what is the organisation’s',
   expect((await laurel.admin.get(PATH)).status).toBe(422);
   await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
   expect((await log()).some(({ name }: { name: string }) => name === 'own')).toBe(false);
+});
+
+type Entry = {
+  action: string;
+  kind: string;
+  userId: string | null;
+  name: string | null;
+  after?: object;
+  before?: object;
+};
+
+/** What the log holds about a user, oldest first, as soon as it is so many entries. */
+async function about(userId: string, entries: number): Promise<Entry[]> {
+  await expect.poll(async () => (await log(`limit=100&userId=${userId}`)).length).toBe(entries);
+  return (await log(`limit=100&userId=${userId}`)).toReversed();
+}
+
+test('what is done to a user: where from, by which request, and never what the fields hold', async () => {
+  await laurel.admin.patch('/v1/streaks/settings', { freezes: { enabled: true, max: 5 } });
+  const sent = (id: string) => ({ headers: { 'X-Request-Id': id } });
+  await laurel.app.put('/v1/users/grace', { name: 'Grace Hopper', email: 'grace@example.com' }, sent('put-1'));
+  await laurel.app.patch('/v1/users/grace', { tz: 'Europe/Berlin' });
+  await laurel.app.post('/v1/users', { id: 'grace', name: 'G' });
+  await laurel.app.patch('/v1/users/grace/preferences', { notifications: { recap: ['email'] } });
+  // Events are no administration, and what users say of themselves is not either.
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'grace', name: 'Grace' }, value: 1 });
+  const [{ key }] = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'grace' }])).body.created;
+  await laurel.app.patch('/v1/users/grace', { name: 'Amazing Grace' }, { key });
+  await laurel.admin.post('/v1/streaks/freezes', { freezes: [{ userId: 'grace' }] }, sent('freeze-1'));
+  const pause = { userId: 'grace', start: '2026-11-20', end: '2026-11-21' };
+  const [made] = (await laurel.admin.post('/v1/streaks/pauses', { pauses: [pause] })).body.created;
+  await expect.poll(async () => (await about('grace', 6)).length).toBe(6);
+  const entries = await about('grace', 6);
+  const update = { action: 'update', kind: 'user', who, address: '127.0.0.1' };
+  expect(entries).toMatchObject([
+    { ...update, requestId: 'put-1', after: { fields: ['name', 'email'] } },
+    { ...update, after: { fields: ['tz'] } },
+    { ...update, after: { fields: ['name'] } },
+    { ...update, after: { fields: ['notifications'] } },
+    { action: 'create', kind: 'streak_freeze', requestId: 'freeze-1' },
+    { action: 'create', kind: 'streak_pause', resourceId: made.id, after: { start: '2026-11-20', end: '2026-11-21' } },
+  ]);
+  expect(JSON.stringify(entries)).not.toMatch(/Hopper|example\.com|Berlin|Amazing/);
+});
+
+test('a pause that is deleted, a streak that is restored, an export, a deletion, whose ID stays', async () => {
+  const other = await startLaurel({ configuration: STUDY_APP, testClock: true, workers: true });
+  try {
+    const read = async (query: string): Promise<Entry[]> =>
+      (await other.admin.get(`${PATH}?limit=100&${query}`)).body.toReversed();
+    const kinds = async (query: string): Promise<string[]> =>
+      (await read(query)).map(({ action, kind }) => `${action} ${kind}`);
+    const DAY_MS = 86_400_000;
+    const noonMs = (Math.floor(Date.now() / DAY_MS) + 2) * DAY_MS + DAY_MS / 2;
+    const noonOf = (days: number): string => new Date(noonMs + days * DAY_MS).toISOString();
+    await other.admin.put('/v1/clock', { now: noonOf(0) });
+    await other.app.post('/v1/metrics/flips/event', { user: { id: 'ada', tz: 'UTC' }, value: 1 });
+    const pause = { userId: 'ada', start: noonOf(20).slice(0, 10), end: noonOf(21).slice(0, 10) };
+    const [made] = (await other.admin.post('/v1/streaks/pauses', { pauses: [pause] })).body.created;
+    expect((await other.admin.delete(`/v1/streaks/pauses?ids=${made.id}`)).body.deleted).toHaveLength(1);
+    await other.admin.put('/v1/clock', { now: noonOf(4) });
+    expect((await other.admin.post('/v1/streaks/restore', { users: [{ id: 'ada' }] })).body.restoredUsers).toEqual([
+      'ada',
+    ]);
+    const { body } = await other.admin.get('/v1/users/ada/export');
+    // What was done about the user is held about the user, but not who did it.
+    expect(body.auditLog.at(-1)).toMatchObject({ action: 'export', kind: 'user' });
+    expect(JSON.stringify(body.auditLog)).not.toContain(other.adminKey.split('.')[0]);
+    await other.admin.delete('/v1/users?ids=ada,nobody');
+    const done = ['create streak_pause', 'delete streak_pause', 'restore streak', 'export user', 'delete user'];
+    await expect.poll(() => kinds('userId=ada')).toEqual(done);
+    expect(await kinds('userId=nobody')).toEqual([]);
+    await other.admin.delete('/v1/clock');
+    expect(await read('kind=clock')).toMatchObject([
+      { before: { now: null }, after: { now: noonOf(0) } },
+      { before: { now: noonOf(0) }, after: { now: noonOf(4) } },
+      { before: { now: noonOf(4) }, after: { now: null } },
+    ]);
+    // The persister's deletion of what is held about the user leaves the log alone.
+    await expect.poll(async () => (await other.pool.query('SELECT FROM users')).rowCount).toBe(0);
+    expect(await kinds('userId=ada')).toEqual(done);
+    // Until it is old: the work that falls due by then deletes it.
+    await other.admin.put('/v1/clock', { now: noonOf(400) });
+    expect(await kinds('userId=ada')).toEqual(done);
+    await other.admin.put('/v1/clock', { now: noonOf(401) });
+    expect(await kinds('userId=ada')).toEqual(done.slice(2));
+    await other.admin.put('/v1/clock', { now: noonOf(405) });
+    expect(await kinds('userId=ada')).toEqual([]);
+  } finally {
+    await other.close();
+  }
+});
+
+test('a batch of events is one entry', async () => {
+  const events = Array.from({ length: 3 }, () => ({ key: 'flips', user: { id: 'batch' }, value: 1 }));
+  expect((await laurel.admin.post('/v1/metrics/events', events)).status).toBe(202);
+  await expect.poll(async () => (await log('kind=event_batch')).length).toBe(1);
+  expect((await log('kind=event_batch'))[0]).toMatchObject({ action: 'create', name: '3', who });
+  expect((await laurel.admin.post('/v1/metrics/events', [{ ...events[0], key: 'nowhere' }])).status).toBe(404);
+  expect(await log('kind=event_batch')).toHaveLength(1);
+});
+
+test('keys that are refused: one entry a reason, with counts, and no secret', async () => {
+  const other = await laurel.another();
+  const [reads] = (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'reads', access: 'read' }])).body.created;
+  for (let n = 0; n < 15; n += 1) {
+    await other.app.get('/v1/users/ada', { key: `guess${n}.secret-of-nobody` });
+    await other.app.get('/v1/users/ada', { key: `${who}.secret-of-nobody` });
+  }
+  await other.app.get('/v1/users/ada', { key: null });
+  await other.admin.post('/v1/metrics', [], { key: reads.key });
+  await other.close();
+  await expect.poll(async () => (await log('kind=key&limit=100')).length).toBe(4);
+  const entries: Record<string, { count: number; prefixes: object; addresses: object }> = Object.fromEntries(
+    (await log('kind=key&limit=100')).map(({ name, after }: Entry) => [name, after]),
+  );
+  const addresses = (count: number): object => ({ '127.0.0.1': count });
+  expect(entries['unknown']).toMatchObject({ count: 15, addresses: addresses(15) });
+  expect(entries['unknown']!.prefixes).toMatchObject({ guess0: 1, guess9: 1, others: 5 });
+  expect(entries['wrong_secret']).toEqual({ count: 15, prefixes: { [who]: 15 }, addresses: addresses(15) });
+  expect(entries['missing']).toEqual({ count: 1, prefixes: {}, addresses: addresses(1) });
+  expect(entries['scope']).toEqual({ count: 1, prefixes: { [reads.prefix]: 1 }, addresses: addresses(1) });
+  expect(JSON.stringify(entries)).not.toContain('secret-of-nobody');
+});
+
+test('a key of one tenant reads nothing of the organisation’s entries', async () => {
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post('/v1/tenants', [{ customerId: 'red', name: 'Red' }]);
+  await laurel.admin.post('/v1/metrics', [{ key: 'own', name: 'Own' }], { tenantId: 'red' });
+  const [{ key }] = (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'red', tenantId: 'red' }])).body.created;
+  const entries: Entry[] = await log('limit=100', { tenantId: 'red', key });
+  expect(entries.map(({ kind, name }) => [kind, name])).toEqual([['metric', 'own']]);
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
 });

@@ -24,7 +24,8 @@ const remove = (...ids: string[]) =>
 
 const rowsOf = async (id: string): Promise<Record<string, number>> => {
   const counts: Record<string, number> = {};
-  for (const { table, user } of USER_TABLES) {
+  for (const { table, user, kept } of USER_TABLES) {
+    if (kept) continue;
     const { rows } = await laurel.pool.query(`SELECT count(*) AS n FROM ${table} WHERE ${user} = $1`, [id]);
     counts[table] = rows[0].n;
   }

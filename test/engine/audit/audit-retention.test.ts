@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AuditRetention } from '../../../src/engine/audit/audit-retention.ts';
+import { writeAudit } from '../../../src/postgres/audit/write-audit.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+
+const DAY_MS = 86_400_000;
+const NOON_MS = Date.UTC(2026, 10, 18, 12);
+const MIDNIGHT_MS = NOON_MS - DAY_MS / 2;
+const ending = new AbortController().signal;
+let database: TestDatabase;
+beforeAll(async () => void (database = await testDatabase()));
+afterAll(() => database.close());
+
+const days = async (): Promise<number[]> =>
+  (await database.pool.query(`SELECT name FROM audit_log ORDER BY at`)).rows.map(({ name }) => Number(name));
+
+test('entries older than they are kept go, in steps, at the beginning of a day; the others stay', async () => {
+  const { pool } = database;
+  // An entry a day, the youngest of today.
+  for (let day = 0; day < 10; day += 1) {
+    const entries = [{ action: 'create', kind: 'metric', name: String(-day) } as const];
+    await writeAudit(pool, { tenantNo: null, nowMs: NOON_MS - day * DAY_MS, by: { who: 'test' }, entries });
+  }
+  const retention = new AuditRetention({ pool, days: 4, step: 3 });
+  // The oldest has been due since the end of its fourth day after.
+  expect(await retention.due(NOON_MS)).toBe(MIDNIGHT_MS - 4 * DAY_MS);
+  await retention.perform(0, ending, 0, NOON_MS);
+  expect(await days()).toEqual([-6, -5, -4, -3, -2, -1, 0]);
+  expect(await retention.due(NOON_MS)).toBe(MIDNIGHT_MS - DAY_MS);
+  await retention.perform(0, ending, 0, NOON_MS);
+  expect(await days()).toEqual([-4, -3, -2, -1, 0]);
+  expect(await retention.due(NOON_MS)).toBeNull();
+
+  expect(await retention.due(MIDNIGHT_MS + DAY_MS - 1)).toBeNull();
+  expect(await retention.due(MIDNIGHT_MS + DAY_MS)).toBe(MIDNIGHT_MS + DAY_MS);
+  await retention.perform(0, ending, 0, MIDNIGHT_MS + DAY_MS);
+  expect(await days()).toEqual([-3, -2, -1, 0]);
+  expect(await retention.due(MIDNIGHT_MS + DAY_MS)).toBeNull();
+});

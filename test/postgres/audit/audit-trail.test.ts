@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { FixedClock } from '../../../src/clock.ts';
+import { AuditTrail } from '../../../src/postgres/audit/audit-trail.ts';
+import { createPool } from '../../../src/postgres/pool.ts';
+import { CuttingProxy } from '../../stack/cutting-proxy.ts';
+import { testDatabase, type TestDatabase } from '../database.ts';
+
+const BY = { who: 'adm_test' };
+const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
+let database: TestDatabase;
+let errors: string[];
+beforeAll(async () => void (database = await testDatabase()));
+beforeEach(async () => {
+  errors = [];
+  await database.pool.query('DELETE FROM audit_log');
+});
+afterAll(() => database.close());
+
+const log = { error: (_fields: object, message: string) => void errors.push(message) };
+const names = async (): Promise<string[]> =>
+  (await database.pool.query('SELECT name FROM audit_log ORDER BY no')).rows.map(({ name }) => name);
+const batch = (name: string, tenantNo = 0) => ({
+  tenantNo,
+  by: BY,
+  entries: [{ action: 'create', kind: 'event_batch', name } as const],
+});
+
+test('a record is stored when its promise resolves; many at once keep their order', async () => {
+  const trail = new AuditTrail({ pool: database.pool, clock, log });
+  await trail.record(batch('first'));
+  expect(await names()).toEqual(['first']);
+  await Promise.all(Array.from({ length: 50 }, (_, n) => trail.record(batch(String(n)))));
+  expect((await names()).slice(1)).toEqual(Array.from({ length: 50 }, (_, n) => String(n)));
+});
+
+test('one that Postgres refuses is left out and told, the others are stored', async () => {
+  const trail = new AuditTrail({ pool: database.pool, clock, log });
+  const first = trail.record(batch('before'));
+  await Promise.all([first, trail.record(batch('of no tenant', 999)), trail.record(batch('after'))]);
+  expect(await names()).toEqual(['before', 'after']);
+  expect(errors).toEqual(['an entry of the audit log could not be stored']);
+});
+
+test('while Postgres is away nothing fails: it is recorded when Postgres is back', async () => {
+  const { databaseUrl } = database.stack;
+  const proxy = new CuttingProxy(databaseUrl);
+  const pool = createPool(await proxy.listen(), { max: 1, timeoutMs: 2_000 });
+  pool.on('error', () => undefined);
+  const trail = new AuditTrail({ pool, clock, log });
+  try {
+    proxy.retarget('postgresql://127.0.0.1:1/');
+    await trail.record(batch('one'));
+    await trail.record(batch('two'));
+    expect(await names()).toEqual([]);
+    proxy.retarget(databaseUrl);
+    await expect.poll(names, { timeout: 10_000 }).toEqual(['one', 'two']);
+  } finally {
+    await trail.close();
+    await pool.end();
+    proxy.close();
+  }
+});
