@@ -1,45 +1,27 @@
-import { BlockList, isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
-// The special-purpose registries of IANA: what is not reached over the Internet, or stands for another address that
-// may not be.
-const SPECIAL: [string, number][] = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-  // unspecified, loopback, IPv4 in IPv6 of old
-  ['::', 96],
-  // IPv4 in IPv6, translated
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-  ['5f00::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
+/** What IANA has given out for use on the Internet; the rest of IPv6 is reserved, whatever a list of exceptions says. */
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/** Ranges whose last 32 bits are the IPv4 address that is meant: `::ffff:a.b.c.d`, and `64:ff9b::a.b.c.d` (RFC 6052). */
+const EMBEDS_IPV4: readonly (readonly [ipaddr.IPv6, number])[] = [
+  ipaddr.IPv6.parseCIDR('::ffff:0:0/96'),
+  ipaddr.IPv6.parseCIDR('64:ff9b::/96'),
 ];
 
-const special = new BlockList();
-for (const [network, bits] of SPECIAL) special.addSubnet(network, bits, network.includes(':') ? 'ipv6' : 'ipv4');
-
-/** Whether an IP address (IPv4 in IPv6 too) is one of the public Internet; false for what is no address. */
+/**
+ * Whether an IP address is a unicast address of the public Internet. False for what is no address, and for special ranges
+ * (private, loopback, link-local, shared, documentation, multicast, 6to4, Teredo and the rest of IANA's registries). An
+ * address that stands for an IPv4 address is as public as that one. To be asked of an address as written in a URL, and again of
+ * the address that a connection is about to be made to: what a name stands for may change in between.
+ */
 export function isPublicAddress(address: string): boolean {
-  const version = isIP(address);
-  return version !== 0 && !special.check(address, version === 6 ? 'ipv6' : 'ipv4');
+  if (ipaddr.IPv4.isValidFourPartDecimal(address)) return isPublicIPv4(ipaddr.IPv4.parse(address));
+  if (!ipaddr.IPv6.isValid(address)) return false;
+  const ipv6 = ipaddr.IPv6.parse(address);
+  if (EMBEDS_IPV4.some(([network, bits]) => ipv6.match(network, bits)))
+    return isPublicIPv4(new ipaddr.IPv4(ipv6.toByteArray().slice(-4)));
+  return ipv6.range() === 'unicast' && ipv6.match(...GLOBAL_UNICAST);
 }
+
+const isPublicIPv4 = (address: ipaddr.IPv4): boolean => address.range() === 'unicast';

@@ -1,6 +1,5 @@
-import { isIP } from 'node:net';
 import type { Webhook } from '../../domain/catalog.ts';
-import { isPublicAddress } from '../public-address.ts';
+import { targetProblem } from '../webhook-target.ts';
 import { named, problem, type Problem } from './problem.ts';
 
 const NAME_LENGTH = 255;
@@ -23,20 +22,7 @@ export function* webhookProblems({ name, url, events }: Webhook, settings: RuleS
 
 function* urlProblems(text: string, { privateWebhooks }: RuleSettings): Generator<Problem> {
   if (text.length > URL_LENGTH) return yield problem('url', `must have at most ${URL_LENGTH} characters`);
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !['http:', 'https:'].includes(url.protocol))
-    return yield problem('url', 'must be a URL that begins with http:// or https://');
-  if (url.username !== '' || url.password !== '')
-    yield problem('url', 'must not hold a user name or password: the signature says who sends');
-  if (url.hash !== '') yield problem('url', 'must not have a fragment (#…): it would not be sent');
-  if (!privateWebhooks && isPrivate(url.hostname))
-    yield problem('url', 'must not be a private, loopback or link-local address (WEBHOOK_ALLOW_PRIVATE=1 allows it)');
-}
-
-/** `host` as a parsed URL has it: numeric addresses in their usual form, IPv6 in brackets. */
-function isPrivate(host: string): boolean {
-  const address = host.replace(/^\[(.*)\]$/, '$1');
-  if (isIP(address) !== 0) return !isPublicAddress(address);
-  // Names that stand for this machine by definition.
-  return /(^|\.)localhost\.?$/.test(host);
+  if (!URL.canParse(text)) return yield problem('url', 'must be a URL that begins with http:// or https://');
+  const wrong = targetProblem(new URL(text), { privateTargets: privateWebhooks });
+  if (wrong !== null) yield problem('url', wrong);
 }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { canonicalUrl } from '../../../catalog/webhook-target.ts';
 import { Uuid } from '../../../domain/schemas.ts';
 import { WEBHOOK_EVENTS } from '../../../domain/webhook.ts';
 import { adminResource } from '../../resource.ts';
@@ -22,6 +23,6 @@ export const webhooks = adminResource({
   ignored: ['secret'],
   answer: Type.Object({ id: Uuid, ...Fields }),
   defaults: () => ({ enabled: true, secretNo: 1 }),
-  changes: (item) => item,
+  changes: (item) => (item.url === undefined ? item : { ...item, url: canonicalUrl(item.url) ?? item.url }),
   show: ({ id, name, url, events, enabled }) => ({ id, name, url, events, enabled }),
 });

@@ -85,10 +85,30 @@ const PRIVATE_URLS = [
   'http://[::ffff:127.0.0.1]/',
   'http://[::ffff:a00:1]/',
   'http://[64:ff9b::7f00:1]/',
+  'http://0177.0.0.01/',
+  'http://[2002:7f00:1::]/',
+  'http://[64:ff9b::a9fe:a9fe]/',
+  'http://[2001:0:7f00:1::]/',
+  'http://[ff0e::1]/',
+  'http://[4000::1]/',
+  'http://[::7f00:1]/',
+  'http://255.255.255.255/',
+  'http://224.0.0.1/',
+  'http://198.18.0.1/',
+];
+const INTERNAL = 'url: must not be a name of an internal network (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
+const INTERNAL_URLS = [
   'http://localhost:3000/',
   'http://LOCALHOST./',
   'http://app.localhost/',
+  'http://metadata.google.internal/computeMetadata/v1/',
+  'http://Metadata.Google.Internal./',
+  'http://instance-data/latest/meta-data/',
+  'http://printer.local/',
+  'http://redis/',
+  'http://ｌｏｃａｌｈｏｓｔ/',
 ];
+const PORTS = [22, 25, 53, 110, 143, 465, 587, 993, 995, 1433, 2375, 3306, 5432, 6379, 9200, 11_211, 27_017];
 
 describe('the URL', () => {
   test.each<readonly [string, string]>([
@@ -100,6 +120,11 @@ describe('the URL', () => {
     ['https://ada@example.com', 'url: must not hold a user name or password: the signature says who sends'],
     ['https://example.com/#x', 'url: must not have a fragment (#…): it would not be sent'],
     ...PRIVATE_URLS.map((url) => [url, PRIVATE] as const),
+    ...INTERNAL_URLS.map((url) => [url, INTERNAL] as const),
+    ...PORTS.map(
+      (port) =>
+        [`https://example.com:${port}/`, `url: must not name port ${port}: no web server listens there`] as const,
+    ),
   ])('%s is refused', async (url, message) => {
     const { status, body } = await create(withUrl(url));
     expect([status, body.created, messages(body)]).toEqual([200, [], [message]]);
@@ -119,10 +144,18 @@ describe('the URL', () => {
   });
 });
 
+test('a URL is stored as it is checked and sent to, also when it is changed', async () => {
+  const { body } = await create(withUrl('HTTPS://EXAMPLE.com:443/a/../b'));
+  expect(body.created[0].url).toBe('https://example.com/b');
+  const changed = await laurel.admin.patch(PATH, [{ id: body.created[0].id, url: 'https://1572395042' }]);
+  expect(changed.body.updated[0].url).toBe('https://93.184.216.34/');
+});
+
 test('where the operator allows it, a webhook may go to a private address', async () => {
   const allowing = await startLaurel({ webhookAllowPrivate: true });
-  const { body } = await allowing.admin.post(PATH, PRIVATE_URLS.map(withUrl));
-  expect([body.created.length, body.issues]).toEqual([PRIVATE_URLS.length, []]);
+  const urls = [...PRIVATE_URLS, ...INTERNAL_URLS];
+  const { body } = await allowing.admin.post(PATH, urls.map(withUrl));
+  expect([body.created.length, body.issues]).toEqual([urls.length, []]);
   await allowing.close();
 });
 
