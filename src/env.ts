@@ -2,12 +2,17 @@ import { resolve } from 'node:path';
 import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
 import { StartError } from './start-error.ts';
 
+/** `production` makes Laurel strict; any other spelling of it would start a Laurel that is not. */
+const NODE_ENVS = ['production', 'development', 'test'] as const;
+
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** Everything that the environment says about Laurel, checked. */
 export interface Env {
   production: boolean;
   host: string;
+  /** Where the Admin API listens: on this machine only, unless said otherwise. */
+  adminHost: string;
   appPort: number;
   adminPort: number;
   /** Null: a private server is started (never in production). */
@@ -66,10 +71,11 @@ export function readEnv(variables: Variables): Env {
     if (name.startsWith(PREFIX)) problems.push(`${name} is not a setting of Laurel; see docs/configuration.md.`);
   }
 
-  const production = variables['NODE_ENV'] === 'production';
+  const production = read.choice('NODE_ENV', NODE_ENVS) === 'production';
   const env: Env = {
     production,
     host: read.text('HOST') ?? '0.0.0.0',
+    adminHost: read.text('ADMIN_HOST') ?? '127.0.0.1',
     appPort: read.whole('APP_PORT', { fallback: 8080, min: 1, max: 65_535 }),
     adminPort: read.whole('ADMIN_PORT', { fallback: 8081, min: 1, max: 65_535 }),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),

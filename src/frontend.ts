@@ -36,6 +36,7 @@ async function main(): Promise<void> {
   });
   const served = await serve(laurel, {
     host: env.host,
+    adminHost: env.adminHost,
     appPort: env.appPort,
     adminPort: env.adminPort,
     bodyBytes: env.bodyLimitBytes,

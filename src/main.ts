@@ -45,7 +45,10 @@ async function main(): Promise<void> {
   try {
     if (role !== 'workers') {
       requireHttpServer();
-      await requireFreePorts(env.host, { APP_PORT: env.appPort, ADMIN_PORT: env.adminPort });
+      await requireFreePorts([
+        { host: env.host, port: env.appPort, hostVariable: 'HOST', portVariable: 'APP_PORT' },
+        { host: env.adminHost, port: env.adminPort, hostVariable: 'ADMIN_HOST', portVariable: 'ADMIN_PORT' },
+      ]);
     }
     const servers = await startServers(env, say);
     stopServers = () => servers.stop();

@@ -27,6 +27,7 @@ export async function serve(
   laurel: Laurel,
   options: {
     host: string;
+    adminHost: string;
     appPort: number;
     adminPort: number;
     bodyBytes: number;
@@ -37,7 +38,7 @@ export async function serve(
   },
 ): Promise<Served> {
   const { services, redis, pool } = laurel;
-  const { host, bodyBytes, corsOrigin, sharedPort, log } = options;
+  const { host, adminHost, bodyBytes, corsOrigin, sharedPort, log } = options;
   const uses = new KeyUses(pool);
   const refused = new RefusedKeys({ record: services.recordAudit });
   const keys = createAuthenticator({
@@ -78,7 +79,7 @@ export async function serve(
   const servers: Server[] = [app, admin];
   try {
     const appPort = await app.listen(host, options.appPort);
-    const adminPort = await admin.listen(host, options.adminPort);
+    const adminPort = await admin.listen(adminHost, options.adminPort);
     return {
       appPort,
       adminPort,

@@ -3,13 +3,12 @@ import type { Prepared } from './first-start.ts';
 
 /** What stands on the screen when everything runs: addresses, the first key (once), a call to try. */
 export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): string {
-  const host = isEverywhere(env.host) ? 'localhost' : env.host.includes(':') ? `[${env.host}]` : env.host;
-  const app = `http://${host}:${env.appPort}`;
+  const app = `http://${shown(env.host)}:${env.appPort}`;
   const lines = [
     '',
     'Laurel is running.',
     `  Application API  ${app}`,
-    `  Admin API        http://${host}:${env.adminPort}`,
+    `  Admin API        http://${shown(env.adminHost)}:${env.adminPort}`,
   ];
   const key = prepared.newKey ?? '$ADMIN_KEY';
   if (prepared.newKey !== null) {
@@ -36,5 +35,8 @@ const keyLines = (key: string): string[] => [
 
 /** What a start says that made the first key and then failed: the next start finds the key stored, and cannot show it. */
 export const keyOfFailedStart = (key: string): string => ['', ...keyLines(key), ''].join('\n');
+
+/** A host as it stands in a URL that can be opened on this machine. */
+const shown = (host: string): string => (isEverywhere(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host);
 
 const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '::1'].includes(host);

@@ -10,6 +10,7 @@ describe('readEnv', () => {
     expect(readEnv({})).toEqual({
       production: false,
       host: '0.0.0.0',
+      adminHost: '127.0.0.1',
       appPort: 8080,
       adminPort: 8081,
       redisUrl: null,
@@ -79,6 +80,9 @@ describe('readEnv', () => {
     [{ RATE_LIMIT: '0' }, 'RATE_LIMIT must be a whole number from 1 to 1000000; it is "0".'],
     [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL must be a URL that begins with redis:// or rediss://.'],
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be'],
+    [{ NODE_ENV: 'Production' }, 'NODE_ENV must be one of production, development, test; it is "Production".'],
+    [{ NODE_ENV: 'prod' }, 'NODE_ENV must be one of production, development, test; it is "prod".'],
+    [{ NODE_ENV: 'staging' }, 'NODE_ENV must be one of'],
     [{ TEST_CLOCK: 'yes' }, 'TEST_CLOCK must be one of 0, 1; it is "yes".'],
     [{ CORS_ORIGIN: 'https://app.example/path' }, 'CORS_ORIGIN must be "*", "none" or one origin'],
     [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be one of'],

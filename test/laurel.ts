@@ -69,6 +69,7 @@ export async function startLaurel(
     });
     const listening = {
       host: '127.0.0.1',
+      adminHost: '127.0.0.1',
       appPort: 0,
       adminPort: 0,
       bodyBytes: 4_194_304,

@@ -8,6 +8,7 @@ import pg from 'pg';
 import { freePort } from './free-port.ts';
 import { startGuarded, type GuardedProcess } from './guarded-process.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+import { serverEnvironment } from './server-environment.ts';
 import { chooseServerUser, type ServerUser } from './server-user.ts';
 import { StartError } from '../start-error.ts';
 
@@ -35,7 +36,7 @@ const ATTEMPTS = 3;
 /** Starts a private Postgres on a free port of the loopback interface; it ends with this process at the latest. */
 export async function startPostgres(options: PostgresOptions): Promise<LocalServer> {
   const binaries = await findPostgresBinaries();
-  const user = chooseServerUser(options.directory, [binaries.postgres, options.directory]);
+  const user = postgresUser(options.directory, binaries);
   await createCluster({ binaries, user, options });
 
   let problem = '';
@@ -53,7 +54,7 @@ export async function startPostgres(options: PostgresOptions): Promise<LocalServ
       args,
       stopSignal: 'SIGINT',
       as: user.prefix.length > 0 ? null : user.owner,
-      env: { ...process.env, LC_ALL: 'C' },
+      env: serverEnvironment(),
       removeAfterwards: options.temporary ? options.directory : null,
     });
     const url = `postgres://${USER}:${encodeURIComponent(options.password)}@127.0.0.1:${port}/postgres`;
@@ -62,6 +63,17 @@ export async function startPostgres(options: PostgresOptions): Promise<LocalServ
     problem = server.output();
   }
   throw new StartError(`The built-in Postgres did not start. Its last words:\n${problem}`);
+}
+
+function postgresUser(directory: string, binaries: PostgresBinaries): ServerUser {
+  const user = chooseServerUser(directory, [binaries.postgres, directory]);
+  if ('problem' in user) {
+    throw new StartError(
+      `Postgres does not run as root, and ${user.problem}. ` +
+        'Start Laurel as another user or from another directory, or set DATABASE_URL.',
+    );
+  }
+  return user;
 }
 
 function settings(options: PostgresOptions, port: number): string[] {
@@ -112,7 +124,7 @@ async function createCluster({
       ...(options.temporary ? ['--no-sync'] : []),
     ];
     const as = user.prefix.length > 0 ? null : user.owner;
-    await promisify(execFile)(command, args, { cwd: '/', env: { ...process.env, LC_ALL: 'C' }, ...as });
+    await promisify(execFile)(command, args, { cwd: '/', env: serverEnvironment(), ...as });
   } catch (error) {
     const detail = error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error);
     throw new StartError(`The built-in Postgres could not create its data in ${directory}: ${detail.trim()}`);

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { startGuarded, type GuardedProcess } from './guarded-process.ts';
 import type { LocalServer } from './postgres-server.ts';
+import { serverEnvironment } from './server-environment.ts';
+import { chooseServerUser, type ServerUser } from './server-user.ts';
 import { StartError } from '../start-error.ts';
 
 export interface RedisOptions {
@@ -50,17 +52,20 @@ export function findRedisProgram(): string | null {
 /** Starts a private Redis on a free port of the loopback interface; it ends with this process at the latest. */
 export async function startRedis(options: RedisOptions): Promise<LocalServer> {
   await mkdir(options.directory, { recursive: true, mode: 0o700 });
+  const user = redisUser(options);
   let problem = '';
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const port = await freePort();
     const configuration = join(options.directory, 'redis.conf');
     await writeFile(configuration, settings(options, port), { mode: 0o600 });
+    if (user.owner) await giveTo(user.owner, options.directory);
+    const [command = '', ...args] = [...user.prefix, options.program, configuration];
     const server = startGuarded({
-      command: options.program,
-      args: [configuration],
+      command,
+      args,
       stopSignal: 'SIGTERM',
-      as: null,
-      env: process.env,
+      as: user.prefix.length > 0 ? null : user.owner,
+      env: serverEnvironment(),
       removeAfterwards: options.temporary ? options.directory : null,
     });
     const login = options.password === null ? '' : `:${encodeURIComponent(options.password)}@`;
@@ -70,6 +75,18 @@ export async function startRedis(options: RedisOptions): Promise<LocalServer> {
     problem = server.output();
   }
   throw new StartError(`The private Redis did not start. Its last words:\n${problem}`);
+}
+
+/** Somebody else than root where this machine has such a user; Redis would take root as well. */
+function redisUser({ directory, program }: RedisOptions): ServerUser {
+  const user = chooseServerUser(directory, [program, directory]);
+  return 'problem' in user ? { owner: null, prefix: [] } : user;
+}
+
+/** The data may be from a time when the server ran as root. */
+async function giveTo({ uid, gid }: { uid: number; gid: number }, directory: string): Promise<void> {
+  await chown(directory, uid, gid);
+  for (const name of await readdir(directory, { recursive: true })) await chown(join(directory, name), uid, gid);
 }
 
 function settings(options: RedisOptions, port: number): string {

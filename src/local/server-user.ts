@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { StartError } from '../start-error.ts';
 
-/** How to run Postgres as somebody else than root, which it refuses to run as. */
+/** How to run a server as somebody else than root: Postgres refuses to run as root, and Redis need not. */
 export interface ServerUser {
   /** Owner of the data; null: this process's own user. */
   owner: { uid: number; gid: number } | null;
@@ -11,28 +10,23 @@ export interface ServerUser {
   prefix: readonly string[];
 }
 
+/** Why a server cannot run as somebody else than root here. */
+export interface NoServerUser {
+  problem: string;
+}
+
 /**
- * Whom Postgres runs as: the user of this process, or, under root, the owner of the data, else `postgres`
+ * Whom a private server runs as: the user of this process, or, under root, the owner of the data, else `postgres`
  * where there is one, else `nobody`.
  * @param paths what that user must be able to reach: programs and data
  */
-export function chooseServerUser(dataDir: string, paths: readonly string[]): ServerUser {
+export function chooseServerUser(dataDir: string, paths: readonly string[]): ServerUser | NoServerUser {
   if (process.getuid?.() !== 0) return { owner: null, prefix: [] };
   const owner = ownerOf(dataDir) ?? accountOf('postgres') ?? accountOf('nobody');
-  if (owner === null) {
-    throw new StartError(
-      'Postgres does not run as root, and this machine has neither a user "postgres" nor "nobody". ' +
-        'Start Laurel as another user, or set DATABASE_URL.',
-    );
-  }
+  if (owner === null) return { problem: 'this machine has neither a user "postgres" nor "nobody"' };
   const closed = paths.find((path) => !isReachable(path));
   if (closed === undefined) return { owner, prefix: [] };
-  if (!existsSync('/usr/bin/setpriv')) {
-    throw new StartError(
-      `Postgres does not run as root, and no other user may enter ${closed}. ` +
-        'Start Laurel as another user or from another directory, or set DATABASE_URL.',
-    );
-  }
+  if (!existsSync('/usr/bin/setpriv')) return { problem: `no other user may enter ${closed}` };
   // Another user, with one privilege of root kept: to pass through closed directories such as /root. Without the
   // secure bit, access(2), by which Postgres looks for its own programs, would not count that privilege.
   const kept = '-all,+dac_override';

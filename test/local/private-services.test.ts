@@ -74,6 +74,29 @@ describe('private servers', () => {
     }
   });
 
+  test('have nothing of the environment, and are not root where there is another user', async () => {
+    const planted = { ADMIN_API_KEY: 'planted.0123456789abcdef0123456789', SOME_SECRET: 'planted-as-well' };
+    Object.assign(process.env, planted);
+    const servers = await startServers(environment(), quiet);
+    try {
+      for (const pid of await pids()) {
+        const environ = await readFile(`/proc/${pid}/environ`, 'utf8');
+        expect(environ).toContain('LC_ALL=C');
+        expect(environ).not.toContain('planted');
+        const [, uid] = /^Uid:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))!;
+        if (process.getuid?.() === 0) expect(uid).not.toBe('0');
+      }
+      await withRedis(servers.redisUrl, async (redis) => {
+        await redis.set('as another user', 'written');
+        await redis.bgrewriteaof();
+        await expect.poll(() => redis.info('persistence')).toContain('aof_last_bgrewrite_status:ok');
+      });
+    } finally {
+      for (const name of Object.keys(planted)) delete process.env[name];
+      await servers.stop();
+    }
+  });
+
   test('end with a killed owner, and the next start finds everything', async () => {
     const owner = await startOwner();
     const url = await withMessage(owner);
