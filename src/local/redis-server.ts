@@ -59,7 +59,7 @@ export async function startRedis(options: RedisOptions): Promise<LocalServer> {
     const configuration = join(options.directory, 'redis.conf');
     await writeFile(configuration, settings(options, port), { mode: 0o600 });
     if (user.owner) await giveTo(user.owner, options.directory);
-    const [command = '', ...args] = [...user.prefix, options.program, configuration];
+    const [command = options.program, ...args] = user.prefix.concat(options.program, configuration);
     const server = startGuarded({
       command,
       args,

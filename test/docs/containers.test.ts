@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+
+const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
+
+interface Service {
+  image: string;
+  user?: string;
+  environment: Record<string, string>;
+  ports?: string[];
+  tmpfs: string[];
+  healthcheck: { test: string[] };
+}
+
+const compose = read('docker-compose.yml');
+const { services } = parse(compose, { merge: true }) as { services: Record<string, Service> };
+
+describe.each(Object.entries(services))('the service %s', (name, service) => {
+  test('can write only where it must, and has no privilege', () => {
+    expect(service).toMatchObject({
+      read_only: true,
+      tmpfs: expect.arrayContaining(['/tmp']),
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      pids_limit: expect.any(Number),
+      mem_limit: expect.stringMatching(/^\d+g$/),
+      restart: 'unless-stopped',
+    });
+    expect(service.healthcheck.test.length).toBeGreaterThan(1);
+    // Ours is set in the Dockerfile.
+    if (service.image !== 'laurel') expect(service.user).toBe(name);
+  });
+
+  test('opens only the Application API to other machines', () => {
+    expect((service.ports ?? []).filter((port) => !port.startsWith('127.0.0.1:'))).toEqual(
+      name === 'app' ? ['${APP_PORT:-8080}:8080'] : [],
+    );
+  });
+});
+
+test('no password has a default, and every image can be given by its digest', () => {
+  const secrets = [...compose.matchAll(/\$\{(\w+)([^}]*)\}/g)].filter(([, name]) => /PASSWORD|SECRET/.test(name!));
+  expect(secrets.length).toBeGreaterThan(4);
+  for (const [whole, , rest] of secrets) expect([whole, rest]).toEqual([whole, ':?is missing in .env']);
+  expect(services['app']!.environment).toMatchObject({ NODE_ENV: 'production', ADMIN_HOST: '0.0.0.0' });
+  for (const { image } of Object.values(services)) expect(image).toMatch(/^laurel$|^\$\{[A-Z]+_IMAGE:-[\w:.-]+\}$/);
+});
+
+test('the image runs as a user of its own and says whether it is ready', () => {
+  const dockerfile = read('Dockerfile');
+  const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
+  expect(new Set(bases)).toEqual(new Set(['${NODE_IMAGE}']));
+  expect(dockerfile).toMatch(/^USER node$/m);
+  expect(dockerfile).toMatch(/^HEALTHCHECK [^]*\/readyz/m);
+});
+
+interface Component {
+  'bom-ref': string;
+  version: string;
+  purl: string;
+  hashes?: { alg: string; content: string }[];
+}
+
+test('npm run sbom lists every package of production, from the lock file, with its digest', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as {
+    packages: Record<string, { name?: string; version: string; dev?: boolean; integrity?: string }>;
+  };
+  const wanted = Object.entries(packages)
+    .filter(([path, { dev }]) => path !== '' && dev !== true)
+    .map(([path, { name, version, integrity }]) => ({
+      purl: `pkg:npm/${(name ?? path.split('node_modules/').at(-1)!).replace('@', '%40')}@${version}`,
+      hash: integrity === undefined ? undefined : Buffer.from(integrity.split('-')[1]!, 'base64').toString('hex'),
+    }));
+  const text = execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: PACKAGE_ROOT, encoding: 'utf8' });
+  const sbom = JSON.parse(text) as { components: Component[]; dependencies: { ref: string }[] } & object;
+  expect(sbom).toMatchObject({ bomFormat: 'CycloneDX', specVersion: expect.stringMatching(/^1\.\d$/) });
+  expect(sbom).toMatchObject({ metadata: { component: { 'bom-ref': expect.stringMatching(/^laurel@/) } } });
+  const listed = new Map(sbom.components.map((component) => [component.purl, component]));
+  expect(wanted.map(({ purl }) => purl).filter((purl) => !listed.has(purl))).toEqual([]);
+  for (const { purl, hash } of wanted) {
+    if (hash !== undefined) expect(listed.get(purl)!.hashes?.[0]?.content).toBe(hash);
+  }
+  expect([...listed.keys()].filter((purl) => !wanted.some((one) => one.purl === purl))).toEqual([]);
+  const refs = new Set(sbom.dependencies.map(({ ref }) => ref));
+  expect(sbom.components.filter((component) => !refs.has(component['bom-ref']))).toEqual([]);
+});
