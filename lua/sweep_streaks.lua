@@ -19,7 +19,8 @@ Errors: those of Redis only.
 Writes: outbox, users, boards.
 Cost: O(users × size of a user), and for those who are changed O(boards × log N).
 ]]
-local now, plan, zone = tonumber(ARGV[1]), plan_of(ARGV[3]), ARGV[5]
+-- Earlier versions stored a zone as it was sent: in capitals, or partly so.
+local now, plan, zone = tonumber(ARGV[1]), plan_of(ARGV[3]), string.lower(ARGV[5])
 local offset, until_ms, id_prefix = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 local FIRST_USER, FIRST_KEY = 9, 3
 local local_second = math.floor(now / 1000) + offset
@@ -38,7 +39,7 @@ for n, user in ipairs(users) do
   -- Whoever is in another zone by now was settled when that was said.
   local left = state and { state.zo or 0, state.zu }
   local told
-  if state and (state.z or '') == zone then
+  if state and string.lower(state.z or '') == zone then
     if until_ms then
       state.zo, state.zu = offset, until_ms
     end

@@ -10,10 +10,35 @@ export interface ZoneOffset {
 // Zones without a further transition are looked at again after a while, in case the zone's rules are renewed.
 const NO_TRANSITION_MS = 366 * DAY_MS;
 const known = new Map<string, (ZoneOffset & { fromMs: number })[]>();
-/** There are some 600 names, but each may be written in many ways: in capitals, or partly so. */
+/** There are some 600 names, but what earlier versions stored may be written in many ways: in capitals, or partly so. */
 const MOST_KNOWN = 5_000;
 /** Of a zone: what holds now, and what held at a few times that are asked for again and again. */
 const MOST_OF_ZONE = 4;
+
+/** By the name in lower case: its spelling in the time zone database. No more than there are zones. */
+const spellings = new Map<string, string>();
+/** So begin no fixed offsets, which are as many as one likes: `+05:30` is none, `Etc/GMT+5` is one of the names. */
+const NAME = /^[A-Za-z][A-Za-z0-9_+/-]*$/;
+
+/**
+ * The name of a zone as the time zone database spells it, whatever the case it is sent in (`europe/berlin`); null for one
+ * that is none. A link is a name of its own (`Asia/Calcutta` and `Asia/Kolkata`): it stays what was sent, on every
+ * release of Node alike.
+ */
+export function zoneName(text: string): string | null {
+  if (!NAME.test(text)) return null;
+  const lower = text.toLowerCase();
+  const found = spellings.get(lower);
+  if (found !== undefined) return found;
+  try {
+    const name = Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(text).timeZoneId;
+    spellings.set(lower, name);
+    return name;
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
 
 /** The offset of an IANA zone at a time; null for a name that is not one. Computed once between transitions. */
 export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {

@@ -1,6 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { UpsertedUser } from '../../domain/user.ts';
-import { zoneOffset } from '../../domain/zone.ts';
+import { zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 
 /** The user fields of a request as the script takes them, see `lua/lib/upsert_user.lua`; false clears. */
@@ -51,9 +51,11 @@ export function sentUser(user: Omit<UpsertedUser, 'id'>, compiled: CompiledCatal
   return null;
 }
 
-function inZone(name: string, nowMs: number): SentUser {
-  const zone = zoneOffset(name, nowMs);
-  if (zone === null) throw new AppError('unprocessable', `Unknown time zone: user.tz '${name}' is not an IANA name.`);
+function inZone(text: string, nowMs: number): SentUser {
+  const name = zoneName(text);
+  const zone = name === null ? null : zoneOffset(name, nowMs);
+  if (name === null || zone === null)
+    throw new AppError('unprocessable', `Unknown time zone: user.tz '${text}' is not an IANA name.`);
   return { z: name, zo: zone.offsetSeconds, zu: zone.untilMs };
 }
 

@@ -6,7 +6,8 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { streaksAt } from '../../domain/streaks-in-force.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { dueUsers, type UserPage } from '../../postgres/streak-sweep/due-users.ts';
-import { leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
+import { dropUnusedZone, leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
+import { shardOf } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import { Pieces, userPiece, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
 import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
@@ -141,6 +142,7 @@ export class StreakSweep implements DueWork {
         limit: USERS_A_PAGE,
       });
     let page = await read(at.lastUser);
+    if (quiet && page.seen === 0 && (await this.drop(zone))) return 'quiet';
     for (;;) {
       const following = page.lastUser === '' ? null : read(page.lastUser);
       // Awaited below, or not at all.
@@ -159,6 +161,15 @@ export class StreakSweep implements DueWork {
       at = { ...at, ...next };
       page = await following!;
     }
+  }
+
+  /** Removes a zone in which nobody is any more. */
+  private async drop({ tenantNo, zone }: SweptZone): Promise<boolean> {
+    const shard = shardOf(tenantNo);
+    const dropped = await dropUnusedZone(this.options.pool, { tenantNo, zone, shard });
+    // A persister may have given up meanwhile.
+    this.options.onWritten(shard);
+    return dropped;
   }
 
   /** The local day of a zone by the clock, or when settings that were in force ended. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { User } from '../../domain/user.ts';
+import { zoneName } from '../../domain/zone.ts';
 import type { UserState } from '../../redis/state.ts';
 
 interface ShownUser {
@@ -20,7 +21,8 @@ export function userResponse({ attributesByNo }: CompiledCatalog, { userId, stat
     id: userId,
     email: state.email,
     name: state.name,
-    tz: state.tz,
+    // An earlier version stored a zone as it was sent.
+    tz: state.tz === null ? null : (zoneName(state.tz) ?? state.tz),
     deviceTokens: state.deviceTokens,
     subscribeToEmails: state.subscribed,
     attributes: Object.fromEntries(attributes) as Record<string, string>,

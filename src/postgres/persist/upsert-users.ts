@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { numbered, unpack, type Numbered, type PackedState } from '../../redis/state.ts';
 import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
 import { streakDueDay } from '../../domain/streak-due.ts';
+import { zoneName } from '../../domain/zone.ts';
 import { binaryArray, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
 import { noteZones, type UserZone } from './note-zones.ts';
 import { storableJson, storableText } from './storable-json.ts';
@@ -55,7 +56,7 @@ export class SweptBy {
     this.dueDays.push(streaks === undefined ? null : streakDueDay(streaks));
     this.freezes.push(fz ?? 0);
     this.earnedDays.push(fe ?? null);
-    this.zones.push({ tenantNo, zone: z ?? '', atMs: up });
+    this.zones.push({ tenantNo, zone: z === undefined ? '' : (zoneName(z) ?? z), atMs: up });
   }
 
   /** The columns of those added, in their order: zone, due_day, freezes, earned_day. */

@@ -4,6 +4,8 @@ import { DAY_MS } from '../../domain/periods.ts';
 export interface UserPage {
   /** Those who may have something to settle, by ID. */
   ids: string[];
+  /** How many were looked at. */
+  seen: number;
   /** The last ID that was looked at; '' at the end. */
   lastUser: string;
   /** The first day on which one of the others may have something to settle; null: none ever does. */
@@ -36,7 +38,7 @@ export async function dueUsers(
   // For a user of before earning was set so it counts from the local day, which may be the one before UTC's.
   const sinceDay = earning === null ? null : Math.floor(earning[3] / DAY_MS) - 1;
   const { rows } = await pool.query<{ ids: string[]; seen: number; last: string; nextDay: number | null }>(
-    `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*) AS seen,
+    `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*)::int AS seen,
             coalesce(max(id), '') AS last, min(due) FILTER (WHERE due > $4) AS "nextDay"
        FROM (SELECT id, least(due_day, CASE WHEN $5::int IS NOT NULL AND freezes < $6::int
                                             THEN greatest(coalesce(earned_day, 0), $7::int) + $5::int END) AS due
@@ -44,5 +46,5 @@ export async function dueUsers(
     [tenantNo, zone, after, day, earning?.[0] ?? null, earning?.[2] ?? null, sinceDay, limit],
   );
   const { ids, seen, last, nextDay } = rows[0]!;
-  return { ids, lastUser: seen < limit ? '' : last, nextDay };
+  return { ids, seen, lastUser: seen < limit ? '' : last, nextDay };
 }

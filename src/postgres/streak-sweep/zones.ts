@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { transaction } from '../transaction.ts';
 
 /** A zone of a tenant, with how far its days are swept. */
 export interface SweptZone {
@@ -62,4 +63,26 @@ export async function noteSwept(
     [tenantNo, zone, sweptDay, lastUser, next.sweptDay, next.lastUser],
   );
   return rowCount === 1;
+}
+
+/**
+ * Removes a zone of a tenant in which no user is any more; false: somebody is. The outbox cursor of the tenant's shard is
+ * held meanwhile: whoever writes users holds it too, and notes their zones before it lets go. So a user who comes with the
+ * zone is either seen here, or finds it gone and brings it back. A persister that finds the cursor taken gives up: the
+ * caller wakes another.
+ */
+export function dropUnusedZone(
+  pool: Pool,
+  { tenantNo, zone, shard }: { tenantNo: number; zone: string; shard: number },
+): Promise<boolean> {
+  return transaction(pool, async (client) => {
+    await client.query('SELECT FROM outbox_cursors WHERE shard = $1 FOR UPDATE', [shard]);
+    // A statement of its own: it sees all that was committed before the cursor was ours.
+    const { rowCount } = await client.query(
+      `DELETE FROM streak_zones WHERE tenant_no = $1 AND zone = $2
+          AND NOT EXISTS (SELECT FROM users WHERE tenant_no = $1 AND zone = $2)`,
+      [tenantNo, zone],
+    );
+    return rowCount === 1;
+  });
 }

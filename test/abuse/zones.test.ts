@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { migrate } from '../../src/postgres/migrate.ts';
+import { userKey } from '../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+// A zone is one zone, however it is spelled, and only as long as somebody is in it.
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, testClock: true, workers: true });
+});
+afterAll(() => laurel.close());
+
+const setClock = async (now: string): Promise<void> => {
+  const { status } = await laurel.admin.put('/v1/clock', { now });
+  if (status !== 200) throw new Error(`The clock cannot be set to ${now}: ${status}`);
+};
+const event = (id: string, tz?: string) =>
+  laurel.app.post('/v1/metrics/flips/event', { user: { id, ...(tz !== undefined && { tz }) }, value: 1 });
+const tzOf = async (id: string): Promise<unknown> => (await laurel.app.get(`/v1/users/${id}`)).body.tz;
+const streakOf = async (id: string): Promise<unknown> => (await laurel.app.get(`/v1/users/${id}/streak`)).body.length;
+const zones = async (): Promise<string[]> =>
+  (await laurel.pool.query('SELECT zone FROM streak_zones ORDER BY zone')).rows.map(({ zone }) => zone as string);
+
+/** The name in as many spellings as there are, up to a number. */
+const spellings = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, no) =>
+    [...name].map((letter, at) => ((no >> at) & 1 ? letter.toUpperCase() : letter.toLowerCase())).join(''),
+  );
+
+test('every spelling of a zone is answered and swept as one', async () => {
+  await setClock('2031-03-03T12:00:00.000Z');
+  const sent = spellings('europe/berlin', 200);
+  for (const [no, tz] of sent.entries()) expect((await event(`b${no}`, tz)).status).toBe(201);
+  expect(await tzOf('b7')).toBe('Europe/Berlin');
+  await expect.poll(zones).toEqual(['Europe/Berlin']);
+});
+
+test.each(['us/pacific', 'asia/kolkata', 'asia/calcutta', 'utc', 'etc/gmt+5', 'america/argentina/comodrivadavia'])(
+  '%s is a zone of the database, in its spelling',
+  async (tz) => {
+    expect((await laurel.app.put('/v1/users/named', { tz })).status).toBe(200);
+    const answered = String(await tzOf('named'));
+    expect([answered.toLowerCase(), answered === tz]).toEqual([tz, false]);
+  },
+);
+
+test.each(['+05:30', '-08', 'UTC+1', 'Europe/Berlin ', 'Asia/\u212Aolkata', '../etc', 'Mars/Olympus'])(
+  '%j is none: fixed offsets are as many as one likes',
+  async (tz) => {
+    expect(await laurel.app.put('/v1/users/named', { tz })).toMatchObject({
+      status: 422,
+      body: { error: expect.stringContaining('Unknown time zone') },
+    });
+  },
+);
+
+test('a zone that everybody left is gone after its next midnight, and back with whoever comes', async () => {
+  expect((await event('traveller', 'Asia/Tokyo')).status).toBe(201);
+  await expect.poll(zones).toContain('Asia/Tokyo');
+  expect((await event('traveller', 'Europe/Berlin')).status).toBe(201);
+  await expect.poll(async () => (await laurel.app.get('/v1/users/traveller/streak')).body.length).toBe(1);
+  await setClock('2031-03-05T12:00:00.000Z');
+  expect(await zones()).toEqual(expect.not.arrayContaining(['Asia/Tokyo']));
+  expect(await zones()).toContain('Europe/Berlin');
+  expect((await event('traveller', 'Asia/Tokyo')).status).toBe(201);
+  await expect.poll(zones).toContain('Asia/Tokyo');
+});
+
+test('a user stored in another spelling by an earlier version is swept, shown and migrated', async () => {
+  expect((await event('old', 'Europe/Berlin')).status).toBe(201);
+  await laurel.redis.eval(
+    `local state = cmsgpack.unpack(redis.call('GET', KEYS[1]))
+     state.z = 'eUROPE/bERLIN'
+     redis.call('SET', KEYS[1], cmsgpack.pack(state))`,
+    1,
+    userKey(0, 'old'),
+  );
+  expect(await tzOf('old')).toBe('Europe/Berlin');
+  await laurel.pool.query(`UPDATE users SET zone = 'eUROPE/bERLIN' WHERE id = 'old'`);
+  await laurel.pool.query(`INSERT INTO streak_zones (tenant_no, zone, swept_day) VALUES (0, 'eUROPE/bERLIN', 22000)`);
+  await laurel.pool.query(`DELETE FROM laurel_migrations WHERE file = '000020_zones.sql'`);
+  await migrate(laurel.pool);
+  expect(await zones()).not.toContain('eUROPE/bERLIN');
+  const { rows } = await laurel.pool.query(`SELECT zone FROM users WHERE id = 'old'`);
+  expect(rows).toEqual([{ zone: 'Europe/Berlin' }]);
+
+  await setClock('2031-03-09T12:00:00.000Z');
+  const lost = `SELECT count(*)::int AS lost FROM streak_changes WHERE user_id = 'old' AND kind = 3 AND frequency = 1`;
+  await expect.poll(async () => (await laurel.pool.query(lost)).rows).toEqual([{ lost: 1 }]);
+  expect(await streakOf('old')).toBe(0);
+});
