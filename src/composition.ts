@@ -11,6 +11,7 @@ import { AchievementReads } from './engine/achievements/achievement-reads.ts';
 import { BatchIntake } from './engine/batches/batch-intake.ts';
 import { ClockControl } from './engine/clock/clock-control.ts';
 import { TestClock } from './engine/clock/test-clock.ts';
+import { DeadLetters } from './engine/dead-letters/dead-letters.ts';
 import { BacklogWatch } from './engine/events/backlog-watch.ts';
 import { EventBatcher } from './engine/events/event-batcher.ts';
 import { EventEngine } from './engine/events/event-engine.ts';
@@ -211,6 +212,7 @@ export async function openLaurel({
       applicationKeys,
       adminKeys: new AdminKeys({ pool, announce: tell, clock }),
       recordAudit,
+      deadLetters: new DeadLetters({ redis, pool, clock, onRetried: (shard) => wakeUp.touched(shard) }),
       audit: { read: (query) => readAudit(pool, query) },
     },
     redis,

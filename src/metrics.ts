@@ -1,13 +1,16 @@
 import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { countLetters } from './postgres/dead-letters/letters.ts';
 import { failedWork } from './redis/failed-work.ts';
 import { persistLagMs, wholeBacklog } from './redis/outbox.ts';
 
 /**
  * What an operator watches, in the Prometheus text format: how far Postgres is behind (which is how old history
  * reads may be), what waits, and how this process fares. Measured when asked for; rejects while Redis is away.
+ * While Postgres is, dead letters are as they were.
  */
-export function createMetrics(redis: Redis): () => Promise<string> {
+export function createMetrics(redis: Redis, pool: Pool): () => Promise<string> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const lag = new Gauge({
@@ -26,7 +29,24 @@ export function createMetrics(redis: Redis): () => Promise<string> {
     labelNames: ['kind'],
     registers: [registry],
   });
+  const letters = new Gauge({
+    name: 'laurel_dead_letters',
+    help: 'Outbox entries that could not be stored whole and wait to be retried or dropped: `laurel dead-letters list`.',
+    registers: [registry],
+  });
+  const setAside = new Counter({
+    name: 'laurel_dead_letters_total',
+    help: 'Outbox entries that were ever set aside, in all processes.',
+    registers: [registry],
+  });
+  const countDeadLetters = async (): Promise<void> => {
+    const counted = await countLetters(pool);
+    letters.set(counted.waiting);
+    setAside.reset();
+    setAside.inc(counted.ever);
+  };
   return async () => {
+    await countDeadLetters().catch(() => undefined);
     failures.reset();
     for (const [kind, count] of await failedWork(redis)) failures.inc({ kind }, count);
     lag.set((await persistLagMs(redis)) / 1000);

@@ -74,7 +74,7 @@ export async function serve(
     ...shared,
     surface: 'admin',
     operations: existing(adminOperations, services),
-    metrics: createMetrics(redis),
+    metrics: createMetrics(redis, laurel.pool),
   });
   const servers: Server[] = [app, admin];
   try {

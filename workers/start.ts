@@ -14,6 +14,7 @@ import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
+import { sayWhatIsSetAside } from '../src/engine/persist/set-aside.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import type { DueWork } from '../src/engine/schedule/due-work.ts';
@@ -112,7 +113,13 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     countFailedWork(redis, kind).catch(() => undefined);
   };
   const onFailed: OnPieceFailed = ({ kind, piece, error }) => failed(kind, piece.detail, error);
-  const persister = new Persister({ redis, pool, gate: guard.gate, ...(onStep && { onStep }) });
+  const persister = new Persister({
+    redis,
+    pool,
+    gate: guard.gate,
+    onSetAside: (entry) => sayWhatIsSetAside(log, entry),
+    ...(onStep && { onStep }),
+  });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
   // Under the test clock somebody waits for what was switched on.
   const hurry = testClock === null ? {} : { engine: { settleMs: 500 }, worker: { everyMs: 200 } };

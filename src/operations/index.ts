@@ -62,6 +62,10 @@ import { adminConfigurationDiff } from './admin/configuration/diff.ts';
 import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
 import { adminMetricsBatchEvents } from './admin/metrics/batch-events.ts';
+import { adminDeadLettersDelete } from './admin/dead-letters/delete.ts';
+import { adminDeadLettersGet } from './admin/dead-letters/get.ts';
+import { adminDeadLettersList } from './admin/dead-letters/list.ts';
+import { adminDeadLettersRetry } from './admin/dead-letters/retry.ts';
 import { adminOrganisationGet } from './admin/organisation/get.ts';
 import { adminOrganisationUpdate } from './admin/organisation/update.ts';
 import { adminStreaksFreezesCreate } from './admin/streaks/freezes/create.ts';
@@ -203,6 +207,10 @@ export const adminOperations: readonly Operation[] = [
   adminAdminApiKeysRotate,
   adminAdminApiKeysDelete,
   adminAuditLogList,
+  adminDeadLettersList,
+  adminDeadLettersGet,
+  adminDeadLettersRetry,
+  adminDeadLettersDelete,
   adminStreaksFreezesCreate,
   adminStreaksPausesCreate,
   adminStreaksPausesDelete,

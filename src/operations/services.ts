@@ -5,6 +5,7 @@ import type { Resources } from '../catalog/resources.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import type { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import type { ClockControl } from '../engine/clock/clock-control.ts';
+import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { BatchIntake } from '../engine/batches/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
@@ -60,6 +61,7 @@ export interface Services {
   adminKeys: AdminKeys;
   /** Has the audit log told of what no Postgres transaction does. */
   recordAudit: RecordAudit;
+  deadLetters: DeadLetters;
   /** `onlyTenant`: without what is the organisation's. */
   audit: { read(query: AuditQuery & { tenantNo: number; onlyTenant: boolean }): Promise<AuditRow[]> };
 }

@@ -74,6 +74,9 @@ function parseBatch([id, fields]: [string, string[]]): QueuedBatch {
   };
 }
 
+/** Whether something is the text of a progress. */
+export const isProgress = (value: unknown): value is string => typeof value === 'string' && /^\d+-\d+:\d+$/.test(value);
+
 /** The text of a progress: so many events of a batch are processed, and all batches before it. */
 export const progressText = (batchId: string, events: number): string => `${batchId}:${events}`;
 

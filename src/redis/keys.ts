@@ -17,6 +17,9 @@ const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenant
 /** stream: what happened and the resulting state of the users, until it stands in Postgres. One a shard. */
 export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
 
+/** hash: entries of the outbox that were set aside and that Postgres does not take as bytes, position → packed fields. */
+export const keptEntriesKey = (shard: number): string => `${tag(shard)}:kept-entries`;
+
 /** string: a sweep is at the shard's users, for as long as it says so again and again. See `storing-order.ts`. */
 export const sweepKey = (shard: number): string => `${tag(shard)}:sweep`;
 

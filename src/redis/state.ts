@@ -97,6 +97,23 @@ export const unpack = (packed: Buffer): unknown => unpackr.unpack(packed);
 export const unpackAll = (packed: Buffer): unknown[] =>
   packed.length === 0 ? [] : ((unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? []);
 
+/**
+ * Decodes msgpack values that follow one another, and hands on each with its bytes. Throws where the rest is none: what
+ * stands before it is handed on.
+ */
+export function unpackEach(packed: Buffer, onValue: (value: unknown, bytes: Buffer) => void): void {
+  if (packed.length === 0) return;
+  unpackr.unpackMultiple(packed, (value: unknown, start = 0, end = packed.length) => {
+    onValue(value, packed.subarray(start, end));
+  });
+}
+
+/** Whether bytes begin as a msgpack map with something in it: a look at the first byte, which costs nothing. */
+export function isPackedMap(packed: Buffer): boolean {
+  const first = packed[0] ?? 0;
+  return packed.length > 1 && ((first >= 0x80 && first <= 0x8f) || first === 0xde || first === 0xdf);
+}
+
 /** A Lua table with integer keys: packed as a map, or as an array where the keys happen to be 1..n. */
 export type Numbered<T> = T[] | Record<number, T>;
 

@@ -5,11 +5,12 @@ import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
 import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
+import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../redis/record.ts';
 import { unpackAll } from '../../redis/state.ts';
 import { idempotencyDigest } from '../events/event-id.ts';
-import { UnreadableEntry } from './stuck-shard.ts';
+import { reasonFor, UnreadableEntry } from './about-data.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
 /** The rows of some outbox entries that follow one another. */
@@ -49,39 +50,17 @@ export function toBatch(raw: readonly RawEntry[]): Batch {
   try {
     return rowsOf(raw);
   } catch (error) {
-    throw new UnreadableEntry(error instanceof Error ? error.message : String(error), { cause: error });
+    throw new UnreadableEntry(reasonFor(error), { cause: error });
   }
 }
 
 function rowsOf(raw: readonly RawEntry[]): Batch {
   const touched = new TouchedUsers();
-  const batch: Rows = {
-    deletions: [],
-    events: [],
-    awards: [],
-    completions: [],
-    streakChanges: [],
-    pauses: [],
-    batchProgress: null,
-    position: '',
-  };
+  const batch = noRows();
   for (const rawEntry of raw) {
     const entry = parseEntry(rawEntry);
     touched.beginEntry();
-    for (const each of unpackAll(entry.records)) {
-      const record = each as HappenedRecord | GoneRecord | ProgressRecord;
-      if (record.k === 'b') {
-        batch.batchProgress = record.p;
-        continue;
-      }
-      if (record.k === 'g') {
-        addDeletion(batch, entry.tenantNo, record);
-        touched.forget(entry.tenantNo, record.u);
-        continue;
-      }
-      addRecord(batch, entry.tenantNo, record);
-      touched.tell(record);
-    }
+    for (const record of unpackAll(entry.records)) add(batch, touched, { tenantNo: entry.tenantNo, record });
     for (let i = 0; i < entry.states.length; i += 2) {
       const id = (entry.states[i] as Buffer).toString('utf8');
       touched.state(entry.tenantNo, id, entry.states[i + 1] as Buffer);
@@ -89,6 +68,49 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
     batch.position = entry.id;
   }
   return { ...batch, touched: touched.byNews() };
+}
+
+/** The rows of some records of one entry, without its states. Throws UnreadableEntry when one of them makes no sense. */
+export function recordsBatch(tenantNo: number, records: readonly unknown[]): Batch {
+  const touched = new TouchedUsers();
+  const batch = noRows();
+  try {
+    for (const record of records) add(batch, touched, { tenantNo, record });
+  } catch (error) {
+    throw new UnreadableEntry(reasonFor(error), { cause: error });
+  }
+  return { ...batch, touched: touched.byNews() };
+}
+
+const noRows = (): Rows => ({
+  deletions: [],
+  events: [],
+  awards: [],
+  completions: [],
+  streakChanges: [],
+  pauses: [],
+  batchProgress: null,
+  position: '',
+});
+
+function add(
+  batch: Rows,
+  touched: TouchedUsers,
+  { tenantNo, record: each }: { tenantNo: number; record: unknown },
+): void {
+  const record = each as HappenedRecord | GoneRecord | ProgressRecord;
+  if (record.k === 'b') {
+    if (!isProgress(record.p)) throw new UnreadableEntry('a progress of batches that is none');
+    batch.batchProgress = record.p;
+    return;
+  }
+  if (record.k === 'g') {
+    addDeletion(batch, tenantNo, record);
+    touched.forget(tenantNo, record.u);
+    return;
+  }
+  addRecord(batch, tenantNo, record);
+  touched.tell(record);
 }
 
 /** Leaves out what the batch holds of the user so far: the deletion comes before all that is written. */
@@ -109,10 +131,11 @@ function addDeletion(batch: Rows, tenantNo: number, { u: userId, g: generation }
 
 function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void {
   const { k: kind, u: userId, at: atMs, d: localDay } = record;
-  if (kind !== 'e' && kind !== 'u' && kind !== 'c' && kind !== 's') throw new Error('a record of no known kind');
+  if (kind !== 'e' && kind !== 'u' && kind !== 'c' && kind !== 's')
+    throw new UnreadableEntry('a record of no known kind');
   if (kind === 'e') {
     const { m, v, t } = record;
-    if (m === undefined || v === undefined || t === undefined) throw new Error(`event ${record.i} lacks a field`);
+    if (m === undefined || v === undefined || t === undefined) throw new UnreadableEntry('an event lacks a field');
     batch.events.push({
       id: record.i,
       tenantNo,

@@ -4,18 +4,22 @@ import type { Pool } from 'pg';
 import { readCursor } from '../../postgres/persist/cursor.ts';
 import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
 import { isStoredLater } from '../../redis/storing-order.ts';
+import { isAboutData } from './about-data.ts';
 import { toBatch } from './batch.ts';
-import { isAboutData, StuckShard } from './stuck-shard.ts';
+import { storeDamaged, type SetAside } from './set-aside.ts';
+import { StuckShard } from './stuck-shard.ts';
 import { writeBatch } from './write-batch.ts';
 
-/** The steps of a batch, in their order. */
-export type PersistStep = 'read' | 'written' | 'committed' | 'trimmed';
+/** The steps of a batch, in their order; `kept`: Redis keeps an entry that Postgres does not take even as bytes. */
+export type PersistStep = 'read' | 'kept' | 'written' | 'committed' | 'trimmed';
 
 export interface PersisterOptions {
   redis: Redis;
   pool: Pool;
   /** Whether what the outbox holds may be stored, and under which fence; without it nobody looks after that. */
   gate?: { readonly fence: string | null; shut?(): void };
+  /** Called when an entry was set aside, once for each. */
+  onSetAside?: (entry: SetAside) => void;
   /** Called after each step of each batch: for tests, which stop the world there. */
   onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
 }
@@ -76,9 +80,9 @@ export class Persister {
 
   /**
    * Works until the shard's outbox is empty, another persister is found at it, or the gate is shut. `hurry`, once aborted,
-   * leaves out the pauses, and does not wait for the end of a sweep. Returns the number of entries stored. Throws StuckShard
-   * (nothing from the entry it names on is stored or dropped; a call some seconds later tries again), or the error of a
-   * server that is away.
+   * leaves out the pauses, and does not wait for the end of a sweep. Returns the number of entries stored. An
+   * entry that cannot be stored is set aside (`set-aside.ts`). Throws StuckShard where Redis lost what the outbox held (a
+   * call some seconds later tries again), or the error of a server that is away.
    */
   async drain(shard: number, hurry?: AbortSignal): Promise<number> {
     const stuck = this.stuck.get(shard);
@@ -119,10 +123,11 @@ export class Persister {
     const { redis, gate } = this.options;
     let cursor = start;
     let count = FIRST_ENTRIES;
-    let oneByOne = 0;
+    // The next so many entries could not be stored together: one of them, at least, cannot be.
+    let suspects = 0;
     let stored = 0;
     for (let first = true; ; first = false) {
-      const asked = oneByOne > 0 ? 1 : count;
+      const asked = suspects > 0 ? Math.ceil(suspects / 2) : count;
       await this.giveWay(shard, hurry);
       // Asked in the same turn as the read is sent: what comes is of this fence.
       const fence = gate?.fence;
@@ -139,16 +144,17 @@ export class Persister {
         position = await this.store(shard, { after: cursor, fence, raw });
       } catch (error) {
         if (!isAboutData(error)) throw error;
-        if (raw.length === 1) throw new StuckShard(shard, String(raw[0]?.[0]), error);
-        // One entry of these cannot be stored. Those before it go in one by one, then it is found and named.
-        oneByOne = raw.length;
-        continue;
+        if (raw.length > 1) {
+          suspects = raw.length;
+          continue;
+        }
+        position = await this.setAside(shard, { after: cursor, fence, raw: raw[0]! });
       }
       // Another persister is at work. It reads again after its COMMIT, so it will come upon all that we were woken for.
       if (position === null) return stored;
       cursor = position;
       stored += raw.length;
-      oneByOne = Math.max(0, oneByOne - 1);
+      suspects = Math.max(0, suspects - raw.length);
       count = entriesFor(raw);
       if (raw.length < asked && hurry?.aborted !== true) await pause(PAUSE_MS, hurry);
     }
@@ -172,10 +178,30 @@ export class Persister {
     const batch = toBatch(raw);
     const beforeCommit = onStep && (() => onStep('written', shard));
     if (!(await writeBatch(pool, { redis, shard, after, fence, batch, beforeCommit }))) return null;
-    await onStep?.('committed', shard);
-    await trimOutbox(redis, shard, batch.position);
-    await onStep?.('trimmed', shard);
+    await this.trim(shard, batch.position);
     return batch.position;
+  }
+
+  /** The same of an entry that cannot be stored as it is. */
+  private async setAside(
+    shard: number,
+    { after, fence, raw }: { after: string; fence: string | undefined; raw: RawEntry },
+  ): Promise<string | null> {
+    const { redis, pool, onStep, onSetAside } = this.options;
+    const step = onStep && ((step: PersistStep) => onStep(step, shard));
+    const aside = await storeDamaged(pool, { redis, shard, after, fence, raw, onStep: step });
+    if (aside === false) return null;
+    if (aside !== 'stored') onSetAside?.(aside);
+    const position = raw[0].toString('latin1');
+    await this.trim(shard, position);
+    return position;
+  }
+
+  private async trim(shard: number, position: string): Promise<void> {
+    const { redis, onStep } = this.options;
+    await onStep?.('committed', shard);
+    await trimOutbox(redis, shard, position);
+    await onStep?.('trimmed', shard);
   }
 }
 

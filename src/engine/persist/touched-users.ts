@@ -2,6 +2,8 @@ import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
 import type { PaidUser } from '../../postgres/persist/update-points.ts';
 import { storableText } from '../../postgres/persist/storable-json.ts';
 import type { HappenedRecord } from '../../redis/record.ts';
+import { isPackedMap } from '../../redis/state.ts';
+import { UnreadableEntry } from './about-data.ts';
 
 /** The last state of each user who was touched, by what has to be written beside it. */
 export interface UsersByNews {
@@ -49,8 +51,9 @@ export class TouchedUsers {
     for (const [systemNo, , total] of p) news.points[systemNo] = total;
   }
 
-  /** A user's state after the entry. */
+  /** A user's state after the entry. Throws UnreadableEntry for one that is no map. */
   state(tenantNo: number, id: string, packed: Buffer): void {
+    if (!isPackedMap(packed)) throw new UnreadableEntry("a user's state is none");
     const key = keyOf(tenantNo, id);
     const { whole, streaks, points } = this.told.get(id) ?? EVERYTHING;
     const before = this.users.get(key);

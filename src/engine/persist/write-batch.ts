@@ -15,6 +15,7 @@ import { writeStreakPauses } from '../../postgres/persist/write-streak-pauses.ts
 import { transaction } from '../../postgres/transaction.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
 import { entryHead, userHash, withoutEntry } from '../leaderboards/snapshot-parts.ts';
+import { forgetInLetters } from './forget-in-letters.ts';
 import { usedKey, type Batch, type Deletion } from './batch.ts';
 
 interface Write {
@@ -38,21 +39,26 @@ export function writeBatch(pool: Pool, { redis, shard, after, fence, batch, befo
   return transaction(pool, async (client) => {
     const cursor = await lockCursor(client, shard);
     if (cursor?.position !== after || (fence !== undefined && cursor.fence !== fence)) return false;
-    for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
-    await insertEvents(client, batch.events);
-    await insertAwards(client, batch.awards);
-    await insertCompletions(client, batch.completions);
-    await insertStreakChanges(client, batch.streakChanges);
-    await writeStreakPauses(client, batch.pauses);
-    const { users, streakUsers, paidUsers, unchangedUsers } = batch.touched;
-    await upsertUsers(client, users);
-    await updateStreaks(client, streakUsers);
-    await updatePoints(client, paidUsers);
-    await updateStates(client, unchangedUsers);
+    await writeRows(client, redis, batch);
     await moveCursor(client, shard, batch);
     await beforeCommit?.();
     return true;
   });
+}
+
+/** Writes the rows in the client's transaction. */
+export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
+  for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
+  await insertEvents(client, batch.events);
+  await insertAwards(client, batch.awards);
+  await insertCompletions(client, batch.completions);
+  await insertStreakChanges(client, batch.streakChanges);
+  await writeStreakPauses(client, batch.pauses);
+  const { users, streakUsers, paidUsers, unchangedUsers } = batch.touched;
+  await upsertUsers(client, users);
+  await updateStreaks(client, streakUsers);
+  await updatePoints(client, paidUsers);
+  await updateStates(client, unchangedUsers);
 }
 
 /**
@@ -64,6 +70,7 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
   const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
   await replaceSnapshotParts(client, tenantNo, without);
+  await forgetInLetters(client, redis, deletion);
   await forgetUsedKeys(redis, deletion.tenantNo, deletion.usedKeys);
   await deleteUser(client, deletion, (keys) =>
     forgetUsedKeys(

@@ -105,8 +105,18 @@ export const countersOf = (state: PackedState): string[] => [
   ...Array.from(numbered(state.t), ([achievementNo]) => `a${achievementNo}`),
 ];
 
-/** The decoded state of a stored user, as far as `placesOf` and `countersOf` need it. */
-export const stateOf = (user: StoredUser): PackedState => unpack(user.state) as PackedState;
+/**
+ * The decoded state of a stored user, as far as `placesOf` and `countersOf` need it. One that cannot be read says nothing:
+ * it must keep nobody else from being loaded or compared.
+ */
+export function stateOf(user: StoredUser): PackedState {
+  const nothing: PackedState = { c: 0, up: 0 };
+  try {
+    return (unpack(user.state) as PackedState | null) ?? nothing;
+  } catch {
+    return nothing;
+  }
+}
 
 /** Where a used idempotency key stands, and the text of its time. `generation`: that of its user. */
 export function bucketOf(

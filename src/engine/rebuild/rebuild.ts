@@ -7,6 +7,7 @@ import { transaction } from '../../postgres/transaction.ts';
 import { markKey, rebuildingKey, SHARD_NUMBERS } from '../../redis/keys.ts';
 import { comparePositions, lastPosition } from '../../redis/outbox.ts';
 import { Persister } from '../persist/persister.ts';
+import type { SetAside } from '../persist/set-aside.ts';
 import { fenceOf, inspect, LOOK_MS, markOf } from './inspect.ts';
 import { Generations } from './holdings.ts';
 import { loadIdempotencyKeys } from './load-idempotency-keys.ts';
@@ -30,6 +31,8 @@ export interface RebuildOptions {
   redis: Redis;
   pool: Pool;
   onProgress?: (progress: RebuildProgress) => void | Promise<void>;
+  /** Called for each entry of the outbox that could not be stored and was set aside. */
+  onSetAside?: (entry: SetAside) => void;
   /** Aborted: the rebuild ends with an error, and Redis stays shut until the next one. */
   ending?: AbortSignal;
 }
@@ -40,7 +43,7 @@ export interface RebuildOptions {
  * between leaves Redis without marks, and the next rebuild begins anew. Only one should run; should two, the
  * one that began first can write no more. Throws RebuildOvertaken then, or if the connection to Redis broke.
  */
-export async function rebuild({ redis, pool, onProgress, ending }: RebuildOptions): Promise<void> {
+export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: RebuildOptions): Promise<void> {
   const tell = async (progress: RebuildProgress): Promise<void> => {
     ending?.throwIfAborted();
     await onProgress?.(progress);
@@ -55,7 +58,7 @@ export async function rebuild({ redis, pool, onProgress, ending }: RebuildOption
     const wasOpen = await removeMarks(redis, mark);
     if (wasOpen) await sleep(NOTICED_MS);
 
-    await storeOutboxes({ redis, pool, fence: fenceOfRebuild(epoch), tell });
+    await storeOutboxes({ redis, pool, fence: fenceOfRebuild(epoch), tell, onSetAside });
     const { cursors } = await readEpoch(pool);
     const loaders = SHARD_NUMBERS.map((shard) => new Loader({ redis, shard, mark }));
     await wipe(redis, { loaders, onRemoved: (done) => tell({ step: 'remove old keys', done, total: null }) });
@@ -122,13 +125,15 @@ async function storeOutboxes({
   pool,
   fence,
   tell,
+  onSetAside,
 }: {
   redis: Redis;
   pool: Pool;
   fence: string;
   tell: (progress: RebuildProgress) => Promise<void>;
+  onSetAside: RebuildOptions['onSetAside'];
 }): Promise<void> {
-  const persister = new Persister({ redis, pool, gate: { fence } });
+  const persister = new Persister({ redis, pool, gate: { fence }, ...(onSetAside && { onSetAside }) });
   const { cursors } = await readEpoch(pool);
   let done = 0;
   for (const shard of SHARD_NUMBERS) {

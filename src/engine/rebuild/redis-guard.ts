@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { Complaints } from '../../complaints.ts';
 import type { Log } from '../../log.ts';
 import { Gate } from '../../redis/gate.ts';
+import { sayWhatIsSetAside } from '../persist/set-aside.ts';
 import { accept, ForeignRedis } from './accept.ts';
 import { LOOK_MS, readMarks, readRun } from './inspect.ts';
 import type { RebuildProgress } from './rebuild.ts';
@@ -83,6 +84,7 @@ export class RedisGuard {
       redis,
       pool,
       ending: this.ending.signal,
+      onSetAside: (entry) => sayWhatIsSetAside(log, entry),
       onNeeded: (why, first) => {
         // On a new installation Redis is empty as it should be, and there is nothing to say.
         rebuilt = !first;

@@ -3,6 +3,7 @@ import {
   ALL_SHARDS_PATTERN,
   batchesKey,
   batchProgressKey,
+  keptEntriesKey,
   outboxKey,
   rebuildingKey,
   shardOfKey,
@@ -13,14 +14,20 @@ const KEYS_A_SCAN = 2_000;
 
 /**
  * Removes all keys of all shards, each by its shard's loader, but those that a rebuild keeps: the outbox, the batches
- * that wait, their progress. One pass over the keys.
+ * that wait, their progress, entries that only Redis keeps. One pass over the keys.
  */
 export async function wipe(
   redis: Redis,
   { loaders, onRemoved }: { loaders: readonly Loader[]; onRemoved: (keys: number) => Promise<void> },
 ): Promise<void> {
   const kept = new Set(
-    loaders.flatMap((_, shard) => [outboxKey(shard), batchesKey(shard), batchProgressKey(shard), rebuildingKey(shard)]),
+    loaders.flatMap((_, shard) => [
+      outboxKey(shard),
+      batchesKey(shard),
+      batchProgressKey(shard),
+      keptEntriesKey(shard),
+      rebuildingKey(shard),
+    ]),
   );
   let removed = 0;
   let cursor = '0';

@@ -1,7 +1,7 @@
 import type { Decimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from './storable-json.ts';
-import { checkInt4, UnstorableValue } from './unstorable-value.ts';
+import { checkInt4, shown, UnstorableValue } from './unstorable-value.ts';
 
 /** `PGCOPY`, a mark against changed line ends, flags (none), no further header. */
 const HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
@@ -42,7 +42,7 @@ export class BinaryRows {
   }
 
   int2(value: number): this {
-    if ((value << 16) >> 16 !== value) throw new UnstorableValue(`${value} is no 16-bit integer`);
+    if ((value << 16) >> 16 !== value) throw new UnstorableValue(`${shown(value)} is no 16-bit integer`);
     this.begin(2);
     this.at = this.buffer.writeInt16BE(value, this.at);
     return this;
@@ -57,7 +57,7 @@ export class BinaryRows {
 
   /** An integer below 2^53. */
   int8(value: number): this {
-    if (!Number.isSafeInteger(value)) throw new UnstorableValue(`${value} is no integer below 2^53`);
+    if (!Number.isSafeInteger(value)) throw new UnstorableValue(`${shown(value)} is no integer below 2^53`);
     this.begin(8);
     const high = Math.floor(value / TWO_32);
     this.buffer.writeInt32BE(high, this.at);
@@ -70,7 +70,7 @@ export class BinaryRows {
     const micros = (ms - EPOCH_MS) * 1000;
     if (Number.isSafeInteger(micros)) return this.int8(micros);
     // Beyond the year 2285.
-    if (!Number.isSafeInteger(ms)) throw new UnstorableValue(`${ms} is no time`);
+    if (!Number.isSafeInteger(ms)) throw new UnstorableValue(`${shown(ms)} is no time`);
     this.begin(8);
     this.at = this.buffer.writeBigInt64BE(BigInt(ms - EPOCH_MS) * 1000n, this.at);
     return this;
@@ -84,7 +84,7 @@ export class BinaryRows {
   /** 32 hex digits. */
   uuid(hex: string): this {
     this.begin(16);
-    if (this.buffer.write(hex, this.at, 16, 'hex') !== 16) throw new UnstorableValue(`${hex} is no ID`);
+    if (this.buffer.write(hex, this.at, 16, 'hex') !== 16) throw new UnstorableValue('an ID is none');
     this.at += 16;
     return this;
   }
@@ -103,7 +103,7 @@ export class BinaryRows {
   numeric({ whole, micros }: Decimal): this {
     const left = Math.abs(whole);
     if (!Number.isInteger(whole) || left >= MOST_WHOLE || !Number.isSafeInteger(micros)) {
-      throw new UnstorableValue(`${whole} and ${micros} millionths are no decimal`);
+      throw new UnstorableValue(`${shown(whole)} and ${shown(micros)} millionths are no decimal`);
     }
     this.room(32);
     const { buffer } = this;

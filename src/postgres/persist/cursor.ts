@@ -37,6 +37,11 @@ export async function lockCursor(
   return results.at(-1)?.rows[0] ?? null;
 }
 
+/** The same, but waits for the persister that has it. */
+export async function awaitCursor(client: PoolClient, shard: number): Promise<void> {
+  await client.query('SELECT FROM outbox_cursors WHERE shard = $1 FOR UPDATE', [shard]);
+}
+
 /** Moves the locked cursor, and with it the progress of the shard's batches, if that is not null. */
 export async function moveCursor(
   client: PoolClient,

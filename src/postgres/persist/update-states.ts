@@ -4,11 +4,11 @@ import { packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
 const UPDATE_STATE = `
   UPDATE users SET state = touched.state
   FROM unnest($1::int[], $2::text[], $3::bytea[]) AS touched (tenant_no, id, state)
-  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id`;
+  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND users.owed_position IS NULL`;
 
 /**
  * Writes the state of users whose queried columns are as they were. Spares unpacking and two JSON columns. Users who are
- * missing are written whole.
+ * missing, or whose last state could not be stored, are written whole.
  */
 export async function updateStates(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;

@@ -1,23 +1,23 @@
 import type { PoolClient } from 'pg';
-import { unpack, type PackedState } from '../../redis/state.ts';
 import { changedPoints, type PaidUser } from './update-points.ts';
-import { packedUsers, SweptBy, upsertUsers } from './upsert-users.ts';
+import { packedUsers, stateOf, SweptBy, upsertUsers } from './upsert-users.ts';
 
 const UPDATE = `
   UPDATE users SET state = touched.state, points = users.points || touched.points, zone = touched.zone,
                    due_day = touched.due_day, freezes = touched.freezes, earned_day = touched.earned_day
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[], $5::text[], $6::int[], $7::int[], $8::int[])
     AS touched (tenant_no, id, state, points, zone, due_day, freezes, earned_day)
-  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id`;
+  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND users.owed_position IS NULL`;
 
 /**
  * Writes the state of users whose streaks or zone changed, with what the sweep goes by and the points that changed: a
- * midnight changes as many as there are, and so do the first events of a day. Users who are missing are written whole.
+ * midnight changes as many as there are, and so do the first events of a day. Users who are missing, or
+ * whose last state could not be stored, are written whole.
  */
 export async function updateStreaks(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;
   const swept = new SweptBy();
-  for (const { tenantNo, packed } of users) swept.add(tenantNo, unpack(packed) as PackedState);
+  for (const { tenantNo, packed } of users) swept.add(tenantNo, stateOf(packed));
   const parameters = [...packedUsers(users), changedPoints(users), ...swept.parameters()];
   const { rowCount } = await client.query(UPDATE, parameters);
   if (rowCount === users.length) await swept.note(client);

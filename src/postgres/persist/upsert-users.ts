@@ -6,6 +6,7 @@ import { zoneName } from '../../domain/zone.ts';
 import { binaryArray, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
 import { noteZones, type UserZone } from './note-zones.ts';
 import { storableJson, storableText } from './storable-json.ts';
+import { UnstorableValue } from './unstorable-value.ts';
 
 export interface PackedUser {
   tenantNo: number;
@@ -26,7 +27,8 @@ const UPSERT = `
   ON CONFLICT (tenant_no, id) DO UPDATE
     SET state = EXCLUDED.state, attributes = EXCLUDED.attributes, points = EXCLUDED.points,
         name_key = EXCLUDED.name_key, last_name_key = EXCLUDED.last_name_key, email_key = EXCLUDED.email_key,
-        zone = EXCLUDED.zone, due_day = EXCLUDED.due_day, freezes = EXCLUDED.freezes, earned_day = EXCLUDED.earned_day`;
+        zone = EXCLUDED.zone, due_day = EXCLUDED.due_day, freezes = EXCLUDED.freezes, earned_day = EXCLUDED.earned_day,
+        owed_position = NULL`;
 
 /** The parameters that say which users, and their states. */
 export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
@@ -76,6 +78,19 @@ export class SweptBy {
   }
 }
 
+/** A state, decoded. Throws UnstorableValue where it is none. */
+export function stateOf(packed: Buffer): PackedState {
+  let state: unknown;
+  try {
+    state = unpack(packed);
+  } catch {
+    throw new UnstorableValue("a user's state is no msgpack");
+  }
+  if (typeof state !== 'object' || state === null || Array.isArray(state))
+    throw new UnstorableValue("a user's state is none");
+  return state as PackedState;
+}
+
 /** Writes users whole: state and what is queried of it. Each may be named only once in a call. Idempotent. */
 export async function upsertUsers(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;
@@ -86,7 +101,7 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
   const swept = new SweptBy();
   // No state is kept beyond its turn: thousands that are at hand together cost more in collecting garbage than all else.
   for (const { tenantNo, packed } of users) {
-    const state = unpack(packed) as PackedState;
+    const state = stateOf(packed);
     created.push(state.c);
     attributes.push(storableJson(JSON.stringify(byNumber(state.a))));
     points.push(JSON.stringify(byNumber(state.p)));
