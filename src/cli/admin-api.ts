@@ -20,7 +20,7 @@ export const withAdminOptions = (command: Command): Command =>
 /** Asks the Admin API; the answer's body. Whatever it refuses, or if it does not answer, ends the command with a sentence. */
 export async function askAdmin(
   { url, key, tenant }: AdminOptions,
-  { method, path, body }: { method: 'GET' | 'POST' | 'PUT'; path: string; body?: unknown },
+  { method, path, body }: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown },
 ): Promise<unknown> {
   if (key === undefined || key === '') throw new CommandError('An admin key is needed: set ADMIN_API_KEY, or --key.');
   const headers = {

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { lastWords, reportUncaught } from '../log.ts';
 import { CommandError, EXIT } from './command-error.ts';
 import { addConfig } from './config.ts';
+import { addDeadLetters } from './dead-letters.ts';
 import { addRebuild } from './rebuild.ts';
 import { addVerify } from './verify.ts';
 
@@ -11,7 +12,7 @@ async function main(): Promise<void> {
     .description('Work with a running Laurel, or with its databases.')
     .showHelpAfterError('(--help shows what there is)')
     .exitOverride();
-  for (const add of [addConfig, addRebuild, addVerify]) add(laurel);
+  for (const add of [addConfig, addDeadLetters, addRebuild, addVerify]) add(laurel);
   await laurel.parseAsync(process.argv);
 }
 

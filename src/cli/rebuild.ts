@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import type { SetAside } from '../engine/persist/set-aside.ts';
 import { rebuildAnyway } from '../engine/rebuild/accept.ts';
+import { nameSetAside } from './name-set-aside.ts';
 import { progressLine, withServers } from './servers.ts';
 
 /** Adds `laurel rebuild`. */
@@ -10,8 +12,13 @@ export function addRebuild(laurel: Command): void {
     .action(() =>
       withServers(async ({ redis, pool }) => {
         const startedMs = performance.now();
-        await rebuildAnyway({ redis, pool, onProgress: progressLine() });
+        const onSetAside = ({ id, reason }: SetAside): void =>
+          void process.stderr.write(
+            `\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`,
+          );
+        await rebuildAnyway({ redis, pool, onProgress: progressLine(), onSetAside });
         process.stdout.write(`\nRedis is rebuilt, in ${((performance.now() - startedMs) / 1000).toFixed(1)} s.\n`);
+        await nameSetAside(pool);
       }),
     );
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { verify } from '../engine/rebuild/verify.ts';
+import { nameSetAside } from './name-set-aside.ts';
 import { EXIT } from './command-error.ts';
 import { progressLine, withServers } from './servers.ts';
 
@@ -27,6 +28,7 @@ export function addVerify(laurel: Command): void {
         process.stdout.write(
           differences === 0 ? '\nNo differences.\n' : `\n${differences} differences; \`laurel rebuild\` mends them.\n`,
         );
+        await nameSetAside(pool);
         if (differences > 0) process.exitCode = EXIT.differs;
       }),
     );

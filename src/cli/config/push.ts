@@ -1,6 +1,6 @@
-import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { askAdmin, withAdminOptions, type AdminOptions } from '../admin-api.ts';
+import { agreed } from '../agreed.ts';
 import { CommandError } from '../command-error.ts';
 import { changesText, type Change } from './changes-text.ts';
 import { changesBy } from './diff.ts';
@@ -32,10 +32,6 @@ async function confirmArchiving(changes: Change[]): Promise<void> {
   const count = changes.filter(({ action }) => action === 'delete').length;
   if (count === 0) return;
   if (!process.stdin.isTTY) throw new CommandError(`Nothing was changed: this archives ${count}, which takes --yes.`);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(
-    `Archive ${count}? Their history stays, but they cannot be taken back. [y/N] `,
-  );
-  terminal.close();
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('Nothing was changed.');
+  if (!(await agreed(`Archive ${count}? Their history stays, but they cannot be taken back. [y/N] `)))
+    throw new CommandError('Nothing was changed.');
 }

@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { outboxKey } from '../../../../src/redis/keys.ts';
+import { PACKAGE_ROOT } from '../../../../src/package-root.ts';
+import { eventually } from '../../../chaos/processes.ts';
+import { eventRecord, pack, packedState } from '../../../engine/persist/outbox-writer.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+// `laurel dead-letters` runs as a process of its own, beside a Laurel that stores what is planted here.
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+});
+afterAll(() => laurel.close());
+
+const cli = (...args: string[]): Promise<{ code: number | null; out: string; err: string }> => {
+  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['dead-letters', ...args], {
+    env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
+};
+
+const metric = async (name: string): Promise<number> => {
+  const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+};
+
+/** Plants an event whose ID another event has; the ID of the letter that it becomes. */
+async function plant(userId: string, idOf: string): Promise<string> {
+  const { body: before } = await laurel.admin.get('/v1/dead-letters?limit=100');
+  const record = eventRecord({ u: userId, i: idOf.replaceAll('-', ''), m: 1 });
+  const states = ['u', userId, 's', packedState()];
+  await laurel.redis.xadd(outboxKey(0), '*', 't', 0, 'r', pack(record), ...states);
+  await eventually('it is set aside', async () => {
+    return (await laurel.admin.get('/v1/dead-letters?limit=100')).body.length > before.length;
+  });
+  return (await laurel.admin.get('/v1/dead-letters?limit=100')).body.at(-1).id;
+}
+
+test('listed, shown, retried and dropped, by the Admin API and by the command', async () => {
+  expect((await cli('list')).out).toBe('No entry was set aside.\n');
+  const { body: event } = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
+  const [first, second] = [await plant('bob', event.eventId), await plant('cleo', event.eventId)];
+  // What came behind was stored, and is read.
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
+  await eventually('the event behind is stored', async () => {
+    const { rows } = await laurel.pool.query(`SELECT FROM events WHERE user_id = 'ada'`);
+    return rows.length === 2;
+  });
+  expect([await metric('laurel_dead_letters'), await metric('laurel_dead_letters_total')]).toEqual([2, 2]);
+
+  const listed = await cli('list');
+  expect(listed).toMatchObject({ code: 0, out: expect.stringContaining(`${first}  `) });
+  expect(listed.out).toContain('events_pkey');
+  expect(listed.out).not.toMatch(/bob|cleo/);
+  const shown = JSON.parse((await cli('show', first)).out);
+  expect(shown).toMatchObject({ status: 'waiting', parts: [{ part: 'record', at: 0, user: 'bob' }] });
+  expect(shown.entry).toMatchObject({ records: [{ k: 'e', u: 'bob' }], states: [{ user: 'bob' }] });
+  expect((await laurel.admin.get(`/v1/dead-letters/${first}`)).body).toEqual(shown);
+
+  expect(await cli('retry', first)).toMatchObject({ code: 1, out: expect.stringContaining('still waits') });
+  await laurel.pool.query('DELETE FROM events WHERE id = $1', [event.eventId]);
+  expect(await cli('retry', first)).toMatchObject({ code: 0, out: `${first}  stored\n` });
+  expect((await laurel.pool.query(`SELECT FROM events WHERE user_id = 'bob'`)).rows).toHaveLength(1);
+  expect((await laurel.admin.get('/v1/dead-letters?status=stored')).body).toMatchObject([{ id: first, parts: [] }]);
+
+  expect(await cli('drop', second)).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+  expect(await cli('drop', '--yes', second)).toMatchObject({ code: 0, out: `${second}  dropped\n` });
+  expect(await cli('drop', '--yes', second)).toMatchObject({ code: 1 });
+  expect((await laurel.admin.get(`/v1/dead-letters/${second}`)).status).toBe(404);
+  expect((await laurel.admin.post(`/v1/dead-letters/${second}/retry`)).status).toBe(404);
+  expect([await metric('laurel_dead_letters'), await metric('laurel_dead_letters_total')]).toEqual([0, 2]);
+  const audit = await laurel.admin.get('/v1/audit-log?kind=deadLetter');
+  expect(audit.body.map(({ action, resourceId }: never) => [action, resourceId])).toEqual([
+    ['delete', second],
+    ['update', first],
+    ['update', first],
+  ]);
+});

@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { PersistStep } from '../../src/engine/persist/persister.ts';
+import { createRedis, redisReady } from '../../src/redis/client.ts';
+import { keptEntriesKey } from '../../src/redis/keys.ts';
+import { backlog } from '../../src/redis/outbox.ts';
+import { WakeUp } from '../../src/redis/wake-up.ts';
+import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-writer.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { DyingWorkers } from './dying-workers.ts';
+
+const STEPS: PersistStep[] = ['written', 'committed', 'kept', 'trimmed'];
+
+let database: TestDatabase;
+let redis: Redis;
+let wakeUp: WakeUp;
+const workers = new DyingWorkers();
+
+beforeAll(async () => {
+  database = await testDatabase();
+  redis = createRedis(database.stack.redisUrl);
+  await redisReady(redis);
+  wakeUp = new WakeUp(redis);
+});
+
+afterAll(async () => {
+  workers.close();
+  await wakeUp.close();
+  redis.disconnect();
+  await database.close();
+});
+
+/** What has been written to shard 0: the events to be stored, the positions of the damaged entries, users' last states. */
+const expected = { events: [] as string[], damaged: [] as string[], users: new Map<string, string>() };
+
+/** Ten entries of two events each, of which the fifth has one event with a value that is none. */
+async function writeSome(): Promise<void> {
+  for (let n = 0; n < 10; n += 1) {
+    const records = ['ada', 'bob'].map((u) => eventRecord({ u, a: 1 }));
+    const number = String(expected.events.length);
+    const bad = n === 4;
+    if (bad) records[1]!.v = ['none', 0] as never;
+    expected.events.push(...records.slice(0, bad ? 1 : 2).map(({ i }) => i));
+    const states = Object.fromEntries(records.map(({ u }) => [u, packedState({ a: { 1: number } })]));
+    for (const { u } of records) expected.users.set(u, number);
+    const position = await writeEntry(redis, 0, { records, states });
+    if (bad) expected.damaged.push(position);
+  }
+  wakeUp.touched(0);
+}
+
+const texts = async (statement: string): Promise<string[]> =>
+  (await database.pool.query<{ text: string }>(`${statement} ORDER BY 1`)).rows.map(({ text }) => text);
+
+test('a worker killed between its steps over damaged entries loses and doubles nothing, neither events nor letters', async () => {
+  // From the third round on Postgres takes no entry as bytes, so that Redis keeps them.
+  const refuse = 'ALTER TABLE dead_letters ADD CONSTRAINT no_bytes CHECK (entry IS NULL) NOT VALID';
+  for (const [round, step] of [...STEPS, ...STEPS].entries()) {
+    if (round === 2) await database.pool.query(refuse);
+    // The first of the steps are those of good entries, up to the bad one; the later ones are its own.
+    const nth = step === 'kept' ? 1 : 1 + (round % 3);
+    const worker = workers.start(database.stack, { DIE_AT: step, DIE_AT_NTH: String(nth) });
+    const ended = once(worker, 'exit');
+    while (worker.exitCode === null && worker.signalCode === null) {
+      await writeSome();
+      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 50))]);
+    }
+    expect(await ended).toEqual([null, 'SIGKILL']);
+  }
+  const last = workers.start(database.stack);
+  await once(last, 'message');
+  await writeSome();
+  last.kill('SIGTERM');
+  expect(await once(last, 'exit')).toEqual([0, null]);
+  expect(await backlog(redis, 0)).toBe(0);
+
+  expect(await texts(`SELECT replace(id::text, '-', '') AS text FROM events`)).toEqual(expected.events.toSorted());
+  expect(await texts('SELECT position AS text FROM dead_letters')).toEqual(expected.damaged.toSorted());
+  const inRedis = await texts('SELECT position AS text FROM dead_letters WHERE in_redis');
+  expect(inRedis.length).toBeGreaterThan(0);
+  // Kept is what Postgres says, and at most what a killed worker left, which is of an entry that is a letter, too.
+  expect((await redis.hkeys(keptEntriesKey(0))).toSorted()).toEqual(inRedis);
+  expect(await texts(`SELECT id || '=' || (attributes->>'1') AS text FROM users`)).toEqual(
+    [...expected.users].map(([user, number]) => `${user}=${number}`).toSorted(),
+  );
+});
