@@ -184,7 +184,8 @@ describe('a state damaged at each of its places', () => {
     await writeEntry(redis, SHARD, { tenantNo, records: [next], states: { bad: state('mended') } });
     expect(await drain()).toEqual([]);
     expect(await attributesOf('bad')).toEqual({ 1: 'mended' });
-    for (const { id } of aside) expect(await letters.retry(id, { who: 'test' })).toMatchObject({ status: 'stored', parts: [] });
+    for (const { id } of aside)
+      expect(await letters.retry(id, { who: 'test' })).toMatchObject({ status: 'stored', parts: [] });
     expect(await attributesOf('bad')).toEqual({ 1: 'mended' });
   });
 });
