@@ -15,7 +15,7 @@ import { METRIC_DAYS } from '../src/postgres/history/metric-days.ts';
 import { POINTS_DAYS } from '../src/postgres/history/points-days.ts';
 import { SAMPLED_METRIC_CHANGES } from '../src/postgres/history/sampled-metric-changes.ts';
 import { SAMPLED_POINTS_CHANGES } from '../src/postgres/history/sampled-points-changes.ts';
-import { USER_ATTRIBUTE_SUMS } from '../src/postgres/history/user-attribute-sums.ts';
+import { MOST_IN_ALL, MOST_VALUES, USER_ATTRIBUTE_SUMS } from '../src/postgres/history/user-attribute-sums.ts';
 import { USER_METRIC_DAYS } from '../src/postgres/history/user-metric-days.ts';
 import { USER_POINTS_DAYS } from '../src/postgres/history/user-points-days.ts';
 import { migrate } from '../src/postgres/migrate.ts';
@@ -26,6 +26,7 @@ import { SAMPLE_USERS } from '../src/engine/history/distributions.ts';
 const USERS = 100_000;
 const DAYS = 730;
 const FIRST_DAY = '2025-01-01';
+const ATTRIBUTES = ['subject'];
 /** 20,000 events of one user among the rest: 27 a day. */
 const BUSY_EVENTS = 20_000;
 
@@ -92,7 +93,11 @@ const READS: Read[] = [
   },
   { name: 'wrapped: days of the metrics', statement: USER_METRIC_DAYS, parameters: (user) => [0, user, YEAR[1]] },
   { name: 'wrapped: days of the points', statement: USER_POINTS_DAYS, parameters: (user) => [0, user, YEAR[1]] },
-  { name: 'wrapped: by attribute', statement: USER_ATTRIBUTE_SUMS, parameters: (user) => [0, user, from, to] },
+  {
+    name: 'wrapped: by attribute',
+    statement: USER_ATTRIBUTE_SUMS,
+    parameters: (user) => [0, user, from, to, [1, 3, 5, 7], ATTRIBUTES, MOST_VALUES, MOST_IN_ALL],
+  },
   {
     name: 'percentiles of a year, metrics',
     statement: SAMPLED_METRIC_CHANGES,

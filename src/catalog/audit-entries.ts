@@ -4,9 +4,10 @@ import type { Change } from './draft.ts';
 import { differences } from './kinds.ts';
 
 /** What an edit of a catalog did, for the audit log: in the words of the configuration document, where it has any. */
-export function auditEntries(edit: Edit): AuditEntry[] {
+export async function auditEntries(edit: Edit): Promise<AuditEntry[]> {
   const told = edit.changes.filter(({ kind }) => kind !== 'webhook');
-  const entries = changesOf({ ...edit, changes: told }).map(({ action, kind, name, before, after }, index) => {
+  const changes = await changesOf({ ...edit, changes: told });
+  const entries = changes.map(({ action, kind, name, before, after }, index) => {
     const change = told[index];
     return { action, kind, id: (change?.after ?? change?.before)?.id ?? null, name, before, after };
   });

@@ -59,7 +59,9 @@ export class CatalogIndex {
     this.leaderboardsByNo = byNo(catalog.leaderboards);
     const levels = new Map<string, PointsLevel[]>();
     for (const level of catalog.levels.toSorted((a, b) => a.points - b.points)) {
-      levels.set(level.systemId, [...(levels.get(level.systemId) ?? []), level]);
+      const lower = levels.get(level.systemId);
+      if (lower === undefined) levels.set(level.systemId, [level]);
+      else lower.push(level);
     }
     this.levels = levels;
   }

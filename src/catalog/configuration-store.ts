@@ -48,13 +48,13 @@ export class ConfigurationStore {
     const { result, version, ...edited } = await this.resources.edit(tenantNo, by, (draft) =>
       this.configure(draft, document),
     );
-    return { version, changes: changesOf({ ...result, ...edited }) };
+    return { version, changes: await changesOf({ ...result, ...edited }) };
   }
 
   /** Applies the document if nothing was ever configured; whether it did. */
   async applyFirst(tenantNo: number, document: Configuration, by: Author): Promise<boolean> {
-    const { changes } = await this.resources.edit(tenantNo, by, (draft) => {
-      if (draft.before.version === 0) this.configure(draft, document);
+    const { changes } = await this.resources.edit(tenantNo, by, async (draft) => {
+      if (draft.before.version === 0) await this.configure(draft, document);
     });
     return changes.length > 0;
   }
@@ -75,8 +75,8 @@ export class ConfigurationStore {
   }
 
   /** The catalog before and after. */
-  private configure(draft: CatalogDraft, document: Configuration): { before: Catalog; after: Catalog } {
-    refuse(configure(draft, document, new Date(this.clock.now()).toISOString().slice(0, 10)));
+  private async configure(draft: CatalogDraft, document: Configuration): Promise<{ before: Catalog; after: Catalog }> {
+    refuse(await configure(draft, document, new Date(this.clock.now()).toISOString().slice(0, 10)));
     return { before: draft.before, after: draft.catalog };
   }
 }

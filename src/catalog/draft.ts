@@ -2,6 +2,7 @@ import { v7 as uuid } from 'uuid';
 import type { Catalog, Leaderboard, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
 import { LISTS, type Kind } from '../postgres/load-catalog.ts';
 import { replaceStreaks } from '../domain/streaks-in-force.ts';
+import { Slices } from '../slices.ts';
 import { scoresDiffer } from './scoring.ts';
 import { differences, KINDS, listOf, parentOf, type Fields, type Resource, type ResourceOf } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
@@ -56,44 +57,53 @@ export class CatalogDraft {
 
   /** Adds a resource, with a new number, as the youngest of its kind. */
   create<K extends Kind>(kind: K, fields: Fields<K>, id: string = uuid()): ResourceOf[K] {
-    const stored = { id, no: this.no++, created: this.nowMs, updated: this.nowMs };
-    const resource = { ...fields, ...this.activation(kind, null, fields), ...stored } as unknown as ResourceOf[K];
-    this.setList(kind, [...listOf(this.catalog, kind), resource]);
-    return resource;
+    return this.storeAll(kind, [{ id, fields }])[0]!;
   }
 
   /** Replaces the configured fields of a resource. It must exist. */
   update<K extends Kind>(kind: K, id: string, fields: Fields<K>): ResourceOf[K] {
-    const list = listOf(this.catalog, kind);
-    const at = list.findIndex((resource) => resource.id === id);
-    const current = list[at];
-    if (current === undefined) throw new Error(`There is no ${kind} ${id} in the draft.`);
-    if (differences(current, fields).length === 0) return current;
-    const updated = {
-      ...current,
-      ...fields,
-      ...this.activation(kind, current, fields),
-      ...this.renumbering(kind, current, fields),
-      updated: this.nowMs,
-    };
-    this.setList(kind, list.with(at, updated));
-    return updated;
+    if (this.get(kind, id) === undefined) throw new Error(`There is no ${kind} ${id} in the draft.`);
+    return this.storeAll(kind, [{ id, fields }])[0]!;
+  }
+
+  /**
+   * Replaces the configured fields of those resources that exist, and adds the others, with new numbers, as the youngest
+   * of their kind, in their order. O(the kind's resources), however many are stored.
+   */
+  storeAll<K extends Kind>(kind: K, all: readonly { id: string; fields: Fields<K> }[]): ResourceOf[K][] {
+    const list = [...listOf(this.catalog, kind)];
+    const places = new Map(list.map(({ id }, place) => [id, place]));
+    const stored = all.map(({ id, fields }) => {
+      const place = places.get(id);
+      if (place !== undefined) return (list[place] = this.updated(kind, list[place]!, fields));
+      const resource = this.created(kind, id, fields);
+      list.push(resource);
+      return resource;
+    });
+    this.setList(kind, list);
+    return stored;
   }
 
   /** Deletes a resource; a points system with all its parts. False: there is none. */
   remove(kind: Kind, id: string): boolean {
+    return this.removeAll(kind, new Set([id])) > 0;
+  }
+
+  /** Deletes resources as `remove` does; how many there were. */
+  removeAll(kind: Kind, ids: ReadonlySet<string>): number {
     const list = listOf(this.catalog, kind);
-    const left = list.filter((resource) => resource.id !== id);
-    if (left.length === list.length) return false;
+    const left = list.filter(({ id }) => !ids.has(id));
+    if (left.length === list.length) return 0;
     this.setList(kind, left);
-    if (kind !== 'points_system') return true;
-    for (const part of ['points_level', 'points_trigger', 'points_boost'] as const) {
-      this.setList(
-        part,
-        listOf(this.catalog, part).filter((resource) => parentOf(resource) !== id),
-      );
+    if (kind === 'points_system') {
+      for (const part of ['points_level', 'points_trigger', 'points_boost'] as const) {
+        this.setList(
+          part,
+          listOf(this.catalog, part).filter((resource) => !ids.has(parentOf(resource) ?? '')),
+        );
+      }
     }
-    return true;
+    return list.length - left.length;
   }
 
   /** Does `work`; what it did is undone where it answers with a text, which says why it may not be. */
@@ -113,24 +123,44 @@ export class CatalogDraft {
     Object.assign(this.catalog, { streaks, earnSince, streaksBefore });
   }
 
-  /** What was created (`before` null), updated, and deleted (`after` null). */
-  changes(): Change[] {
-    return KINDS.flatMap((kind) => {
+  /** What was created (`before` null), updated, and deleted (`after` null). In slices. */
+  async changes(): Promise<Change[]> {
+    const slices = new Slices();
+    const changes: Change[] = [];
+    for (const kind of KINDS) {
       const before = new Map(listOf(this.before, kind).map((resource) => [resource.id, resource]));
-      const changes: Change[] = [];
       for (const after of listOf(this.catalog, kind)) {
         const earlier = before.get(after.id) ?? null;
         before.delete(after.id);
+        // What was not touched is the same object: a document of thousands changes few.
+        if (earlier === after) continue;
         if (earlier === null || differences(earlier, after).length > 0) changes.push({ kind, before: earlier, after });
+        if (slices.over) await slices.turn();
       }
       for (const earlier of before.values()) changes.push({ kind, before: earlier, after: null });
-      return changes;
-    });
+    }
+    return changes;
   }
 
   /** The names of the streak settings that were changed. */
   streakChanges(): string[] {
     return differences(this.before.streaks, this.catalog.streaks);
+  }
+
+  private created<K extends Kind>(kind: K, id: string, fields: Fields<K>): ResourceOf[K] {
+    const stored = { id, no: this.no++, created: this.nowMs, updated: this.nowMs };
+    return { ...fields, ...this.activation(kind, null, fields), ...stored } as unknown as ResourceOf[K];
+  }
+
+  private updated<K extends Kind>(kind: K, current: ResourceOf[K], fields: Fields<K>): ResourceOf[K] {
+    if (differences(current, fields).length === 0) return current;
+    return {
+      ...current,
+      ...fields,
+      ...this.activation(kind, current, fields),
+      ...this.renumbering(kind, current, fields),
+      updated: this.nowMs,
+    };
   }
 
   private setList(kind: Kind, list: Resource[]): void {

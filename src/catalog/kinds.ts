@@ -45,6 +45,10 @@ export const KINDS = Object.keys(LISTS) as Kind[];
 export const listOf = <K extends Kind>(catalog: Catalog, kind: K): ResourceOf[K][] =>
   catalog[LISTS[kind]] as unknown as ResourceOf[K][];
 
+/** How many resources a catalog has, of all kinds. */
+export const resourcesIn = (catalog: Catalog): number =>
+  KINDS.reduce((sum, kind) => sum + listOf(catalog, kind).length, 0);
+
 const KEPT: ReadonlySet<string> = new Set<Kept>(['id', 'no', 'created', 'updated', 'activated', 'finished']);
 
 const configured = (resource: object): [string, unknown][] =>

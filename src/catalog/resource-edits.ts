@@ -1,5 +1,6 @@
 import { DAY_MS } from '../domain/periods.ts';
 import type { Kind } from '../postgres/load-catalog.ts';
+import { Slices } from '../slices.ts';
 import type { CatalogDraft } from './draft.ts';
 import type { Fields, ResourceOf } from './kinds.ts';
 import { changeProblems } from './rules/changes.ts';
@@ -11,12 +12,6 @@ import { problemsOf } from './rules/rules.ts';
 export interface Checked<K extends Kind> {
   resource: ResourceOf[K];
   problems: Problem[];
-}
-
-/** Creates a resource in the draft. */
-export function createChecked<K extends Kind>(draft: CatalogDraft, kind: K, fields: Fields<K>): Checked<K> {
-  const resource = draft.create(kind, fields);
-  return { resource, problems: problemsOf(kind, resource, draft) };
 }
 
 /** Replaces the configured fields of a resource of the draft; `sent`: those that were asked for. */
@@ -35,13 +30,15 @@ const MOST_NAMED = 5;
 
 /**
  * Deletes those of the resources that nothing refers to any more once the others are deleted; for each of the
- * others why it stays.
+ * others why it stays. In slices.
  */
-export function deleteUnreferred(draft: CatalogDraft, kind: Kind, ids: string[]): Map<string, string> {
+export async function deleteUnreferred(draft: CatalogDraft, kind: Kind, ids: string[]): Promise<Map<string, string>> {
+  const slices = new Slices();
   const left = new Set(ids);
   for (let progress = true; progress;) {
     progress = false;
     for (const id of left) {
+      if (slices.over) await slices.turn();
       if (referrersOf(kind, id, draft.catalog).length > 0) continue;
       draft.remove(kind, id);
       left.delete(id);

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/author.ts';
-import type { Catalog } from '../domain/catalog.ts';
+import { MOST_RESOURCES, type Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import type { Announce } from '../postgres/revisions.ts';
 import { writeAudit } from '../postgres/audit/write-audit.ts';
@@ -14,7 +14,7 @@ import { transaction } from '../postgres/transaction.ts';
 import type { Catalogs } from './catalogs.ts';
 import { auditEntries } from './audit-entries.ts';
 import { CatalogDraft, type Change } from './draft.ts';
-import { identityOf, parentOf } from './kinds.ts';
+import { identityOf, parentOf, resourcesIn } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 import { toBackdate } from './to-backdate.ts';
 import { hasBegun, scoredAnew, switchedOn, toFollow } from './to-follow.ts';
@@ -57,11 +57,12 @@ export class Resources {
   }
 
   /** What an edit would come to; nothing is stored. */
-  async preview<T>(tenantNo: number, work: (draft: CatalogDraft) => T): Promise<Edited<T>> {
+  async preview<T>(tenantNo: number, work: (draft: CatalogDraft) => T | Promise<T>): Promise<Edited<T>> {
     const before = await this.read(tenantNo);
     const draft = this.draft(before, { nextNo: 1, nowMs: this.clock.now() });
-    const result = work(draft);
-    return { result, version: before.version, changes: draft.changes(), streakChanges: draft.streakChanges() };
+    const result = await work(draft);
+    refuseTooMany(draft);
+    return { result, version: before.version, changes: await draft.changes(), streakChanges: draft.streakChanges() };
   }
 
   /**
@@ -69,15 +70,16 @@ export class Resources {
    * version if it changed anything, and is announced to every process. What `work` throws leaves no trace.
    * `work` sees to the rules (`rules/`) itself.
    */
-  async edit<T>(tenantNo: number, by: Author, work: (draft: CatalogDraft) => T): Promise<Edited<T>> {
+  async edit<T>(tenantNo: number, by: Author, work: (draft: CatalogDraft) => T | Promise<T>): Promise<Edited<T>> {
     const edited = await transaction(this.pool, async (client) => {
       const nextNo = await lockCatalog(client, tenantNo);
       const before = nextNo === null ? null : await loadCatalog(client, tenantNo);
       if (nextNo === null || before === null) throw noTenant();
       const nowMs = this.clock.now();
       const draft = this.draft(before, { nextNo, nowMs });
-      const result = work(draft);
-      const changes = draft.changes();
+      const result = await work(draft);
+      refuseTooMany(draft);
+      const changes = await draft.changes();
       const streakChanges = draft.streakChanges();
       const changed = changes.length > 0 || streakChanges.length > 0;
       if (!changed) return { result, version: before.version, changes, streakChanges, changed };
@@ -96,7 +98,7 @@ export class Resources {
         ),
       });
       await keepSecrets(client, tenantNo, changes);
-      const entries = auditEntries({ before, after: draft.catalog, changes, streakChanges });
+      const entries = await auditEntries({ before, after: draft.catalog, changes, streakChanges });
       await writeAudit(client, { tenantNo, nowMs, by, version, entries });
       const achievements = toBackdate(changes);
       if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
@@ -123,6 +125,17 @@ export class Resources {
       this.catalogs?.atLeast(tenantNo, version).catch(() => undefined),
     ]);
   }
+}
+
+/** 422 where an edit makes a catalog larger than one may be: every process loads it whole at every change. */
+function refuseTooMany({ before, catalog }: CatalogDraft): void {
+  const resources = resourcesIn(catalog);
+  if (resources <= MOST_RESOURCES || resources <= resourcesIn(before)) return;
+  const most = MOST_RESOURCES.toLocaleString('en-US');
+  throw new AppError(
+    'unprocessable',
+    `A configuration has at most ${most} resources in all; this would be ${resources}`,
+  );
 }
 
 function rowOf({ kind, after }: Change): ResourceRow {

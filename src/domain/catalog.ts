@@ -191,6 +191,9 @@ export interface EarlierStreaks extends StreaksInForce {
   untilMs: number;
 }
 
+/** Most resources of a catalog, of all kinds together. */
+export const MOST_RESOURCES = 10_000;
+
 /** One tenant's whole configuration at one version, oldest resource first in every list. */
 export interface Catalog extends StreaksInForce {
   tenantNo: number;

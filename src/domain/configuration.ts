@@ -1,5 +1,5 @@
-import { Type, type Static } from 'typebox';
-import { KEY_PATTERN, PARTICIPANTS, TIME_OF_DAY_PATTERN } from './catalog.ts';
+import { Type, type Static, type TSchema } from 'typebox';
+import { KEY_PATTERN, MOST_RESOURCES, PARTICIPANTS, TIME_OF_DAY_PATTERN } from './catalog.ts';
 import { LocalDate } from './schemas.ts';
 
 /**
@@ -7,6 +7,9 @@ import { LocalDate } from './schemas.ts';
  * list says all there is: what it leaves out is deleted. A list or a streak setting that the document does not
  * name at all stays as it is; a field that a resource leaves out has its default.
  */
+
+/** There are never more of a kind than of all kinds together. */
+const list = <T extends TSchema>(item: T) => Type.Array(item, { maxItems: MOST_RESOURCES });
 
 const Key = Type.String({ pattern: KEY_PATTERN, maxLength: 255 });
 const Name = Type.String({ minLength: 1 });
@@ -91,9 +94,9 @@ export const ConfiguredPointsSystem = Type.Object({
   description: Description,
   badge: Badge,
   maxPoints: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
-  levels: Type.Optional(Type.Array(ConfiguredLevel)),
-  triggers: Type.Optional(Type.Array(ConfiguredTrigger)),
-  boosts: Type.Optional(Type.Array(ConfiguredBoost)),
+  levels: Type.Optional(list(ConfiguredLevel)),
+  triggers: Type.Optional(list(ConfiguredTrigger)),
+  boosts: Type.Optional(list(ConfiguredBoost)),
 });
 export type ConfiguredPointsSystem = Static<typeof ConfiguredPointsSystem>;
 
@@ -137,11 +140,11 @@ export const ConfiguredStreaks = Type.Object({
 export type ConfiguredStreaks = Static<typeof ConfiguredStreaks>;
 
 export const Configuration = Type.Object({
-  attributes: Type.Optional(Type.Array(ConfiguredAttribute)),
-  metrics: Type.Optional(Type.Array(ConfiguredMetric)),
-  achievements: Type.Optional(Type.Array(ConfiguredAchievement)),
-  pointsSystems: Type.Optional(Type.Array(ConfiguredPointsSystem)),
-  leaderboards: Type.Optional(Type.Array(ConfiguredLeaderboard)),
+  attributes: Type.Optional(list(ConfiguredAttribute)),
+  metrics: Type.Optional(list(ConfiguredMetric)),
+  achievements: Type.Optional(list(ConfiguredAchievement)),
+  pointsSystems: Type.Optional(list(ConfiguredPointsSystem)),
+  leaderboards: Type.Optional(list(ConfiguredLeaderboard)),
   streaks: Type.Optional(ConfiguredStreaks),
 });
 export type Configuration = Static<typeof Configuration>;

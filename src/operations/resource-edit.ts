@@ -1,13 +1,16 @@
+import { v7 as uuid } from 'uuid';
 import type { CatalogDraft } from '../catalog/draft.ts';
-import { listOf, parentOf, type Fields, type ResourceOf } from '../catalog/kinds.ts';
-import { createChecked, deleteUnreferred, updateChecked } from '../catalog/resource-edits.ts';
+import { listOf, parentOf, resourcesIn, type Fields, type ResourceOf } from '../catalog/kinds.ts';
+import { deleteUnreferred, updateChecked } from '../catalog/resource-edits.ts';
 import type { Problem } from '../catalog/rules/problem.ts';
-import type { Catalog } from '../domain/catalog.ts';
+import { problemsOf } from '../catalog/rules/rules.ts';
+import { MOST_RESOURCES, type Catalog } from '../domain/catalog.ts';
 import { DAY_MS, dateOf } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
 import type { Kind } from '../postgres/load-catalog.ts';
+import { Slices } from '../slices.ts';
 import type { Deletion } from './bulk.ts';
-import type { AdminResource } from './resource.ts';
+import type { AdminResource, PartKind } from './resource.ts';
 
 /** The resources that a path is about: all of the kind, or those of the points system it names (404: unknown). */
 export function among<K extends Kind>(
@@ -22,60 +25,95 @@ export function among<K extends Kind>(
   return listOf(catalog, kind).filter((resource) => parentOf(resource) === id);
 }
 
-/** Creates each item with its parts, or nothing of it: what it is then, or why it cannot be. */
-export function createEach<K extends Kind>(
+/** Creates each item with its parts, or nothing of it: what it is then, or why it cannot be. In slices. */
+export async function createEach<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
   { items, systemId }: { items: object[]; systemId: string | undefined },
-): (object | string)[] {
+): Promise<(object | string)[]> {
   among(draft.catalog, resource, systemId);
-  return items.map((item) =>
-    draft.attempt(() => {
-      const { shown, problems } = createOne(draft, resource, { item, systemId: systemId?.toLowerCase() });
-      return problems.length > 0 ? textOf(problems) : shown;
-    }),
-  );
+  const slices = new Slices();
+  const outcomes: (object | string)[] = [];
+  for (const item of items) {
+    const outcome = draft.attempt(() => {
+      if (resourcesIn(draft.catalog) + sizeOf(resource, item) > MOST_RESOURCES) return FULL;
+      const made = storeWithParts(draft, resource, { items: [item], systemId: systemId?.toLowerCase() });
+      const problems = made.flatMap((one) => problemsIn(draft, one, ''));
+      return problems.length > 0 ? textOf(problems) : shownOf(draft, made[0]!);
+    });
+    outcomes.push(outcome);
+    if (slices.over) await slices.turn();
+  }
+  return outcomes;
 }
 
-function createOne<K extends Kind>(
+const FULL = `A configuration has at most ${MOST_RESOURCES.toLocaleString('en-US')} resources in all: delete some first`;
+
+/** A resource that was stored, with its parts. */
+interface Made<K extends Kind> {
+  resource: AdminResource<K>;
+  stored: ResourceOf[K];
+  parts: [name: string, made: Made<PartKind>[]][];
+}
+
+const partsOf = (item: object, name: string): object[] | undefined =>
+  (item as Record<string, object[] | undefined>)[name];
+
+/** How many resources an item would add. */
+const sizeOf = <K extends Kind>({ parts }: AdminResource<K>, item: object): number =>
+  Object.keys(parts).reduce((sum, name) => sum + (partsOf(item, name)?.length ?? 0), 1);
+
+/** Stores items, and then all parts of a kind at once, so that the cost does not grow with the square of their number. */
+function storeWithParts<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
-  { item, systemId }: { item: object; systemId: string | undefined },
-): { shown: object; problems: Problem[] } {
-  const utcDay = Math.floor(draft.nowMs / DAY_MS);
-  const fields = { ...resource.fields(item, dateOf(utcDay)), ...(systemId !== undefined && { systemId }) };
-  const made = createChecked(draft, resource.kind, fields as Fields<K>);
-  const parts = Object.entries(resource.parts).flatMap(([name, part]) => {
-    const items = (item as Record<string, object[] | undefined>)[name];
-    if (items === undefined) return [];
-    return [[name, items.map((sent) => createOne(draft, part, { item: sent, systemId: made.resource.id }))] as const];
-  });
-  return {
-    shown: {
-      ...resource.show(made.resource, utcDay),
-      ...Object.fromEntries(parts.map(([name, all]) => [name, all.map(({ shown }) => shown)])),
-    },
-    problems: [
-      ...made.problems,
-      ...parts.flatMap(([name, all]) =>
-        all.flatMap(({ problems }, index) =>
-          problems.map(({ field, text }) => ({ field: `${name}[${index}].${field}`, text })),
-        ),
-      ),
-    ],
-  };
+  { items, systemId }: { items: object[]; systemId: string | undefined },
+): Made<K>[] {
+  const today = dateOf(Math.floor(draft.nowMs / DAY_MS));
+  const fields = items.map(
+    (item) => ({ ...resource.fields(item, today), ...(systemId !== undefined && { systemId }) }) as Fields<K>,
+  );
+  const stored = draft.storeAll(
+    resource.kind,
+    fields.map((its) => ({ id: uuid(), fields: its })),
+  );
+  return stored.map((made, index) => ({
+    resource,
+    stored: made,
+    parts: Object.entries(resource.parts).flatMap(([name, part]) => {
+      const sent = partsOf(items[index]!, name);
+      return sent === undefined ? [] : [[name, storeWithParts(draft, part, { items: sent, systemId: made.id })]];
+    }),
+  }));
 }
 
-/** Updates each item's resource: what it is then, or why it stays as it is. */
-export function updateEach<K extends Kind>(
+/** What is wrong with a resource and its parts; each field is told from the item. */
+const problemsIn = <K extends Kind>(
+  draft: CatalogDraft,
+  { resource, stored, parts }: Made<K>,
+  at: string,
+): Problem[] => [
+  ...problemsOf(resource.kind, stored, draft).map(({ field, text }) => ({ field: `${at}${field}`, text })),
+  ...parts.flatMap(([name, all]) => all.flatMap((part, index) => problemsIn(draft, part, `${at}${name}[${index}].`))),
+];
+
+const shownOf = <K extends Kind>(draft: CatalogDraft, { resource, stored, parts }: Made<K>): object => ({
+  ...resource.show(stored, Math.floor(draft.nowMs / DAY_MS)),
+  ...Object.fromEntries(parts.map(([name, all]) => [name, all.map((part) => shownOf(draft, part))])),
+});
+
+/** Updates each item's resource: what it is then, or why it stays as it is. In slices. */
+export async function updateEach<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
   { items, systemId }: { items: { id: string }[]; systemId: string | undefined },
-): (object | string)[] {
+): Promise<(object | string)[]> {
   const known = new Set(among(draft.catalog, resource, systemId).map(({ id }) => id));
   const utcDay = Math.floor(draft.nowMs / DAY_MS);
-  return items.map((item) =>
-    draft.attempt(() => {
+  const slices = new Slices();
+  const outcomes: (object | string)[] = [];
+  for (const item of items) {
+    const outcome = draft.attempt(() => {
       const id = item.id.toLowerCase();
       const before = known.has(id) ? draft.get(resource.kind, id) : undefined;
       if (before === undefined) return unknown(resource);
@@ -84,19 +122,22 @@ export function updateEach<K extends Kind>(
         ...resource.updated(item, before),
       });
       return problems.length > 0 ? textOf(problems) : resource.show(after, utcDay);
-    }),
-  );
+    });
+    outcomes.push(outcome);
+    if (slices.over) await slices.turn();
+  }
+  return outcomes;
 }
 
 /** Deletes those of the IDs that nothing refers to. */
-export function deleteThose<K extends Kind>(
+export async function deleteThose<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
   { ids, systemId }: { ids: string[]; systemId: string | undefined },
-): Deletion {
+): Promise<Deletion> {
   const known = new Set(among(draft.catalog, resource, systemId).map(({ id }) => id));
   const there = ids.filter((id) => known.has(id));
-  const refused = deleteUnreferred(draft, resource.kind, there);
+  const refused = await deleteUnreferred(draft, resource.kind, there);
   return { deleted: there.filter((id) => !refused.has(id)), refused };
 }
 

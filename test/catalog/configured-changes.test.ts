@@ -9,9 +9,13 @@ import { DAY_MS, dateOf, dayOf } from '../../src/domain/periods.ts';
 // The rules of change hold for a document as they do for the operations.
 const EMPTY = emptyCatalog(0);
 
-function apply(before: Catalog, document: Configuration, date: string): { catalog: Catalog; problems: string[] } {
+async function apply(
+  before: Catalog,
+  document: Configuration,
+  date: string,
+): Promise<{ catalog: Catalog; problems: string[] }> {
   const draft = new CatalogDraft(before, { nextNo: 100, nowMs: dayOf(date) * DAY_MS });
-  const problems = configure(draft, document, date);
+  const problems = await configure(draft, document, date);
   return { catalog: draft.catalog, problems: problems.map(({ path, text }) => `${path}: ${text}`) };
 }
 
@@ -25,31 +29,31 @@ const BASE: Configuration = {
 };
 
 /** What is wrong with `next` after `first`, the first on 2026-03-01. */
-function problemsOf(first: Configuration, next: Configuration, date = '2026-03-02'): string[] {
-  const before = apply(EMPTY, { ...BASE, ...first }, '2026-03-01');
+async function problemsOf(first: Configuration, next: Configuration, date = '2026-03-02'): Promise<string[]> {
+  const before = await apply(EMPTY, { ...BASE, ...first }, '2026-03-01');
   expect(before.problems).toEqual([]);
-  return apply(before.catalog, next, date).problems;
+  return (await apply(before.catalog, next, date)).problems;
 }
 
 describe('an achievement', () => {
   const streak: ConfiguredAchievement = { key: 'a', name: 'A', trigger: 'streak', streakLength: 1, status: 'active' };
-  const ofChange = (first: Partial<ConfiguredAchievement>, next: ConfiguredAchievement): string[] =>
+  const ofChange = (first: Partial<ConfiguredAchievement>, next: ConfiguredAchievement): Promise<string[]> =>
     problemsOf({ achievements: [{ ...streak, ...first }] }, { achievements: [next] });
   const api: ConfiguredAchievement = { key: 'a', name: 'A', trigger: 'api', status: 'active' };
 
-  test('changes its trigger only while it is inactive', () => {
+  test('changes its trigger only while it is inactive', async () => {
     const refused = [
       "achievements[0].trigger: can be changed only while the achievement is inactive: set status 'inactive' first",
     ];
-    expect(ofChange({}, api)).toEqual(refused);
-    expect(ofChange({ status: 'locked' }, api)).toEqual(refused);
-    expect(ofChange({ status: 'inactive' }, api)).toEqual([]);
-    expect(ofChange({}, { ...api, status: 'inactive' })).toEqual([]);
+    expect(await ofChange({}, api)).toEqual(refused);
+    expect(await ofChange({ status: 'locked' }, api)).toEqual(refused);
+    expect(await ofChange({ status: 'inactive' }, api)).toEqual([]);
+    expect(await ofChange({}, { ...api, status: 'inactive' })).toEqual([]);
   });
 
-  test('keeps the key that it was given', () => {
+  test('keeps the key that it was given', async () => {
     const keyless: ConfiguredAchievement = { name: 'A', trigger: 'streak', streakLength: 1, status: 'active' };
-    expect(ofChange({}, keyless)).toEqual(["achievements[0].key: cannot be changed: it is 'a'"]);
+    expect(await ofChange({}, keyless)).toEqual(["achievements[0].key: cannot be changed: it is 'a'"]);
   });
 });
 
@@ -66,7 +70,7 @@ describe('a leaderboard', () => {
     first: Partial<ConfiguredLeaderboard>,
     next: Partial<ConfiguredLeaderboard>,
     date?: string,
-  ): string[] =>
+  ): Promise<string[]> =>
     problemsOf({ leaderboards: [{ ...board, ...first }] }, { leaderboards: [{ ...board, ...first, ...next }] }, date);
   const first = "can be changed only while the leaderboard is inactive: set status 'inactive' first";
 
@@ -77,37 +81,37 @@ describe('a leaderboard', () => {
     [{ startTime: '08:00', endTime: '09:00' }, ['startTime', 'endTime']],
     [{ breakdownAttributes: ['plan'] }, ['breakdownAttributes']],
     [{ runUnit: 'month' }, ['runUnit', 'runInterval']],
-  ])('%j is for inactive ones', (change, fields) => {
-    expect(ofChange({}, change)).toEqual(fields.map((field) => `leaderboards[0].${field}: ${first}`));
-    expect(ofChange({ status: 'inactive' }, change)).toEqual([]);
-    expect(ofChange({}, { ...change, status: 'inactive' })).toEqual([]);
+  ])('%j is for inactive ones', async (change, fields) => {
+    expect(await ofChange({}, change)).toEqual(fields.map((field) => `leaderboards[0].${field}: ${first}`));
+    expect(await ofChange({ status: 'inactive' }, change)).toEqual([]);
+    expect(await ofChange({}, { ...change, status: 'inactive' })).toEqual([]);
   });
 
-  test('may be renamed, lengthened and limited while it runs', () => {
-    expect(ofChange({}, { name: 'C', description: 'd', end: '2026-12-01', maxParticipants: 5 })).toEqual([]);
+  test('may be renamed, lengthened and limited while it runs', async () => {
+    expect(await ofChange({}, { name: 'C', description: 'd', end: '2026-12-01', maxParticipants: 5 })).toEqual([]);
   });
 
-  test('that is finished stays finished, whoever finished it, and stays in the document as it is', () => {
+  test('that is finished stays finished, whoever finished it, and stays in the document as it is', async () => {
     const again = (status: string): string[] => [
       `leaderboards[0].status: cannot become '${status}': the leaderboard is finished; create another one`,
     ];
-    expect(ofChange({ status: 'finished' }, { status: 'active' })).toEqual(again('active'));
-    expect(ofChange({ status: 'finished' }, { status: 'inactive' })).toEqual(again('inactive'));
+    expect(await ofChange({ status: 'finished' }, { status: 'active' })).toEqual(again('active'));
+    expect(await ofChange({ status: 'finished' }, { status: 'inactive' })).toEqual(again('inactive'));
     const ended = { end: '2026-03-05' };
-    expect(ofChange(ended, { status: 'inactive' }, '2026-03-05')).toEqual([]);
-    expect(ofChange(ended, { status: 'inactive' }, '2026-03-06')).toEqual(again('inactive'));
-    expect(ofChange(ended, { end: '2026-04-01' }, '2026-03-06')).toEqual([
+    expect(await ofChange(ended, { status: 'inactive' }, '2026-03-05')).toEqual([]);
+    expect(await ofChange(ended, { status: 'inactive' }, '2026-03-06')).toEqual(again('inactive'));
+    expect(await ofChange(ended, { end: '2026-04-01' }, '2026-03-06')).toEqual([
       'leaderboards[0].end: cannot be changed: the leaderboard is finished',
     ]);
-    expect(ofChange(ended, { metricKey: 'minutes' }, '2026-03-06')).toEqual([
+    expect(await ofChange(ended, { metricKey: 'minutes' }, '2026-03-06')).toEqual([
       'leaderboards[0].metricKey: can be changed only while the leaderboard is inactive: it is finished',
     ]);
-    expect(ofChange(ended, {}, '2026-03-06')).toEqual([]);
-    expect(ofChange(ended, { status: 'finished', name: 'Over' }, '2026-03-06')).toEqual([]);
+    expect(await ofChange(ended, {}, '2026-03-06')).toEqual([]);
+    expect(await ofChange(ended, { status: 'finished', name: 'Over' }, '2026-03-06')).toEqual([]);
   });
 });
 
-test('what a document leaves out, though something that stays refers to it, is named with who refers to it', () => {
+test('what a document leaves out, though something that stays refers to it, is named with who refers to it', async () => {
   const first: Configuration = {
     achievements: [
       { key: 'a', name: 'A', trigger: 'metric', metricKey: 'flips', metricValue: 1 },
@@ -129,25 +133,25 @@ test('what a document leaves out, though something that stays refers to it, is n
   };
   const leavesOut = (noun: string, key: string, who: string): string =>
     `unknown ${noun} '${key}': the document leaves it out, but ${who} refers to it`;
-  expect(problemsOf(first, { metrics: [{ key: 'minutes', name: 'Minutes' }] })).toEqual([
+  expect(await problemsOf(first, { metrics: [{ key: 'minutes', name: 'Minutes' }] })).toEqual([
     `achievements[0].metricKey: ${leavesOut('metric', 'flips', "achievement 'a'")}`,
     `pointsSystems[0].triggers[0].metricKey: ${leavesOut('metric', 'flips', "metric trigger of points system 'xp'")}`,
     `leaderboards[0].metricKey: ${leavesOut('metric', 'flips', "leaderboard 'f'")}`,
     `streaks.metrics[0].metricKey: ${leavesOut('metric', 'flips', 'the streak settings')}`,
   ]);
-  expect(problemsOf(first, { attributes: [] })).toEqual([
+  expect(await problemsOf(first, { attributes: [] })).toEqual([
     `pointsSystems[0].boosts[0].userAttributes[0].key: ${leavesOut('user attribute', 'plan', "boost 'Pro' of points system 'xp'")}`,
     `leaderboards[1].breakdownAttributes[0]: ${leavesOut('user attribute', 'plan', "leaderboard 'x'")}`,
   ]);
-  expect(problemsOf(first, { pointsSystems: [] })).toEqual([
+  expect(await problemsOf(first, { pointsSystems: [] })).toEqual([
     `leaderboards[1].pointsSystemKey: ${leavesOut('points system', 'xp', "leaderboard 'x'")}`,
   ]);
-  expect(problemsOf(first, { achievements: [first.achievements![1]!] })).toEqual([
+  expect(await problemsOf(first, { achievements: [first.achievements![1]!] })).toEqual([
     `achievements[0].achievementKeys[0]: ${leavesOut('achievement', 'a', "achievement 'Quiet'")}`,
   ]);
 });
 
-test('an achievement is named by key or by name, not by both', () => {
+test('an achievement is named by key or by name, not by both', async () => {
   const first: Configuration = {
     achievements: [
       { key: 'a', name: 'A', trigger: 'api' },
@@ -155,12 +159,12 @@ test('an achievement is named by key or by name, not by both', () => {
     ],
   };
   const trigger = { type: 'achievement' as const, points: 1, achievementKey: 'a', achievementName: 'Quiet' };
-  expect(problemsOf(first, { pointsSystems: [{ key: 'xp', name: 'XP', triggers: [trigger] }] })).toEqual([
+  expect(await problemsOf(first, { pointsSystems: [{ key: 'xp', name: 'XP', triggers: [trigger] }] })).toEqual([
     'pointsSystems[0].triggers[0].achievementName: only where achievementKey is not given',
   ]);
 });
 
-test('times of day that are the same differ in nothing by their seconds', () => {
+test('times of day that are the same differ in nothing by their seconds', async () => {
   const board: ConfiguredLeaderboard = {
     key: 'b',
     name: 'B',
@@ -168,14 +172,18 @@ test('times of day that are the same differ in nothing by their seconds', () => 
     startTime: '08:00',
     endTime: '08:00:00',
   };
-  expect(problemsOf({}, { leaderboards: [board] })).toEqual(['leaderboards[0].endTime: must differ from startTime']);
+  expect(await problemsOf({}, { leaderboards: [board] })).toEqual([
+    'leaderboards[0].endTime: must differ from startTime',
+  ]);
 });
 
-test('a finished board does not hold up a document exported while it ran', () => {
-  const { catalog } = apply(
+test('a finished board does not hold up a document exported while it ran', async () => {
+  const { catalog } = await apply(
     EMPTY,
     { leaderboards: [{ key: 'b', name: 'B', rankBy: 'streak', status: 'active', end: '2026-03-05' }] },
     '2026-03-01',
   );
-  expect(apply(catalog, exportConfiguration(catalog), dateOf(dayOf('2027-01-01')))).toMatchObject({ problems: [] });
+  expect(await apply(catalog, exportConfiguration(catalog), dateOf(dayOf('2027-01-01')))).toMatchObject({
+    problems: [],
+  });
 });

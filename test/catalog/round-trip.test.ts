@@ -13,10 +13,10 @@ const FIRST_DAY = dayOf('2026-03-01');
 const asStored = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 /** What an application of the document comes to. */
-function applied(before: Catalog, document: Configuration, day = FIRST_DAY) {
+async function applied(before: Catalog, document: Configuration, day = FIRST_DAY) {
   const draft = new CatalogDraft(before, { nextNo: 1_000 * (day - FIRST_DAY) + 1, nowMs: day * DAY_MS });
-  const problems = configure(draft, document, dateOf(day));
-  const changes = [...draft.changes(), ...draft.streakChanges()];
+  const problems = await configure(draft, document, dateOf(day));
+  const changes = [...(await draft.changes()), ...draft.streakChanges()];
   return { problems, changes, catalog: asStored(draft.catalog) };
 }
 
@@ -27,17 +27,17 @@ const referredIn = ({ achievements, triggers, boosts, levels, leaderboards, stre
   return [...text.matchAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g)].map(([id]) => id);
 };
 
-test('any document: applied again, or exported and applied, it changes nothing; what is exported makes the same elsewhere', () => {
+test('any document: applied again, or exported and applied, it changes nothing; what is exported makes the same elsewhere', async () => {
   let taken = 0;
-  const property = fc.property(
+  const property = fc.asyncProperty(
     randomConfiguration,
     randomConfiguration,
     fc.integer({ min: 1, max: 400 }),
-    (a, b, days) => {
-      const first = applied(EMPTY, a);
+    async (a, b, days) => {
+      const first = await applied(EMPTY, a);
       expect(first.problems).toEqual([]);
       // The second comes to what the first left, on a later day; rules of change may be against it.
-      const second = applied(first.catalog, b, FIRST_DAY + days);
+      const second = await applied(first.catalog, b, FIRST_DAY + days);
       const steps = [{ ...first, document: a, day: FIRST_DAY }];
       if (second.problems.length === 0) {
         taken++;
@@ -49,17 +49,20 @@ test('any document: applied again, or exported and applied, it changes nothing; 
         );
         expect(referredIn(catalog).filter((id) => !known.has(id))).toEqual([]);
         for (const later of [day, day + 1_000]) {
-          expect(applied(catalog, document, later)).toMatchObject({ problems: [], changes: [] });
-          expect(applied(catalog, exportConfiguration(catalog), later)).toMatchObject({ problems: [], changes: [] });
+          expect(await applied(catalog, document, later)).toMatchObject({ problems: [], changes: [] });
+          expect(await applied(catalog, exportConfiguration(catalog), later)).toMatchObject({
+            problems: [],
+            changes: [],
+          });
         }
         const exported = exportConfiguration(catalog);
-        const elsewhere = applied(EMPTY, exported, day);
+        const elsewhere = await applied(EMPTY, exported, day);
         expect(elsewhere.problems).toEqual([]);
         expect(exportConfiguration(elsewhere.catalog)).toEqual(exported);
       }
     },
   );
   // Not shrunk: a document of many drawn parts takes longer to shrink than to read.
-  fc.assert(property, { numRuns: 200, endOnFailure: true });
+  await fc.assert(property, { numRuns: 200, endOnFailure: true });
   expect(taken).toBeGreaterThan(30);
 });

@@ -13,9 +13,9 @@ import type {
 
 const EMPTY = emptyCatalog(0);
 
-function draftOf(before: Catalog, document: Configuration): { draft: CatalogDraft; problems: string[] } {
+async function draftOf(before: Catalog, document: Configuration): Promise<{ draft: CatalogDraft; problems: string[] }> {
   const draft = new CatalogDraft(before, { nextNo: 100, nowMs: 0 });
-  const problems = configure(draft, document, '2026-03-01');
+  const problems = await configure(draft, document, '2026-03-01');
   return { draft, problems: problems.map(({ path, text }) => `${path}: ${text}`) };
 }
 
@@ -29,21 +29,22 @@ const BASE: Configuration = {
   pointsSystems: [{ key: 'xp', name: 'XP' }],
 };
 
-const problemsOf = (document: Configuration): string[] => draftOf(EMPTY, { ...BASE, ...document }).problems;
-const ofAchievement = (more: Partial<ConfiguredAchievement>): string[] =>
+const problemsOf = async (document: Configuration): Promise<string[]> =>
+  (await draftOf(EMPTY, { ...BASE, ...document })).problems;
+const ofAchievement = (more: Partial<ConfiguredAchievement>): Promise<string[]> =>
   problemsOf({ achievements: [...BASE.achievements!, { key: 'a', name: 'A', trigger: 'metric', ...more }] });
-const ofTrigger = (more: Partial<ConfiguredTrigger>): string[] =>
+const ofTrigger = (more: Partial<ConfiguredTrigger>): Promise<string[]> =>
   problemsOf({ pointsSystems: [{ key: 'xp', name: 'XP', triggers: [{ type: 'metric', points: 1, ...more }] }] });
-const ofBoost = (more: Partial<ConfiguredBoost>): string[] =>
+const ofBoost = (more: Partial<ConfiguredBoost>): Promise<string[]> =>
   problemsOf({
     pointsSystems: [{ key: 'xp', name: 'XP', boosts: [{ name: 'B', start: '2026-01-01', multiplier: 2, ...more }] }],
   });
-const ofBoard = (more: Partial<ConfiguredLeaderboard>): string[] =>
+const ofBoard = (more: Partial<ConfiguredLeaderboard>): Promise<string[]> =>
   problemsOf({ leaderboards: [{ key: 'b', name: 'B', rankBy: 'streak', ...more }] });
 
-test('the demo keeps the rules', () => {
-  expect(draftOf(EMPTY, DEMO).problems).toEqual([]);
-  expect(problemsOf({})).toEqual([]);
+test('the demo keeps the rules', async () => {
+  expect((await draftOf(EMPTY, DEMO)).problems).toEqual([]);
+  expect(await problemsOf({})).toEqual([]);
 });
 
 describe('keys and names', () => {
@@ -118,15 +119,15 @@ describe('keys and names', () => {
         "achievements[1].name: another achievement without a key has the name 'N'",
       ],
     ],
-  ])('%s', (_name, document, problems) => expect(problemsOf(document)).toEqual(problems));
+  ])('%s', async (_name, document, problems) => expect(await problemsOf(document)).toEqual(problems));
 
-  test('the type of an attribute cannot be changed', () => {
-    const { catalog } = draftOf(EMPTY, BASE).draft;
+  test('the type of an attribute cannot be changed', async () => {
+    const { catalog } = (await draftOf(EMPTY, BASE)).draft;
     const attributes = [{ key: 'plan', name: 'Plan', type: 'event' as const }];
-    expect(draftOf(catalog, { attributes }).problems).toEqual([
+    expect((await draftOf(catalog, { attributes })).problems).toEqual([
       "attributes[0].type: 'plan' is a user attribute, and the type of an attribute cannot be changed: delete it first",
     ]);
-    expect(draftOf(catalog, { attributes: [...BASE.attributes!, ...attributes] }).problems).toEqual([]);
+    expect((await draftOf(catalog, { attributes: [...BASE.attributes!, ...attributes] })).problems).toEqual([]);
   });
 });
 
@@ -178,17 +179,17 @@ describe('achievements', () => {
     ],
     [{ trigger: 'achievement', achievementKeys: ['day', 'day'] }, ['achievementKeys[1]: named twice']],
     [{ trigger: 'achievement', achievementKeys: ['a'] }, ['achievementKeys: go in a circle: a → a']],
-  ])('%j', (more, problems) =>
-    expect(ofAchievement(more)).toEqual(problems.map((problem) => `achievements[1].${problem}`)),
+  ])('%j', async (more, problems) =>
+    expect(await ofAchievement(more)).toEqual(problems.map((problem) => `achievements[1].${problem}`)),
   );
 
-  test('an achievement that a call completes needs a key', () => {
-    expect(problemsOf({ achievements: [{ name: 'Tour', trigger: 'api' }] })).toEqual([
+  test('an achievement that a call completes needs a key', async () => {
+    expect(await problemsOf({ achievements: [{ name: 'Tour', trigger: 'api' }] })).toEqual([
       "achievements[0].key: required for trigger 'api'",
     ]);
   });
 
-  test('a circle over several names each step, once an achievement in it', () => {
+  test('a circle over several names each step, once an achievement in it', async () => {
     const composite = (key: string, ...achievementKeys: string[]): ConfiguredAchievement => ({
       key,
       name: key,
@@ -196,7 +197,7 @@ describe('achievements', () => {
       achievementKeys,
     });
     expect(
-      problemsOf({
+      await problemsOf({
         achievements: [
           composite('a', 'b'),
           composite('b', 'c', 'd'),
@@ -238,8 +239,8 @@ describe('points', () => {
       { type: 'user_creation', eventAttributes: [{ key: 'deck', value: 'x' }] },
       ["eventAttributes: only for type 'metric'"],
     ],
-  ])('a trigger %j', (more, problems) =>
-    expect(ofTrigger(more)).toEqual(problems.map((problem) => `pointsSystems[0].triggers[0].${problem}`)),
+  ])('a trigger %j', async (more, problems) =>
+    expect(await ofTrigger(more)).toEqual(problems.map((problem) => `pointsSystems[0].triggers[0].${problem}`)),
   );
 
   test.each<[Partial<ConfiguredBoost>, string[]]>([
@@ -250,12 +251,12 @@ describe('points', () => {
     [{ end: '2025-12-31' }, ['end: must not be before start']],
     [{ start: '2026-02-30' }, ['start: must be a date (YYYY-MM-DD)']],
     [{ userAttributes: [{ key: 'x', value: '' }] }, ["userAttributes[0].key: unknown user attribute 'x'"]],
-  ])('a boost %j', (more, problems) =>
-    expect(ofBoost(more)).toEqual(problems.map((problem) => `pointsSystems[0].boosts[0].${problem}`)),
+  ])('a boost %j', async (more, problems) =>
+    expect(await ofBoost(more)).toEqual(problems.map((problem) => `pointsSystems[0].boosts[0].${problem}`)),
   );
 
-  test('the most points of a system are at least 1', () => {
-    expect(problemsOf({ pointsSystems: [{ key: 'xp', name: 'XP', maxPoints: 0 }] })).toEqual([
+  test('the most points of a system are at least 1', async () => {
+    expect(await problemsOf({ pointsSystems: [{ key: 'xp', name: 'XP', maxPoints: 0 }] })).toEqual([
       'pointsSystems[0].maxPoints: must be at least 1',
     ]);
   });
@@ -283,8 +284,8 @@ test.each<[Partial<ConfiguredLeaderboard>, string[]]>([
     { breakdownAttributes: ['deck'] },
     ["breakdownAttributes[0]: unknown user attribute 'deck' (it is an event attribute)"],
   ],
-])('a leaderboard %j', (more, problems) =>
-  expect(ofBoard(more)).toEqual(problems.map((problem) => `leaderboards[0].${problem}`)),
+])('a leaderboard %j', async (more, problems) =>
+  expect(await ofBoard(more)).toEqual(problems.map((problem) => `leaderboards[0].${problem}`)),
 );
 
 test.each<[NonNullable<Configuration['streaks']>, string[]]>([
@@ -309,12 +310,12 @@ test.each<[NonNullable<Configuration['streaks']>, string[]]>([
   [{ freezes: { max: 101 } }, ['freezes.max: must be at most 100']],
   [{ freezes: { initial: 2, max: 1 } }, ['freezes.initial: must not be above freezes.max']],
   [{ freezes: { autoEarnInterval: 7 } }, ['freezes.autoEarnAmount: autoEarnInterval and autoEarnAmount go together']],
-])('streak settings %j', (streaks, problems) =>
-  expect(problemsOf({ streaks })).toEqual(problems.map((problem) => `streaks.${problem}`)),
+])('streak settings %j', async (streaks, problems) =>
+  expect(await problemsOf({ streaks })).toEqual(problems.map((problem) => `streaks.${problem}`)),
 );
 
-test('everything that is wrong is told, references first', () => {
-  expect(problemsOf({ achievements: [{ key: 'a', name: '', trigger: 'metric', metricKey: 'x' }] })).toEqual([
+test('everything that is wrong is told, references first', async () => {
+  expect(await problemsOf({ achievements: [{ key: 'a', name: '', trigger: 'metric', metricKey: 'x' }] })).toEqual([
     "achievements[0].metricKey: unknown metric 'x'",
     'achievements[0].name: must not be empty',
     "achievements[0].metricValue: required for trigger 'metric'",

@@ -1,5 +1,6 @@
 import type { Catalog } from '../../domain/catalog.ts';
 import type { ConfigurationChange } from '../../domain/configuration.ts';
+import { Slices } from '../../slices.ts';
 import type { Change } from '../draft.ts';
 import { differences, parentOf } from '../kinds.ts';
 import { Export } from './export.ts';
@@ -13,23 +14,25 @@ export interface Edit {
   streakChanges: string[];
 }
 
-/** The changes as they are told: by key, in the words of the document. */
-export function changesOf({ before, after, changes, streakChanges }: Edit): ConfigurationChange[] {
+/** The changes as they are told: by key, in the words of the document. In slices. */
+export async function changesOf({ before, after, changes, streakChanges }: Edit): Promise<ConfigurationChange[]> {
   const [was, is] = [new Export(before), new Export(after)];
   const systems = new Map([...before.pointsSystems, ...after.pointsSystems].map(({ id, key }) => [id, key]));
-  const told = changes.flatMap(({ kind, before: earlier, after: later }): ConfigurationChange[] => {
-    if (kind === 'webhook') return [];
+  const told: ConfigurationChange[] = [];
+  const slices = new Slices();
+  for (const { kind, before: earlier, after: later } of changes) {
+    if (kind === 'webhook') continue;
     const resource = (later ?? earlier)! as { key?: string | null; name?: string; type?: string };
     const system = systems.get(parentOf(resource) ?? '');
-    const change: ConfigurationChange = {
+    told.push({
       action: earlier === null ? 'create' : later === null ? 'delete' : 'update',
       kind,
       name: resource.key ?? resource.name ?? resource.type ?? '',
       ...(system !== undefined && { pointsSystemKey: system }),
       ...(earlier !== null && later !== null && fieldsOf(was.describe(kind, earlier), is.describe(kind, later))),
-    };
-    return [change];
-  });
+    });
+    if (slices.over) await slices.turn();
+  }
   if (streakChanges.length === 0) return told;
   const fields = fieldsOf(was.streaks(before.streaks), is.streaks(after.streaks));
   return [...told, { action: 'update', kind: 'streaks', name: 'streaks', ...fields }];

@@ -3,6 +3,7 @@ import type { Achievement } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import type { Kind } from '../../postgres/load-catalog.ts';
+import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
 import { contentOf, differences, listOf, type Fields, type ResourceOf } from '../kinds.ts';
 import { changeProblems } from '../rules/changes.ts';
@@ -16,6 +17,11 @@ import { pair, same, type PairingRule } from './pair.ts';
 import { ownerAt } from './owner.ts';
 import { References, type DocumentProblem, type Noun } from './references.ts';
 
+/** Items stored before it is asked whether others have a turn. */
+const AT_ONCE = 200;
+/** With so many faults the rest of a document is not looked at. */
+const MOST_PROBLEMS = 200;
+
 /** An item of the document with the resource that it describes. */
 interface Placed<K extends Kind, Item> {
   path: string;
@@ -26,10 +32,10 @@ interface Placed<K extends Kind, Item> {
 
 /**
  * Makes a draft what a document says: creates, updates and deletes. What is wrong with the document, by the rules
- * of its resources as well, is answered, and the draft is of no use then.
+ * of its resources as well, is answered, and the draft is of no use then. O(resources), in slices.
  * @param today `YYYY-MM-DD`
  */
-export function configure(draft: CatalogDraft, sent: Configuration, today: string): DocumentProblem[] {
+export function configure(draft: CatalogDraft, sent: Configuration, today: string): Promise<DocumentProblem[]> {
   return new Configuring(draft, completeConfiguration(sent, exportConfiguration(draft.catalog)), today).run();
 }
 
@@ -40,6 +46,7 @@ class Configuring {
   private readonly references: References;
   private readonly problems: DocumentProblem[] = [];
   private readonly checks: (() => DocumentProblem[])[] = [];
+  private readonly slices = new Slices();
 
   constructor(draft: CatalogDraft, document: Required<Configuration>, today: string) {
     this.draft = draft;
@@ -48,12 +55,10 @@ class Configuring {
     this.references = new References((path) => ownerAt({ document, path }));
   }
 
-  run(): DocumentProblem[] {
+  async run(): Promise<DocumentProblem[]> {
     const { references, document, draft } = this;
     // First every resource that others refer to gets its ID, so that references may point anywhere.
-    const attributes = this.place('attribute', 'attributes', document.attributes, [
-      same(({ type, key }: { type: string; key: string }) => `${type}:${key}`),
-    ]);
+    const attributes = this.place('attribute', 'attributes', document.attributes, [same(nameOfAttribute)]);
     const metrics = this.place('metric', 'metrics', document.metrics, [BY_KEY]);
     const achievements = this.place('achievement', 'achievements', document.achievements, ACHIEVEMENT_RULES);
     const systems = this.place('points_system', 'pointsSystems', document.pointsSystems, [BY_KEY]);
@@ -68,15 +73,15 @@ class Configuring {
     for (const achievement of before.achievements) references.addPresent(...achievementName(achievement));
 
     this.checkTypes(attributes);
-    this.store('attribute', attributes, ({ item }) => fieldsOf.attributeFields(item));
-    this.store('metric', metrics, ({ item }) => fieldsOf.metricFields(item));
-    this.store('achievement', achievements, ({ item, path, current }) =>
+    await this.store('attribute', attributes, ({ item }) => fieldsOf.attributeFields(item));
+    await this.store('metric', metrics, ({ item }) => fieldsOf.metricFields(item));
+    await this.store('achievement', achievements, ({ item, path, current }) =>
       fieldsOf.achievementFields(item, { path, references }, current),
     );
-    this.store('points_system', systems, ({ item }) => fieldsOf.systemFields(item));
-    for (const system of systems) this.storeParts(system);
+    await this.store('points_system', systems, ({ item }) => fieldsOf.systemFields(item));
+    for (const system of systems) await this.storeParts(system);
     const boards = this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
-    this.store('leaderboard', boards, ({ item, path, current }) =>
+    await this.store('leaderboard', boards, ({ item, path, current }) =>
       fieldsOf.leaderboardFields(item, { path, references }, { current, today: this.today }),
     );
     const streaks = fieldsOf.streakFields(document.streaks, { path: 'streaks', references }, draft.catalog.streaks);
@@ -87,7 +92,7 @@ class Configuring {
         text,
       })),
     );
-    return this.allProblems();
+    return await this.allProblems();
   }
 
   /** Pairs the items of a list with the resources, and deletes the resources that are left. */
@@ -100,47 +105,54 @@ class Configuring {
   ): Placed<K, Item>[] {
     const pairs = pair(items, among, rules);
     const kept = new Set(pairs);
-    for (const resource of among) if (!kept.has(resource)) this.draft.remove(kind, resource.id);
+    this.draft.removeAll(kind, new Set(among.filter((resource) => !kept.has(resource)).map(({ id }) => id)));
     return items.map((item, index) => {
       const current = pairs[index];
       return { path: `${path}[${index}]`, item, id: current?.id ?? uuid(), current };
     });
   }
 
-  private store<K extends Kind, Item>(
+  private async store<K extends Kind, Item>(
     kind: K,
     all: Placed<K, Item>[],
     fields: (placed: Placed<K, Item>) => Fields<K>,
-  ): void {
-    const utcDay = Math.floor(this.draft.nowMs / DAY_MS);
-    for (const placed of all) {
-      const { id, path, item, current: before } = placed;
-      const { draft } = this;
-      const after =
-        before === undefined ? draft.create(kind, fields(placed), id) : draft.update(kind, id, fields(placed));
-      // The rules look at the whole document, so they wait until all of it is there.
-      this.checks.push(() =>
-        [
-          ...(before === undefined
-            ? []
-            : changeProblems(kind, { before, after, sent: changed(before, after), utcDay })),
-          ...problemsOf(kind, after, draft),
-        ].map(({ field, text }) => ({
-          path: `${path}.${documentPath(field, (item as ConfiguredAchievement).achievementKeys?.length)}`,
-          text,
-        })),
+  ): Promise<void> {
+    const { draft, slices } = this;
+    for (let from = 0; from < all.length; from += AT_ONCE) {
+      const some = all.slice(from, from + AT_ONCE);
+      const stored = draft.storeAll(
+        kind,
+        some.map((placed) => ({ id: placed.id, fields: fields(placed) })),
       );
+      // The rules look at the whole document, so they wait until all of it is there.
+      for (const [index, placed] of some.entries())
+        this.checks.push(() => this.problemsAt(kind, placed, stored[index]!));
+      if (slices.over) await slices.turn();
     }
   }
 
+  private problemsAt<K extends Kind, Item>(
+    kind: K,
+    { path, item, current: before }: Placed<K, Item>,
+    after: ResourceOf[K],
+  ): DocumentProblem[] {
+    const utcDay = Math.floor(this.draft.nowMs / DAY_MS);
+    const ofChange =
+      before === undefined ? [] : changeProblems(kind, { before, after, sent: changed(before, after), utcDay });
+    return [...ofChange, ...problemsOf(kind, after, this.draft)].map(({ field, text }) => ({
+      path: `${path}.${documentPath(field, (item as ConfiguredAchievement).achievementKeys?.length)}`,
+      text,
+    }));
+  }
+
   /** Stores the levels, triggers and boosts of a points system. */
-  private storeParts({ item, id, path }: Placed<'points_system', ConfiguredPointsSystem>): void {
+  private async storeParts({ item, id, path }: Placed<'points_system', ConfiguredPointsSystem>): Promise<void> {
     const { references } = this;
     const own = <K extends 'points_level' | 'points_trigger' | 'points_boost'>(kind: K): ResourceOf[K][] =>
       listOf(this.draft.catalog, kind).filter(({ systemId }) => systemId === id);
 
     const levels = this.place('points_level', `${path}.levels`, item.levels ?? [], [BY_KEY], own('points_level'));
-    this.store('points_level', levels, (level) => fieldsOf.levelFields(level.item, id));
+    await this.store('points_level', levels, (level) => fieldsOf.levelFields(level.item, id));
 
     // Triggers and boosts have no key: one that stays what it was is the same, then one for the same thing.
     const triggers = (item.triggers ?? []).map((trigger, index) =>
@@ -153,7 +165,7 @@ class Configuring {
       [same(contentOf), same(targetOf)],
       own('points_trigger'),
     );
-    this.store('points_trigger', placedTriggers, (placed) => placed.item);
+    await this.store('points_trigger', placedTriggers, (placed) => placed.item);
 
     const boosts = (item.boosts ?? []).map((boost, index) =>
       fieldsOf.boostFields(boost, { path: `${path}.boosts[${index}]`, references }, id),
@@ -165,15 +177,16 @@ class Configuring {
       [same(contentOf), same(nameOf)],
       own('points_boost'),
     );
-    this.store('points_boost', placedBoosts, (placed) => placed.item);
+    await this.store('points_boost', placedBoosts, (placed) => placed.item);
   }
 
   /** An attribute's type cannot change: the values that users have would lose their meaning. */
   private checkTypes(attributes: Placed<'attribute', { key: string; type: string }>[]): void {
-    const before = this.draft.before.attributes;
+    const before = new Map(this.draft.before.attributes.map((attribute) => [nameOfAttribute(attribute), attribute]));
+    const kept = new Set(attributes.map(({ current }) => current));
     for (const { item, current, path } of attributes) {
-      const other = before.find(({ key, type }) => key === item.key && type !== item.type);
-      if (current !== undefined || other === undefined || attributes.some((a) => a.current === other)) continue;
+      const other = before.get(nameOfAttribute({ ...item, type: item.type === 'user' ? 'event' : 'user' }));
+      if (current !== undefined || other === undefined || kept.has(other)) continue;
       const is = other.type === 'user' ? 'a user' : 'an event';
       this.problems.push({
         path: `${path}.type`,
@@ -183,16 +196,26 @@ class Configuring {
   }
 
   /** Those of the references first; a rule that one of them broke as a consequence is not told. */
-  private allProblems(): DocumentProblem[] {
-    const first = [...this.problems, ...this.references.problems];
+  private async allProblems(): Promise<DocumentProblem[]> {
+    const { slices } = this;
+    const problems = [...this.problems, ...this.references.problems];
     // The rules know no names, only references.
-    const broken = first.map(({ path }) => path.replace('.achievementName', '.achievementKey'));
-    const consequence = ({ path }: DocumentProblem): boolean =>
-      broken.some((known) => known === path || known.startsWith(`${path}[`));
-    return [...first, ...this.checks.flatMap((check) => check()).filter((found) => !consequence(found))];
+    const broken = new Set(
+      problems.flatMap(({ path }) => {
+        const known = path.replace('.achievementName', '.achievementKey');
+        return [known, ...[...known.matchAll(/\[/g)].map(({ index }) => known.slice(0, index))];
+      }),
+    );
+    for (const check of this.checks) {
+      if (problems.length > MOST_PROBLEMS) break;
+      problems.push(...check().filter(({ path }) => !broken.has(path)));
+      if (slices.over) await slices.turn();
+    }
+    return problems;
   }
 }
 
+const nameOfAttribute = ({ type, key }: { type: string; key: string }): string => `${type}:${key}`;
 const attributeName = ({ type, key }: { type: 'user' | 'event'; key: string }): [Noun, string] => [
   `${type} attribute`,
   key,

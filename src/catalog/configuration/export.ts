@@ -27,6 +27,17 @@ import type {
 import type { DocumentKind, Resource, ResourceOf } from '../kinds.ts';
 import { present } from '../present.ts';
 
+/** Parts of points systems, by the system's ID. */
+function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> {
+  const found = new Map<string, T[]>();
+  for (const part of parts) {
+    const others = found.get(part.systemId);
+    if (others === undefined) found.set(part.systemId, [part]);
+    else others.push(part);
+  }
+  return found;
+}
+
 const badge = (url: string | null): { url: string } | undefined => (url === null ? undefined : { url });
 const filled = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);
 
@@ -37,25 +48,30 @@ export const exportConfiguration = (catalog: Catalog): Required<Configuration> =
 export class Export {
   private readonly catalog: Catalog;
   private readonly byId: Map<string, { key: string | null }>;
+  private readonly achievementPlaces: Map<string, number>;
 
   constructor(catalog: Catalog) {
     this.catalog = catalog;
     const { attributes, metrics, achievements, pointsSystems } = catalog;
     const referred = [...attributes, ...metrics, ...achievements, ...pointsSystems];
     this.byId = new Map(referred.map((resource) => [resource.id, resource]));
+    this.achievementPlaces = new Map(achievements.map(({ id }, index) => [id, index]));
   }
 
   document(): Required<Configuration> {
     const { attributes, metrics, achievements, pointsSystems, leaderboards, streaks } = this.catalog;
+    const levels = bySystem(this.catalog.levels);
+    const triggers = bySystem(this.catalog.triggers);
+    const boosts = bySystem(this.catalog.boosts);
     return {
       attributes: attributes.map((attribute) => this.attribute(attribute)),
       metrics: metrics.map((metric) => this.metric(metric)),
       achievements: achievements.map((achievement) => this.achievement(achievement)),
       pointsSystems: pointsSystems.map((system) => ({
         ...this.system(system),
-        levels: this.catalog.levels.filter((level) => level.systemId === system.id).map((level) => this.level(level)),
-        triggers: this.catalog.triggers.filter((t) => t.systemId === system.id).map((t) => this.trigger(t)),
-        boosts: this.catalog.boosts.filter((b) => b.systemId === system.id).map((b) => this.boost(b)),
+        levels: (levels.get(system.id) ?? []).map((level) => this.level(level)),
+        triggers: (triggers.get(system.id) ?? []).map((trigger) => this.trigger(trigger)),
+        boosts: (boosts.get(system.id) ?? []).map((boost) => this.boost(boost)),
       })),
       leaderboards: leaderboards.map((board) => this.leaderboard(board)),
       streaks: this.streaks(streaks),
@@ -94,7 +110,9 @@ export class Export {
   }
 
   private achievement(achievement: Achievement): ConfiguredAchievement {
-    const parts = this.catalog.achievements.filter(({ id }) => achievement.achievementIds.includes(id));
+    const { achievements } = this.catalog;
+    const places = new Set(achievement.achievementIds.flatMap((id) => this.achievementPlaces.get(id) ?? []));
+    const parts = [...places].sort((a, b) => a - b).map((place) => achievements[place]!);
     return present<ConfiguredAchievement>({
       key: achievement.key,
       name: achievement.name,
@@ -113,7 +131,8 @@ export class Export {
   }
 
   private trigger(trigger: PointsTrigger): ConfiguredTrigger {
-    const achievement = this.catalog.achievements.find(({ id }) => id === trigger.achievementId);
+    const place = this.achievementPlaces.get(trigger.achievementId ?? '');
+    const achievement = place === undefined ? undefined : this.catalog.achievements[place];
     return present<ConfiguredTrigger>({
       type: trigger.type,
       points: trigger.points,

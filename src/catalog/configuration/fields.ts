@@ -39,7 +39,8 @@ export function achievementFields(
   ];
   // Their order says nothing: it stays where the parts are the same.
   const before = current?.achievementIds ?? [];
-  const same = before.length === parts.length && before.every((id) => parts.includes(id));
+  const named = new Set(parts);
+  const same = before.length === parts.length && before.every((id) => named.has(id));
   return {
     key: item.key ?? null,
     name: item.name,

@@ -1,5 +1,5 @@
 import type { Achievement, Catalog } from '../../domain/catalog.ts';
-import { achievementsIn, endlessIn } from './lookups.ts';
+import { achievementsIn, endlessIn, keysIn, unkeyedNamesIn } from './lookups.ts';
 import { amount, belongs, conditions, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 /** Longest streak that anything may ask for, in periods. */
@@ -9,8 +9,9 @@ export const LONGEST_STREAK = 1_000_000;
 export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
   const { trigger, key, name, metricId, metricValue, streakLength, achievementIds } = achievement;
   yield* named(name);
-  yield* ownKey(achievement, { among: catalog.achievements, noun: 'achievement' });
-  if (key === null && catalog.achievements.some((a) => a.id !== achievement.id && a.key === null && a.name === name)) {
+  const keys = keysIn(catalog.achievements);
+  yield* ownKey(achievement, { holders: (of) => keys.get(of), noun: 'achievement' });
+  if (key === null && (unkeyedNamesIn(catalog.achievements).get(name) ?? 0) > 1) {
     yield problem('name', `another achievement without a key has the name '${name}'`);
   }
   if (trigger === 'api') yield* belongs('key', key, { to: `trigger 'api'`, when: true });
@@ -30,14 +31,22 @@ export function* achievementProblems(achievement: Achievement, catalog: Catalog)
 }
 
 function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): Generator<Problem> {
+  const earlier = new Set<string>();
   for (const [index, part] of achievementIds.entries()) {
     const field = `achievementIds[${index}]`;
     yield* refers(field, part, { among: catalog.achievements, noun: 'achievement' });
-    if (achievementIds.indexOf(part) < index) yield problem(field, 'named twice');
+    if (earlier.has(part)) yield problem(field, 'named twice');
+    earlier.add(part);
   }
   const circle = circleThrough(id, catalog);
-  if (circle !== null) yield problem('achievementIds', `go in a circle: ${circle.join(' → ')}`);
+  if (circle !== null) yield problem('achievementIds', `go in a circle: ${wayOf(circle)}`);
 }
+
+/** Most names of a circle that are told. */
+const MOST_NAMED = 20;
+
+const wayOf = (names: string[]): string =>
+  (names.length <= MOST_NAMED ? names : [...names.slice(0, MOST_NAMED - 1), '…', names.at(-1)]).join(' → ');
 
 /** The names on a way from a composite back to itself; null: there is none. */
 function circleThrough(id: string, catalog: Catalog): string[] | null {

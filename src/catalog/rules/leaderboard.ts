@@ -1,5 +1,6 @@
 import { PARTICIPANTS, type Catalog, type Leaderboard } from '../../domain/catalog.ts';
 import { isDate } from '../../domain/periods.ts';
+import { attributesIn, keysIn } from './lookups.ts';
 import { belongs, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 const LONGEST_RUN = 10_000;
@@ -13,7 +14,8 @@ export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Gene
     when: board.rankBy === rankBy,
   });
   yield* named(board.name);
-  yield* ownKey(board, { among: catalog.leaderboards, noun: 'leaderboard' });
+  const keys = keysIn(catalog.leaderboards);
+  yield* ownKey(board, { holders: (key) => keys.get(key), noun: 'leaderboard' });
   yield* belongs('metricId', board.metricId, only('metric'));
   yield* refers('metricId', board.metricId, { among: catalog.metrics, noun: 'metric' });
   yield* belongs('pointsSystemId', board.pointsSystemId, only('points'));
@@ -25,12 +27,15 @@ export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Gene
   yield* runProblems(board);
   if (board.breakdownAttributes.length > MOST_BREAKDOWN)
     yield problem('breakdownAttributes', `must have at most ${MOST_BREAKDOWN} items`);
+  const known = attributesIn(catalog.attributes);
+  const earlier = new Set<string>();
   for (const [index, id] of board.breakdownAttributes.entries()) {
     const field = `breakdownAttributes[${index}]`;
-    const attribute = catalog.attributes.find((known) => known.id === id);
+    const attribute = known.get(id);
     if (attribute === undefined) yield problem(field, `unknown user attribute '${id}'`);
     else if (attribute.type !== 'user') yield problem(field, `'${attribute.key}' is an event attribute`);
-    else if (board.breakdownAttributes.indexOf(id) < index) yield problem(field, `'${attribute.key}' is named twice`);
+    else if (earlier.has(id)) yield problem(field, `'${attribute.key}' is named twice`);
+    earlier.add(id);
   }
 }
 

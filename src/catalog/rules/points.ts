@@ -1,6 +1,7 @@
 import type { Catalog, PointsBoost, PointsLevel, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import { isDate } from '../../domain/periods.ts';
 import { LONGEST_STREAK } from './achievement.ts';
+import { keysIn, levelsIn } from './lookups.ts';
 import { belongs, conditions, MOST, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 const MOST_INTERVALS = 100_000;
@@ -9,17 +10,19 @@ const NAME_LENGTH = 255;
 /** The rules of a points system in its catalog; its parts have rules of their own. */
 export function* systemProblems(system: PointsSystem, catalog: Catalog): Generator<Problem> {
   yield* named(system.name);
-  yield* ownKey(system, { among: catalog.pointsSystems, noun: 'points system' });
+  const keys = keysIn(catalog.pointsSystems);
+  yield* ownKey(system, { holders: (key) => keys.get(key), noun: 'points system' });
   if (system.maxPoints !== null) yield* whole('maxPoints', system.maxPoints, { min: 1, max: MOST });
 }
 
 /** The rules of a level in its catalog. */
 export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<Problem> {
-  const siblings = catalog.levels.filter((other) => other.systemId === level.systemId);
+  const { systemId } = level;
+  const siblings = levelsIn(catalog.levels);
   yield* named(level.name);
-  yield* ownKey(level, { among: siblings, noun: 'level' });
+  yield* ownKey(level, { holders: (key) => siblings.keys.get(`${systemId}:${key}`), noun: 'level' });
   yield* whole('points', level.points, { min: 0, max: MOST });
-  if (siblings.some((other) => other.id !== level.id && other.points === level.points)) {
+  if ((siblings.points.get(`${systemId}:${level.points}`) ?? 0) > 1) {
     yield problem('points', `another level begins at ${level.points} points`);
   }
 }

@@ -1,6 +1,6 @@
 import type { AttributeCondition, Catalog } from '../../domain/catalog.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
-import { idsIn, keysIn } from './lookups.ts';
+import { attributesIn, idsIn } from './lookups.ts';
 
 /** What is wrong with a resource: the stored field (`userAttributes[0].attributeId`) and a text that follows it. */
 export interface Problem {
@@ -56,17 +56,16 @@ export function* named(name: string): Generator<Problem> {
   if (name.trim() === '') yield problem('name', 'must not be empty');
 }
 
-/** A key that no other of the resources has; `resource` is among them. */
+/** A key that no other of its kind has; `holders`: how many have it, this one included. */
 export function* ownKey(
-  resource: { key: string | null },
-  { among, noun }: { among: { key: string | null }[]; noun: string },
+  { key }: { key: string | null },
+  { holders, noun }: { holders: (key: string) => number | undefined; noun: string },
 ): Generator<Problem> {
-  const { key } = resource;
   if (key === null) return;
   if (!/^[a-zA-Z\d\-_]{1,255}$/.test(key)) {
     yield problem('key', 'must be 1 to 255 letters, digits, hyphens or underscores');
   }
-  if ((keysIn(among).get(key) ?? 0) > 1) yield problem('key', `another ${noun} has the key '${key}'`);
+  if ((holders(key) ?? 0) > 1) yield problem('key', `another ${noun} has the key '${key}'`);
 }
 
 /** Conditions name attributes of one type, each once. */
@@ -76,14 +75,17 @@ export function* conditions(
   catalog: Catalog,
 ): Generator<Problem> {
   const type = field === 'userAttributes' ? 'user' : 'event';
+  const known = attributesIn(catalog.attributes);
+  const earlier = new Set<string>();
   for (const [index, { attributeId }] of given.entries()) {
     const at = `${field}[${index}].attributeId`;
-    const attribute = catalog.attributes.find(({ id }) => id === attributeId);
+    const attribute = known.get(attributeId);
     if (attribute === undefined) yield problem(at, `unknown ${type} attribute '${attributeId}'`);
     else if (attribute.type !== type) {
       yield problem(at, `'${attribute.key}' is ${attribute.type === 'user' ? 'a user' : 'an event'} attribute`);
-    } else if (given.findIndex((other) => other.attributeId === attributeId) < index) {
+    } else if (earlier.has(attributeId)) {
       yield problem(at, `'${attribute.key}' is named twice`);
     }
+    earlier.add(attributeId);
   }
 }

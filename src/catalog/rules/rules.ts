@@ -4,18 +4,21 @@ import type { ResourceOf } from '../kinds.ts';
 import { achievementProblems } from './achievement.ts';
 import { leaderboardProblems } from './leaderboard.ts';
 import { boostProblems, levelProblems, systemProblems, triggerProblems } from './points.ts';
+import { attributeKeysIn, keysIn } from './lookups.ts';
 import { named, ownKey, type Problem } from './problem.ts';
 import { webhookProblems, type RuleSettings } from './webhook.ts';
 
 function* attributeProblems(attribute: Attribute, catalog: Catalog): Generator<Problem> {
-  const among = catalog.attributes.filter(({ type }) => type === attribute.type);
+  const { type } = attribute;
+  const keys = attributeKeysIn(catalog.attributes);
   yield* named(attribute.name);
-  yield* ownKey(attribute, { among, noun: `${attribute.type} attribute` });
+  yield* ownKey(attribute, { holders: (key) => keys.get(`${type}:${key}`), noun: `${type} attribute` });
 }
 
 function* metricProblems(metric: Metric, catalog: Catalog): Generator<Problem> {
   yield* named(metric.name);
-  yield* ownKey(metric, { among: catalog.metrics, noun: 'metric' });
+  const keys = keysIn(catalog.metrics);
+  yield* ownKey(metric, { holders: (key) => keys.get(key), noun: 'metric' });
 }
 
 const RULES: {

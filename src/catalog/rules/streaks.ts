@@ -6,11 +6,11 @@ const LONGEST_INTERVAL_DAYS = 3_650;
 
 /** The rules of the streak settings in their catalog. */
 export function* streakProblems({ metrics, freezes }: StreakSettings, catalog: Catalog): Generator<Problem> {
+  const earlier = new Set<string>();
   for (const [index, { metricId, threshold }] of metrics.entries()) {
     yield* refers(`metrics[${index}].metricId`, metricId, { among: catalog.metrics, noun: 'metric' });
-    if (metrics.findIndex((other) => other.metricId === metricId) < index) {
-      yield problem(`metrics[${index}].metricId`, 'named twice');
-    }
+    if (earlier.has(metricId)) yield problem(`metrics[${index}].metricId`, 'named twice');
+    earlier.add(metricId);
     yield* amount(`metrics[${index}].threshold`, threshold);
   }
   const { initial, max, autoEarnInterval, autoEarnAmount } = freezes;

@@ -78,7 +78,7 @@ export function wrappedMetrics(compiled: CompiledCatalog, changes: MetricChanges
         ...named,
         ...fields,
         ...(percentile !== null && { percentileThisPeriod: percentile(no, fields.changeThisPeriod) }),
-        byAttribute: byAttribute(compiled, { ...attributes, metricNo: no, named }),
+        byAttribute: byAttribute({ ...attributes, metricNo: no, named }),
       };
       return [[metric.key, shown]];
     },
@@ -87,31 +87,34 @@ export function wrappedMetrics(compiled: CompiledCatalog, changes: MetricChanges
   return Object.fromEntries(metrics);
 }
 
-/** Sums by attribute value, and in which windows the period, the one before and all time are. */
+/** Sums by attribute value, by metric, and in which windows the period, the one before and all time are. */
 export interface AttributeChanges {
-  sums: readonly AttributeSum[];
+  sums: ReadonlyMap<number, readonly AttributeSum[]>;
   ever: number;
   period: number;
   before: number;
 }
 
-function byAttribute(
-  { eventAttributes }: CompiledCatalog,
-  { sums, ever, period, before, metricNo, named }: AttributeChanges & { metricNo: number; named: object },
-): WrappedMetric['byAttribute'] {
-  const found = new Map<string, Map<string, Map<number, string>>>();
-  for (const sum of sums) {
-    if (sum.metricNo !== metricNo || !eventAttributes.has(sum.key)) continue;
-    const values = found.get(sum.key) ?? new Map<string, Map<number, string>>();
-    const windows = values.get(sum.value) ?? new Map<number, string>();
-    found.set(sum.key, values.set(sum.value, windows.set(sum.window, sum.change)));
+function byAttribute({
+  sums,
+  ever,
+  period,
+  before,
+  metricNo,
+  named,
+}: AttributeChanges & { metricNo: number; named: object }): WrappedMetric['byAttribute'] {
+  const found = new Map<string, Map<string, Map<number, AttributeSum>>>();
+  for (const sum of sums.get(metricNo) ?? []) {
+    const values = found.get(sum.key) ?? new Map<string, Map<number, AttributeSum>>();
+    const windows = values.get(sum.value) ?? new Map<number, AttributeSum>();
+    found.set(sum.key, values.set(sum.value, windows.set(sum.window, sum)));
   }
   const attributes = [...found].flatMap(([key, values]) => {
-    const shown = [...values].filter(([, windows]) => windows.has(period));
+    const shown = [...values].filter(([, windows]) => windows.get(period)?.shown === true);
     if (shown.length === 0) return [];
     const entries = shown.map(([value, windows]) => {
-      const micros = (window: number): Micros => toMicros(windows.get(window) ?? '0');
-      const fields = changeFields(windows.get(ever) ?? '0', {
+      const micros = (window: number): Micros => toMicros(windows.get(window)?.change ?? '0');
+      const fields = changeFields(windows.get(ever)?.change ?? '0', {
         any: true,
         change: micros(period),
         before: micros(before),

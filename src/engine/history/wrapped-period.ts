@@ -28,9 +28,12 @@ export interface YearFacts {
   compared: readonly ComparedDays[];
   /** Of each of `PERIODS`; null: not told. */
   percentiles: readonly (Percentiles | null)[];
-  /** Windows: all time, then each of `PERIODS` and the one before it. */
-  sums: readonly AttributeSum[];
+  /** By metric. Windows: all time, then each of `PERIODS` and the one before it. */
+  sums: ReadonlyMap<number, readonly AttributeSum[]>;
 }
+
+/** The window of a period, by its place among `PERIODS`; the one after it is of the period before. */
+export const windowOf = (index: number): number => 1 + 2 * index;
 
 /** What the user did in the most active day, week or month of the year, or in all of it. */
 export function wrappedPeriod(
@@ -45,7 +48,7 @@ export function wrappedPeriod(
     metrics: wrappedMetrics(known, {
       ...days,
       rows: metricDays,
-      attributes: { sums, ever: 0, period: 1 + 2 * index, before: 2 + 2 * index },
+      attributes: { sums, ever: 0, period: windowOf(index), before: windowOf(index) + 1 },
       state,
       percentile: percentile?.metrics ?? null,
     }),

@@ -18,7 +18,7 @@ import { Distributions } from './distributions.ts';
 import { longestStreak } from './longest-streak.ts';
 import type { ComparedDays } from './wrapped-changes.ts';
 import { userPlaces } from './wrapped-leaderboards.ts';
-import { PERIODS, wrappedPeriod, type Percentiles } from './wrapped-period.ts';
+import { PERIODS, windowOf, wrappedPeriod, type Percentiles } from './wrapped-period.ts';
 import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
 
 const MAX_YEAR = 9999;
@@ -116,10 +116,23 @@ export class WrappedReads {
   private async attributeSums(
     { catalog, eventAttributes }: CompiledCatalog,
     { userId, compared, any }: { userId: string; compared: readonly ComparedDays[]; any: boolean },
-  ): Promise<AttributeSum[]> {
-    if (!any || eventAttributes.size === 0) return [];
+  ): Promise<ReadonlyMap<number, AttributeSum[]>> {
+    const byMetric = new Map<number, AttributeSum[]>();
+    if (!any || eventAttributes.size === 0) return byMetric;
     const windows = [EVER, ...compared.flatMap(({ days, before }) => [days, before])];
-    return userAttributeSums(this.options.pool, { tenantNo: catalog.tenantNo, userId, windows });
+    const sums = await userAttributeSums(this.options.pool, {
+      tenantNo: catalog.tenantNo,
+      userId,
+      windows,
+      shown: PERIODS.map((_, index) => windowOf(index)),
+      keys: [...eventAttributes.keys()],
+    });
+    for (const sum of sums) {
+      const others = byMetric.get(sum.metricNo);
+      if (others === undefined) byMetric.set(sum.metricNo, [sum]);
+      else others.push(sum);
+    }
+    return byMetric;
   }
 
   private async percentiles(tenantNo: number, days: Days, shown: boolean): Promise<Percentiles | null> {

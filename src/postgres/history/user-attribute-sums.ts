@@ -1,19 +1,40 @@
 import type { Pool } from 'pg';
 import type { Days } from '../../domain/periods.ts';
 
-/** Parameters: tenant number, user ID, first and last epoch days of the windows. */
+/** Most values of one attribute of a metric that are answered of a window: those with the largest sums. */
+export const MOST_VALUES = 100;
+/** Most values of one window in all; of each attribute the largest first. */
+export const MOST_IN_ALL = 1_000;
+
+/**
+ * Parameters: tenant number, user ID, first and last epoch days of the windows, indexes of the windows that are shown,
+ * keys of the attributes, `MOST_VALUES`, `MOST_IN_ALL`.
+ */
 export const USER_ATTRIBUTE_SUMS = `
   WITH days AS MATERIALIZED (
     SELECT metric_no, attribute.key, attribute.value, local_date - DATE '1970-01-01' AS day,
       sum(events.value) AS change
     FROM events CROSS JOIN LATERAL jsonb_each_text(attributes) AS attribute
-    WHERE tenant_no = $1 AND user_id = $2 AND attributes IS NOT NULL
+    WHERE tenant_no = $1 AND user_id = $2 AND attributes IS NOT NULL AND attribute.key = ANY($6::text[])
     GROUP BY 1, 2, 3, 4
+  ), sums AS MATERIALIZED (
+    SELECT metric_no, key, value, no::int - 1 AS window_no, sum(change) AS change
+    FROM days JOIN unnest($3::int[], $4::int[]) WITH ORDINALITY AS windows (from_day, to_day, no)
+      ON day BETWEEN from_day AND to_day
+    GROUP BY 1, 2, 3, 4
+  ), placed AS (
+    SELECT *, row_number() OVER (PARTITION BY window_no, metric_no, key ORDER BY change DESC, value) AS place
+    FROM sums WHERE window_no = ANY($5::int[])
+  ), shown AS MATERIALIZED (
+    SELECT metric_no, key, value, window_no FROM (
+      SELECT *, row_number() OVER (PARTITION BY window_no ORDER BY place, metric_no, key) AS in_all
+      FROM placed WHERE place <= $7
+    ) AS counted
+    WHERE in_all <= $8
   )
-  SELECT metric_no AS "metricNo", key, value, no::int - 1 AS window, sum(change)::text AS change
-  FROM days JOIN unnest($3::int[], $4::int[]) WITH ORDINALITY AS windows (from_day, to_day, no)
-    ON day BETWEEN from_day AND to_day
-  GROUP BY 1, 2, 3, 4`;
+  SELECT metric_no AS "metricNo", key, value, window_no AS "window", change::text AS change,
+    (metric_no, key, value, window_no) IN (SELECT * FROM shown) AS shown
+  FROM sums WHERE (metric_no, key, value) IN (SELECT metric_no, key, value FROM shown)`;
 
 /** What events of a metric with one value of an event attribute add up to in one window of days. */
 export interface AttributeSum {
@@ -25,13 +46,28 @@ export interface AttributeSum {
   window: number;
   /** Decimal text. */
   change: string;
+  /** Whether it is among those that the window shows; the others are there to be compared with. */
+  shown: boolean;
 }
 
-/** A user's sums by metric, event attribute and value, for each window in which there is such an event. */
+/**
+ * A user's sums by metric, event attribute and value, for each window in which there is such an event. Of the windows
+ * that are shown the largest sums only, see `MOST_VALUES`: who sends 60,000 values would otherwise get an answer of 26 MB.
+ */
 export async function userAttributeSums(
   pool: Pool,
-  { tenantNo, userId, windows }: { tenantNo: number; userId: string; windows: readonly Days[] },
+  of: { tenantNo: number; userId: string; windows: readonly Days[]; shown: readonly number[]; keys: readonly string[] },
 ): Promise<AttributeSum[]> {
-  const parameters = [tenantNo, userId, windows.map(({ fromDay }) => fromDay), windows.map(({ toDay }) => toDay)];
+  const { tenantNo, userId, windows, shown, keys } = of;
+  const parameters = [
+    tenantNo,
+    userId,
+    windows.map(({ fromDay }) => fromDay),
+    windows.map(({ toDay }) => toDay),
+    shown,
+    keys,
+    MOST_VALUES,
+    MOST_IN_ALL,
+  ];
   return (await pool.query<AttributeSum>(USER_ATTRIBUTE_SUMS, parameters)).rows;
 }

@@ -181,6 +181,19 @@ test('by event attribute: value for value, those of the period only, with the to
   });
 });
 
+test('of a thousand values the hundred with the largest sums are shown, in every period', async () => {
+  const values = Array.from({ length: 1_000 }, (_, at) => walk('2026-07-01', 1 + at, `place ${at}`));
+  await store({ id: 'everywhere', events: [...values, walk('2026-07-02', 500, 'place 0')] });
+  const { mostActiveDay, mostActiveWeek, entireYear } = await read('everywhere', 2026);
+  const shown = (period: Pick<typeof mostActiveDay, 'metrics'>): string[] =>
+    Object.keys(period.metrics['steps']?.byAttribute[PLACE] ?? {});
+  const largest = Array.from({ length: 100 }, (_, at) => `place ${999 - at}`);
+  for (const period of [mostActiveDay, mostActiveWeek, entireYear])
+    expect(shown(period).toSorted()).toEqual(largest.toSorted());
+  expect(entireYear.metrics['steps']?.byAttribute[PLACE]?.['place 950']?.changeThisPeriod).toBe(951);
+  expect(entireYear.metrics['steps']?.changeThisPeriod).toBe(501_000);
+});
+
 test('percentiles: the share of all users of the tenant with a smaller change', async () => {
   const tenantNo = 5;
   const users = {
