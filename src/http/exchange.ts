@@ -1,11 +1,11 @@
 import type { Complaints } from '../complaints.ts';
 import type { Author } from '../domain/author.ts';
 import { AppError } from '../errors.ts';
-import { NOBODY, type Answer, type Call, type Caller, type Operation } from '../operations/operation.ts';
+import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
 import { requireOwnUser, requireScope } from './auth.ts';
 import { BodyReader } from './body-reader.ts';
-import { parseJson, requireJsonType, requirePlain } from './json-body.ts';
+import { parseJson, parseLargeJson, requireJsonType, requirePlain } from './json-body.ts';
 import { KeyRefusal } from './key-refusal.ts';
 import type { Log } from '../log.ts';
 import { decodeParam } from './path-params.ts';
@@ -181,16 +181,34 @@ export class Exchange {
 
   /** The caller is admitted and the body is whole. */
   private run(): void {
-    const { operation, checkBody, dropUnsent } = this.route;
+    if (this.body === null) return this.handle();
+    try {
+      const text = this.body.text();
+      if (text.length > BODY_BYTES)
+        return void parseLargeJson(text)
+          .then((value) => this.runWith(value, text))
+          .catch(this.fail);
+      this.runWith(parseJson(text), text);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private runWith(body: unknown, text: string): void {
+    // A large body was parsed in slices: the client may have left meanwhile.
+    if (this.aborted) return;
+    const { checkBody, dropUnsent } = this.route;
+    if (text.includes('null')) dropUnsent(body);
+    checkBody!(body);
+    this.call!.body = body;
+    this.handle();
+  }
+
+  private handle(): void {
+    const { operation } = this.route;
     const call = this.call!;
     let answer: Promise<Answer>;
     try {
-      if (checkBody) {
-        const text = this.body!.text();
-        call.body = parseJson(text);
-        if (text.includes('null')) dropUnsent(call.body);
-        checkBody(call.body);
-      }
       requireOwnUser(operation, call);
       if (operation.scope !== 'public' && !this.context.isReady()) throw notReady();
       this.handling = true;

@@ -1,5 +1,7 @@
 import { AppError } from '../errors.ts';
+import { Slices } from '../slices.ts';
 import { fieldWith } from './field-with.ts';
+import { parseLarge } from './large-json.ts';
 
 const JSON_TYPE = /^application\/json\s*(;.*)?$/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
@@ -42,6 +44,14 @@ export function parseJson(text: string): unknown {
     throw new AppError('malformed', 'The body is not valid JSON');
   }
   if (text.includes('\\u')) refuseUnstorable(text, value);
+  return value;
+}
+
+/** The same of a body that may be large, in slices; see `parseLarge` for what it refuses besides. */
+export async function parseLargeJson(text: string): Promise<unknown> {
+  const value = await parseLarge(text);
+  if (text.includes('\\u')) refuseUnstorable(text, value);
+  await new Slices().turn();
   return value;
 }
 

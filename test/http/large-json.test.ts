@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseLarge } from '../../src/http/large-json.ts';
+
+const outcome = (parse: () => unknown): unknown => {
+  try {
+    return { value: parse() };
+  } catch {
+    return 'refused';
+  }
+};
+const inPieces = async (text: string, piece: number): Promise<unknown> => {
+  try {
+    return { value: await parseLarge(text, piece) };
+  } catch {
+    return 'refused';
+  }
+};
+
+const json = fc
+  .tuple(fc.jsonValue({ maxDepth: 5 }), fc.constantFrom(0, 1, '\t'))
+  .map(([value, indent]) => JSON.stringify(value, null, indent));
+
+describe('a body parsed in pieces', () => {
+  test('is what JSON.parse makes of it', async () => {
+    const property = fc.asyncProperty(json, fc.nat({ max: 40 }), async (text, piece) => {
+      expect(await inPieces(text, piece)).toEqual(outcome(() => JSON.parse(text)));
+    });
+    await fc.assert(property, { numRuns: 3_000 });
+  });
+
+  test('is refused where JSON.parse refuses it: one character changed, added or left out', async () => {
+    const character = fc.constantFrom(...'[]{},:"\\ 1a\n');
+    const property = fc.asyncProperty(
+      json,
+      fc.nat(),
+      fc.option(character, { nil: '' }),
+      fc.boolean(),
+      fc.nat({ max: 40 }),
+      async (text, at, other, instead, piece) => {
+        const place = at % (text.length + 1);
+        const broken = text.slice(0, place) + other + text.slice(place + (instead ? 1 : 0));
+        expect(await inPieces(broken, piece)).toEqual(outcome(() => JSON.parse(broken)));
+      },
+    );
+    await fc.assert(property, { numRuns: 6_000 });
+  });
+
+  test('may have fields of any name', async () => {
+    const text = '{"__proto__":{"a":[1,2,3]},"constructor":1,"a":1,"a":{"b":[{},{}]}}';
+    const value = (await parseLarge(text, 0)) as object;
+    expect(JSON.stringify(value)).toBe(JSON.stringify(JSON.parse(text)));
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  });
+
+  test.each([
+    ['400,000 fields', `{${Array.from({ length: 400_000 }, (_, at) => `"${at}":0`).join()}}`, '10000 fields'],
+    ['a million levels', '['.repeat(1_000_000), 'nested too deeply'],
+  ])('%s are refused', async (_name, text, error) => {
+    await expect(parseLarge(text)).rejects.toThrow(error);
+  });
+});
