@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/author.ts';
-import { MOST_RESOURCES, type Catalog } from '../domain/catalog.ts';
+import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import type { Announce } from '../postgres/revisions.ts';
 import { writeAudit } from '../postgres/audit/write-audit.ts';
@@ -14,7 +14,7 @@ import { transaction } from '../postgres/transaction.ts';
 import type { Catalogs } from './catalogs.ts';
 import { auditEntries } from './audit-entries.ts';
 import { CatalogDraft, type Change } from './draft.ts';
-import { identityOf, parentOf, resourcesIn } from './kinds.ts';
+import { identityOf, parentOf } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 import { toBackdate } from './to-backdate.ts';
 import { hasBegun, scoredAnew, switchedOn, toFollow } from './to-follow.ts';
@@ -61,7 +61,6 @@ export class Resources {
     const before = await this.read(tenantNo);
     const draft = this.draft(before, { nextNo: 1, nowMs: this.clock.now() });
     const result = await work(draft);
-    refuseTooMany(draft);
     return { result, version: before.version, changes: await draft.changes(), streakChanges: draft.streakChanges() };
   }
 
@@ -78,7 +77,6 @@ export class Resources {
       const nowMs = this.clock.now();
       const draft = this.draft(before, { nextNo, nowMs });
       const result = await work(draft);
-      refuseTooMany(draft);
       const changes = await draft.changes();
       const streakChanges = draft.streakChanges();
       const changed = changes.length > 0 || streakChanges.length > 0;
@@ -125,17 +123,6 @@ export class Resources {
       this.catalogs?.atLeast(tenantNo, version).catch(() => undefined),
     ]);
   }
-}
-
-/** 422 where an edit makes a catalog larger than one may be: every process loads it whole at every change. */
-function refuseTooMany({ before, catalog }: CatalogDraft): void {
-  const resources = resourcesIn(catalog);
-  if (resources <= MOST_RESOURCES || resources <= resourcesIn(before)) return;
-  const most = MOST_RESOURCES.toLocaleString('en-US');
-  throw new AppError(
-    'unprocessable',
-    `A configuration has at most ${most} resources in all; this would be ${resources}`,
-  );
 }
 
 function rowOf({ kind, after }: Change): ResourceRow {

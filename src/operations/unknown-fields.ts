@@ -11,6 +11,7 @@ interface Shape {
   type?: string;
   properties?: Record<string, Shape>;
   items?: Shape;
+  maxItems?: number;
   anyOf?: Shape[];
 }
 
@@ -43,8 +44,9 @@ function collect(schema: Shape, value: unknown, at: { path: string; found: Unkno
     const fitting = schema.anyOf.find((one) => one.type === type);
     if (fitting !== undefined) collect(fitting, value, at);
   } else if (Array.isArray(value)) {
-    const { items } = schema;
-    if (items === undefined) return;
+    const { items, maxItems = Infinity } = schema;
+    // What is too long is refused for that.
+    if (items === undefined || value.length > maxItems) return;
     for (const [index, item] of value.entries()) collect(items, item, { path: `${path}[${index}]`, found });
   } else if (schema.properties !== undefined) {
     const { properties } = schema;

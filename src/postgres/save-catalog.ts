@@ -40,6 +40,14 @@ export async function lockCatalog(client: PoolClient, tenantNo: number): Promise
   return rows[0]?.nextNo ?? null;
 }
 
+/** Rows of one statement: what makes its text from them holds the event loop. */
+const ROWS_AT_ONCE = 1_000;
+
+const pieces = (rows: ResourceRow[]): ResourceRow[][] =>
+  Array.from({ length: Math.ceil(rows.length / ROWS_AT_ONCE) }, (_, at) =>
+    rows.slice(at * ROWS_AT_ONCE, (at + 1) * ROWS_AT_ONCE),
+  );
+
 /** Writes changes of a locked catalog; the new version. */
 export async function saveCatalog(client: PoolClient, changes: CatalogChanges): Promise<number> {
   const { tenantNo, created, updated, deleted } = changes;
@@ -53,7 +61,7 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
     ]);
   }
   if (updated.length > 0) await update(client, tenantNo, updated, now);
-  if (created.length > 0) await insert(client, tenantNo, created, now);
+  for (const some of pieces(created)) await insert(client, tenantNo, some, now);
   await client.query(
     `UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5, streaks_before = $6
       WHERE no = $1`,
@@ -78,6 +86,10 @@ async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[],
     tenantNo,
     ids,
   ]);
+  for (const some of pieces(rows)) await replace(client, tenantNo, some, now);
+}
+
+async function replace(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
   await client.query(
     `UPDATE catalog_resources AS resource
         SET no = new.no, identity = new.identity, doc = new.doc::jsonb, updated = $6
@@ -85,7 +97,7 @@ async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[],
       WHERE resource.tenant_no = $1 AND resource.id = new.id`,
     [
       tenantNo,
-      ids,
+      rows.map((row) => row.id),
       rows.map((row) => row.no),
       rows.map((row) => row.identity),
       rows.map((row) => JSON.stringify(row.doc)),

@@ -1,11 +1,11 @@
 import { v7 as uuid } from 'uuid';
-import type { Achievement } from '../../domain/catalog.ts';
+import { MOST_RESOURCES, type Achievement } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import type { Kind } from '../../postgres/load-catalog.ts';
 import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
-import { contentOf, differences, listOf, type Fields, type ResourceOf } from '../kinds.ts';
+import { contentOf, differences, listOf, resourcesIn, type Fields, type ResourceOf } from '../kinds.ts';
 import { changeProblems } from '../rules/changes.ts';
 import { problemsOf } from '../rules/rules.ts';
 import { streakProblems } from '../rules/streaks.ts';
@@ -56,12 +56,14 @@ class Configuring {
   }
 
   async run(): Promise<DocumentProblem[]> {
+    const tooMany = this.tooMany();
+    if (tooMany !== null) return [tooMany];
     const { references, document, draft } = this;
     // First every resource that others refer to gets its ID, so that references may point anywhere.
-    const attributes = this.place('attribute', 'attributes', document.attributes, [same(nameOfAttribute)]);
-    const metrics = this.place('metric', 'metrics', document.metrics, [BY_KEY]);
-    const achievements = this.place('achievement', 'achievements', document.achievements, ACHIEVEMENT_RULES);
-    const systems = this.place('points_system', 'pointsSystems', document.pointsSystems, [BY_KEY]);
+    const attributes = await this.place('attribute', 'attributes', document.attributes, [same(nameOfAttribute)]);
+    const metrics = await this.place('metric', 'metrics', document.metrics, [BY_KEY]);
+    const achievements = await this.place('achievement', 'achievements', document.achievements, ACHIEVEMENT_RULES);
+    const systems = await this.place('points_system', 'pointsSystems', document.pointsSystems, [BY_KEY]);
     for (const { item, id } of attributes) references.add(...attributeName(item), id);
     for (const { item, id } of metrics) references.add('metric', item.key, id);
     for (const { item, id } of systems) references.add('points system', item.key, id);
@@ -80,7 +82,7 @@ class Configuring {
     );
     await this.store('points_system', systems, ({ item }) => fieldsOf.systemFields(item));
     for (const system of systems) await this.storeParts(system);
-    const boards = this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
+    const boards = await this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
     await this.store('leaderboard', boards, ({ item, path, current }) =>
       fieldsOf.leaderboardFields(item, { path, references }, { current, today: this.today }),
     );
@@ -96,20 +98,24 @@ class Configuring {
   }
 
   /** Pairs the items of a list with the resources, and deletes the resources that are left. */
-  private place<K extends Kind, Item>(
+  private async place<K extends Kind, Item>(
     kind: K,
     path: string,
     items: Item[],
     rules: PairingRule<Item, ResourceOf[K]>[],
     among: ResourceOf[K][] = listOf(this.draft.catalog, kind),
-  ): Placed<K, Item>[] {
+  ): Promise<Placed<K, Item>[]> {
     const pairs = pair(items, among, rules);
     const kept = new Set(pairs);
     this.draft.removeAll(kind, new Set(among.filter((resource) => !kept.has(resource)).map(({ id }) => id)));
-    return items.map((item, index) => {
+    const { slices } = this;
+    const placed: Placed<K, Item>[] = [];
+    for (const [index, item] of items.entries()) {
       const current = pairs[index];
-      return { path: `${path}[${index}]`, item, id: current?.id ?? uuid(), current };
-    });
+      placed.push({ path: `${path}[${index}]`, item, id: current?.id ?? uuid(), current });
+      if (slices.over) await slices.turn();
+    }
+    return placed;
   }
 
   private async store<K extends Kind, Item>(
@@ -151,14 +157,14 @@ class Configuring {
     const own = <K extends 'points_level' | 'points_trigger' | 'points_boost'>(kind: K): ResourceOf[K][] =>
       listOf(this.draft.catalog, kind).filter(({ systemId }) => systemId === id);
 
-    const levels = this.place('points_level', `${path}.levels`, item.levels ?? [], [BY_KEY], own('points_level'));
+    const levels = await this.place('points_level', `${path}.levels`, item.levels ?? [], [BY_KEY], own('points_level'));
     await this.store('points_level', levels, (level) => fieldsOf.levelFields(level.item, id));
 
     // Triggers and boosts have no key: one that stays what it was is the same, then one for the same thing.
     const triggers = (item.triggers ?? []).map((trigger, index) =>
       fieldsOf.triggerFields(trigger, { path: `${path}.triggers[${index}]`, references }, id),
     );
-    const placedTriggers = this.place(
+    const placedTriggers = await this.place(
       'points_trigger',
       `${path}.triggers`,
       triggers,
@@ -170,7 +176,7 @@ class Configuring {
     const boosts = (item.boosts ?? []).map((boost, index) =>
       fieldsOf.boostFields(boost, { path: `${path}.boosts[${index}]`, references }, id),
     );
-    const placedBoosts = this.place(
+    const placedBoosts = await this.place(
       'points_boost',
       `${path}.boosts`,
       boosts,
@@ -178,6 +184,19 @@ class Configuring {
       own('points_boost'),
     );
     await this.store('points_boost', placedBoosts, (placed) => placed.item);
+  }
+
+  /** Looked at first: what is far too long is not worked on. The resources that the document does not hold count as well. */
+  private tooMany(): DocumentProblem | null {
+    const { attributes, metrics, achievements, pointsSystems, leaderboards } = this.document;
+    const parts = pointsSystems.map(({ levels, triggers, boosts }) =>
+      [levels, triggers, boosts].reduce((sum, list) => sum + (list?.length ?? 0), 1),
+    );
+    const others = [attributes, metrics, achievements, leaderboards, this.draft.catalog.webhooks];
+    const sum = others.reduce((all, list) => all + list.length, 0) + parts.reduce((all, one) => all + one, 0);
+    if (sum <= Math.max(MOST_RESOURCES, resourcesIn(this.draft.before))) return null;
+    const most = MOST_RESOURCES.toLocaleString('en-US');
+    return { path: 'configuration', text: `has ${sum} resources, and may have ${most} in all` };
   }
 
   /** An attribute's type cannot change: the values that users have would lose their meaning. */

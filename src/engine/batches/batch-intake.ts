@@ -4,8 +4,9 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
 import { AppError } from '../../errors.ts';
-import { addBatch, batchReplies } from '../../redis/batches.ts';
+import { addBatch, batchReplies, type BatchReply } from '../../redis/batches.ts';
 import { shardOf } from '../../redis/keys.ts';
+import { Slices } from '../../slices.ts';
 import { rejectUnknownAttributes, sentUser } from '../events/sent-user.ts';
 import { SUBSCRIBED_WITHOUT_ADDRESS } from '../refusal.ts';
 import { batchEventResult } from './batch-event-result.ts';
@@ -53,7 +54,7 @@ export class BatchIntake {
     if (overloaded()) throw tooMuch();
     const compiled = await catalogs.of(tenantNo);
     const acceptedMs = clock.now();
-    checkEvents(compiled, events, acceptedMs);
+    await checkEvents(compiled, events, acceptedMs);
     const unreachable = await firstWithoutAddress(events, (userIds) => this.options.withAddress(tenantNo, userIds));
     if (unreachable !== null) throw new AppError('unprocessable', `[${unreachable}].${SUBSCRIBED_WITHOUT_ADDRESS}`);
     const batchId = await addBatch(
@@ -71,7 +72,7 @@ export class BatchIntake {
       const replies = await batchReplies(redis, { tenantNo, batchId, events: events.length });
       if (replies !== null) {
         const current = await catalogs.of(tenantNo);
-        return replies.map((reply, index) => batchEventResult(current, events[index]!, reply));
+        return await resultsOf(current, events, replies);
       }
       await sleep(LOOK_MS);
     }
@@ -79,12 +80,29 @@ export class BatchIntake {
   }
 }
 
+/** In slices: an event that moves a hundred boards has an answer of 50 KB. */
+async function resultsOf(
+  compiled: CompiledCatalog,
+  events: BatchMetricEvent[],
+  replies: BatchReply[],
+): Promise<BatchEventResult[]> {
+  const slices = new Slices();
+  const results: BatchEventResult[] = [];
+  for (const [index, reply] of replies.entries()) {
+    results.push(batchEventResult(compiled, events[index]!, reply));
+    if (slices.over) await slices.turn();
+  }
+  return results;
+}
+
 const tooMuch = (): AppError =>
   new AppError('unavailable', 'Too many events wait to be processed; try again in a moment.');
 
-/** Throws for the first event that the catalog does not allow, and names its index. */
-function checkEvents(compiled: CompiledCatalog, events: BatchMetricEvent[], nowMs: number): void {
+/** Rejects for the first event that the catalog does not allow, and names its index. In slices. */
+async function checkEvents(compiled: CompiledCatalog, events: BatchMetricEvent[], nowMs: number): Promise<void> {
+  const slices = new Slices();
   for (const [index, { key, user, attributes }] of events.entries()) {
+    if (slices.over) await slices.turn();
     if (!compiled.metrics.has(key)) {
       throw new AppError('not_found', `[${index}].key: there is no metric with the key '${key}'.`);
     }

@@ -38,13 +38,22 @@ const jsonOf = (fields: object | undefined): string | null => {
   return json.length > MOST ? null : storableJson(json);
 };
 
+/** Rows of one statement: what makes its text from them holds the event loop. */
+const ROWS_AT_ONCE = 1_000;
+
 /** Records what was done: in the transaction that does it, where there is one. */
 export async function writeAudit(
   client: Pool | PoolClient,
   records: AuditRecord | readonly AuditRecord[],
 ): Promise<void> {
   const rows = [records].flat().flatMap(({ entries, ...of }) => entries.map((entry) => ({ ...of, ...entry })));
-  if (rows.length === 0) return;
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
+    await writeRows(client, rows.slice(from, from + ROWS_AT_ONCE));
+}
+
+type Row = Omit<AuditRecord, 'entries'> & AuditEntry;
+
+async function writeRows(client: Pool | PoolClient, rows: readonly Row[]): Promise<void> {
   await client.query(
     `INSERT INTO audit_log (tenant_no, at, who, address, request_id, version,
                             action, kind, id, name, about_user, before, after)

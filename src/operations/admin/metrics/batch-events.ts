@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { BatchEventResults, BatchEventsResponse, BatchMetricEvents, RANGE_OF_SUMS } from '../../../domain/event.ts';
+import { jsonWithList } from '../../json-with-list.ts';
 import { operation } from '../../operation.ts';
 
 export const adminMetricsBatchEvents = operation({
@@ -18,6 +19,7 @@ export const adminMetricsBatchEvents = operation({
     const onQueued = (): void => void recordAudit({ tenantNo: tenant.no, by, entries: [entry] });
     const results = await batches.accept(tenant.no, body, { wait: query.wait, onQueued });
     const accepted = body.length;
-    return results === null ? { status: 202, body: { accepted } } : { status: 200, body: { accepted, results } };
+    if (results === null) return { status: 202, body: { accepted } };
+    return { status: 200, chunks: jsonWithList({ accepted }, 'results', results) };
   },
 });

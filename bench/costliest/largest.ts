@@ -1,0 +1,87 @@
+/** JSON Schema as our operations use it. */
+export interface Schema {
+  type?: string | string[];
+  enum?: unknown[];
+  const?: unknown;
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: boolean | Schema;
+  patternProperties?: Record<string, Schema>;
+  items?: Schema;
+  maxItems?: number;
+  minimum?: number;
+  maximum?: number;
+  maxLength?: number;
+  format?: string;
+}
+
+/** Values of fields by name, so that requests get past the look-ups. */
+export type Known = Readonly<Record<string, unknown>>;
+
+const FORMATS: Record<string, string> = {
+  uuid: '0191d6f0-0000-7000-8000-000000000001',
+  date: '2026-11-18',
+  'date-time': '2026-11-18T12:00:00.000Z',
+};
+const MOST_NUMBER = 1_000_000;
+/** Characters of a text that has no bound of its own, where there is room. */
+const LONG = 20_000;
+
+/**
+ * The largest value that fits a schema into so many bytes of JSON: every field, the longest texts, and as many items as
+ * go in, each with every field while there is room and as small as can be where their number has no bound.
+ */
+export function largest(
+  schema: Schema,
+  { bytes, known, name = '' }: { bytes: number; known: Known; name?: string },
+): unknown {
+  if (Object.hasOwn(known, name)) return known[name];
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum !== undefined) return schema.enum.at(-1);
+  if (schema.anyOf !== undefined) return largest(schema.anyOf[0]!, { bytes, known, name });
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  if (type === 'string') return FORMATS[schema.format ?? ''] ?? 'x'.repeat(textLength(schema, bytes));
+  if (type === 'integer' || type === 'number') return Math.min(schema.maximum ?? MOST_NUMBER, MOST_NUMBER);
+  if (type === 'boolean') return true;
+  if (type === 'array') return items(schema, { bytes, known, name });
+  if (type === 'object') return fields(schema, { bytes, known, name });
+  return null;
+}
+
+const textLength = ({ maxLength = LONG }: Schema, bytes: number): number =>
+  Math.max(1, Math.min(maxLength, Math.floor(bytes) - 4));
+
+function items(schema: Schema, { bytes, known, name }: { bytes: number; known: Known; name: string }): unknown[] {
+  const item = schema.items ?? { type: 'string' };
+  const bounded = schema.maxItems !== undefined && schema.maxItems <= 1_000;
+  const each = bounded ? bytes / schema.maxItems! : 1;
+  const one = largest(item, { bytes: each - 1, known, name: `${name} item` });
+  const weight = JSON.stringify(one).length + 1;
+  return Array.from(
+    { length: Math.max(1, Math.min(schema.maxItems ?? Infinity, Math.floor(bytes / weight))) },
+    () => one,
+  );
+}
+
+function fields(schema: Schema, { bytes, known, name }: { bytes: number; known: Known; name: string }): object {
+  const rest = Object.values(schema.patternProperties ?? {})[0] ?? schema.additionalProperties;
+  const own = Object.entries(schema.properties ?? {});
+  if (own.length === 0 && typeof rest === 'object') {
+    const keys = (known[`keys of ${name}`] as string[] | undefined) ?? numbered(bytes / 14);
+    return Object.fromEntries(
+      keys.map((key) => [key, largest(rest, { bytes: bytes / keys.length - key.length - 6, known })]),
+    );
+  }
+  const required = own.filter(([field]) => schema.required?.includes(field));
+  // Where there is hardly room, only what must be there.
+  const shown = bytes < own.length * 40 ? required : own;
+  const names = shown.reduce((sum, [field]) => sum + field.length + 6, 0);
+  const share = Math.max(1, (bytes - names) / Math.max(1, shown.length));
+  return Object.fromEntries(
+    shown.map(([field, property]) => [field, largest(property, { bytes: share, known, name: field })]),
+  );
+}
+
+const numbered = (count: number): string[] =>
+  Array.from({ length: Math.max(1, Math.floor(count)) }, (_, at) => `k${at}`);

@@ -1,0 +1,119 @@
+import type { Configuration } from '../../src/domain/configuration.ts';
+import type { Operation } from '../../src/operations/operation.ts';
+import { largest, type Known, type Schema } from './largest.ts';
+
+/** A request that costs about as much as its operation allows. */
+export interface CostlyRequest {
+  name: string;
+  surface: Operation['surface'];
+  method: string;
+  path: string;
+  body: string | null;
+}
+
+/** Bytes of request line that a query may have beside the headers. */
+const QUERY_BYTES = 12_000;
+const BODY_LIMIT = 4_194_304;
+
+export const USER = 'costly';
+const keys = (count: number): string[] => Array.from({ length: count }, (_, at) => `attribute-${at}`);
+
+/** What the requests meet: boards, systems and achievements on one metric, as many as a busy tenant has. */
+export const CONFIGURATION: Configuration = {
+  attributes: keys(100).flatMap((key) => [
+    { key, name: key, type: 'user' as const },
+    { key, name: key, type: 'event' as const },
+  ]),
+  metrics: Array.from({ length: 50 }, (_, at) => ({ key: at === 0 ? 'flips' : `metric-${at}`, name: `Metric ${at}` })),
+  achievements: Array.from({ length: 100 }, (_, at) => ({
+    key: `achievement-${at}`,
+    name: `Achievement ${at}`,
+    trigger: 'metric' as const,
+    metricKey: 'flips',
+    metricValue: 1 + at,
+    status: 'active' as const,
+  })),
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      levels: Array.from({ length: 50 }, (_, at) => ({ key: `level-${at}`, name: `Level ${at}`, points: at * 10 })),
+      triggers: [{ type: 'metric', metricKey: 'flips', metricThreshold: 1, points: 1, status: 'active' }],
+    },
+  ],
+  leaderboards: Array.from({ length: 50 }, (_, at) => ({
+    key: at === 0 ? 'board' : `board-${at}`,
+    name: `Board ${at}`,
+    rankBy: 'metric' as const,
+    metricKey: 'flips',
+    start: '2026-01-01',
+    status: 'active' as const,
+  })),
+  streaks: { personalization: true },
+};
+
+/** Texts of path and body fields that exist; `id` and `userId` name the user. */
+const KNOWN: Known = {
+  userId: USER,
+  tz: 'Europe/Berlin',
+  email: 'costly@example.com',
+  'keys of attributes': keys(100),
+  startDate: '2017-01-01',
+  endDate: '2026-12-31',
+  run: '2026-01-01',
+  year: 2026,
+  aggregation: 'daily',
+};
+
+const PATH_VALUES = (path: string): Record<string, string> => ({
+  key: path.includes('achievements')
+    ? 'achievement-0'
+    : path.includes('leaderboards')
+      ? 'board'
+      : path.includes('points')
+        ? 'xp'
+        : 'flips',
+  id: USER,
+});
+
+/** The largest request of an operation, as far as its schemas tell. */
+function largestRequest(operation: Operation): CostlyRequest {
+  const { id, surface, method, body, query } = operation;
+  const values = PATH_VALUES(operation.path);
+  const ids = /^\/v1\/(users|metrics\/\{key\}|achievements\/\{key\})/.test(operation.path) || surface === 'application';
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    ids ? (values[name] ?? USER) : ((KNOWN[name] as string | undefined) ?? '0191d6f0-0000-7000-8000-000000000001'),
+  );
+  const search = query === null ? '' : `?${queryOf(plain(query))}`;
+  const known = { ...KNOWN, ...(surface === 'application' && { id: USER }), key: 'flips' };
+  const text =
+    body === null
+      ? null
+      : JSON.stringify(largest(plain(body), { bytes: (operation.bodyBytes ?? BODY_LIMIT) * 0.95, known }));
+  return { name: id, surface, method: method.toUpperCase(), path: path + search, body: text };
+}
+
+/** As it is written out: with the items that bulk operations check one by one. */
+const plain = (schema: object): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
+
+function queryOf(schema: Schema): string {
+  const names = Object.keys(schema.properties ?? {});
+  const parameters = new URLSearchParams();
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    // Attributes of other boards and users are refused; who needs them is asked without.
+    if (name === 'userAttributes' || name === 'offset') continue;
+    const bytes = QUERY_BYTES / names.length;
+    const value = largest(
+      { maxLength: 255, ...property },
+      { bytes, known: { ...KNOWN, limit: 100, numEvents: 100 }, name },
+    );
+    for (const one of [value].flat()) parameters.append(name, String(one));
+  }
+  return parameters.toString();
+}
+
+/** Those of operations that leave in place what the others meet, and that need nothing that is not always there. */
+export const largestRequests = (operations: readonly Operation[]): CostlyRequest[] =>
+  operations
+    .filter(({ id, onlyWith }) => onlyWith === null && !/delete|rotate|tenants|organisation|configuration_put/.test(id))
+    .map(largestRequest);

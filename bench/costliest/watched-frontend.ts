@@ -1,0 +1,64 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { freePort } from '../../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+
+/** A frontend as a process of its own (the built code), whose event loop is watched. */
+export interface WatchedFrontend {
+  appUrl: string;
+  adminUrl: string;
+  /** Does something; the longest stretch of the loop meanwhile, ms of CPU. */
+  longestStretch(work: () => Promise<unknown>): Promise<number>;
+  /** What parsing a fixed text of 900 KB takes there, ms of CPU. */
+  calibrate(): Promise<number>;
+  /** Throws if it has ended. */
+  alive(): void;
+  close(): Promise<void>;
+}
+
+export async function watchedFrontend(servers: { redisUrl: string; databaseUrl: string }): Promise<WatchedFrontend> {
+  const [app, admin] = [await freePort(), await freePort()];
+  const watch = pathToFileURL(join(PACKAGE_ROOT, 'bench/costliest/loop-watch.mjs')).href;
+  const child = fork(join(PACKAGE_ROOT, 'dist/src/frontend.js'), {
+    env: {
+      PATH: process.env['PATH'],
+      HOST: '127.0.0.1',
+      APP_PORT: String(app),
+      ADMIN_PORT: String(admin),
+      REDIS_URL: servers.redisUrl,
+      DATABASE_URL: servers.databaseUrl,
+      LOG_LEVEL: 'error',
+    },
+    execArgv: ['--import', watch],
+  });
+  await once(child, 'message');
+  return {
+    appUrl: `http://127.0.0.1:${app}`,
+    adminUrl: `http://127.0.0.1:${admin}`,
+    longestStretch: async (work) => {
+      await ask(child, 'reset');
+      await work();
+      return ask(child, 'report');
+    },
+    calibrate: () => ask(child, 'calibrate'),
+    alive: () => {
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`The frontend ended: ${String(child.signalCode ?? child.exitCode)}`);
+    },
+    close: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
+
+async function ask(child: ChildProcess, what: 'reset' | 'report' | 'calibrate'): Promise<number> {
+  const answered = once(child, 'message') as Promise<[{ loopWatch: number }]>;
+  child.send(`loop-watch: ${what}`);
+  const [{ loopWatch }] = await answered;
+  return loopWatch;
+}

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { craftedRequests } from '../../bench/costliest/crafted.ts';
+import { CONFIGURATION, largestRequests, USER, type CostlyRequest } from '../../bench/costliest/requests.ts';
+import { storeManyValues } from '../../bench/costliest/many-values.ts';
+import { watchedFrontend, type WatchedFrontend } from '../../bench/costliest/watched-frontend.ts';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { AdminKeys } from '../../src/postgres/admin-keys.ts';
+import { migrate } from '../../src/postgres/migrate.ts';
+import { createPool } from '../../src/postgres/pool.ts';
+import { startWorkers } from '../../workers/start.ts';
+import { createLog } from '../../src/log.ts';
+import { systemClock } from '../../src/clock.ts';
+import { testStack, type TestStack } from '../stack/stack.ts';
+import { sized } from './length.ts';
+
+const KEY = 'costly.0123456789abcdef';
+/** In parsings of a text of 900 KB, 8 to 10 ms where the largest stretch was 50 ms; four times that, for a busy machine. */
+const MOST_PARSINGS = 20;
+
+let stack: TestStack;
+let frontend: WatchedFrontend;
+let workers: { close(): Promise<void> };
+
+beforeAll(async () => {
+  stack = await testStack();
+  const pool = createPool(stack.databaseUrl, { max: 1 });
+  await migrate(pool);
+  await new AdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
+  workers = await startWorkers({ ...stack, clock: systemClock, log: createLog({ level: 'fatal', name: 'test' }) });
+  frontend = await watchedFrontend(stack);
+  await send({
+    name: 'configuration',
+    surface: 'admin',
+    method: 'PUT',
+    path: '/v1/configuration',
+    body: JSON.stringify(CONFIGURATION),
+  });
+  await event(USER);
+  await storeManyValues(pool, sized({ short: 20_000, long: 60_000 }));
+  await pool.end();
+});
+afterAll(async () => {
+  await frontend.close();
+  await workers.close();
+  await stack.close();
+});
+
+const send = ({ surface, method, path, body }: CostlyRequest): Promise<Response> =>
+  fetch((surface === 'admin' ? frontend.adminUrl : frontend.appUrl) + path, {
+    method,
+    headers: { 'X-API-KEY': KEY, 'Content-Type': 'application/json' },
+    ...(body !== null && method !== 'GET' && { body }),
+  });
+
+const event = (id: string): Promise<Response> =>
+  send({
+    name: '',
+    surface: 'application',
+    method: 'POST',
+    path: '/v1/metrics/flips/event',
+    body: JSON.stringify({ user: { id }, value: 1 }),
+  });
+
+test('no request holds the loop of a frontend, the costliest that each operation takes and those made to', async () => {
+  const generic = largestRequests([...applicationOperations, ...adminOperations]);
+  const requests = [...generic, ...craftedRequests(sized({ short: 3_000, long: 9_500 }))];
+  const parsingMs = await frontend.calibrate();
+  const slow: string[] = [];
+  for (const request of requests) {
+    let status = 0;
+    // The second time nothing is compiled or loaded for the first.
+    for (const measured of [false, true]) {
+      const stretchMs = await frontend.longestStretch(async () => {
+        const [answer, other] = await Promise.all([send(request), event('somebody')]);
+        status = answer.status;
+        await Promise.all([answer.text(), other.text()]);
+      });
+      if (measured && stretchMs > MOST_PARSINGS * parsingMs)
+        slow.push(`${request.name} (${status}): ${stretchMs.toFixed(0)} ms`);
+    }
+    frontend.alive();
+
+    expect(status, `${request.name}: ${status}`).toBeLessThan(500);
+  }
+  expect(slow).toEqual([]);
+});
