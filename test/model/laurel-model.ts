@@ -12,7 +12,8 @@ import { beginWeeksOn } from './week-start.ts';
 
 export interface SentUser {
   id: string;
-  tz?: string | null;
+  /** '' clears it. */
+  tz?: string;
   attributes?: Record<string, string>;
 }
 
@@ -188,7 +189,8 @@ export class LaurelModel {
   }
 
   /** A copy of the user with what was sent. */
-  private upserted({ id, tz, attributes = {} }: SentUser): ModelUser {
+  private upserted({ id, tz: sentZone, attributes = {} }: SentUser): ModelUser {
+    const tz = sentZone === '' ? null : sentZone;
     const known = this.users.get(id);
     const user: ModelUser =
       known !== undefined

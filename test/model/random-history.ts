@@ -3,7 +3,7 @@ import { DECKS, freezes, maybe, METRICS, PLANS } from './random-catalog.ts';
 
 /** Zones of every kind: both ends of the date line, half and quarter hours, both hemispheres, clocks changed at midnight. */
 const ZONES = [
-  null,
+  '',
   'Etc/GMT+12',
   'Pacific/Niue',
   'Pacific/Kiritimati',

@@ -175,6 +175,6 @@ type EventStep = Extract<Step, { do: 'event' }>;
 
 interface Sent {
   user: 'a' | 'b' | 'c';
-  zone: { tz: string | null } | null;
+  zone: { tz: string } | null;
   attributes: { plan: string } | null;
 }
