@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
+import { parseNetworks, type Network } from './http/client-address.ts';
 import { StartError } from './start-error.ts';
 
 /** `production` makes Laurel strict; any other spelling of it would start a Laurel that is not. */
@@ -44,6 +45,10 @@ export interface Env {
   rateLimit: number | null;
   /** The same of one admin key. */
   adminRateLimit: number | null;
+  /** Wrong keys a minute from one address, before it is answered 429. */
+  failedKeyLimit: number;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: readonly Network[];
   logLevel: (typeof LOG_LEVELS)[number];
 }
 
@@ -97,6 +102,8 @@ export function readEnv(variables: Variables): Env {
     corsOrigin: read.origin('CORS_ORIGIN', '*'),
     rateLimit: read.optional('RATE_LIMIT', { min: 1, max: 1_000_000 }),
     adminRateLimit: read.optional('ADMIN_RATE_LIMIT', { min: 1, max: 1_000_000 }),
+    failedKeyLimit: read.whole('FAILED_KEY_LIMIT', { fallback: 60, min: 1, max: 1_000_000 }),
+    trustedProxies: read.networks('TRUSTED_PROXIES'),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
   };
 
@@ -156,6 +163,14 @@ function reader(variables: Variables, problems: string[]) {
         return value;
       problems.push(`${name} must be "*", "none" or one origin such as https://app.example; it is "${value}".`);
       return null;
+    },
+    /** Addresses and networks, separated by commas; none where it is not set. */
+    networks: (name: string): readonly Network[] => {
+      const value = text(name);
+      const networks = value === null ? [] : parseNetworks(value);
+      if (networks !== null) return networks;
+      problems.push(`${name} must be addresses or networks such as 10.0.0.0/8, separated by commas; it is "${value}".`);
+      return [];
     },
     url: (name: string, protocols: readonly string[]): string | null => {
       const value = text(name);

@@ -42,6 +42,8 @@ async function main(): Promise<void> {
     bodyBytes: env.bodyLimitBytes,
     corsOrigin: env.corsOrigin,
     rateLimits: { applicationPerSecond: env.rateLimit, adminPerSecond: env.adminRateLimit },
+    failedKeyLimit: env.failedKeyLimit,
+    trustedProxies: env.trustedProxies,
     sharedPort: env.httpProcesses > 1,
     log,
   });

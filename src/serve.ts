@@ -1,5 +1,7 @@
 import type { Laurel } from './composition.ts';
 import { createAuthenticator } from './http/auth.ts';
+import type { Network } from './http/client-address.ts';
+import { FailedKeys } from './http/failed-keys.ts';
 import type { KeyRefusal } from './http/key-refusal.ts';
 import type { Log } from './log.ts';
 import { createRateLimit, type RateLimits } from './http/rate-limit.ts';
@@ -33,6 +35,9 @@ export async function serve(
     bodyBytes: number;
     corsOrigin: string | null;
     rateLimits: RateLimits;
+    /** Wrong keys a minute from one client; null: any number. */
+    failedKeyLimit: number | null;
+    trustedProxies: readonly Network[];
     sharedPort: boolean;
     log: Log;
   },
@@ -41,7 +46,10 @@ export async function serve(
   const { host, adminHost, bodyBytes, corsOrigin, sharedPort, log } = options;
   const uses = new KeyUses(pool);
   const refused = new RefusedKeys({ record: services.recordAudit });
+  const { failedKeyLimit } = options;
+  const failedKeys = failedKeyLimit === null ? undefined : new FailedKeys({ perMinute: failedKeyLimit });
   const keys = createAuthenticator({
+    failedKeys,
     lookup: { find: (prefix) => findKey(pool, prefix) },
     clockMs: () => services.clock.now(),
     onUse: (key, atMs) => uses.note(key, atMs),
@@ -59,7 +67,9 @@ export async function serve(
   });
   const shared = {
     services,
-    authenticate: (header: string | null) => keys.authenticate(header),
+    authenticate: keys.authenticate,
+    failedKeys,
+    trustedProxies: options.trustedProxies,
     resolveTenant: createTenantResolver(services.tenants),
     limits: { bodyBytes },
     rateLimit: createRateLimit(options.rateLimits),

@@ -28,6 +28,8 @@ describe('readEnv', () => {
       corsOrigin: '*',
       rateLimit: null,
       adminRateLimit: null,
+      failedKeyLimit: 60,
+      trustedProxies: [],
       logLevel: 'info',
     });
   });
@@ -80,6 +82,8 @@ describe('readEnv', () => {
     [{ RATE_LIMIT: '0' }, 'RATE_LIMIT must be a whole number from 1 to 1000000; it is "0".'],
     [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL must be a URL that begins with redis:// or rediss://.'],
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be'],
+    [{ TRUSTED_PROXIES: '10.0.0.0/8, proxy' }, 'TRUSTED_PROXIES must be addresses or networks'],
+    [{ FAILED_KEY_LIMIT: '0' }, 'FAILED_KEY_LIMIT must be a whole number'],
     [{ NODE_ENV: 'Production' }, 'NODE_ENV must be one of production, development, test; it is "Production".'],
     [{ NODE_ENV: 'prod' }, 'NODE_ENV must be one of production, development, test; it is "prod".'],
     [{ NODE_ENV: 'staging' }, 'NODE_ENV must be one of'],

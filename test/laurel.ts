@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { systemClock, type FixedClock } from '../src/clock.ts';
 import { openLaurel } from '../src/composition.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
+import { parseNetworks } from '../src/http/client-address.ts';
 import { createLog } from '../src/log.ts';
 import { adminOperations, applicationOperations } from '../src/operations/index.ts';
 import { existing } from '../src/operations/operation.ts';
@@ -45,6 +46,8 @@ export async function startLaurel(
     backlogLimitBytes?: number;
     webhookAllowPrivate?: boolean;
     redisUrl?: string;
+    failedKeyLimit?: number;
+    trustedProxies?: string;
   } = {},
 ): Promise<TestLaurel> {
   const stack = await testStack();
@@ -77,6 +80,8 @@ export async function startLaurel(
       sharedPort: false,
       log,
       rateLimits: { applicationPerSecond: null, adminPerSecond: null },
+      failedKeyLimit: options.failedKeyLimit ?? null,
+      trustedProxies: parseNetworks(options.trustedProxies ?? '') ?? [],
     };
     const served = await serve(laurel, listening);
     const appUrl = `http://127.0.0.1:${served.appPort}`;

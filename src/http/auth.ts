@@ -4,6 +4,7 @@ import type { Call, Caller, Operation } from '../operations/operation.ts';
 import type { KeyRecord } from '../postgres/find-key.ts';
 import { keyHash } from '../postgres/new-key.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
+import type { FailedKeys } from './failed-keys.ts';
 import { KeyRefusal } from './key-refusal.ts';
 
 const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
@@ -16,7 +17,7 @@ export interface Authenticator {
    * Who presents the `X-API-KEY` header, at once where the key is cached. Throws (or rejects with) 401 for a
    * missing, malformed, unknown, revoked or expired key.
    */
-  authenticate: (header: string | null) => Caller | Promise<Caller>;
+  authenticate: (header: string | null, client?: () => string) => Caller | Promise<Caller>;
   /** Forgets every cached key: on the news that keys changed, and when news may have been missed. */
   invalidate: () => void;
 }
@@ -63,9 +64,11 @@ export function createAuthenticator(options: {
   clockMs?: () => number;
   /** Called once a minute a key at most: it was used at that time, epoch ms. */
   onUse?: (key: KeyRecord, atMs: number) => void;
+  /** Bounds what clients with wrong keys have looked up; without it everything is. */
+  failedKeys?: FailedKeys | undefined;
 }): Authenticator {
   const limits = { ...LIMITS, ...options.limits };
-  const { nowMs = Date.now, clockMs = Date.now, onUse } = options;
+  const { nowMs = Date.now, clockMs = Date.now, onUse, failedKeys } = options;
   const cache = new KeyCache({ lookup: options.lookup, limits, nowMs });
   const admitted = (found: KeyRecord | null, key: PresentedKey): Caller => {
     const atMs = clockMs();
@@ -76,11 +79,14 @@ export function createAuthenticator(options: {
     }
     return callerOf(record);
   };
+  const lookUp = (prefix: string, client?: () => string): KeyRecord | null | Promise<KeyRecord | null> =>
+    failedKeys && client ? failedKeys.lookUp(client(), async () => cache.get(prefix)) : cache.get(prefix);
   return {
-    authenticate: (header) => {
+    authenticate: (header, client) => {
       const key = header === null ? null : parseApiKey(header);
       if (key === null) throw new KeyRefusal(header === null ? 'missing' : 'malformed');
-      const record = cache.get(key.prefix);
+      const held = cache.held(key.prefix);
+      const record = held === undefined ? lookUp(key.prefix, client) : held;
       return record instanceof Promise ? record.then((found) => admitted(found, key)) : admitted(record, key);
     },
     invalidate: () => cache.invalidate(),

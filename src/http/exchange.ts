@@ -13,6 +13,8 @@ import { framingFault, readHead, readIdempotencyKey, sizeFault, type RequestHead
 import type { RateLimit } from './rate-limit.ts';
 import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
+import { clientAddress, clientNetwork, type Network } from './client-address.ts';
+import type { FailedKeys } from './failed-keys.ts';
 import { remoteAddress } from './remote-address.ts';
 import { requestIdOf } from './request-id.ts';
 import { streamJson } from './stream.ts';
@@ -23,11 +25,15 @@ import type { HttpRequest, HttpResponse } from './uws.ts';
 export interface ExchangeContext {
   surface: Operation['surface'];
   services: Services;
-  authenticate: (header: string | null) => Caller | Promise<Caller>;
+  authenticate: (header: string | null, client?: () => string) => Caller | Promise<Caller>;
   resolveTenant: ResolveTenant;
   /** Whether what is live can be told and changed now; else 503. */
   isReady: () => boolean;
   rateLimit: RateLimit | undefined;
+  /** Counts wrong keys; undefined: nothing is limited. */
+  failedKeys: FailedKeys | undefined;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: readonly Network[];
   log: Log;
   /** Called for every key that is refused. */
   onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;
@@ -89,7 +95,7 @@ export class Exchange {
     for (let i = 0; i < route.paramNames.length; i += 1) this.rawParams.push(req.getParameter(i) ?? '');
     // Undefined without a `?`, whatever the declared type says.
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
-    if (route.operation.audited) this.address = remoteAddress(res);
+    if (route.operation.audited) this.client();
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
     if (fault) return this.respond(this.failure(fault), true);
     if (route.checkBody) {
@@ -103,7 +109,7 @@ export class Exchange {
   private authenticate(): void {
     const { context, route, head } = this;
     try {
-      const caller = route.operation.scope === 'public' ? NOBODY : context.authenticate(head.apiKey);
+      const caller = route.operation.scope === 'public' ? NOBODY : context.authenticate(head.apiKey, this.network);
       if (caller instanceof Promise) caller.then((found) => this.admit(found), this.fail);
       else this.admit(caller);
     } catch (error) {
@@ -239,12 +245,28 @@ export class Exchange {
   }
 
   private readonly fail = (error: unknown): void => {
-    if (error instanceof KeyRefusal) {
-      const { onRefused } = this.context;
-      onRefused?.(error, this.address ?? (this.aborted ? null : remoteAddress(this.res)));
-    }
-    this.respond(this.failure(error), false);
+    this.respond(this.failure(error instanceof KeyRefusal ? this.refused(error) : error), false);
   };
+
+  /** What a refused key is answered: 429 where too many wrong ones came from the same network. */
+  private refused(refusal: KeyRefusal): AppError {
+    const { onRefused, failedKeys } = this.context;
+    onRefused?.(refusal, this.client());
+    if (refusal.code !== 'unauthorized' || refusal.reason === 'missing') return refusal;
+    return failedKeys?.failed(this.network()) ?? refusal;
+  }
+
+  /** Whom the request comes from; null where the connection is gone. */
+  private client(): string | null {
+    if (this.address === null && !this.aborted)
+      this.address = clientAddress(remoteAddress(this.res), {
+        forwardedFor: this.head.forwardedFor,
+        trusted: this.context.trustedProxies,
+      });
+    return this.address;
+  }
+
+  private readonly network = (): string => clientNetwork(this.client());
 
   private respond(response: Response, close: boolean): void {
     if (this.responded) return;

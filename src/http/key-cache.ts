@@ -47,6 +47,12 @@ export class KeyCache {
 
   /** The key, at once where it is cached. Simultaneous look-ups of one prefix are one query. */
   get(prefix: string): KeyRecord | null | Promise<KeyRecord | null> {
+    const held = this.held(prefix);
+    return held === undefined ? this.fetch(prefix) : held;
+  }
+
+  /** The same without a look-up of its own for what is not known; undefined then. */
+  held(prefix: string): KeyRecord | null | Promise<KeyRecord | null> | undefined {
     const cache = this.known.has(prefix) ? this.known : this.unknown;
     const entry = cache.get(prefix);
     if (entry) {
@@ -56,7 +62,7 @@ export class KeyCache {
       if (entry.untilMs > nowMs) return entry.record;
       if (entry.staleUntilMs > nowMs) return this.renew(prefix, entry);
     }
-    return this.pending.get(prefix) ?? this.fetch(prefix);
+    return this.pending.get(prefix);
   }
 
   /** What the look-up of a key that was known finds; if that fails or takes too long, what was known. */

@@ -14,6 +14,8 @@ export interface RequestHead {
   contentEncoding: string | null;
   contentLength: string | null;
   transferEncoding: string | null;
+  /** All of them in one, as their order is; a proxy may add a header of its own. */
+  forwardedFor: string | null;
   /** A header of these that was sent twice. */
   repeated: string | null;
   /** Bytes of all headers, whether they are read or not. */
@@ -62,6 +64,9 @@ function collect(name: string, value: string): void {
       if (head.transferEncoding !== null) head.repeated = 'Transfer-Encoding';
       head.transferEncoding = value;
       break;
+    case 'x-forwarded-for':
+      head.forwardedFor = head.forwardedFor === null ? value : `${head.forwardedFor},${value}`;
+      break;
   }
 }
 
@@ -79,6 +84,7 @@ export function readHead(request: HttpRequest): RequestHead {
     contentEncoding: null,
     contentLength: null,
     transferEncoding: null,
+    forwardedFor: null,
     repeated: null,
     bytes: 0,
   };

@@ -30,12 +30,18 @@ interface How {
   cors: Readonly<Record<string, string>> | null;
 }
 
+/** No answer may be kept by a cache on the way or in a browser: it is one user's, and a moment later it is another. */
+export function writeCaching(res: HttpResponse): void {
+  res.writeHeader('Cache-Control', 'no-store').writeHeader('Vary', 'X-API-KEY, Tenant-ID');
+}
+
 /** Writes a response in one go. */
 export function write(res: HttpResponse, response: Response, how: How): void {
   res.cork(() => {
     const { status, json, headers, contentType = 'application/json' } = response;
     if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status));
     res.writeHeader('X-Request-Id', how.requestId ?? requestIdOf(null));
+    writeCaching(res);
     if (json !== null) res.writeHeader('Content-Type', contentType);
     if (how.cors) for (const name in how.cors) res.writeHeader(name, how.cors[name]!);
     if (headers) for (const name in headers) res.writeHeader(name, headers[name]!);

@@ -33,6 +33,8 @@ export interface ServerOptions {
   limits: { bodyBytes: number };
   /** Counts what a caller asks; undefined: nothing is limited. */
   rateLimit?: RateLimit | undefined;
+  failedKeys?: ExchangeContext['failedKeys'];
+  trustedProxies?: ExchangeContext['trustedProxies'];
   readiness: Readiness;
   /** Whether requests can be answered now: 503 otherwise. Without it they always can. */
   isReady?: () => boolean;
@@ -80,6 +82,8 @@ export function createServer(options: ServerOptions): Server {
     resolveTenant,
     isReady: options.isReady ?? (() => true),
     rateLimit: options.rateLimit,
+    failedKeys: options.failedKeys,
+    trustedProxies: options.trustedProxies ?? [],
     log,
     onRefused: options.onRefused,
     complaints: new Complaints(REPEAT_MS),

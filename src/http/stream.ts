@@ -1,3 +1,4 @@
+import { writeCaching } from './respond.ts';
 import type { HttpResponse } from './uws.ts';
 
 /** What becomes of the connection meanwhile. */
@@ -50,6 +51,7 @@ export async function streamJson(
 }
 
 function writeHead(res: HttpResponse, { headers, closes }: { headers: Headers; closes: () => boolean }): void {
+  writeCaching(res);
   res.writeHeader('Content-Type', 'application/json');
   for (const name in headers) res.writeHeader(name, headers[name]!);
   if (closes()) res.writeHeader('Connection', 'close');

@@ -51,6 +51,8 @@ export async function startTarget(): Promise<Target> {
   const env = {
     PATH: process.env['PATH'],
     HOST: '127.0.0.1',
+    // Much of what it sends has no good key.
+    FAILED_KEY_LIMIT: '1000000',
     APP_PORT: String(ports.application),
     ADMIN_PORT: String(ports.admin),
     REDIS_URL: stack.redisUrl,

@@ -1,0 +1,48 @@
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+/** A network: address and bits of its prefix. */
+export type Network = [Address, number];
+
+/** Networks as an operator writes them, `10.0.0.0/8` or a single address, separated by commas. Null where one is none. */
+export function parseNetworks(text: string): Network[] | null {
+  const networks: Network[] = [];
+  for (const part of text.split(',').map((one) => one.trim())) {
+    if (ipaddr.isValidCIDR(part)) networks.push(ipaddr.parseCIDR(part));
+    else if (ipaddr.isValid(part)) {
+      const address = ipaddr.process(part);
+      networks.push([address, address.kind() === 'ipv4' ? 32 : 128]);
+    } else return null;
+  }
+  return networks;
+}
+
+/**
+ * Whom a request comes from: the other end of the connection or, where that is a trusted proxy, the last address in
+ * `X-Forwarded-For` that is none; what stands before it was written by whoever sent the request.
+ * @param peer as `remoteAddress` tells it
+ */
+export function clientAddress(
+  peer: string | null,
+  { forwardedFor, trusted }: { forwardedFor: string | null; trusted: readonly Network[] },
+): string | null {
+  if (peer === null || trusted.length === 0) return peer;
+  let address = ipaddr.process(peer);
+  const hops = (forwardedFor ?? '').split(',').map((hop) => hop.trim());
+  while (isTrusted(address, trusted)) {
+    const hop = hops.pop();
+    if (hop === undefined || !ipaddr.isValid(hop)) break;
+    address = ipaddr.process(hop);
+  }
+  return address.toString();
+}
+
+/** What stands for a client where clients are counted: an IPv4 address, or the /64 of an IPv6 one, which one customer has whole. */
+export function clientNetwork(address: string | null): string {
+  if (address?.includes(':') !== true) return address ?? 'unknown';
+  const network = ipaddr.IPv6.parse(address).toByteArray().fill(0, 8);
+  return `${new ipaddr.IPv6(network).toString()}/64`;
+}
+
+const isTrusted = (address: Address, trusted: readonly Network[]): boolean =>
+  trusted.some(([network, bits]) => network.kind() === address.kind() && address.match([network, bits] as never));
