@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { compileCatalog, type CompiledCatalog } from '../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../src/clock.ts';
 import { eventCall, type ReadyEvent } from '../src/engine/events/event-call.ts';
 import { EventEngine } from '../src/engine/events/event-engine.ts';
+import { KeyedIds } from '../src/engine/events/keyed-ids.ts';
 import type { EventBatcher } from '../src/engine/events/event-batcher.ts';
 import { loadCatalog } from '../src/postgres/load-catalog.ts';
 import { createPool } from '../src/postgres/pool.ts';
@@ -76,6 +78,7 @@ function readyCalls({ amount, batch, crowd, seed, everyUser }: DirectJob, compil
   const engine = new EventEngine({
     catalogs: { get: () => compiled, load: async () => compiled },
     batcher: null as unknown as EventBatcher,
+    ids: new KeyedIds(randomBytes(32)),
     clock: systemClock,
     overloaded: () => false,
   });

@@ -7,7 +7,8 @@
  * Uses a temporary Postgres and a temporary Redis with `appendfsync always`.
  */
 import { Packr } from 'msgpackr';
-import { eventId, idempotencyDigest, randomOf, uuidText } from '../src/engine/events/event-id.ts';
+import { uuidText } from '../src/engine/events/event-id.ts';
+import { KeyedIds } from '../src/engine/events/keyed-ids.ts';
 import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
 import { verify } from '../src/engine/rebuild/verify.ts';
 import { demoCatalog, temporaryServers } from './temporary-servers.ts';
@@ -22,6 +23,7 @@ const servers = await temporaryServers({ durable: true });
 const { redis, pool } = servers;
 try {
   const catalog = await demoCatalog(pool);
+  const keyedIds = await KeyedIds.of(pool);
   console.log(`Storing ${users.toLocaleString('en')} users …`);
   for (let from = 0; from < users; from += USERS_A_PAGE) {
     const numbers = Array.from({ length: Math.min(USERS_A_PAGE, users - from) }, (_, index) => from + index);
@@ -36,7 +38,7 @@ try {
   for (let from = 0; from < users; from += USERS_A_PAGE) {
     const numbers = Array.from({ length: Math.min(USERS_A_PAGE, users - from) }, (_, index) => from + index);
     const ids = numbers.map((n) =>
-      uuidText(eventId(EVENT_MS + n, randomOf(0, idempotencyDigest(`user-${n}`, metricNo, `key ${n}`)))),
+      uuidText(keyedIds.make(EVENT_MS + n, { tenantNo: 0, userId: `user-${n}`, metricNo, key: `key ${n}` })),
     );
     await pool.query(
       `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, idempotency_key)

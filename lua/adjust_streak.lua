@@ -1,5 +1,6 @@
 --- @include "lib/admit_user"
 --- @include "lib/change_streak"
+--- @include "lib/earlier_try"
 --- @include "lib/read_user"
 --- @include "lib/state_room"
 --- @include "lib/score_boards"
@@ -14,16 +15,20 @@ freeze is given, a pause made or deleted, or the longest streak restored; streak
 
 KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), 3 the user (string). Boards come as a prefix; same
       hash tag.
-ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON, see src/catalog/plan.ts), 4 prefix of boards, 5 '1' for a
-      retry: the first try may have been applied, 6 user id, 7 id of the call (32 hex), 8 the zone's offset now (JSON, as
+ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON, see src/catalog/plan.ts), 4 prefix of boards, 5 retry
+      position: '' for a first try, else an outbox position from before it, 6 user id, 7 id of the call (32 hex), 8 the zone's offset now (JSON, as
       upsert_user takes it, or ''), 9 the change (JSON, see lib/change_streak).
-Returns: a record `s`, or a refusal z, n, w (packed, src/redis/record.ts); the position of the outbox after the call ('' if
+Returns: a record `s`, or a refusal z, n, w, d (packed, src/redis/record.ts); the position of the outbox after the call ('' if
       it wrote nothing).
 Errors: those of Redis only.
 Writes: outbox, user, boards.
 Cost: O(size of the user + days unmet + boards × log N).
 ]]
 local now, plan, user_id, call_id = tonumber(ARGV[1]), cjson.decode(ARGV[3]), ARGV[6], ARGV[7]
+local earlier, position = earlier_try(KEYS[1], ARGV[5], call_id)
+if earlier then
+  return { earlier, position }
+end
 local user = read_user({}, KEYS[3], user_id)
 if not user.packed then
   return { cmsgpack.pack({ k = 'n' }), '' }
@@ -37,19 +42,15 @@ end
 local local_second = math.floor(now / 1000) + (state.zo or 0)
 local day = math.floor(local_second / 86400)
 local row = plan.periods[day - plan.firstDay + 1]
-local record = { k = 's', i = call_id, u = user_id, at = now, d = day }
-if ARGV[5] == '1' and state.ac == call_id then
-  return { cmsgpack.pack(record), '' }
-end
-
+local record = { k = 's', i = call_id, u = user_id, at = now, d = day, ad = 1 }
 local told = settle_streaks(state, plan.streak, row, sent and sent.left) or {}
 local why = change_streak(state, cjson.decode(ARGV[9]), { rule = plan.streak, row = row, told = told, record = record })
 if why then
   return { cmsgpack.pack({ k = 'w', why = why, d = day }), '' }
 end
 settled_record(record, told, state)
--- By this a retry knows that the change was made.
-state.ac = call_id
+-- Earlier versions kept the last call here.
+state.ac = nil
 local outcome = { day = day, second = local_second % 86400, length = state.s[plan.streak.frequency][1] }
 local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)
 local packed = cmsgpack.pack(state)

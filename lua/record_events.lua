@@ -13,6 +13,7 @@
 --- @include "lib/retried"
 --- @include "lib/batch_step"
 --- @include "lib/plan_of"
+--- @include "lib/used_key"
 
 --[[
 Applies 1..n events of one tenant, in their order, in one atomic step: idempotency, user, total, streak,
@@ -26,7 +27,7 @@ KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), then two 
 ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 prefix of points sets, 6 retry position:
       '' for a first try, else an outbox position from before it, 7 key of the tenant's old idempotency keys (hash, and
       prefix of its segments: lib/old_key_place), 8 what Postgres says of keys that this script asked about before (JSON,
-      ''): number of the event in the call → { token, time of the event that used it (ms), 0 for none }, then the plans
+      ''): number of the event in the call → { token, use (lib/used_key), 0 for none }, then the plans
       (JSON, see src/catalog/plan.ts), then 11 an event: plan (index from 1), user id, event id (32 hex), whole, micros of
       the value, idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
       separated), the user's own boosts (JSON, ''), attributes (JSON, '').
@@ -75,13 +76,7 @@ local function number_list(text)
   return numbers
 end
 
--- The time (ms) in an event's ID, from which a replay makes the ID again. It is that of the first check of the
--- event; the call may come later.
-local function id_time(event_id)
-  return tonumber(string.sub(event_id, 1, 12), 16)
-end
-
--- Whether the nth event's key, which is not hot, was used when it was: the time (ms); false: it was not; or nothing and a
+-- What a bucket would hold of the use of the nth event's key, which is not hot; false: it was not used; or nothing and a
 -- token: it may have been, Postgres is to be asked.
 local function old_use(n, bucket, field, generation)
   old_segments = old_segments or tonumber(redis.call('HGET', old_keys, 's')) or 0
@@ -114,10 +109,10 @@ for n = 1, count do
     field = field_of_generation(field, state_of(user, now, plan.streak.freezes))
   end
   local use = field ~= '' and bucket .. field
-  local used_at = use and (used[use] or redis.call('HGET', bucket, field))
+  local use_before = use and (used[use] or redis.call('HGET', bucket, field))
   local token
-  if field ~= '' and not used_at and not earlier and not held_back[user] then
-    used_at, token = old_use(n, bucket, field, user.state.g)
+  if field ~= '' and not use_before and not earlier and not held_back[user] then
+    use_before, token = old_use(n, bucket, field, user.state.g)
   end
 
   if earlier then
@@ -128,7 +123,7 @@ for n = 1, count do
   elseif token then
     replies[n] = cmsgpack.pack({ k = 'p', v = token, g = user.state.g })
     held_back[user] = cmsgpack.pack({ k = 'p' })
-  elseif used_at then
+  elseif use_before then
     local state = state_of(user, now, 0)
     local total = state.m[plan.metric] or { 0, 0 }
     -- The streak of now is told of a copy: a replay writes nothing.
@@ -137,7 +132,7 @@ for n = 1, count do
     settle_streaks(copy, plan.streak, plan.periods[day - plan.firstDay + 1])
     replies[n] = cmsgpack.pack({
       k = 'r',
-      at = tonumber(used_at),
+      use = tonumber(use_before),
       t = { total[1], total[2] },
       s = streak_record(copy.s[plan.streak.frequency], false, copy),
       d = day,
@@ -173,7 +168,7 @@ for n = 1, count do
       end
     else
       if use then
-        used[use] = id_time(event_id)
+        used[use] = use_by(event_id)
       end
       user.changed = true
       local total = state.m[plan.metric]

@@ -15,6 +15,7 @@ import { DeadLetters } from './engine/dead-letters/dead-letters.ts';
 import { BacklogWatch } from './engine/events/backlog-watch.ts';
 import { EventBatcher } from './engine/events/event-batcher.ts';
 import { EventEngine } from './engine/events/event-engine.ts';
+import { KeyedIds } from './engine/events/keyed-ids.ts';
 import { persistedReplies } from './engine/events/persisted-replies.ts';
 import { lookUpKeys } from './engine/idempotency/look-up-keys.ts';
 import { HistoryReads } from './engine/history/history-reads.ts';
@@ -45,6 +46,7 @@ import { listBackdatings } from './postgres/backdating/requests.ts';
 import { listFills } from './postgres/boards/fills.ts';
 import { ApplicationKeys } from './postgres/application-keys.ts';
 import { createPool } from './postgres/pool.ts';
+import { isStreakCallStored } from './postgres/streaks/is-streak-call-stored.ts';
 import { Tenants } from './postgres/tenants.ts';
 import { webhookSecrets } from './postgres/webhook-secrets.ts';
 import { createRedis, redisReady } from './redis/client.ts';
@@ -119,6 +121,7 @@ export async function openLaurel({
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
   });
 
+  let ids: KeyedIds;
   const close = async (): Promise<void> => {
     await trail.close();
     await testClock?.close();
@@ -134,6 +137,7 @@ export async function openLaurel({
     await redisReady(redis);
     await guard.start();
     await testClock?.start();
+    ids = await KeyedIds.of(pool);
     changes.listen(catalogs);
     changes.listen({
       organisationChanged: () => {
@@ -169,11 +173,12 @@ export async function openLaurel({
         catalogs,
         settings: { privateWebhooks: webhookAllowPrivate },
       }),
-      events: new EventEngine({ catalogs, batcher, clock, overloaded: backlog.exceeded }),
+      events: new EventEngine({ catalogs, batcher, ids, clock, overloaded: backlog.exceeded }),
       batches: new BatchIntake({
         redis,
         catalogs,
         clock,
+        ids,
         withAddress: (tenantNo, userIds) => users.withAddress(tenantNo, userIds),
         onAccepted: (shard) => batchWakeUp.touched(shard),
         overloaded: backlog.exceeded,
@@ -199,7 +204,12 @@ export async function openLaurel({
       streakAdmin: new StreakAdmin({
         pool,
         users,
-        calls: new StreakCall({ calls: batcher.calls, clock, overloaded: backlog.exceeded }),
+        calls: new StreakCall({
+          calls: batcher.calls,
+          isStored: (callId) => isStreakCallStored(pool, callId),
+          clock,
+          overloaded: backlog.exceeded,
+        }),
         clock,
         recordAudit,
         persisted: (tenantNo) => untilPersisted({ redis, pool }, tenantNo),

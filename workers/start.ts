@@ -8,6 +8,7 @@ import { clockPass } from '../src/engine/clock/clock-pass.ts';
 import { TestClock } from '../src/engine/clock/test-clock.ts';
 import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
 import { AuditRetention } from '../src/engine/audit/audit-retention.ts';
+import { KeyedIds } from '../src/engine/events/keyed-ids.ts';
 import { KeyAgeing } from '../src/engine/idempotency/key-ageing.ts';
 import { lookUpKeys } from '../src/engine/idempotency/look-up-keys.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
@@ -95,9 +96,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     queueRedis.disconnect();
     await pool.end();
   };
+  let ids: KeyedIds;
   try {
     await redisReady(redis);
     await guard.start();
+    ids = await KeyedIds.of(pool);
     await forgetOtherScripts(redis);
     changes.listen(catalogs);
     await changes.start();
@@ -160,6 +163,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       redis,
       script: new Script('record_events'),
       catalogs,
+      ids,
       lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
       onWritten: (shard) => wakeUp.touched(shard),
       onRefused: ({ id, tenantNo }, events) =>

@@ -5,7 +5,7 @@
 --- @include "settled_record"
 --- @include "write_record"
 --- @include "write_users"
---- @include "retried"
+--- @include "earlier_try"
 
 -- Whether anything is sent but the renewed offset of the zone that the user is in.
 local function is_asked(sent)
@@ -28,13 +28,9 @@ local function run_user_call(keys, argv, achievement, must_exist)
   local user_id, happened_id, sent, boosts = argv[7], argv[8], argv[9], argv[10]
   local user = read_user({}, user_key, user_id)
 
-  local find_retried = retry_position ~= '' and open_retry(outbox, retry_position)
-  if find_retried and find_retried.left then
-    return { cmsgpack.pack({ k = 'd', upTo = find_retried.left }), '', find_retried.left }
-  end
-  local earlier = find_retried and find_retried.record(happened_id)
+  local earlier, position = earlier_try(outbox, retry_position, happened_id)
   if earlier then
-    return { earlier, user.packed, '' }
+    return { earlier, user.packed or '', position }
   end
 
   local is_new = not user.packed

@@ -1,6 +1,16 @@
 import type { Redis } from 'ioredis';
 import { idempotencyKey } from './keys.ts';
 
+/**
+ * A bucket holds beside a field the time (epoch ms) in the ID of the event that used the key; plus this, where the rest of
+ * the ID was made with the installation's secret. No time comes near it: it is in the year 6429. `lua/lib/used_key.lua` has
+ * the same number.
+ */
+export const BY_SECRET = 2 ** 47;
+
+/** The time (epoch ms) in the ID of the event of a use. */
+export const timeOfUse = (use: number): number => use % BY_SECRET;
+
 /** Where it is kept that an idempotency key is used. */
 export interface UsedKey {
   bucket: string;

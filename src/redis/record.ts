@@ -45,6 +45,8 @@ export interface HappenedRecord {
   fz?: number;
   /** Pauses that were made or, with `to` before `from`, taken back; cut short with a `to` before the one they had. */
   pa?: [from: number, to: number, id: string][];
+  /** 1: an administrator changed the streak; Postgres keeps the ID for a retry of the call. */
+  ad?: 1;
   /** 1: completions that were backdated: nobody is notified of them. */
   bd?: 1;
 }
@@ -88,8 +90,8 @@ export type StreakRefusal = 'full' | 'past' | 'overlap' | 'many' | 'gone' | 'non
 
 /** The other answers of the script; they are not recorded. */
 export type Refusal =
-  /** Replay: the key was used by the event of that time. */
-  | { k: 'r'; at: number; t: [number, number]; s: RecordedStreak; d: number; tz?: string }
+  /** Replay: the key was used; `use` as in `lua/lib/used_key.lua`. */
+  | { k: 'r'; use: number; t: [number, number]; s: RecordedStreak; d: number; tz?: string }
   /** Out of points: the number of the trigger that blocks. */
   | { k: 'o'; trigger: number }
   /**

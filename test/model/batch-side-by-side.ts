@@ -13,7 +13,7 @@ export class Batches {
   private processed: Promise<void> = Promise.resolve();
 
   constructor(engine: TestUsers, model: LaurelModel) {
-    const { redis, clock } = engine;
+    const { redis, clock, ids } = engine;
     this.model = model;
     this.tenantNo = model.catalog.tenantNo;
     const catalogs = { of: () => engine.compiled(), atLeast: async () => undefined };
@@ -21,6 +21,7 @@ export class Batches {
       redis,
       script: new Script('record_events'),
       catalogs,
+      ids,
       lookUpKeys: () => Promise.reject(new Error('no key is old')),
       onWritten: () => undefined,
       onRefused: () => undefined,
@@ -29,6 +30,7 @@ export class Batches {
       redis,
       catalogs,
       clock,
+      ids,
       withAddress: async () => new Set(),
       onAccepted: (shard) => void (this.processed = processor.drain(shard)),
       overloaded: () => false,

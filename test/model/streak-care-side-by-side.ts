@@ -37,7 +37,7 @@ export class StreakCare {
       users,
       clock,
       recordAudit: async () => undefined,
-      calls: new StreakCall({ calls, clock, overloaded: () => false }),
+      calls: new StreakCall({ calls, clock, isStored: async () => false, overloaded: () => false }),
       persisted: (tenantNo) => stored(redis, pool, tenantNo),
     });
   }

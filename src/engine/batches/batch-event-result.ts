@@ -2,12 +2,13 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
 import type { BatchReply } from '../../redis/batches.ts';
-import { eventId, idempotencyDigest, randomOf, uuidText } from '../events/event-id.ts';
+import { uuidText } from '../events/event-id.ts';
+import type { KeyedIds } from '../events/keyed-ids.ts';
 import { refusalError } from '../refusal.ts';
 
 /** What became of an event of a batch, for who sent it: the statuses are those of the single operation. */
 export function batchEventResult(
-  compiled: CompiledCatalog,
+  { compiled, ids }: { compiled: CompiledCatalog; ids: KeyedIds },
   { key, user, idempotencyKey }: BatchMetricEvent,
   reply: BatchReply,
 ): BatchEventResult {
@@ -20,8 +21,9 @@ export function batchEventResult(
     const total = totalOf(reply.t);
     // A metric that was deleted since has no number any more to make the ID from.
     if (metric === undefined) return { status: 202, total, replayed: true };
-    const random = randomOf(compiled.catalog.tenantNo, idempotencyDigest(user.id, metric.no, idempotencyKey!));
-    return { status: 202, eventId: uuidText(eventId(reply.at, random)), total, replayed: true };
+    const { tenantNo } = compiled.catalog;
+    const id = ids.ofUse(reply.use, { tenantNo, userId: user.id, metricNo: metric.no, key: idempotencyKey! });
+    return { status: 202, eventId: uuidText(id), total, replayed: true };
   }
   const { status, message } = refusalError(compiled, reply);
   return { status, error: message };

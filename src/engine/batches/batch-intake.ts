@@ -7,6 +7,7 @@ import { AppError } from '../../errors.ts';
 import { addBatch, batchReplies, type BatchReply } from '../../redis/batches.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { Slices } from '../../slices.ts';
+import type { KeyedIds } from '../events/keyed-ids.ts';
 import { rejectUnknownAttributes, sentUser } from '../events/sent-user.ts';
 import { SUBSCRIBED_WITHOUT_ADDRESS } from '../refusal.ts';
 import { batchEventResult } from './batch-event-result.ts';
@@ -16,6 +17,7 @@ export interface BatchIntakeOptions {
   redis: Redis;
   catalogs: { of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> };
   clock: Clock;
+  ids: KeyedIds;
   /** Those of a tenant's users who have an e-mail address on record. */
   withAddress: (tenantNo: number, userIds: string[]) => Promise<ReadonlySet<string>>;
   /** Tells that a shard has a new batch. */
@@ -50,7 +52,7 @@ export class BatchIntake {
     events: BatchMetricEvent[],
     { wait, onQueued }: { wait: boolean; onQueued?: () => void },
   ): Promise<BatchEventResult[] | null> {
-    const { redis, catalogs, clock, onAccepted, overloaded } = this.options;
+    const { redis, catalogs, clock, ids, onAccepted, overloaded } = this.options;
     if (overloaded()) throw tooMuch();
     const compiled = await catalogs.of(tenantNo);
     const acceptedMs = clock.now();
@@ -71,8 +73,8 @@ export class BatchIntake {
     while (performance.now() < deadlineMs) {
       const replies = await batchReplies(redis, { tenantNo, batchId, events: events.length });
       if (replies !== null) {
-        const current = await catalogs.of(tenantNo);
-        return await resultsOf(current, events, replies);
+        const compiled = await catalogs.of(tenantNo);
+        return await resultsOf({ compiled, ids }, events, replies);
       }
       await sleep(LOOK_MS);
     }
@@ -82,14 +84,14 @@ export class BatchIntake {
 
 /** In slices: an event that moves a hundred boards has an answer of 50 KB. */
 async function resultsOf(
-  compiled: CompiledCatalog,
+  named: { compiled: CompiledCatalog; ids: KeyedIds },
   events: BatchMetricEvent[],
   replies: BatchReply[],
 ): Promise<BatchEventResult[]> {
   const slices = new Slices();
   const results: BatchEventResult[] = [];
   for (const [index, reply] of replies.entries()) {
-    results.push(batchEventResult(compiled, events[index]!, reply));
+    results.push(batchEventResult(named, events[index]!, reply));
     if (slices.over) await slices.turn();
   }
   return results;

@@ -5,6 +5,7 @@ import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../
 import type { ScriptReply } from '../../redis/record.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
+import type { KeyedIds } from '../events/keyed-ids.ts';
 import { withZone } from '../events/sent-user.ts';
 import type { LookUpKeys } from '../idempotency/look-up-keys.ts';
 import { batchStep, batchStepCall, type BatchStep } from './batch-step.ts';
@@ -20,6 +21,7 @@ export interface BatchProcessorOptions {
     of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog>;
     atLeast(tenantNo: number, version: number): Promise<void>;
   };
+  ids: KeyedIds;
   /** Looks in Postgres whether idempotency keys that may be old were used. */
   lookUpKeys: LookUpKeys;
   /** Tells that entries were written to the outbox of a shard. */
@@ -74,7 +76,8 @@ export class BatchProcessor {
     { shard, progress, ending }: { shard: number; progress: string; ending: AbortSignal | undefined },
   ): Promise<boolean> {
     const catalog = await this.catalogOf(batch);
-    const stepFrom = (from: number): BatchStep => batchStep(batch, { from, count: EVENTS_A_STEP, catalog });
+    const stepFrom = (from: number): BatchStep =>
+      batchStep(batch, { from, count: EVENTS_A_STEP, catalog, ids: this.options.ids });
     let refused = 0;
     let before = progress;
     let step = stepFrom(eventsProcessed(progress, batch.id));

@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts';
 import { progressText, type QueuedBatch } from '../../redis/batches.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from '../../redis/keys.ts';
 import { eventCall, type ReadyEvent } from '../events/event-call.ts';
+import type { KeyedIds } from '../events/keyed-ids.ts';
 import { prepareEvent } from '../events/prepare-event.ts';
 
 /** Some events of a batch, one after another, that are applied by one call of the script. */
@@ -21,7 +22,7 @@ export interface BatchStep {
 /** Prepares up to `count` events of a batch from an index on. `catalog`: or why there is none. Never throws for an event. */
 export function batchStep(
   batch: QueuedBatch,
-  { from, count, catalog }: { from: number; count: number; catalog: CompiledCatalog | AppError },
+  { from, count, catalog, ids }: { from: number; count: number; catalog: CompiledCatalog | AppError; ids: KeyedIds },
 ): BatchStep {
   const to = Math.min(from + count, batch.events.length);
   const step: BatchStep = { batch, to, ready: [], at: [], refused: [] };
@@ -31,7 +32,7 @@ export function batchStep(
       const event = batch.events[index]!;
       const { key, ...sent } = withKnownAttributes(event, catalog);
       const idempotencyKey = event.idempotencyKey ?? null;
-      step.ready.push(prepareEvent(catalog, key, { event: sent, idempotencyKey, nowMs: batch.acceptedMs }));
+      step.ready.push(prepareEvent(catalog, key, { event: sent, idempotencyKey, nowMs: batch.acceptedMs, ids }));
       step.at.push(index);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

@@ -12,6 +12,7 @@ import {
   userKey,
 } from '../../redis/keys.ts';
 import type { IdempotencyDigest } from './event-id.ts';
+import type { ScopedKey } from './keyed-ids.ts';
 import type { SentUser } from './sent-user.ts';
 
 /** An event that is checked and ready for the script. */
@@ -37,9 +38,17 @@ export interface ReadyEvent {
 export interface LookedUp {
   /** The script's: as long as it is the same, the answer holds. */
   token: string;
-  /** The time in the ID of the event that used it, epoch ms; 0: none did. */
-  atMs: number;
+  /** What Redis would hold of its use (`lua/lib/used_key.lua`); 0: it was not used. */
+  use: number;
 }
+
+/** The idempotency key of an event that has one, in its scope. */
+export const scopedKey = ({ compiled, plan, userId, idempotency }: ReadyEvent): ScopedKey => ({
+  tenantNo: compiled.catalog.tenantNo,
+  userId,
+  metricNo: plan.plan.metric,
+  key: idempotency!.key,
+});
 
 /** KEYS and ARGV of `lua/record_events.lua`, which documents them. All events are of one tenant. */
 export function eventCall(
@@ -63,7 +72,7 @@ export function eventCall(
   for (const plan of planIndex.keys()) args.push(plan.json);
   let lookedUp: Record<number, [string, number]> | null = null;
   for (const [at, event] of events.entries()) {
-    if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = [event.lookedUp.token, event.lookedUp.atMs];
+    if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = [event.lookedUp.token, event.lookedUp.use];
     const key = userKey(tenantNo, event.userId);
     const { idempotency } = event;
     keys.push(key, idempotency === null ? key : idempotencyKey(tenantNo, idempotency.bucket));

@@ -7,8 +7,9 @@ import { refuseOverload } from '../overload.ts';
 import { refusalError } from '../refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
 import type { EventBatcher } from './event-batcher.ts';
-import type { ReadyEvent } from './event-call.ts';
-import { eventId, uuidText } from './event-id.ts';
+import { scopedKey, type ReadyEvent } from './event-call.ts';
+import { uuidText } from './event-id.ts';
+import type { KeyedIds } from './keyed-ids.ts';
 import { prepareEvent } from './prepare-event.ts';
 
 /** The catalogs by tenant; at once where loaded, which is always but for the first call. */
@@ -20,6 +21,7 @@ interface CatalogSource {
 export interface EventEngineOptions {
   catalogs: CatalogSource;
   batcher: EventBatcher;
+  ids: KeyedIds;
   clock: Clock;
   /** Whether the outbox holds more than it may, so that no event is taken. */
   overloaded: () => boolean;
@@ -43,13 +45,13 @@ export class EventEngine {
     metricKey: string,
     { event, idempotencyKey }: { event: MetricEvent; idempotencyKey: string | null },
   ): Promise<{ status: number; json: string }> {
-    const { catalogs, batcher, overloaded } = this.options;
+    const { catalogs, batcher, ids, overloaded } = this.options;
     refuseOverload(overloaded);
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
     const ready = this.prepare(compiled, metricKey, { event, idempotencyKey });
     const reply = await batcher.submit(tenantNo, ready);
     if (reply.k === 'e') return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
-    if (reply.k === 'r') return { status: 202, json: replayAnswer(compiled, ready, reply) };
+    if (reply.k === 'r') return { status: 202, json: replayAnswer(ids, ready, reply) };
     throw refusalError(compiled, reply);
   }
 
@@ -59,18 +61,20 @@ export class EventEngine {
     metricKey: string,
     { event, idempotencyKey }: { event: MetricEvent; idempotencyKey: string | null },
   ): ReadyEvent {
-    return prepareEvent(compiled, metricKey, { event, idempotencyKey, nowMs: this.options.clock.now() });
+    const { clock, ids } = this.options;
+    return prepareEvent(compiled, metricKey, { event, idempotencyKey, nowMs: clock.now(), ids });
   }
 }
 
 /** The answer to a replay: the original event's ID, the current total and streak, nothing changed. */
-function replayAnswer(compiled: CompiledCatalog, event: ReadyEvent, replay: Refusal & { k: 'r' }): string {
+function replayAnswer(ids: KeyedIds, event: ReadyEvent, replay: Refusal & { k: 'r' }): string {
+  const { compiled } = event;
   const [whole, micros] = replay.t;
-  const { key, random } = event.idempotency!;
-  const metricId = compiled.metricsByNo.get(event.plan.plan.metric)!.id;
+  const scoped = scopedKey(event);
+  const metricId = compiled.metricsByNo.get(scoped.metricNo)!.id;
   return (
-    `{"eventId":"${uuidText(eventId(replay.at, random))}","metricId":"${metricId}","total":${decimalText({ whole, micros })}` +
+    `{"eventId":"${uuidText(ids.ofUse(replay.use, scoped))}","metricId":"${metricId}","total":${decimalText({ whole, micros })}` +
     `,"achievements":[],"currentStreak":${streakJson(compiled, replay.s, replay.d)},"points":{},"leaderboards":{}` +
-    `,"idempotencyKey":${JSON.stringify(key)},"idempotentReplayed":true}`
+    `,"idempotencyKey":${JSON.stringify(scoped.key)},"idempotentReplayed":true}`
   );
 }

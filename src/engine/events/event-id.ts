@@ -28,7 +28,7 @@ function counted(nowMs: number): string {
 /**
  * A UUIDv7 (RFC 9562) as 32 hex digits, whose last 4 are 0: an event's awards take the same ID with their
  * ordinal there. Those made by one process for the same time are in the order of the calls: under the test clock
- * a whole day's history may have one time. `random`: 16 hex digits, of which 58 bits are used, instead.
+ * a whole day's history may have one time. `random`: 16 hex digits, of which 58 bits are used, instead (`keyed-ids.ts`).
  */
 export function eventId(nowMs: number, random: string = counted(nowMs)): string {
   const time = nowMs.toString(16).padStart(12, '0');
@@ -44,13 +44,12 @@ export const uuidText = (hex: string): string =>
 export const awardId = (hex: string, ordinal: number): string =>
   uuidText(hex.slice(0, 28) + ordinal.toString(16).padStart(4, '0'));
 
-/** Where a used idempotency key is kept, and what `randomOf` its event's ID is made from, which needs no storage so. */
+/** Where a used idempotency key is kept. */
 export interface IdempotencyDigest {
   /** 4 hex digits. */
   bucket: string;
   /** 16 characters, 96 bits. */
   field: string;
-  random: string;
 }
 
 /** Digest of an idempotency key within its scope: user and metric. */
@@ -59,13 +58,5 @@ export function idempotencyDigest(userId: string, metricNo: number, key: string)
   return {
     bucket: digest.toString('hex', 0, 2),
     field: digest.toString('base64url', 2, 14),
-    random: digest.toString('hex', 2, 10),
   };
 }
-
-/**
- * The random part of the ID of an event with an idempotency key. It holds the tenant: two tenants may use one key for
- * users of one ID at the same millisecond, and IDs are unique among all.
- */
-export const randomOf = (tenantNo: number, { random }: IdempotencyDigest): string =>
-  tenantNo === 0 ? random : createHash('sha1').update(`${tenantNo}\0${random}`).digest('hex').slice(0, 16);

@@ -5,7 +5,8 @@ import type { MetricEvent } from '../../domain/event.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import type { ReadyEvent } from './event-call.ts';
-import { eventId, idempotencyDigest, randomOf } from './event-id.ts';
+import { eventId, idempotencyDigest } from './event-id.ts';
+import type { KeyedIds } from './keyed-ids.ts';
 import { rejectUnknownAttributes, sentUser } from './sent-user.ts';
 
 /** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
@@ -26,23 +27,28 @@ function matching(counters: Counter[], attributes: Record<string, string> | unde
 export function prepareEvent(
   compiled: CompiledCatalog,
   metricKey: string,
-  { event, idempotencyKey, nowMs }: { event: MetricEvent; idempotencyKey: string | null; nowMs: number },
+  {
+    event,
+    idempotencyKey: key,
+    nowMs,
+    ids,
+  }: { event: MetricEvent; idempotencyKey: string | null; nowMs: number; ids: KeyedIds },
 ): ReadyEvent {
   const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
   if (plan === null) throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`);
   const { user, attributes } = event;
   if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
-  const digest = idempotencyKey === null ? null : idempotencyDigest(user.id, plan.plan.metric, idempotencyKey);
-  const random = digest === null ? undefined : randomOf(compiled.catalog.tenantNo, digest);
+  const { tenantNo } = compiled.catalog;
+  const { metric: metricNo } = plan.plan;
   return {
     compiled,
     plan,
-    id: eventId(nowMs, random),
+    id: key === null ? eventId(nowMs) : ids.make(nowMs, { tenantNo, userId: user.id, metricNo, key }),
     userId: user.id,
     value: toDecimal(event.value),
     sent: sentUser(user, compiled, nowMs),
     attributes: attributes === undefined ? '' : JSON.stringify(attributes),
     counted: matching(plan.counters, attributes),
-    idempotency: digest === null ? null : { ...digest, random: random!, key: idempotencyKey! },
+    idempotency: key === null ? null : { ...idempotencyDigest(user.id, metricNo, key), key },
   };
 }

@@ -2,7 +2,8 @@ import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
 import type { Refusal } from '../../redis/record.ts';
-import type { ReadyEvent } from '../events/event-call.ts';
+import { scopedKey, type ReadyEvent } from '../events/event-call.ts';
+import { possibleParts, useOf } from '../events/keyed-ids.ts';
 import { untilPersisted } from '../persist/until-persisted.ts';
 
 /** An event and the script's question about its idempotency key. */
@@ -13,9 +14,6 @@ export interface KeyQuestion {
 
 /** Answers for the questions in their order: the events, to be sent to the script again. */
 export type LookUpKeys = (tenantNo: number, questions: readonly KeyQuestion[]) => Promise<ReadyEvent[]>;
-
-/** Bytes 7 to 14 of the ID of every event with this event's tenant, user, metric and idempotency key, in hex. */
-const idPart = ({ id }: ReadyEvent): string => id.slice(12, 28);
 
 /**
  * Looks in Postgres whether idempotency keys that may be old were used. Errors are those of Postgres; 503 where a user
@@ -30,17 +28,14 @@ export async function lookUpKeys(
   if (own.length === 0) return questions.map(({ event }) => event);
   // Of a younger generation: an earlier user of this ID was perhaps deleted just now, and used the key.
   if (own.some(({ asked }) => asked.g !== undefined)) await untilPersisted({ redis, pool }, tenantNo);
-  const times = await findUsedKeys(
+  const scoped = own.map(({ event }) => scopedKey(event));
+  const found = await findUsedKeys(
     pool,
     tenantNo,
-    own.map(({ event }) => ({
-      userId: event.userId,
-      metricNo: event.plan.plan.metric,
-      key: event.idempotency!.key,
-      idPart: idPart(event),
-    })),
+    scoped.map((key, index) => ({ ...key, idParts: possibleParts(own[index]!.event.id, key) })),
   );
+  const uses = found.map((id, index) => (id === null ? 0 : useOf(id, scoped[index]!)));
   return questions.map(({ event, asked }) =>
-    asked.v === undefined ? event : { ...event, lookedUp: { token: asked.v, atMs: times.shift()! } },
+    asked.v === undefined ? event : { ...event, lookedUp: { token: asked.v, use: uses.shift()! } },
   );
 }

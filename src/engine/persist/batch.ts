@@ -22,6 +22,8 @@ export interface Batch {
   completions: CompletionRow[];
   streakChanges: StreakChangeRow[];
   pauses: StreakPauseRow[];
+  /** IDs of administrators' calls that changed a streak. */
+  streakCalls: string[];
   touched: UsersByNews;
   /** How far the shard's batches of events are processed; null: these entries do not say. */
   batchProgress: string | null;
@@ -89,6 +91,7 @@ const noRows = (): Rows => ({
   completions: [],
   streakChanges: [],
   pauses: [],
+  streakCalls: [],
   batchProgress: null,
   position: '',
 });
@@ -149,6 +152,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
       idempotencyKey: record.ik ?? null,
     });
   }
+  if (record.ad === 1) batch.streakCalls.push(record.i);
   for (const achievementNo of record.c ?? []) batch.completions.push({ tenantNo, userId, achievementNo, atMs });
   for (const [frequency, change, fromDay, toDay, length] of record.w ?? []) {
     batch.streakChanges.push({

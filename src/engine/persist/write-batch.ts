@@ -6,6 +6,7 @@ import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/s
 import { insertAwards } from '../../postgres/persist/insert-awards.ts';
 import { insertCompletions } from '../../postgres/persist/insert-completions.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
+import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
 import { insertStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import { updatePoints } from '../../postgres/persist/update-points.ts';
 import { updateStates } from '../../postgres/persist/update-states.ts';
@@ -54,6 +55,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertCompletions(client, batch.completions);
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);
+  await insertStreakCalls(client, batch.streakCalls);
   const { users, streakUsers, paidUsers, unchangedUsers } = batch.touched;
   await upsertUsers(client, users);
   await updateStreaks(client, streakUsers);

@@ -7,7 +7,8 @@ import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfGeneration } from '../../redis/idempotency.ts';
 import { numbered, unpack, type PackedState } from '../../redis/state.ts';
-import { eventId, idempotencyDigest, randomOf } from '../events/event-id.ts';
+import { idempotencyDigest } from '../events/event-id.ts';
+import { useOf } from '../events/keyed-ids.ts';
 
 /*
 What Redis holds that is derived from Postgres, in one place: rebuilding and verifying both go by it.
@@ -21,7 +22,7 @@ What Redis holds that is derived from Postgres, in one place: rebuilding and ver
   counters: users                      users, counted
   counters: completions                users.state: completions, counted by achievement
   counters: generation of new users    users.state: the youngest there is
-  buckets of idempotency keys          events.idempotency_key, with the time in the event's ID and the user's generation
+  buckets of idempotency keys          events.idempotency_key, with the event's ID and the user's generation
   compact form of idempotency keys     the same, of events before key_ageing.before_ms
   progress of batches of events        outbox_cursors.batch_progress
   position of the outbox               outbox_cursors.stream_id
@@ -99,6 +100,9 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
   return places;
 }
 
+/** Of a field without generation. */
+const FIELD_LENGTH = 16;
+
 /** The fields of the tenant's counters that count a user. */
 export const countersOf = (state: PackedState): string[] => [
   'users',
@@ -118,30 +122,24 @@ export function stateOf(user: StoredUser): PackedState {
   }
 }
 
-/** Where a used idempotency key stands, and the text of its time. `generation`: that of its user. */
+/** Where a used idempotency key stands, and the text of its use. `generation`: that of its user. */
 export function bucketOf(
-  { tenantNo, userId, metricNo, key, idMs }: UsedKey,
+  used: UsedKey,
   generation: number | undefined,
 ): { tenantNo: number; key: string; field: string; value: string } {
+  const { tenantNo, userId, metricNo, key, eventId } = used;
   const { bucket, field } = idempotencyDigest(userId, metricNo, key);
   return {
     tenantNo,
     key: idempotencyKey(tenantNo, bucket),
     field: fieldOfGeneration(field, generation),
-    value: String(idMs),
+    value: String(useOf(eventId, used)),
   };
 }
 
-/** ID (32 hex digits) of the event that a field of a bucket, with its value, says to have used a key. */
-export const eventOfField = (tenantNo: number, field: string, value: string): string =>
-  eventId(
-    Number(value),
-    randomOf(tenantNo, {
-      bucket: '',
-      field,
-      random: Buffer.from(field.slice(0, 16), 'base64url').toString('hex', 0, 8),
-    }),
-  );
+/** What a bucket says of a used key, as a text that does not tell the user's generation. */
+export const useText = ({ key, field, value }: { key: string; field: string; value: string }): string =>
+  `${key} ${field.slice(0, FIELD_LENGTH)} ${value}`;
 
 /** The generations (`src/redis/idempotency.ts`) of the users who are not of the first. */
 export class Generations {

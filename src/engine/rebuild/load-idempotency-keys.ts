@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
 import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
+import { timeOfUse } from '../../redis/idempotency.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { loadOldKeys, type BucketKeys } from '../../redis/old-keys.ts';
 import { bucketOf, type Generations } from './holdings.ts';
@@ -40,7 +41,7 @@ export async function loadIdempotencyKeys({
   await readIdempotencyKeys(pool, KEYS_A_PAGE, async (keys) => {
     for (const used of keys) {
       const { tenantNo, key, field, value } = bucketOf(used, generations.of(used));
-      if (used.idMs >= beforeMs) {
+      if (timeOfUse(Number(value)) >= beforeMs) {
         await loaders[shardOf(tenantNo)]!.add(['HSET', key, field, value]);
         continue;
       }

@@ -1,11 +1,10 @@
 import type { Redis } from 'ioredis';
-import { missingEvents } from '../../postgres/rebuild/missing-events.ts';
 import { missingUsers } from '../../postgres/rebuild/missing-users.ts';
 import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
-import { eventOfField, placesOf, stateOf } from './holdings.ts';
+import { placesOf, stateOf, useText } from './holdings.ts';
 import type { SetMembers } from './set-members.ts';
-import { groupsSuspect, placeSuspect, stateSuspect, usedKeySuspect, type Sides } from './suspects.ts';
+import { groupsSuspect, placeSuspect, stateSuspect, storedUses, usedKeySuspect, type Sides } from './suspects.ts';
 
 const AT_ONCE = 1_000;
 
@@ -73,22 +72,18 @@ async function superfluousKeys({ redis, pool }: Sides, keys: readonly string[]):
   const suspects: Suspect[] = [];
   let open = keys.flatMap((key) => {
     const of = tenantKey(key);
-    return of?.kind === 'i' ? [{ key, tenantNo: of.tenantNo, cursor: '0' }] : [];
+    return of?.kind === 'i' ? [{ key, cursor: '0' }] : [];
   });
   while (open.length > 0) {
     const replies = await Promise.all(open.map(({ key, cursor }) => redis.hscan(key, cursor, 'COUNT', AT_ONCE)));
     const used = replies.flatMap(([, flat], index) =>
-      flat.flatMap((field, at) => {
-        const { key, tenantNo } = open[index]!;
-        const value = flat[at + 1]!;
-        return at % 2 === 0 ? [{ tenantNo, key, field, value, id: eventOfField(tenantNo, field, value) }] : [];
-      }),
+      flat.flatMap((field, at) => (at % 2 === 0 ? [{ key: open[index]!.key, field, value: flat[at + 1]! }] : [])),
     );
-    const missing = await missingEvents(
+    const stored = await storedUses(
       pool,
-      used.map(({ id }) => id),
+      used.map(({ value }) => value),
     );
-    for (const { id, ...field } of used) if (missing.has(id)) suspects.push(usedKeySuspect({ redis, pool }, field));
+    for (const field of used) if (!stored.has(useText(field))) suspects.push(usedKeySuspect({ redis, pool }, field));
     open = open.flatMap((bucket, index) => {
       const [cursor] = replies[index]!;
       return cursor === '0' ? [] : [{ ...bucket, cursor }];

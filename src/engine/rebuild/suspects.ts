@@ -1,12 +1,13 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { missingEvents } from '../../postgres/rebuild/missing-events.ts';
+import { usedKeysAt } from '../../postgres/rebuild/used-keys-at.ts';
 import { countCompletions, countUsers } from '../../postgres/rebuild/tenant-counts.ts';
 import { storedState } from '../../postgres/users/stored-state.ts';
+import { timeOfUse } from '../../redis/idempotency.ts';
 import { countersKey, userKey } from '../../redis/keys.ts';
 import { unpack, type PackedState } from '../../redis/state.ts';
 import type { Suspect } from './confirm.ts';
-import { eventOfField, placesOf, type BoardsOfTenants, type Place } from './holdings.ts';
+import { bucketOf, placesOf, useText, type BoardsOfTenants, type Place } from './holdings.ts';
 
 /** What both sides are read from. */
 export interface Sides {
@@ -93,13 +94,16 @@ export const counterSuspect = ({ redis, pool }: Sides, tenantNo: number, field: 
 /** A field of a bucket of used idempotency keys. */
 export const usedKeySuspect = (
   { redis, pool }: Pick<Sides, 'redis' | 'pool'>,
-  { tenantNo, key, field, value }: { tenantNo: number; key: string; field: string; value: string },
-): Suspect => {
-  const id = eventOfField(tenantNo, field, value);
-  return {
-    key,
-    part: field,
-    redis: () => redis.hget(key, field),
-    postgres: async () => ((await missingEvents(pool, [id])).has(id) ? null : value),
-  };
-};
+  { key, field, value }: { key: string; field: string; value: string },
+): Suspect => ({
+  key,
+  part: field,
+  redis: () => redis.hget(key, field),
+  postgres: async () => ((await storedUses(pool, [value])).has(useText({ key, field, value })) ? value : null),
+});
+
+/** The uses of keys that events with the times of some uses in their IDs stand for: `useText` of each. */
+export async function storedUses(pool: Pool, values: readonly string[]): Promise<Set<string>> {
+  const times = new Set(values.map((value) => timeOfUse(Number(value))));
+  return new Set((await usedKeysAt(pool, [...times])).map((used) => useText(bucketOf(used, undefined))));
+}

@@ -26,28 +26,34 @@ export interface RefusedChange {
   day: number;
 }
 
+export interface StreakCallOptions {
+  /** The batcher's. */
+  calls: ScriptCalls;
+  /** Whether Postgres holds the change of a call (32 hex digits); for retries whose first try has left the outbox. */
+  isStored: (callId: string) => Promise<boolean>;
+  clock: Clock;
+  /** Whether the outbox holds more than it may. */
+  overloaded: () => boolean;
+}
+
 /** Runs `lua/adjust_streak.lua`. */
 export class StreakCall {
-  private readonly calls: ScriptCalls;
-  private readonly clock: Clock;
-  private readonly overloaded: () => boolean;
+  private readonly options: StreakCallOptions;
   private readonly script = new Script('adjust_streak');
 
-  /** `calls`: the batcher's; `overloaded`: whether the outbox holds more than it may. */
-  constructor({ calls, clock, overloaded }: { calls: ScriptCalls; clock: Clock; overloaded: () => boolean }) {
-    this.calls = calls;
-    this.clock = clock;
-    this.overloaded = overloaded;
+  constructor(options: StreakCallOptions) {
+    this.options = options;
   }
 
   /** Makes the change once, even if the connection breaks under it. Null: it is made. 503 while Redis is away. */
   async change(compiled: CompiledCatalog, userId: string, change: StreakChange): Promise<RefusedChange | null> {
-    refuseOverload(this.overloaded);
+    const { calls, isStored, clock, overloaded } = this.options;
+    refuseOverload(overloaded);
     const { tenantNo } = compiled.catalog;
-    const id = eventId(this.clock.now());
+    const id = eventId(clock.now());
     let zone: SentUser | null = null;
     for (;;) {
-      const packed = await this.calls.run(tenantNo, {
+      const packed = await calls.run(tenantNo, {
         script: this.script,
         keysAndArgs: ({ nowMs, retryPosition }) => ({
           keys: [outboxKey(shardOf(tenantNo)), countersKey(tenantNo), userKey(tenantNo, userId)],
@@ -56,19 +62,19 @@ export class StreakCall {
             tenantNo,
             compiled.userPlan(Math.floor(nowMs / DAY_MS)).json,
             boardKeyPrefix(tenantNo),
-            retryPosition === '' ? '' : '1',
+            retryPosition,
             userId,
             id,
             zone === null ? '' : JSON.stringify(zone),
             JSON.stringify(change),
           ],
         }),
-        // The user's state tells a retry.
-        foundElsewhere: async () => false,
+        foundElsewhere: () => isStored(id),
       });
-      const reply = unpack(packed![0]!) as ScriptReply | HappenedRecord;
+      if (packed === null) return null;
+      const reply = unpack(packed[0]!) as ScriptReply | HappenedRecord;
       if (reply.k === 's') return null;
-      if (reply.k === 'z') zone = withZone(zone, reply.tz, this.clock.now());
+      if (reply.k === 'z') zone = withZone(zone, reply.tz, clock.now());
       else if (reply.k === 'n') return { why: 'unknown', day: 0 };
       else if (reply.k === 'w') return { why: reply.why, day: reply.d };
       else throw new Error(`adjust_streak answered ${reply.k}`);

@@ -6,17 +6,21 @@ export interface UsedKey {
   userId: string;
   metricNo: number;
   key: string;
-  /** The time in the event's ID, epoch ms: that of the first check of the event, which may be before the event's. */
-  idMs: number;
+  /** ID of the event that used it: 32 hex digits. */
+  eventId: string;
 }
 
-interface Row {
-  tenantNo: number;
-  userId: string;
-  metricNo: number;
-  key: string;
+/** A row of `USED_KEY_COLUMNS`. */
+export interface UsedKeyRow extends Omit<UsedKey, 'eventId'> {
+  /** The usual text of the ID. */
   id: string;
 }
+
+export const USED_KEY_COLUMNS =
+  'tenant_no AS "tenantNo", user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key, id';
+
+/** The used key of a row. */
+export const usedKeyOf = ({ id, ...row }: UsedKeyRow): UsedKey => ({ ...row, eventId: id.replaceAll('-', '') });
 
 /** All used idempotency keys of one moment, in no order, a page a call; one pass over the events. */
 export async function readIdempotencyKeys(
@@ -27,15 +31,15 @@ export async function readIdempotencyKeys(
   await transaction(pool, async (client) => {
     await client.query(
       `DECLARE used NO SCROLL CURSOR FOR
-       SELECT tenant_no AS "tenantNo", user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key, id
-         FROM events WHERE idempotency_key IS NOT NULL`,
+       SELECT ${USED_KEY_COLUMNS} FROM events WHERE idempotency_key IS NOT NULL`,
     );
-    const fetch = async (): Promise<Row[]> => (await client.query<Row>(`FETCH ${Math.trunc(pageSize)} FROM used`)).rows;
+    const fetch = async (): Promise<UsedKeyRow[]> =>
+      (await client.query<UsedKeyRow>(`FETCH ${Math.trunc(pageSize)} FROM used`)).rows;
     let page = await fetch();
     while (page.length > 0) {
       const next = fetch();
       next.catch(() => undefined);
-      await take(page.map(({ id, ...row }) => ({ ...row, idMs: parseInt(id.slice(0, 8) + id.slice(9, 13), 16) })));
+      await take(page.map(usedKeyOf));
       page = await next;
     }
   });

@@ -7,6 +7,7 @@ import type { EventResponse } from '../../../src/domain/event.ts';
 import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
 import { EventEngine } from '../../../src/engine/events/event-engine.ts';
 import type { ScriptCalls } from '../../../src/engine/script-calls.ts';
+import { KeyedIds } from '../../../src/engine/events/keyed-ids.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
@@ -14,6 +15,7 @@ import { CatalogBuilder } from '../catalog-builder.ts';
 /** An engine over a real Redis, with a catalog made by the test and a clock that the test moves. */
 export class TestEngine {
   readonly clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
+  readonly ids = new KeyedIds(Buffer.alloc(32, 7));
   readonly redis: Redis;
   readonly users: UserReads;
   readonly engine: EventEngine;
@@ -50,6 +52,7 @@ export class TestEngine {
     this.engine = new EventEngine({
       catalogs: { get, load: async () => get() },
       batcher,
+      ids: this.ids,
       clock: this.clock,
       overloaded: () => false,
     });

@@ -3,6 +3,7 @@ import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import { BatchProcessor } from '../../../src/engine/batches/batch-processor.ts';
 import { idempotencyDigest } from '../../../src/engine/events/event-id.ts';
+import { KeyedIds } from '../../../src/engine/events/keyed-ids.ts';
 import { KeyAgeing, type KeyAgeingOptions } from '../../../src/engine/idempotency/key-ageing.ts';
 import { lookUpKeys } from '../../../src/engine/idempotency/look-up-keys.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
@@ -212,6 +213,7 @@ test('a batch with old keys, new ones that look like old, and users between them
     redis,
     script: new Script('record_events'),
     catalogs,
+    ids: await KeyedIds.of(laurel.pool),
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool: laurel.pool }, tenantNo, questions),
     onWritten: () => undefined,
     onRefused: () => undefined,

@@ -77,11 +77,12 @@ class Twins {
   }
 
   change = (engine: TestEngine, user: string, change: StreakChange) =>
-    new StreakCall({ calls: engine.calls, clock: engine.clock, overloaded: () => false }).change(
-      engine.compiled(),
-      user,
-      change,
-    );
+    new StreakCall({
+      calls: engine.calls,
+      clock: engine.clock,
+      isStored: async () => false,
+      overloaded: () => false,
+    }).change(engine.compiled(), user, change);
 
   async streaks(engine: TestEngine, periods: number): Promise<unknown[]> {
     const reads = new StreakReads({

@@ -1,0 +1,85 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { StreakCall } from '../../../src/engine/streaks/streak-call.ts';
+import { isStreakCallStored } from '../../../src/postgres/streaks/is-streak-call-stored.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { CuttingProxy } from '../../stack/cutting-proxy.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { TestEngine } from '../events/engine.ts';
+
+let database: TestDatabase;
+let proxy: CuttingProxy;
+let laurel: TestEngine;
+let direct: Redis;
+let streaks: StreakCall;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  const { redisUrl } = database.stack;
+  direct = new Redis(redisUrl);
+  proxy = new CuttingProxy(redisUrl);
+  const builder = new CatalogBuilder();
+  builder.metric('flips');
+  builder.streaks({ freezes: { enabled: true, initial: 0, max: 50, autoEarnInterval: null, autoEarnAmount: null } });
+  laurel = new TestEngine(await proxy.listen(), builder.catalog);
+  streaks = new StreakCall({
+    calls: laurel.calls,
+    isStored: (callId) => isStreakCallStored(database.pool, callId),
+    clock: laurel.clock,
+    overloaded: () => false,
+  });
+});
+afterAll(async () => {
+  await laurel.close();
+  proxy.close();
+  await direct.quit();
+  await database.close();
+});
+
+const grant = (user: string) => streaks.change(laurel.compiled(), user, { freeze: true, max: 50 });
+const freezes = async (user: string): Promise<number> => (await laurel.users.state(0, user)).freezes;
+const persist = async (): Promise<void> => {
+  await new Persister({ redis: direct, pool: database.pool }).drain(0, AbortSignal.abort());
+};
+
+const moments: [string, () => Promise<void>][] = [
+  ['the outbox holds them', async () => undefined],
+  ['they have left the outbox for Postgres', persist],
+  [
+    'one has left the outbox, another call was made since',
+    async () => {
+      await persist();
+      await direct.xadd('{s0}:outbox', '*', 't', 0, 'r', '');
+    },
+  ],
+];
+
+test.each(moments)('concurrent grants whose replies are lost give one freeze each: %s', async (name, meanwhile) => {
+  await laurel.event('flips', name, 1);
+  await grant(name);
+  proxy.cutNext('replies', meanwhile);
+  expect(await Promise.all([grant(name), grant(name), grant(name)])).toEqual([null, null, null]);
+  expect(await freezes(name)).toBe(4);
+});
+
+test.each(moments)('those whose requests are lost are made by the retry: %s', async (name, meanwhile) => {
+  const user = `request, ${name}`;
+  await laurel.event('flips', user, 1);
+  proxy.cutNext('requests', meanwhile);
+  expect(await Promise.all([grant(user), grant(user)])).toEqual([null, null]);
+  expect(await freezes(user)).toBe(2);
+});
+
+test('a state of an earlier version, which kept the last call, is read and goes on', async () => {
+  await laurel.event('flips', 'before', 1);
+  await direct.eval(
+    `local state = cmsgpack.unpack(redis.call('GET', KEYS[1]))
+     state.ac = '0197f0000000700080000000abcd0000'
+     redis.call('SET', KEYS[1], cmsgpack.pack(state))`,
+    1,
+    '{s0}:0:u:before',
+  );
+  expect(await grant('before')).toBeNull();
+  expect(await freezes('before')).toBe(1);
+});
