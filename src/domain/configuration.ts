@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { KEY_PATTERN, MOST_RESOURCES, PARTICIPANTS, TIME_OF_DAY_PATTERN } from './catalog.ts';
-import { LocalDate } from './schemas.ts';
+import { LocalDate, Uuid } from './schemas.ts';
 
 /**
  * The whole configuration of a tenant as one document. Resources refer to one another by key, never by ID. A
@@ -33,8 +33,13 @@ export const ConfiguredMetric = Type.Object({
 });
 export type ConfiguredMetric = Static<typeof ConfiguredMetric>;
 
-/** `achievementNames` names achievements that have no key. */
+/**
+ * `achievementNames` names achievements that have no key, `achievementIds` those that share their name with another one
+ * without a key. Such an achievement has an `id`: it is that of the deployment that the document comes from, and in another
+ * one it only ties references to their item.
+ */
 export const ConfiguredAchievement = Type.Object({
+  id: Type.Optional(Uuid),
   key: Type.Optional(Key),
   name: Name,
   description: Description,
@@ -46,6 +51,7 @@ export const ConfiguredAchievement = Type.Object({
   streakLength: Type.Optional(Type.Integer()),
   achievementKeys: Type.Optional(Type.Array(Type.String())),
   achievementNames: Type.Optional(Type.Array(Type.String())),
+  achievementIds: Type.Optional(list(Type.String())),
   userAttributes: Conditions,
   eventAttributes: Conditions,
 });
@@ -68,6 +74,7 @@ export const ConfiguredTrigger = Type.Object({
   metricThreshold: Type.Optional(Type.Integer()),
   achievementKey: Type.Optional(Type.String()),
   achievementName: Type.Optional(Type.String()),
+  achievementId: Type.Optional(Type.String()),
   streakLength: Type.Optional(Type.Integer()),
   timeUnit: Type.Optional(Type.Enum(['hours', 'days'])),
   timeInterval: Type.Optional(Type.Integer()),

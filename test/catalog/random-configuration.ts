@@ -103,10 +103,16 @@ function achievement(known: Known, label: string): ConfiguredAchievement {
   ];
   const trigger = draw(fc.constantFrom(...kinds)) as ConfiguredAchievement['trigger'];
   const keyed = trigger === 'api' || draw(fc.boolean());
+  const repeated = draw(fc.boolean());
+  const own = {
+    id: repeated && !keyed ? `00000000-0000-4000-8000-00000000000${label}` : undefined,
+    name: repeated ? 'The same' : `Name ${label}`,
+  };
   const parts = trigger === 'achievement' ? draw(fc.shuffledSubarray(achievements, { minLength: 1 })) : [];
   return sent<ConfiguredAchievement>({
     key: keyed ? `key-${label}` : undefined,
-    name: `Name ${label}`,
+    // Names may repeat: then an ID ties references to their item.
+    ...own,
     description: draw(optional(fc.option(text))),
     badge: draw(optional(fc.option(text.map((url) => ({ url }))))),
     status: draw(optional(fc.constantFrom('inactive', 'active', 'locked'))),
@@ -116,7 +122,10 @@ function achievement(known: Known, label: string): ConfiguredAchievement {
     streakLength: trigger === 'streak' ? draw(fc.integer({ min: 1, max: 400 })) : undefined,
     achievementKeys: trigger === 'achievement' ? parts.flatMap(({ key }) => key ?? []) : undefined,
     achievementNames:
-      trigger === 'achievement' ? parts.flatMap((part) => (part.key === undefined ? [part.name] : [])) : undefined,
+      trigger === 'achievement'
+        ? parts.flatMap((part) => (part.key === undefined && part.id === undefined ? [part.name] : []))
+        : undefined,
+    achievementIds: trigger === 'achievement' ? parts.flatMap(({ id }) => id ?? []) : undefined,
     userAttributes: conditions(known, userKeys),
     eventAttributes: trigger === 'metric' ? conditions(known, eventKeys) : undefined,
   });
@@ -140,7 +149,8 @@ function trigger(known: Known): ConfiguredTrigger {
     metricKey: type === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,
     metricThreshold: type === 'metric' ? draw(fc.integer({ min: 1, max: 3 })) : undefined,
     achievementKey: paid?.key,
-    achievementName: paid !== null && paid.key === undefined ? paid.name : undefined,
+    achievementName: paid !== null && paid.key === undefined && paid.id === undefined ? paid.name : undefined,
+    achievementId: paid?.id,
     streakLength: type === 'streak' ? draw(fc.integer({ min: 1, max: 3 })) : undefined,
     timeUnit: type === 'time' ? draw(fc.constantFrom('hours', 'days')) : undefined,
     timeInterval: type === 'time' ? draw(fc.integer({ min: 1, max: 3 })) : undefined,

@@ -27,6 +27,15 @@ const referredIn = ({ achievements, triggers, boosts, levels, leaderboards, stre
   return [...text.matchAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g)].map(([id]) => id);
 };
 
+/** A document with its IDs, which are others elsewhere, replaced by the place of what they name. */
+function numbered(document: Configuration): Configuration {
+  const ids = (document.achievements ?? []).map(({ id }) => id);
+  const place = (text: string): string => (ids.includes(text) ? `#${ids.indexOf(text)}` : text);
+  return JSON.parse(JSON.stringify(document), (_, value: unknown) =>
+    typeof value === 'string' ? place(value) : value,
+  );
+}
+
 test('any document: applied again, or exported and applied, it changes nothing; what is exported makes the same elsewhere', async () => {
   let taken = 0;
   const property = fc.asyncProperty(
@@ -58,7 +67,7 @@ test('any document: applied again, or exported and applied, it changes nothing; 
         const exported = exportConfiguration(catalog);
         const elsewhere = await applied(EMPTY, exported, day);
         expect(elsewhere.problems).toEqual([]);
-        expect(exportConfiguration(elsewhere.catalog)).toEqual(exported);
+        expect(numbered(exportConfiguration(elsewhere.catalog))).toEqual(numbered(exported));
       }
     },
   );

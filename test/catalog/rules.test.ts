@@ -11,6 +11,8 @@ import type {
   ConfiguredTrigger,
 } from '../../src/domain/configuration.ts';
 
+const SOME_ID = '00000000-0000-4000-8000-000000000001';
+
 const EMPTY = emptyCatalog(0);
 
 async function draftOf(before: Catalog, document: Configuration): Promise<{ draft: CatalogDraft; problems: string[] }> {
@@ -107,16 +109,30 @@ describe('keys and names', () => {
       ],
     ],
     [
-      'achievements without a key differ in name',
+      'a name that several achievements without a key have refers to none of them',
       {
         achievements: [
           { name: 'N', trigger: 'streak', streakLength: 1 },
           { name: 'N', trigger: 'streak', streakLength: 2 },
+          { name: 'All', trigger: 'achievement', achievementNames: ['N'] },
         ],
       },
       [
-        "achievements[0].name: another achievement without a key has the name 'N'",
-        "achievements[1].name: another achievement without a key has the name 'N'",
+        "achievements[2].achievementNames[0]: more than one achievement without a key is called 'N': refer to it by its ID, or give it a key",
+      ],
+    ],
+    [
+      'an ID names one achievement of the document',
+      {
+        achievements: [
+          { id: SOME_ID, name: 'N', trigger: 'streak', streakLength: 1 },
+          { id: SOME_ID, name: 'N', trigger: 'streak', streakLength: 2 },
+          { name: 'All', trigger: 'achievement', achievementIds: ['00000000-0000-4000-8000-000000000009'] },
+        ],
+      },
+      [
+        'achievements[1].id: another achievement of the document has this ID',
+        "achievements[2].achievementIds[0]: unknown achievement ID '00000000-0000-4000-8000-000000000009'",
       ],
     ],
   ])('%s', async (_name, document, problems) => expect(await problemsOf(document)).toEqual(problems));

@@ -68,6 +68,11 @@ class Configuring {
     for (const { item, id } of metrics) references.add('metric', item.key, id);
     for (const { item, id } of systems) references.add('points system', item.key, id);
     for (const { item, id } of achievements) references.add(...achievementName(item), id);
+    for (const { item, id } of achievements)
+      if (item.id !== undefined) references.add('achievement ID', item.id.toLowerCase(), id);
+    // Also under the ID that it has here, whether the document says so or not.
+    for (const { id } of achievements) references.add('achievement ID', id, id);
+    this.checkIds(achievements);
     const { before } = draft;
     for (const attribute of before.attributes) references.addPresent(...attributeName(attribute));
     for (const { key } of before.metrics) references.addPresent('metric', key);
@@ -146,7 +151,7 @@ class Configuring {
     const ofChange =
       before === undefined ? [] : changeProblems(kind, { before, after, sent: changed(before, after), utcDay });
     return [...ofChange, ...problemsOf(kind, after, this.draft)].map(({ field, text }) => ({
-      path: `${path}.${documentPath(field, (item as ConfiguredAchievement).achievementKeys?.length)}`,
+      path: `${path}.${documentPath(field, partsOf(item as ConfiguredAchievement))}`,
       text,
     }));
   }
@@ -199,6 +204,17 @@ class Configuring {
     return { path: 'configuration', text: `has ${sum} resources, and may have ${most} in all` };
   }
 
+  private checkIds(achievements: Placed<'achievement', ConfiguredAchievement>[]): void {
+    const seen = new Set<string>();
+    for (const { item, path } of achievements) {
+      const id = item.id?.toLowerCase();
+      if (id === undefined) continue;
+      if (seen.has(id))
+        this.problems.push({ path: `${path}.id`, text: 'another achievement of the document has this ID' });
+      seen.add(id);
+    }
+  }
+
   /** An attribute's type cannot change: the values that users have would lose their meaning. */
   private checkTypes(attributes: Placed<'attribute', { key: string; type: string }>[]): void {
     const before = new Map(this.draft.before.attributes.map((attribute) => [nameOfAttribute(attribute), attribute]));
@@ -218,10 +234,10 @@ class Configuring {
   private async allProblems(): Promise<DocumentProblem[]> {
     const { slices } = this;
     const problems = [...this.problems, ...this.references.problems];
-    // The rules know no names, only references.
+    // The rules know neither names nor the document's IDs, only references.
     const broken = new Set(
       problems.flatMap(({ path }) => {
-        const known = path.replace('.achievementName', '.achievementKey');
+        const known = path.replace(/\.achievement(Name|Id)/, '.achievementKey');
         return [known, ...[...known.matchAll(/\[/g)].map(({ index }) => known.slice(0, index))];
       }),
     );
@@ -242,9 +258,17 @@ const attributeName = ({ type, key }: { type: 'user' | 'event'; key: string }): 
 const achievementName = ({ key, name }: { key?: string | null; name: string }): [Noun, string] =>
   key === undefined || key === null ? ['achievement without a key', name] : ['achievement', key];
 
+/** How a composite names its parts. */
+const partsOf = ({ achievementKeys, achievementNames }: ConfiguredAchievement): { keys: number; names: number } => ({
+  keys: achievementKeys?.length ?? 0,
+  names: achievementNames?.length ?? 0,
+});
+
 const BY_KEY = same(({ key }: { key: string }) => key);
 
+/** Of those that share a name and have no ID that is known here, the oldest is the first of the document. */
 const ACHIEVEMENT_RULES: PairingRule<ConfiguredAchievement, Achievement>[] = [
+  { item: ({ id }) => id?.toLowerCase() ?? null, resource: ({ id }) => id },
   { item: ({ key }) => key ?? null, resource: ({ key }) => key },
   {
     item: ({ key, name }) => (key === undefined ? name : null),

@@ -26,6 +26,7 @@ import type {
 } from '../../domain/configuration.ts';
 import type { DocumentKind, Resource, ResourceOf } from '../kinds.ts';
 import { present } from '../present.ts';
+import { unkeyedNamesIn } from '../rules/lookups.ts';
 
 /** Parts of points systems, by the system's ID. */
 function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> {
@@ -49,6 +50,8 @@ export class Export {
   private readonly catalog: Catalog;
   private readonly byId: Map<string, { key: string | null }>;
   private readonly achievementPlaces: Map<string, number>;
+  /** How many achievements without a key have each name. */
+  private readonly unkeyed: ReadonlyMap<string, number>;
 
   constructor(catalog: Catalog) {
     this.catalog = catalog;
@@ -56,6 +59,7 @@ export class Export {
     const referred = [...attributes, ...metrics, ...achievements, ...pointsSystems];
     this.byId = new Map(referred.map((resource) => [resource.id, resource]));
     this.achievementPlaces = new Map(achievements.map(({ id }, index) => [id, index]));
+    this.unkeyed = unkeyedNamesIn(achievements);
   }
 
   document(): Required<Configuration> {
@@ -114,6 +118,7 @@ export class Export {
     const places = new Set(achievement.achievementIds.flatMap((id) => this.achievementPlaces.get(id) ?? []));
     const parts = [...places].sort((a, b) => a - b).map((place) => achievements[place]!);
     return present<ConfiguredAchievement>({
+      id: this.isShared(achievement) ? achievement.id : undefined,
       key: achievement.key,
       name: achievement.name,
       description: achievement.description,
@@ -124,7 +129,8 @@ export class Export {
       metricValue: achievement.metricValue,
       streakLength: achievement.streakLength,
       achievementKeys: filled(parts.flatMap(({ key }) => (key === null ? [] : [key]))),
-      achievementNames: filled(parts.flatMap(({ key, name }) => (key === null ? [name] : []))),
+      achievementNames: filled(parts.flatMap((part) => (part.key === null && !this.isShared(part) ? [part.name] : []))),
+      achievementIds: filled(parts.flatMap((part) => (this.isShared(part) ? [part.id] : []))),
       userAttributes: this.conditions(achievement.userAttributes),
       eventAttributes: this.conditions(achievement.eventAttributes),
     });
@@ -133,6 +139,7 @@ export class Export {
   private trigger(trigger: PointsTrigger): ConfiguredTrigger {
     const place = this.achievementPlaces.get(trigger.achievementId ?? '');
     const achievement = place === undefined ? undefined : this.catalog.achievements[place];
+    const isShared = achievement !== undefined && this.isShared(achievement);
     return present<ConfiguredTrigger>({
       type: trigger.type,
       points: trigger.points,
@@ -140,7 +147,8 @@ export class Export {
       metricKey: this.optionalKeyOf(trigger.metricId),
       metricThreshold: trigger.metricThreshold,
       achievementKey: achievement?.key,
-      achievementName: achievement?.key === null ? achievement.name : undefined,
+      achievementName: achievement?.key === null && !isShared ? achievement.name : undefined,
+      achievementId: isShared ? achievement?.id : undefined,
       streakLength: trigger.streakLength,
       timeUnit: trigger.timeUnit,
       timeInterval: trigger.timeInterval,
@@ -175,6 +183,11 @@ export class Export {
     });
     // Left out it would be the default.
     return board.maxParticipants === null ? { ...fields, maxParticipants: null } : fields;
+  }
+
+  /** Whether only its ID tells an achievement from another one. */
+  private isShared({ key, name }: Achievement): boolean {
+    return key === null && (this.unkeyed.get(name) ?? 0) > 1;
   }
 
   private conditions(conditions: AttributeCondition[]): ConfiguredCondition[] | undefined {

@@ -19,6 +19,8 @@ export interface Place {
   references: References;
 }
 
+const lower = (id: string): string => id.toLowerCase();
+
 export const attributeFields = ({ key, name, type }: ConfiguredAttribute): Fields<'attribute'> => ({ key, name, type });
 
 export const metricFields = ({ key, name, unitType, units }: ConfiguredMetric): Fields<'metric'> => ({
@@ -36,6 +38,7 @@ export function achievementFields(
   const parts = [
     ...references.findAll('achievement', item.achievementKeys, `${path}.achievementKeys`),
     ...references.findAll('achievement without a key', item.achievementNames, `${path}.achievementNames`),
+    ...references.findAll('achievement ID', item.achievementIds?.map(lower), `${path}.achievementIds`),
   ];
   // Their order says nothing: it stays where the parts are the same.
   const before = current?.achievementIds ?? [];
@@ -79,9 +82,15 @@ export function triggerFields(
   { path, references }: Place,
   systemId: string,
 ): Fields<'points_trigger'> {
-  if (item.achievementKey !== undefined && item.achievementName !== undefined)
+  const { achievementKey, achievementName } = item;
+  if (achievementKey !== undefined && achievementName !== undefined)
     references.problems.push({ path: `${path}.achievementName`, text: 'only where achievementKey is not given' });
-  const byName = references.find('achievement without a key', item.achievementName, `${path}.achievementName`);
+  if (item.achievementId !== undefined && (achievementKey ?? achievementName) !== undefined) {
+    const text = 'only where neither achievementKey nor achievementName is given';
+    references.problems.push({ path: `${path}.achievementId`, text });
+  }
+  const byName = references.find('achievement without a key', achievementName, `${path}.achievementName`);
+  const byId = references.find('achievement ID', item.achievementId?.toLowerCase(), `${path}.achievementId`);
   return {
     systemId,
     type: item.type,
@@ -89,7 +98,7 @@ export function triggerFields(
     status: item.status ?? 'inactive',
     metricId: references.find('metric', item.metricKey, `${path}.metricKey`),
     metricThreshold: item.metricThreshold ?? null,
-    achievementId: references.find('achievement', item.achievementKey, `${path}.achievementKey`) ?? byName,
+    achievementId: references.find('achievement', item.achievementKey, `${path}.achievementKey`) ?? byName ?? byId,
     streakLength: item.streakLength ?? null,
     timeUnit: item.timeUnit ?? null,
     timeInterval: item.timeInterval ?? null,

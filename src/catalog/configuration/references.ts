@@ -12,6 +12,7 @@ export type Noun =
   | 'points system'
   | 'achievement'
   | 'achievement without a key'
+  | 'achievement ID'
   | 'user attribute'
   | 'event attribute';
 
@@ -19,6 +20,8 @@ export type Noun =
 export class References {
   readonly problems: DocumentProblem[] = [];
   private readonly ids = new Map<string, string>();
+  /** Names that more than one has. */
+  private readonly shared = new Set<string>();
   private readonly leftOut = new Set<string>();
   private readonly ownerAt: (path: string) => string | null;
 
@@ -34,13 +37,21 @@ export class References {
 
   add(noun: Noun, key: string, id: string): void {
     const named = `${noun}:${key}`;
-    if (!this.ids.has(named)) this.ids.set(named, id);
+    const known = this.ids.get(named);
+    if (known === undefined) this.ids.set(named, id);
+    else if (known !== id) this.shared.add(named);
   }
 
-  /** The ID behind a key; null where none is given, or (a problem) it names nothing. */
+  /** The ID behind a key; null where none is given, or (a problem) it names nothing, or more than one by its name. */
   find(noun: Noun, key: string | null | undefined, path: string): string | null {
     if (key === null || key === undefined) return null;
-    const id = this.ids.get(`${noun}:${key}`);
+    const named = `${noun}:${key}`;
+    if (noun === 'achievement without a key' && this.shared.has(named)) {
+      const text = `more than one achievement without a key is called '${key}': refer to it by its ID, or give it a key`;
+      this.problems.push({ path, text });
+      return null;
+    }
+    const id = this.ids.get(named);
     if (id !== undefined) return id;
     this.problems.push({ path, text: `unknown ${noun} '${key}'${this.hint(noun, key, path)}` });
     return null;

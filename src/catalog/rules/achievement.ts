@@ -1,5 +1,5 @@
 import type { Achievement, Catalog } from '../../domain/catalog.ts';
-import { achievementsIn, endlessIn, keysIn, unkeyedNamesIn } from './lookups.ts';
+import { achievementsIn, endlessIn, keysIn } from './lookups.ts';
 import { amount, belongs, conditions, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 /** Longest streak that anything may ask for, in periods. */
@@ -11,9 +11,6 @@ export function* achievementProblems(achievement: Achievement, catalog: Catalog)
   yield* named(name);
   const keys = keysIn(catalog.achievements);
   yield* ownKey(achievement, { holders: (of) => keys.get(of), noun: 'achievement' });
-  if (key === null && (unkeyedNamesIn(catalog.achievements).get(name) ?? 0) > 1) {
-    yield problem('name', `another achievement without a key has the name '${name}'`);
-  }
   if (trigger === 'api') yield* belongs('key', key, { to: `trigger 'api'`, when: true });
   const metric = { to: `trigger 'metric'`, when: trigger === 'metric' };
   yield* belongs('metricId', metricId, metric);

@@ -79,4 +79,7 @@ export class AuditTrail {
 }
 
 /** SQLSTATE classes 22 and 23: the data itself is at fault. */
-const isRefused = (error: unknown): boolean => /^2[23]/.test(String((error as { code?: unknown }).code ?? ''));
+function isRefused(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^2[23]/.test(code);
+}

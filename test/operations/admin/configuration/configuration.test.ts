@@ -108,3 +108,47 @@ test('admin_streaks_settings_update sets what is sent', async () => {
   expect(await laurel.admin.patch(path, unknown)).toMatchObject({ status: 422 });
   expect((await laurel.admin.get(path)).body).toEqual(body);
 });
+
+test('achievements may share a name, archived or not; the document tells them apart by ID', async () => {
+  const own = await startLaurel();
+  try {
+    const one = { name: 'Early bird', trigger: 'streak', streakLength: 3 };
+    const made = await own.admin.post('/v1/achievements', [
+      { ...one, status: 'locked' },
+      { ...one, streakLength: 7, status: 'active' },
+      { name: 'Alone', trigger: 'streak', streakLength: 9 },
+    ]);
+    expect(made.body.issues).toEqual([]);
+    const [first, second] = made.body.created;
+    const both = { name: 'Both', trigger: 'achievement', achievementIds: [first.id, second.id] };
+    expect((await own.admin.post('/v1/achievements', [both])).status).toBe(201);
+
+    const { body } = await own.admin.get(PATH);
+    expect(body.achievements).toMatchObject([
+      { id: first.id, name: 'Early bird' },
+      { id: second.id, name: 'Early bird' },
+      { name: 'Alone' },
+      { name: 'Both', achievementIds: [first.id, second.id] },
+    ]);
+    expect(body.achievements[2]).not.toHaveProperty('id');
+    // In whatever order they stand, each stays what it is.
+    for (const achievements of [body.achievements, body.achievements.toReversed()])
+      expect((await own.admin.put(PATH, { ...body, achievements })).body.changes).toEqual([]);
+    const renamed = [body.achievements[1], { ...body.achievements[0], description: 'Archived' }];
+    const put = await own.admin.put(PATH, { ...body, achievements: [...renamed, ...body.achievements.slice(2)] });
+    expect(put.body.changes).toMatchObject([{ action: 'update', kind: 'achievement', fields: ['description'] }]);
+    expect((await own.admin.get(`/v1/achievements/${first.id}`)).body.description).toBe('Archived');
+    expect((await own.admin.get(`/v1/achievements/${second.id}`)).body.description).toBeNull();
+
+    const xp = { key: 'xp', name: 'XP', triggers: [{ type: 'achievement', points: 5, achievementName: 'Early bird' }] };
+    const refused = await own.admin.put(PATH, { pointsSystems: [xp] });
+    expect([refused.status, refused.body.error]).toEqual([422, expect.stringContaining('refer to it by its ID')]);
+    const byId = { ...xp, triggers: [{ type: 'achievement', points: 5, achievementId: second.id }] };
+    expect((await own.admin.put(PATH, { pointsSystems: [byId] })).status).toBe(200);
+    const after = (await own.admin.get(PATH)).body;
+    expect(after.pointsSystems[0].triggers).toMatchObject([{ achievementId: second.id }]);
+    expect((await own.admin.put(PATH, after)).body.changes).toEqual([]);
+  } finally {
+    await own.close();
+  }
+});
