@@ -78,43 +78,50 @@ export class BackdatingEngine {
     return true;
   }
 
+  /** Nothing is waited for in a transaction: what may wait comes first, and what was done is noted if it is still asked for. */
   private async stepOf(next: Backdating): Promise<void> {
-    await transaction(this.options.pool, async (client) => {
-      const request = await lockBackdating(client, next);
-      if (request === null) return;
-      const compiled = await this.catalogOf(client, request.tenantNo);
-      const achievement = compiled?.achievementsByNo.get(request.achievementNo);
-      if (compiled === null || achievement?.status !== 'active') {
-        await noteBackdating(client, request, { lastUser: '', users: 0, completed: 0, end: true });
-        return;
-      }
-      if (request.status === 'waiting') {
-        // Users of before the edit may not all stand in Postgres yet.
-        if (!(await isPersisted(this.options, shardOf(request.tenantNo)))) throw new Error(NOT_PERSISTED);
-        await beginBackdating(client, request);
-      }
-      const users = await usersAfter(client, {
-        tenantNo: request.tenantNo,
-        after: request.lastUser,
-        limit: USERS_A_CALL,
+    const { pool } = this.options;
+    const { tenantNo, achievementNo, lastUser: after } = next;
+    const compiled = await this.catalogOf(tenantNo);
+    if (compiled?.achievementsByNo.get(achievementNo)?.status !== 'active') {
+      await this.note(next, { lastUser: '', users: 0, completed: 0, end: true });
+      return;
+    }
+    if (next.status === 'waiting') {
+      // Users of before the edit may not all stand in Postgres yet.
+      if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
+      await transaction(pool, async (client) => {
+        if (await isAsSeen(client, next)) await beginBackdating(client, next);
       });
-      const ids = users.map(({ id }) => id);
-      const completed = ids.length === 0 ? 0 : await this.complete(client, { compiled, request, ids });
-      const end = ids.length < USERS_A_CALL;
-      await noteBackdating(client, request, { lastUser: ids.at(-1) ?? '', users: ids.length, completed, end });
+    }
+    const ids = (await usersAfter(pool, { tenantNo, after, limit: USERS_A_CALL })).map(({ id }) => id);
+    const completed = ids.length === 0 ? 0 : await this.complete({ compiled, request: next, ids });
+    const end = ids.length < USERS_A_CALL;
+    await this.note(next, { lastUser: ids.at(-1) ?? '', users: ids.length, completed, end });
+  }
+
+  /** Unless another worker has noted this step, or the achievement was edited meanwhile: then it is gone through anew. */
+  private async note(request: Backdating, step: Parameters<typeof noteBackdating>[2]): Promise<void> {
+    await transaction(this.options.pool, async (client) => {
+      if (await isAsSeen(client, request)) await noteBackdating(client, request, step);
     });
   }
 
-  private async catalogOf(client: PoolClient, tenantNo: number): Promise<CompiledCatalog | null> {
-    const catalog = await loadCatalog(client, tenantNo);
+  private async catalogOf(tenantNo: number): Promise<CompiledCatalog | null> {
+    const catalog = await loadCatalog(this.options.pool, tenantNo);
     return catalog === null ? null : compileCatalog(catalog);
   }
 
   /** Completes what the users qualify for; how many of them completed something. */
-  private async complete(
-    client: PoolClient,
-    { compiled, request, ids }: { compiled: CompiledCatalog; request: Backdating; ids: string[] },
-  ): Promise<number> {
+  private async complete({
+    compiled,
+    request,
+    ids,
+  }: {
+    compiled: CompiledCatalog;
+    request: Backdating;
+    ids: string[];
+  }): Promise<number> {
     const achievement = compiled.achievementsByNo.get(request.achievementNo)!;
     const counting = achievement.trigger === 'metric' && achievement.eventAttributes.length > 0;
     let waiting = ids;
@@ -126,7 +133,7 @@ export class BackdatingEngine {
         this.leaveOut(request, waiting);
         break;
       }
-      const counts = counting ? await this.counts(client, { compiled, request, ids: waiting }) : null;
+      const counts = counting ? await this.counts({ compiled, request, ids: waiting }) : null;
       const outcomes = await this.call({ compiled, request, ids: waiting, counts });
       completed += outcomes.filter((outcome) => outcome === 1).length;
       waiting = waiting.filter((_, index) => outcomes[index] === -1);
@@ -141,16 +148,21 @@ export class BackdatingEngine {
       this.options.onFailed?.({ kind: KIND, piece: userPiece(tenantNo, id, { achievementNo }), error });
   }
 
-  private async counts(
-    client: PoolClient,
-    { compiled, request, ids }: { compiled: CompiledCatalog; request: Backdating; ids: string[] },
-  ): Promise<Map<string, { state: Buffer; count: string }>> {
+  private async counts({
+    compiled,
+    request,
+    ids,
+  }: {
+    compiled: CompiledCatalog;
+    request: Backdating;
+    ids: string[];
+  }): Promise<Map<string, { state: Buffer; count: string }>> {
     const achievement = compiled.achievementsByNo.get(request.achievementNo)!;
     const conditions = achievement.eventAttributes.map(({ attributeId, attributeValue }) => [
       compiled.attributesById.get(attributeId)?.key ?? '',
       attributeValue,
     ]);
-    const rows = await countedUsers(client, {
+    const rows = await countedUsers(this.options.pool, {
       tenantNo: request.tenantNo,
       ids,
       metricNo: compiled.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
@@ -198,4 +210,10 @@ export class BackdatingEngine {
     if (String(replies[ids.length]) !== '') onWritten(shard);
     return replies.slice(0, ids.length) as number[];
   }
+}
+
+/** Locks a request; whether it is where it was. */
+async function isAsSeen(client: PoolClient, seen: Backdating): Promise<boolean> {
+  const now = await lockBackdating(client, seen);
+  return now !== null && now.lastUser === seen.lastUser && now.requested.getTime() === seen.requested.getTime();
 }

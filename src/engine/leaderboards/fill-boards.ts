@@ -85,28 +85,28 @@ export class BoardFilling {
     return true;
   }
 
+  /** Nothing is waited for in a transaction: what may wait comes first, and what was done is noted if it is still asked for. */
   private async stepOf(next: BoardFill): Promise<void> {
     const { pool, clock, onStep } = this.options;
-    await transaction(pool, async (client) => {
-      const fill = await lockFill(client, next);
-      if (fill === null) return;
-      const catalog = await loadCatalog(client, fill.tenantNo);
-      const compiled = catalog === null ? null : compileCatalog(catalog);
-      const board = compiled?.leaderboardsByNo.get(fill.boardNo);
-      if (compiled === null || board === undefined || board.status === 'inactive') {
-        await rankPastScores(client, { ...fill, max: null }, []);
-        await noteFill(client, fill, { lastUser: '', users: 0, scored: 0, end: true });
-        return;
-      }
-      if (fill.status === 'waiting') {
-        // Users of before the edit may not all stand in Postgres yet.
-        if (!(await isPersisted(this.options, shardOf(fill.tenantNo)))) throw new Error(NOT_PERSISTED);
-        fill.openRunDay = await beginFill(client, fill);
-      }
-      const history = boardHistory(compiled, board, clock.now());
-      const users = await usersAfter(client, { tenantNo: fill.tenantNo, after: fill.lastUser, limit: USERS_A_CALL });
-      const scored = await this.fill(client, { compiled, board, history, fill }, users);
-      const end = users.length < USERS_A_CALL;
+    const { tenantNo, boardNo, lastUser: after } = next;
+    const catalog = await loadCatalog(pool, tenantNo);
+    const compiled = catalog === null ? null : compileCatalog(catalog);
+    const board = compiled?.leaderboardsByNo.get(boardNo);
+    if (compiled === null || board === undefined || board.status === 'inactive') {
+      await this.ifAsSeen(next, async (client) => {
+        await rankPastScores(client, { ...next, max: null }, []);
+        await noteFill(client, next, { lastUser: '', users: 0, scored: 0, end: true });
+      });
+      return;
+    }
+    const fill = next.status === 'waiting' ? await this.begin(next) : next;
+    if (fill === null) return;
+    const history = boardHistory(compiled, board, clock.now());
+    const users = await usersAfter(pool, { tenantNo, after, limit: USERS_A_CALL });
+    const { scored, done } = await this.fill({ compiled, board, history, fill }, users);
+    const end = users.length < USERS_A_CALL;
+    await this.ifAsSeen(fill, async (client) => {
+      await putPastScores(client, fill, pastScores(compiled, board, done));
       if (end) {
         const past = pastRuns(board, history, fill.openRunDay);
         await rankPastScores(client, { ...fill, max: board.maxParticipants }, past);
@@ -118,13 +118,33 @@ export class BoardFilling {
     });
   }
 
-  /** Gives users their scores; how many have any. */
+  /** Null: another worker has begun it, or the board was edited meanwhile. */
+  private async begin(next: BoardFill): Promise<BoardFill | null> {
+    // Users of before the edit may not all stand in Postgres yet.
+    if (!(await isPersisted(this.options, shardOf(next.tenantNo)))) throw new Error(NOT_PERSISTED);
+    let begun: BoardFill | null = null;
+    await this.ifAsSeen(next, async (client) => {
+      begun = { ...next, status: 'running', openRunDay: await beginFill(client, next) };
+    });
+    return begun;
+  }
+
+  /** Runs `work` in a transaction, with the request locked; not if that is no more where it was. */
+  private async ifAsSeen(seen: BoardFill, work: (client: PoolClient) => Promise<void>): Promise<void> {
+    await transaction(this.options.pool, async (client) => {
+      const now = await lockFill(client, seen);
+      if (now === null || now.lastUser !== seen.lastUser || now.status !== seen.status) return;
+      if (now.requested.getTime() === seen.requested.getTime()) await work(client);
+    });
+  }
+
+  /** Gives users their scores in open runs; how many have any, and those whose scores in past runs are to be put. */
   private async fill(
-    client: PoolClient,
     filling: Filling,
     users: readonly { id: string; state: Buffer }[],
-  ): Promise<number> {
-    if (users.length === 0 || filling.history.runDays.length === 0) return 0;
+  ): Promise<{ scored: number; done: SummedUser[] }> {
+    const all: SummedUser[] = [];
+    if (users.length === 0 || filling.history.runDays.length === 0) return { scored: 0, done: all };
     const scored = new Set<string>();
     let waiting = users;
     for (let tries = 0; waiting.length > 0; tries += 1) {
@@ -134,7 +154,7 @@ export class BoardFilling {
         this.leaveOut(filling.fill, waiting);
         break;
       }
-      const sums = await this.sums(client, filling, waiting);
+      const sums = await this.sums(filling, waiting);
       const outcomes = await this.call(
         filling,
         sums.filter(({ open }) => open !== null),
@@ -142,10 +162,10 @@ export class BoardFilling {
       const again = new Set(sums.filter(({ id }) => outcomes.get(id) === -1).map(({ id }) => id));
       const done = sums.filter(({ id }) => !again.has(id));
       for (const { id, past } of done) if (past.length > 0 || outcomes.get(id) === 1) scored.add(id);
-      await putPastScores(client, filling.fill, pastScores(filling.compiled, filling.board, done));
+      all.push(...done);
       waiting = waiting.filter(({ id }) => again.has(id));
     }
-    return scored.size;
+    return { scored: scored.size, done: all };
   }
 
   /** Nobody waits longer for users who never stop to change: they have what they earn from now on. */
@@ -156,7 +176,6 @@ export class BoardFilling {
   }
 
   private async sums(
-    client: PoolClient,
     { board, history, fill }: Filling,
     users: readonly { id: string; state: Buffer }[],
   ): Promise<SummedUser[]> {
@@ -166,7 +185,7 @@ export class BoardFilling {
     const rows =
       counted === null
         ? users.map(({ id, state }) => ({ id, state, sums: [[first, 0, 0]] as [number, number, number][] }))
-        : await historySums(client, {
+        : await historySums(this.options.pool, {
             tenantNo,
             ids: users.map(({ id }) => id),
             counted,

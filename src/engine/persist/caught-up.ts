@@ -1,14 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readCursor } from '../../postgres/persist/cursor.ts';
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { shardOf, userKey } from '../../redis/keys.ts';
-import { comparePositions, lastPosition } from '../../redis/outbox.ts';
-import { noteAwaited } from '../../redis/storing-order.ts';
+import { lastPosition } from '../../redis/outbox.ts';
 import { UserReads } from '../users/user-reads.ts';
+import { cursorReaches } from './cursor-watch.ts';
+import { sayAwaited } from './persisted.ts';
 
-const LOOK_MS = 10;
 /** How long a read waits while nothing moves, and while it does. */
 const PATIENCE = { stillMs: 2_000, movingMs: 5_000 };
 
@@ -32,23 +30,17 @@ export class CaughtUp {
   /** Waits for all of a tenant. */
   async tenant(tenantNo: number): Promise<void> {
     const shard = shardOf(tenantNo);
-    const last = await lastPosition(this.redis, shard);
-    const { stillMs, movingMs } = this.patience;
-    const began = performance.now();
-    let moved = began;
-    let cursor = await readCursor(this.pool, shard);
-    if (comparePositions(cursor, last) < 0) await noteAwaited(this.redis, shard);
-    while (comparePositions(cursor, last) < 0) {
-      if (cursor === this.stuckAt.get(shard)) return;
-      const now = performance.now();
-      const still = now - moved > stillMs;
-      if (still) this.stuckAt.set(shard, cursor);
-      if (still || now - began > movingMs) return;
-      await sleep(LOOK_MS);
-      const next = await readCursor(this.pool, shard);
-      if (next !== cursor) moved = performance.now();
-      cursor = next;
-    }
+    const position = await lastPosition(this.redis, shard);
+    const say = sayAwaited(this.redis, shard);
+    const { end, cursor } = await cursorReaches(this.pool, shard, {
+      position,
+      ...this.patience,
+      onBehind: (at) => {
+        say();
+        return at === this.stuckAt.get(shard);
+      },
+    });
+    if (end === 'still') this.stuckAt.set(shard, cursor);
   }
 
   /** Waits for one user, not at all where Postgres holds the user's state: one look-up in each. */

@@ -1,10 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readEpoch } from '../../postgres/rebuild/epoch.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
-import { lastPosition } from '../../redis/outbox.ts';
-import { shardsBehindOutbox } from './inspect.ts';
+import { isPersisted } from '../persist/persisted.ts';
 
 /** Something in Redis that is not what Postgres says. */
 export interface Difference {
@@ -24,8 +21,7 @@ export interface Suspect {
   postgres: () => Promise<string | null>;
 }
 
-const LOOK_MS = 50;
-const PATIENCE_MS = 30_000;
+const PATIENCE = { stillMs: 30_000, movingMs: 30_000 };
 const TRIES = 10;
 
 /** Thrown when Postgres does not follow: nothing can be compared then. */
@@ -33,12 +29,8 @@ export class NotStored extends Error {}
 
 /** Resolves when Postgres holds what the outboxes held at the call. Throws NotStored after half a minute. */
 export async function stored({ redis, pool }: { redis: Redis; pool: Pool }): Promise<void> {
-  const positions = await Promise.all(SHARD_NUMBERS.map((shard) => lastPosition(redis, shard)));
-  const endMs = performance.now() + PATIENCE_MS;
-  while (shardsBehindOutbox({ positions, ...(await readEpoch(pool)) }).length > 0) {
-    if (performance.now() > endMs) throw new NotStored('The outbox is not being stored: is a worker running?');
-    await sleep(LOOK_MS);
-  }
+  const reached = await Promise.all(SHARD_NUMBERS.map((shard) => isPersisted({ redis, pool }, shard, PATIENCE)));
+  if (reached.includes(false)) throw new NotStored('The outbox is not being stored: is a worker running?');
 }
 
 /**

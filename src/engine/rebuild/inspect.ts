@@ -53,10 +53,6 @@ export const isAccepted = (seen: Inspection): boolean =>
 export const shardsBehind = ({ positions, cursors }: Pick<Inspection, 'positions' | 'cursors'>): number[] =>
   SHARD_NUMBERS.filter((shard) => comparePositions(positions[shard]!, cursors[shard]!.position) < 0);
 
-/** The shards whose outbox holds what Postgres does not. */
-export const shardsBehindOutbox = ({ positions, cursors }: Pick<Inspection, 'positions' | 'cursors'>): number[] =>
-  SHARD_NUMBERS.filter((shard) => comparePositions(positions[shard]!, cursors[shard]!.position) > 0);
-
 /** The mark of another Laurel, if there is one. */
 export const foreignMark = ({ marks, installation }: Inspection): string | null =>
   marks.find((mark) => mark !== null && !mark.startsWith(`${installation}:`)) ?? null;

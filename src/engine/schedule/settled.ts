@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readCursor } from '../../postgres/persist/cursor.ts';
 import { batchWaits, newestBatch, shardsWithBatches } from '../../redis/batches.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
-import { comparePositions, lastPosition, OUTBOX_START, shardsWithEntries } from '../../redis/outbox.ts';
+import { lastPosition, OUTBOX_START, shardsWithEntries } from '../../redis/outbox.ts';
+import { cursorReaches } from '../persist/cursor-watch.ts';
 import type { Persister } from '../persist/persister.ts';
 
 const PATIENCE_MS = 30_000;
@@ -40,9 +40,10 @@ export async function settled(
     const stored = async (): Promise<boolean> => {
       await persister.drain(shard, HURRY);
       const before = cursor;
-      cursor = await readCursor(pool, shard);
+      const seen = await cursorReaches(pool, shard, { position: last, stillMs: LOOK_MS, movingMs: LOOK_MS });
+      cursor = seen.cursor;
       if (cursor !== before) endMs = performance.now() + PATIENCE_MS;
-      return comparePositions(cursor, last) >= 0;
+      return seen.end === 'reached';
     };
     if (!(await until(stored))) return false;
   }

@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 
 export interface CountedUser {
   id: string;
@@ -10,7 +10,7 @@ export interface CountedUser {
 
 /** Each of some users with the sum of their events of a metric that have all the attributes (by key). */
 export async function countedUsers(
-  client: PoolClient,
+  client: Pool | PoolClient,
   { tenantNo, ids, metricNo, attributes }: { tenantNo: number; ids: string[]; metricNo: number; attributes: object },
 ): Promise<CountedUser[]> {
   const { rows } = await client.query<CountedUser>(

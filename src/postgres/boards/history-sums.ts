@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 
 /** What a board adds up: values of a metric's events, or awards of a points system. */
@@ -60,7 +60,7 @@ const statement = (counted: Counted, times: CountedTimes | null): string => {
 };
 
 /** What some users have earned on a board, by run. */
-export async function historySums(client: PoolClient, query: HistoryQuery): Promise<HistorySums[]> {
+export async function historySums(client: Pool | PoolClient, query: HistoryQuery): Promise<HistorySums[]> {
   const { tenantNo, ids, counted, runDays, lastDay, times } = query;
   const no = 'metricNo' in counted ? counted.metricNo : counted.systemNo;
   const values: unknown[] = [

@@ -1,8 +1,8 @@
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 
 /** Some users of a tenant in the order of their IDs, after one, with their packed state as it is stored. */
 export async function usersAfter(
-  client: PoolClient,
+  client: Pool | PoolClient,
   { tenantNo, after, limit }: { tenantNo: number; after: string; limit: number },
 ): Promise<{ id: string; state: Buffer }[]> {
   const { rows } = await client.query<{ id: string; state: Buffer }>(

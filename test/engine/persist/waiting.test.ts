@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
+import { BackdatingEngine } from '../../../src/engine/achievements/backdate.ts';
+import { BoardFilling } from '../../../src/engine/leaderboards/fill-boards.ts';
+import { CaughtUp } from '../../../src/engine/persist/caught-up.ts';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { readCursor } from '../../../src/postgres/persist/cursor.ts';
+import { awaitedKey, shardOf } from '../../../src/redis/keys.ts';
+import { Script } from '../../../src/redis/script.ts';
+import { eventually } from '../../chaos/processes.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+
+// No worker here: what the outbox holds is stored when a test says so.
+let laurel: TestLaurel;
+const shard = shardOf(0);
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP });
+});
+afterAll(() => laurel.close());
+
+const event = async (): Promise<void> => {
+  const { status } = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
+  expect(status).toBe(201);
+};
+
+const store = async (): Promise<unknown> =>
+  new Persister({ redis: laurel.redis, pool: laurel.pool }).drain(shard, AbortSignal.abort());
+
+test('two hundred who wait read the cursor as often as one', async () => {
+  await event();
+  const { redis, pool } = laurel;
+  await readCursor(pool, shard);
+  let reads = 0;
+  const query = pool.query.bind(pool) as (...args: unknown[]) => unknown;
+  pool.query = ((...args: unknown[]) => {
+    if (String(args[0]).includes('FROM outbox_cursors WHERE shard')) reads += 1;
+    return query(...args);
+  }) as typeof pool.query;
+  const caughtUp = new CaughtUp({ redis, pool, patience: { stillMs: 60_000, movingMs: 60_000 } });
+  const beganMs = performance.now();
+  const waiting = Promise.all(Array.from({ length: 200 }, () => caughtUp.tenant(0)));
+  await eventually('the cursor is read several times', () => reads >= 5);
+  await store();
+  await waiting;
+  // At most one each 10 ms; a few more when somebody comes in between.
+  expect(reads).toBeLessThan((performance.now() - beganMs) / 10 + 50);
+  expect(reads).toBeLessThan(1_000);
+  pool.query = query as typeof pool.query;
+});
+
+test.each(['backdating', 'filling'])('%s waits for what is not stored yet in no transaction', async (kind) => {
+  const { redis, pool } = laurel;
+  await laurel.pool.query(`UPDATE backdatings SET status = 'done'`);
+  await laurel.pool.query(`UPDATE board_fills SET status = 'done'`);
+  const { body: document } = await laurel.admin.get('/v1/configuration');
+  const more =
+    kind === 'backdating'
+      ? { achievements: [{ name: 'New', trigger: 'metric', metricKey: 'flips', metricValue: 1, status: 'active' }] }
+      : {
+          leaderboards: [
+            { key: 'new', name: 'New', metricKey: 'flips', rankBy: 'metric', start: '2026-01-01', status: 'active' },
+          ],
+        };
+  const [list, [added]] = Object.entries(more)[0] as [string, object[]];
+  const { status, body } = await laurel.admin.put('/v1/configuration', {
+    ...document,
+    [list]: [...(document[list] ?? []), added],
+  });
+  expect({ status, body }).toMatchObject({ status: 200 });
+  await event();
+  await redis.del(awaitedKey(shard));
+  const options = { redis, pool, clock: systemClock, onWritten: () => undefined, settleMs: 0 };
+  const engine =
+    kind === 'backdating'
+      ? new BackdatingEngine({ ...options, script: new Script('backdate_achievements') })
+      : new BoardFilling({ ...options, script: new Script('fill_board') });
+  const step = engine.step();
+  await eventually('it waits', async () => (await redis.exists(awaitedKey(shard))) === 1);
+  const { rows } = await pool.query(
+    `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`,
+  );
+  expect(rows).toEqual([]);
+  await store();
+  expect(await step).toBe(true);
+});
