@@ -67,6 +67,13 @@ export const craftedRequests = (resources: number): CostlyRequest[] => [
       attributes: Object.fromEntries(list(4_500, (at) => [`f${at}`, ''])),
     }),
   },
-  admin(`a document of ${resources} resources`, 'PUT', '/v1/configuration', attributes(resources)),
+  admin(`a document of ${resources} resources`, 'PUT', '/v1/configuration', {
+    ...attributes(resources),
+    metrics: [{ key: 'flips', name: 'Flips' }],
+    achievements: [],
+    pointsSystems: [],
+    leaderboards: [],
+    streaks: { metrics: [] },
+  }),
   admin('the whole document', 'GET', '/v1/configuration', ''),
 ];
