@@ -17,7 +17,7 @@ export interface Authenticator {
    * Who presents the `X-API-KEY` header, at once where the key is cached. Throws (or rejects with) 401 for a
    * missing, malformed, unknown, revoked or expired key.
    */
-  authenticate: (header: string | null, client?: () => string) => Caller | Promise<Caller>;
+  authenticate: (header: string | null, client?: () => string | null) => Caller | Promise<Caller>;
   /** Forgets every cached key: on the news that keys changed, and when news may have been missed. */
   invalidate: () => void;
 }
@@ -79,7 +79,7 @@ export function createAuthenticator(options: {
     }
     return callerOf(record);
   };
-  const lookUp = (prefix: string, client?: () => string): KeyRecord | null | Promise<KeyRecord | null> =>
+  const lookUp = (prefix: string, client?: () => string | null): KeyRecord | null | Promise<KeyRecord | null> =>
     failedKeys && client ? failedKeys.lookUp(client(), async () => cache.get(prefix)) : cache.get(prefix);
   return {
     authenticate: (header, client) => {

@@ -37,8 +37,12 @@ export function clientAddress(
   return address.toString();
 }
 
-/** What stands for a client where clients are counted: an IPv4 address, or the /64 of an IPv6 one, which one customer has whole. */
-export function clientNetwork(address: string | null): string {
+/**
+ * What stands for a client where clients are counted: an IPv4 address, or the /64 of an IPv6 one, which one customer has whole.
+ * Null for this machine itself: what runs here (an operator, a proxy that is not named as trusted) is not counted as one client.
+ */
+export function clientNetwork(address: string | null): string | null {
+  if (address !== null && ipaddr.parse(address).range() === 'loopback') return null;
   if (address?.includes(':') !== true) return address ?? 'unknown';
   const network = ipaddr.IPv6.parse(address).toByteArray().fill(0, 8);
   return `${new ipaddr.IPv6(network).toString()}/64`;

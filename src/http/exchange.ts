@@ -25,7 +25,7 @@ import type { HttpRequest, HttpResponse } from './uws.ts';
 export interface ExchangeContext {
   surface: Operation['surface'];
   services: Services;
-  authenticate: (header: string | null, client?: () => string) => Caller | Promise<Caller>;
+  authenticate: (header: string | null, client?: () => string | null) => Caller | Promise<Caller>;
   resolveTenant: ResolveTenant;
   /** Whether what is live can be told and changed now; else 503. */
   isReady: () => boolean;
@@ -266,7 +266,7 @@ export class Exchange {
     return this.address;
   }
 
-  private readonly network = (): string => clientNetwork(this.client());
+  private readonly network = (): string | null => clientNetwork(this.client());
 
   private respond(response: Response, close: boolean): void {
     if (this.responded) return;

@@ -23,8 +23,9 @@ export class FailedKeys {
     this.nowMs = nowMs;
   }
 
-  /** Counts a wrong key. Returns the 429 to answer; null while the address may have more. */
-  failed(address: string): AppError | null {
+  /** Counts a wrong key. Returns the 429 to answer; null while the address may have more, as no address always may. */
+  failed(address: string | null): AppError | null {
+    if (address === null) return null;
     const nowMs = this.nowMs();
     const waitMs = this.waitMs(address, nowMs);
     if (waitMs > 0) return tooMany(waitMs);
@@ -39,7 +40,8 @@ export class FailedKeys {
   }
 
   /** Has a key looked up. Throws 429 where the address may have no more, and another look-up of it is under way. */
-  lookUp<T>(address: string, find: () => Promise<T>): Promise<T> {
+  lookUp<T>(address: string | null, find: () => Promise<T>): Promise<T> {
+    if (address === null) return find();
     const waitMs = this.waitMs(address, this.nowMs());
     if (waitMs <= 0) return find();
     if (this.lookingUp.has(address)) throw tooMany(waitMs);

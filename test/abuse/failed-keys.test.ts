@@ -60,6 +60,15 @@ test('an IPv6 address counts with its /64; what a sender writes before the proxy
   expect(await guesses((no) => `203.0.113.${no}, 198.51.100.30`)).toEqual(LIMITED);
 });
 
+test('this machine itself is not counted: an operator, or a proxy that nobody named as trusted', async () => {
+  const seen: number[] = [];
+  for (let no = 0; no < LIMIT + 5; no += 1)
+    seen.push(
+      (await fetch(`${laurel.appUrl}/v1/users/nobody`, { headers: { 'X-API-KEY': `guess${no}.wrong` } })).status,
+    );
+  expect(seen).toEqual(UNLIMITED);
+});
+
 test.each<[string, string | null, string, string]>([
   ['192.0.2.1', null, '', '192.0.2.1'],
   ['192.0.2.1', '198.51.100.1', '', '192.0.2.1'],

@@ -27,7 +27,17 @@ const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: obje
 const commands = found(readAll('src/cli'), /\.command\('([a-z-]+)/g);
 const variables = found(read('src/env.ts'), /(?:read\.\w+\(|variables\[)'([A-Z][A-Z_]+)'/g);
 /** What tests, benches and third parties read. */
-const OTHER_VARIABLES = ['ADMIN_KEY', 'SEED', 'RUNS', 'FUZZ_REQUESTS'];
+const OTHER_VARIABLES = [
+  'REDIS_PASSWORD',
+  'POSTGRES_PASSWORD',
+  'NODE_IMAGE',
+  'REDIS_IMAGE',
+  'POSTGRES_IMAGE',
+  'ADMIN_KEY',
+  'SEED',
+  'RUNS',
+  'FUZZ_REQUESTS',
+];
 const paths = new Set([...applicationOperations, ...adminOperations].map(({ path }) => path));
 
 /** Files and folders of the project that a document may name, and what it must not: what is made at run time. */
