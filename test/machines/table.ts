@@ -1,0 +1,20 @@
+import type { Outcome } from './check.ts';
+
+/** The outcomes as a table in Markdown, with the day on which they were found. */
+export function tableOf(outcomes: readonly Outcome[], now: Date): string {
+  const rows = outcomes.map((outcome) => [
+    `${outcome.system} (glibc ${outcome.glibc})`,
+    outcome.node,
+    outcome.httpServer,
+    outcome.redis,
+    outcome.startSeconds === 0 ? '' : `${outcome.startSeconds} s`,
+    outcome.tests,
+    outcome.problem === null ? 'works' : `fails: ${outcome.problem.split('\n')[0] ?? ''}`,
+  ]);
+  const head = ['System', 'Node', 'HTTP server', 'Redis or Valkey', 'Ready after', 'Tests', 'Outcome'];
+  return [
+    `Checked on ${now.toISOString().slice(0, 10)} by \`npm run machines\`.`,
+    '',
+    ...[head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`),
+  ].join('\n');
+}
