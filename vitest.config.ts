@@ -8,9 +8,11 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/stack/global-setup.ts',
-    setupFiles: 'test/stack/seed.ts',
+    setupFiles: ['test/stack/seed.ts', 'test/stack/leaks.ts'],
     env: { SEED: String(seed) },
     pool: 'forks',
+    // A worker keeps the modules for its next file: loading them was 1 s of CPU of every file that starts a Laurel.
+    isolate: false,
     // A Redis that was given to us cannot be used by two test files at once.
     maxWorkers: process.env['REDIS_URL'] ? 1 : 2,
     sequence: { seed },

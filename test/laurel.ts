@@ -8,7 +8,6 @@ import { createLog } from '../src/log.ts';
 import { adminOperations, applicationOperations } from '../src/operations/index.ts';
 import { existing } from '../src/operations/operation.ts';
 import { AdminKeys } from '../src/postgres/admin-keys.ts';
-import { migrate } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { serve } from '../src/serve.ts';
 import { startWorkers } from '../workers/start.ts';
@@ -50,12 +49,11 @@ export async function startLaurel(
     trustedProxies?: string;
   } = {},
 ): Promise<TestLaurel> {
-  const stack = await testStack();
+  const stack = await testStack({ database: 'migrated', redis: options.redisUrl === undefined });
   const { databaseUrl } = stack;
   const redisUrl = options.redisUrl ?? stack.redisUrl;
   const log = createLog({ level: 'fatal', name: 'test' });
   const setUp = createPool(databaseUrl, { max: 1 });
-  await migrate(setUp);
   const adminKey = await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null);
   await setUp.end();
 
@@ -111,7 +109,10 @@ export async function startLaurel(
     };
   };
 
-  const first = await frontend();
+  const first = await frontend().catch(async (error: unknown) => {
+    await stack.close();
+    throw error;
+  });
   const others: { close(): Promise<void> }[] = [];
   if (options.workers === true) others.push(await startWorkers({ redisUrl, databaseUrl, clock, log }));
   if (options.configuration !== undefined) {

@@ -14,7 +14,7 @@ const reasonOf = (promise: Promise<unknown>): Promise<unknown> =>
 
 /** A server that takes connections and never says a word. */
 async function mute(): Promise<{ port: number; server: Server }> {
-  const server = createServer(() => undefined);
+  const server = createServer((socket) => socket.resume());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { port: (server.address() as AddressInfo).port, server };
 }

@@ -15,7 +15,7 @@ let announced: string[];
 const clock = new FixedClock(0);
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await testDatabase({ redis: false });
 });
 
 beforeEach(async () => {

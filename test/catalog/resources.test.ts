@@ -10,7 +10,7 @@ let announced: string[];
 const clock = new FixedClock(Date.UTC(2026, 2, 1));
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await testDatabase({ redis: false });
 });
 
 beforeEach(async () => {

@@ -6,7 +6,7 @@ import { requestsTo, type HostileRequest } from './hostile-request.ts';
 import { KnownNames } from './known-names.ts';
 import { startTarget, type Target } from './target.ts';
 
-/** Requests in all: `FUZZ_REQUESTS=100000 npx vitest run test/fuzz` for a long run. */
+/** Requests in all; `npm run test:long` sends many more. */
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 3_000);
 const AT_ONCE = 8;
 const RENEW_EVERY = 400;

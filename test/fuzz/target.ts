@@ -7,7 +7,6 @@ import { Redis } from 'ioredis';
 import { freePort } from '../../src/local/free-port.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { AdminKeys } from '../../src/postgres/admin-keys.ts';
-import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { SHARDS } from '../../src/redis/keys.ts';
 import { backlog } from '../../src/redis/outbox.ts';
@@ -42,9 +41,8 @@ export interface Target {
 }
 
 export async function startTarget(): Promise<Target> {
-  const stack = await testStack();
+  const stack = await testStack({ database: 'migrated' });
   const pool = createPool(stack.databaseUrl, { max: 1 });
-  await migrate(pool);
   await new AdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
   await pool.end();
   const ports = { application: await freePort(), admin: await freePort() };

@@ -8,7 +8,7 @@ import { LaurelModel } from './laurel-model.ts';
 let stack: Awaited<ReturnType<typeof testStack>>;
 let engine: TestEngine;
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   engine = new TestEngine(stack.redisUrl, new CatalogBuilder().catalog);
 });
 afterAll(async () => {

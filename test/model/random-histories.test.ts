@@ -7,8 +7,8 @@ import { catalogOf, randomCatalog } from './random-catalog.ts';
 import { randomHistory } from './random-history.ts';
 import { SideBySide } from './side-by-side.ts';
 
-/** `RUNS=5000 npx vitest run test/model` is a thorough run. */
-const RUNS = Number(process.env['RUNS'] ?? 60);
+/** A sample on every run; `npm run test:long` is a thorough one. */
+const RUNS = Number(process.env['RUNS'] ?? 20);
 
 let database: TestDatabase;
 let engine: TestUsers;

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
@@ -9,11 +8,10 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-/** A stack with a migrated database and a pool on it. */
-export async function testDatabase(): Promise<TestDatabase> {
-  const stack = await testStack();
+/** A stack with a migrated database and a pool on it; with a Redis unless none is wanted. */
+export async function testDatabase({ redis = true }: { redis?: boolean } = {}): Promise<TestDatabase> {
+  const stack = await testStack({ database: 'migrated', redis });
   const pool = createPool(stack.databaseUrl, { max: 4 });
-  await migrate(pool);
   return {
     stack,
     pool,

@@ -11,7 +11,7 @@ let stack: TestStack;
 let other: Pool;
 
 beforeEach(async () => {
-  stack = await testStack();
+  stack = await testStack({ redis: false });
   other = createPool(stack.databaseUrl, { max: 1 });
 });
 afterEach(async () => {

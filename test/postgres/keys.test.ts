@@ -14,7 +14,7 @@ let adminKeys: AdminKeys;
 let announced: string[];
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await testDatabase({ redis: false });
   const announce = async (message: string): Promise<void> => void announced.push(message);
   applicationKeys = new ApplicationKeys({ pool: database.pool, announce });
   adminKeys = new AdminKeys({ pool: database.pool, announce });

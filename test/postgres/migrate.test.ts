@@ -11,7 +11,7 @@ let stack: TestStack;
 let pool: Pool;
 
 beforeEach(async () => {
-  stack = await testStack();
+  stack = await testStack({ redis: false });
   pool = createPool(stack.databaseUrl, { max: 6 });
 });
 

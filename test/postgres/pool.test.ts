@@ -9,7 +9,7 @@ let stack: TestStack;
 let pool: Pool;
 
 beforeEach(async () => {
-  stack = await testStack();
+  stack = await testStack({ redis: false });
   pool = createPool(stack.databaseUrl, { max: 1 });
 });
 afterEach(async () => {

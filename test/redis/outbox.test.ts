@@ -18,7 +18,7 @@ let stack: TestStack;
 let redis: Redis;
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   redis = createRedis(stack.redisUrl);
   await redisReady(redis);
 });

@@ -8,7 +8,7 @@ import { testStack } from '../stack/stack.ts';
 let stack: Awaited<ReturnType<typeof testStack>>;
 let redis: Redis;
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   redis = new Redis(stack.redisUrl);
 });
 afterAll(async () => {

@@ -11,7 +11,7 @@ let redis: Redis;
 let queue: Queue<ShardJob>;
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   redis = createRedis(stack.redisUrl);
   await redisReady(redis);
   queue = new Queue(PERSIST_QUEUE, { connection: redis, prefix: QUEUE_PREFIX });

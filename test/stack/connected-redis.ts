@@ -4,7 +4,7 @@ import { testStack } from './stack.ts';
 
 /** A connection to a Redis of the test file's own, empty at first; both end with the file. To be called at its top. */
 export async function connectedRedis(): Promise<Redis> {
-  const stack = await testStack();
+  const stack = await testStack({ database: 'none' });
   const redis = new Redis(stack.redisUrl);
   afterAll(async () => {
     await redis.quit();

@@ -1,26 +1,30 @@
-import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startPostgres } from '../../src/local/postgres-server.ts';
+import { requireRedisProgram } from '../../src/local/install-redis.ts';
+import { sharedPostgres } from './shared-postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A superuser's URL of the Postgres that all test files share. */
-    postgresUrl: string;
+    /** Where a test file asks for the Postgres that all share, see `shared-postgres.ts`. */
+    postgresAt: string;
+    /** The Redis program, installed if need be; or why there is none, for the first test that wants one. */
+    redisProgram: { path: string } | { problem: string };
   }
 }
 
-/** One Postgres for the whole run: `DATABASE_URL` if set, else a temporary one, which ends with the run however that ends. */
-export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+/** Finds what the tests need and starts nothing: servers start when a test file asks, and end with the run however that ends. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   console.log(`Seed ${process.env['SEED']}; the same again: SEED=${process.env['SEED']} npm test`);
-  const given = process.env['DATABASE_URL'];
-  if (given !== undefined && given !== '') {
-    project.provide('postgresUrl', given);
-    return undefined;
+  project.provide('redisProgram', await redisProgram());
+  const postgres = await sharedPostgres(process.env['DATABASE_URL']);
+  project.provide('postgresAt', postgres.address);
+  return () => postgres.close();
+}
+
+async function redisProgram(): Promise<{ path: string } | { problem: string }> {
+  if (process.env['REDIS_URL']) return { problem: 'REDIS_URL is set.' };
+  try {
+    return { path: await requireRedisProgram((line) => console.log(line)) };
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) };
   }
-  const directory = join(tmpdir(), `laurel-test-postgres-${randomUUID()}`);
-  const server = await startPostgres({ directory, password: 'test', temporary: true });
-  project.provide('postgresUrl', server.url);
-  return () => server.stop();
 }

@@ -38,7 +38,7 @@ const lock = (): void => {
 };
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   laurel = new TestUsers(stack.redisUrl, builder.catalog);
   await laurel.ready();
 });

@@ -54,7 +54,7 @@ builder.achievement('metric', {
 builder.achievement('streak', { streakLength: 2, ...named('two days') });
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   laurel = new TestEngine(stack.redisUrl, builder.catalog);
 });
 afterAll(async () => {

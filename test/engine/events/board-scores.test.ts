@@ -6,7 +6,7 @@ import { withEngineOn, type TestEngine } from './engine.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
 });
 afterAll(() => stack.close());
 

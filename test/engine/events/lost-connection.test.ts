@@ -2,7 +2,6 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { persistedReplies } from '../../../src/engine/events/persisted-replies.ts';
-import { migrate } from '../../../src/postgres/migrate.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
@@ -15,9 +14,8 @@ let direct: Redis;
 let pool: pg.Pool;
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'migrated' });
   pool = new pg.Pool({ connectionString: stack.databaseUrl });
-  await migrate(pool);
   direct = new Redis(stack.redisUrl);
   proxy = new CuttingProxy(stack.redisUrl);
   const builder = new CatalogBuilder();

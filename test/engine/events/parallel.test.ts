@@ -7,7 +7,7 @@ let stack: Awaited<ReturnType<typeof testStack>>;
 let laurel: TestEngine;
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   const builder = new CatalogBuilder();
   const flips = builder.metric('flips');
   for (const metricValue of [100, 500, 900]) builder.achievement('metric', { metricId: flips.id, metricValue });

@@ -5,7 +5,7 @@ import { withEngineOn } from './engine.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
 });
 afterAll(() => stack.close());
 

@@ -7,7 +7,7 @@ let stack: Awaited<ReturnType<typeof testStack>>;
 let laurel: TestEngine;
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   const builder = new CatalogBuilder();
   builder.metric('flips');
   laurel = new TestEngine(stack.redisUrl, builder.catalog);

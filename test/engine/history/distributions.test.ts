@@ -5,7 +5,7 @@ import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await testDatabase({ redis: false });
 });
 afterAll(() => database.close());
 

@@ -16,7 +16,7 @@ builder.trigger(xp, 'user_creation', { points: 1 });
 builder.trigger(xp, 'achievement', { points: 5, achievementId: tour.id });
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   direct = new Redis(stack.redisUrl);
   proxy = new CuttingProxy(stack.redisUrl);
   laurel = new TestUsers(await proxy.listen(), builder.catalog);

@@ -14,7 +14,7 @@ const BOTH = ['email', 'push'];
 const ALL = { achievement_completed: BOTH, recap: BOTH, reactivation: BOTH, streak_reminder: BOTH };
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   laurel = new TestUsers(stack.redisUrl, builder.catalog);
   await laurel.ready();
 });

@@ -23,7 +23,7 @@ const board = builder.leaderboard('points', 'points', { pointsSystemId: xp.id })
 builder.streaks({ freezes: { enabled: true, initial: 2, max: 5, autoEarnInterval: null, autoEarnAmount: null } });
 
 beforeAll(async () => {
-  stack = await testStack();
+  stack = await testStack({ database: 'none' });
   laurel = new TestUsers(stack.redisUrl, builder.catalog);
   await laurel.ready();
 });

@@ -9,7 +9,7 @@ import { testDatabase, type TestDatabase } from '../database.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await testDatabase({ redis: false });
   await database.pool.query(`
     INSERT INTO users (tenant_no, id, created, state, attributes, points)
       SELECT 0, 'user ' || n, now(), '\\x80', '{}', '{}' FROM generate_series(1, 2000) AS n;

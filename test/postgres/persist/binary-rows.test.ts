@@ -8,7 +8,7 @@ import { testDatabase, type TestDatabase } from '../database.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await testDatabase({ redis: false });
   await database.pool.query(`
     CREATE TABLE copied (no int PRIMARY KEY, small smallint, large bigint, exact numeric, words text, id uuid, at timestamptz,
                          day date, document jsonb, list int[])`);

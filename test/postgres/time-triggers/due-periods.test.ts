@@ -13,7 +13,7 @@ const NOW = Date.UTC(2030, 2, 1);
 
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await testDatabase({ redis: false });
   // First seen at any time of the last hundred days; the run's seed says when.
   await database.pool.query(
     `INSERT INTO users (tenant_no, id, created, state, attributes, points)

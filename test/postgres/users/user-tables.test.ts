@@ -3,7 +3,7 @@ import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
 import { testDatabase } from '../database.ts';
 
 test('every table with rows about users is known to deletion and export, with an order that tells the rows apart', async () => {
-  const database = await testDatabase();
+  const database = await testDatabase({ redis: false });
   try {
     const { rows } = await database.pool.query<{ table: string; columns: string[] }>(
       `SELECT table_name AS "table", array_agg(column_name::text) AS columns

@@ -1,0 +1,21 @@
+import { afterAll, beforeAll, expect } from 'vitest';
+import { leftBehind } from './left-behind.ts';
+import { openResources, openedSince } from './open-resources.ts';
+import { openStacks } from './open-stacks.ts';
+
+// What a test file leaves behind fails it: sockets, servers that listen, timers that keep the process up, child
+// processes, a stack that is not closed. Hooks of a setup file come first at the start and last at the end.
+
+/** What the test runner has open itself, and what earlier files of this worker left. */
+let before: Map<string, number>;
+
+beforeAll(() => {
+  before = openResources();
+});
+
+afterAll(async () => {
+  const left = await leftBehind(() => openedSince(before));
+  if (openStacks.size > 0) left.push(`${openStacks.size} × a stack that is not closed`);
+  openStacks.clear();
+  expect(left, 'what the test file left open').toEqual([]);
+});

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, get, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startPostgres } from '../../src/local/postgres-server.ts';
+import { migrate } from '../../src/postgres/migrate.ts';
+import { createPool } from '../../src/postgres/pool.ts';
+
+interface Asked {
+  /** A superuser's URL of the server. */
+  url: string;
+  /** The database to make others from: migrated, and without a row of a test. */
+  template: string;
+}
+
+type Reply = Asked | { problem: string };
+
+/**
+ * One Postgres for the whole run, `given` or a temporary one that starts when the first test file asks for it. Files run
+ * in processes of their own, so they ask over HTTP at `address`.
+ */
+export async function sharedPostgres(given: string | undefined): Promise<{ address: string; close(): Promise<void> }> {
+  let running: ReturnType<typeof start> | null = null;
+  const answer = async (response: ServerResponse): Promise<void> => {
+    running ??= start(given);
+    const reply: Reply = await running.catch((error: unknown) => ({ problem: String(error) }));
+    response.setHeader('connection', 'close').end(JSON.stringify(reply));
+  };
+  const server = createServer((_, response) => void answer(response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.close();
+      await (await running?.catch(() => null))?.stop();
+    },
+  };
+}
+
+/** The shared Postgres, from a test file. */
+export async function askForPostgres(address: string): Promise<Asked> {
+  const text = await new Promise<string>((resolve, reject) => {
+    // A connection of its own, which ends with the answer.
+    get(address, { agent: false }, (response) => {
+      response.setEncoding('utf8');
+      let body = '';
+      response.on('data', (chunk: string) => (body += chunk));
+      response.on('end', () => resolve(body));
+      response.on('error', reject);
+    }).on('error', reject);
+  });
+  const reply = JSON.parse(text) as Reply;
+  if ('problem' in reply) throw new Error(`There is no Postgres for the tests: ${reply.problem}`);
+  return reply;
+}
+
+/** Runs one statement over a connection of its own. */
+export async function onServer(url: string, statement: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+  } catch (error) {
+    throw new Error(`The Postgres of the tests (DATABASE_URL, if you set it) does not answer: ${String(error)}`);
+  }
+  try {
+    return (await client.query<Record<string, unknown>>(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function start(given: string | undefined): Promise<Asked & { stop(): Promise<void> }> {
+  const own = given === undefined || given === '' ? await temporaryPostgres() : null;
+  const url = own?.url ?? given ?? '';
+  const template = `laurel_test_template_${randomUUID().replaceAll('-', '')}`;
+  await onServer(url, `CREATE DATABASE ${template}`);
+  const pool = createPool(databaseUrl(url, template), { max: 1 });
+  await migrate(pool);
+  await pool.end();
+  return { url, template, stop: () => (own === null ? dropTemplate(url, template) : own.stop()) };
+}
+
+const temporaryPostgres = (): ReturnType<typeof startPostgres> =>
+  startPostgres({
+    directory: join(tmpdir(), `laurel-test-postgres-${randomUUID()}`),
+    password: 'test',
+    temporary: true,
+  });
+
+async function dropTemplate(url: string, template: string): Promise<void> {
+  await onServer(url, `DROP DATABASE IF EXISTS ${template} WITH (FORCE)`);
+}
+
+/** The URL of another database of that server. */
+export function databaseUrl(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
