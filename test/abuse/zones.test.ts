@@ -25,7 +25,7 @@ const zones = async (): Promise<string[]> =>
 /** The name in as many spellings as there are, up to a number. */
 const spellings = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, no) =>
-    [...name].map((letter, at) => ((no >> at) & 1 ? letter.toUpperCase() : letter.toLowerCase())).join(''),
+    Array.from(name, (letter, at) => ((no >> at) & 1 ? letter.toUpperCase() : letter.toLowerCase())).join(''),
   );
 
 test('every spelling of a zone is answered and swept as one', async () => {
