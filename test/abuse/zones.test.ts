@@ -77,6 +77,8 @@ test('a user stored in another spelling by an earlier version is swept, shown an
     userKey(0, 'old'),
   );
   expect(await tzOf('old')).toBe('Europe/Berlin');
+  const persisted = async () => (await laurel.pool.query(`SELECT FROM users WHERE id = 'old'`)).rowCount;
+  await expect.poll(persisted).toBe(1);
   await laurel.pool.query(`UPDATE users SET zone = 'eUROPE/bERLIN' WHERE id = 'old'`);
   await laurel.pool.query(`INSERT INTO streak_zones (tenant_no, zone, swept_day) VALUES (0, 'eUROPE/bERLIN', 22000)`);
   await laurel.pool.query(`DELETE FROM laurel_migrations WHERE file = '000020_zones.sql'`);
