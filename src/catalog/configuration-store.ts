@@ -11,6 +11,7 @@ import { configure } from './configuration/configure.ts';
 import { exportConfiguration } from './configuration/export.ts';
 import type { CatalogDraft } from './draft.ts';
 import { Resources } from './resources.ts';
+import { daysOffAfter } from './days-off.ts';
 import { streakProblems } from './rules/streaks.ts';
 
 /** A tenant's configuration as one document, by key. */
@@ -93,7 +94,8 @@ function changedStreaks(current: StreakSettings, changes: StreakSettingsChanges)
     metricId: metricId.toLowerCase(),
     threshold,
   }));
-  return { ...onlyFieldsOf(current, { ...current, ...changes }), metrics, freezes };
+  const settings = { ...onlyFieldsOf(current, { ...current, ...changes }), metrics, freezes };
+  return { ...settings, daysOff: daysOffAfter(current, settings.frequency, changes.daysOff) };
 }
 
 const onlyFieldsOf = <T extends object>(model: T, value: object): T =>

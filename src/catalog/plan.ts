@@ -59,6 +59,8 @@ export interface PlanAchievement {
   /** Streak achievements. */
   length?: number;
   frequency?: 1 | 2 | 3;
+  /** Anniversaries: full years since the user's `signUpDate`. */
+  years?: number;
   /** Composites: numbers of the achievements that must all be completed. */
   of?: number[];
   /** API achievements: no one new gets it. */

@@ -5,11 +5,12 @@ export const KeyValue = Type.Object({ key: Type.String(), value: Type.String() }
 export const achievementFields = {
   id: Type.String(),
   name: Type.String(),
-  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
   description: Type.Union([Type.String(), Type.Null()]),
   badgeUrl: Type.Union([Type.String(), Type.Null()]),
   key: Type.Optional(Type.String()),
   streakLength: Type.Optional(Type.Integer()),
+  anniversaryYears: Type.Optional(Type.Integer()),
   achievementIds: Type.Optional(Type.Array(Type.String())),
   metricId: Type.Optional(Type.String()),
   metricValue: Type.Optional(Type.Number()),

@@ -49,10 +49,12 @@ export const Achievement = Type.Object({
   description: Nullable(Type.String()),
   badgeUrl: Nullable(Type.String()),
   status: Type.Enum(['inactive', 'active', 'locked']),
-  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
   metricId: Nullable(Uuid),
   metricValue: Nullable(Type.Number()),
   streakLength: Nullable(Type.Integer()),
+  /** Full years since the user's `signUpDate`, of trigger `anniversary`. */
+  anniversaryYears: Nullable(Type.Integer()),
   achievementIds: Type.Array(Uuid),
   userAttributes: Type.Array(AttributeCondition),
   eventAttributes: Type.Array(AttributeCondition),
@@ -151,11 +153,16 @@ export const Webhook = Type.Object({
 });
 export type Webhook = Static<typeof Webhook>;
 
+/** Weekdays, 0 = Sunday to 6: at most six, so that a day is left on which a streak can be lost. */
+export const DaysOff = Type.Array(Type.Integer({ minimum: 0, maximum: 6 }), { uniqueItems: true, maxItems: 6 });
+
 export const StreakSettings = Type.Object({
   enabled: Type.Boolean(),
   frequency: Type.Enum(['daily', 'weekly', 'monthly']),
   weekStart: Type.Enum(['sunday', 'monday']),
   evaluationMode: Type.Enum(['OR', 'AND']),
+  /** Days that need nothing and end nothing, in ascending order; of frequency `daily` only. */
+  daysOff: DaysOff,
   metrics: Type.Array(Type.Object({ metricId: Uuid, threshold: Type.Number() })),
   freezes: Type.Object({
     enabled: Type.Boolean(),
@@ -174,6 +181,7 @@ export const DEFAULT_STREAK_SETTINGS: StreakSettings = {
   frequency: 'daily',
   weekStart: 'sunday',
   evaluationMode: 'OR',
+  daysOff: [],
   metrics: [],
   freezes: { enabled: false, initial: 0, max: 0, autoEarnInterval: null, autoEarnAmount: null },
   personalization: false,

@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { KEY_PATTERN, MOST_RESOURCES, PARTICIPANTS, TIME_OF_DAY_PATTERN } from './catalog.ts';
+import { DaysOff, KEY_PATTERN, MOST_RESOURCES, PARTICIPANTS, TIME_OF_DAY_PATTERN } from './catalog.ts';
 import { LocalDate, Uuid } from './schemas.ts';
 
 /**
@@ -45,10 +45,11 @@ export const ConfiguredAchievement = Type.Object({
   description: Description,
   badge: Badge,
   status: Type.Optional(Type.Enum(['inactive', 'active', 'locked'], { default: 'inactive' })),
-  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
   metricKey: Type.Optional(Type.String()),
   metricValue: Type.Optional(Type.Number()),
   streakLength: Type.Optional(Type.Integer()),
+  anniversaryYears: Type.Optional(Type.Integer()),
   achievementKeys: Type.Optional(Type.Array(Type.String())),
   achievementNames: Type.Optional(Type.Array(Type.String())),
   achievementIds: Type.Optional(list(Type.String())),
@@ -132,6 +133,7 @@ export const ConfiguredStreaks = Type.Object({
   frequency: Type.Optional(Type.Enum(['daily', 'weekly', 'monthly'])),
   weekStart: Type.Optional(Type.Enum(['sunday', 'monday'])),
   evaluationMode: Type.Optional(Type.Enum(['OR', 'AND'])),
+  daysOff: Type.Optional(DaysOff),
   metrics: Type.Optional(Type.Array(Type.Object({ metricKey: Type.String(), threshold: Type.Number() }))),
   freezes: Type.Optional(
     Type.Object({

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { emptyCatalog, type Catalog, type EarlierStreaks, type StreakSettings } from '../domain/catalog.ts';
+import { DEFAULT_STREAK_SETTINGS, emptyCatalog, type Catalog, type EarlierStreaks, type StreakSettings } from '../domain/catalog.ts';
 import { stillNeeded } from '../domain/streaks-in-force.ts';
 
 /** Kinds of resources as the table names them, with the list of the catalog that holds them. */
@@ -27,6 +27,13 @@ interface Row {
   resources: [Kind, string, number, number, number, object][];
 }
 
+/** Fields that documents written by an earlier Laurel lack. */
+const NEW_FIELDS: { [K in Kind]?: object } = { achievement: { anniversaryYears: null } };
+
+const withNewFields = (streaks: StreakSettings): StreakSettings => ({ ...DEFAULT_STREAK_SETTINGS, ...streaks });
+
+const complete = (earlier: EarlierStreaks): EarlierStreaks => ({ ...earlier, streaks: withNewFields(earlier.streaks) });
+
 /** A tenant's living resources with the version they stand at, in one snapshot; null: there is no such tenant. */
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
   const { rows } = await client.query<Row>(
@@ -42,13 +49,13 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
   if (row === undefined) return null;
   const catalog: Catalog = {
     ...emptyCatalog(tenantNo, row.version),
-    ...(row.streaks !== null && { streaks: row.streaks }),
+    ...(row.streaks !== null && { streaks: withNewFields(row.streaks) }),
     ...(row.earn_since !== null && { earnSince: row.earn_since }),
-    ...(row.streaks_before.length > 0 && { streaksBefore: stillNeeded(row.streaks_before, row.swept_day) }),
+    ...(row.streaks_before.length > 0 && { streaksBefore: stillNeeded(row.streaks_before.map(complete), row.swept_day) }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {
     // Written by `saveCatalog` from the same types.
-    (catalog[LISTS[kind]] as object[]).push({ ...doc, id, no, created, updated });
+    (catalog[LISTS[kind]] as object[]).push({ ...NEW_FIELDS[kind], ...doc, id, no, created, updated });
   }
   return catalog;
 }

@@ -303,3 +303,31 @@ test('streak settings are set one by one', async () => {
     apply({ metrics: [DEMO.metrics![1]!], achievements: [], pointsSystems: [], leaderboards: [] }),
   ).rejects.toThrow("streaks.metrics[0].metricKey: unknown metric 'flashcards-flipped'");
 });
+
+test('days off are kept in order, and cleared by leaving the daily frequency', async () => {
+  const daysOff = async (): Promise<number[]> => (await catalog()).streaks.daysOff;
+  await store.updateStreaks(0, { daysOff: [6, 0] }, WHO);
+  expect(await daysOff()).toEqual([0, 6]);
+  await store.updateStreaks(0, { evaluationMode: 'AND' }, WHO);
+  expect(await daysOff()).toEqual([0, 6]);
+  const refused = { code: 'unprocessable', message: "daysOff: only for frequency 'daily'" };
+  await expect(store.updateStreaks(0, { frequency: 'weekly', daysOff: [1] }, WHO)).rejects.toMatchObject(refused);
+  await store.updateStreaks(0, { frequency: 'weekly' }, WHO);
+  expect(await daysOff()).toEqual([]);
+  await apply({ streaks: { frequency: 'daily', daysOff: [5, 3] } });
+  expect(await daysOff()).toEqual([3, 5]);
+  await apply({ streaks: { frequency: 'monthly' } });
+  expect(await daysOff()).toEqual([]);
+});
+
+test('what an earlier Laurel stored has the defaults of the fields that came later', async () => {
+  await apply({
+    achievements: [{ name: 'Old', trigger: 'streak', streakLength: 3 }],
+    streaks: { evaluationMode: 'AND' },
+  });
+  await database.pool.query(`UPDATE catalog_resources SET doc = doc - 'anniversaryYears'`);
+  await database.pool.query(`UPDATE tenants SET streaks = streaks - 'daysOff'`);
+  const { achievements, streaks } = await catalog();
+  expect(achievements).toMatchObject([{ anniversaryYears: null }]);
+  expect(streaks).toMatchObject({ evaluationMode: 'AND', daysOff: [] });
+});

@@ -97,6 +97,7 @@ function achievement(known: Known, label: string): ConfiguredAchievement {
   const { draw, metricKeys, achievements, userKeys, eventKeys } = known;
   const kinds = [
     'streak',
+    'anniversary',
     'api',
     ...(metricKeys.length > 0 ? ['metric'] : []),
     ...(achievements.length > 0 ? ['achievement'] : []),
@@ -120,6 +121,7 @@ function achievement(known: Known, label: string): ConfiguredAchievement {
     metricKey: trigger === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,
     metricValue: trigger === 'metric' ? draw(amount) : undefined,
     streakLength: trigger === 'streak' ? draw(fc.integer({ min: 1, max: 400 })) : undefined,
+    anniversaryYears: trigger === 'anniversary' ? draw(fc.integer({ min: 1, max: 100 })) : undefined,
     achievementKeys: trigger === 'achievement' ? parts.flatMap(({ key }) => key ?? []) : undefined,
     achievementNames:
       trigger === 'achievement'
@@ -204,9 +206,14 @@ function leaderboard(known: Known, key: string, systemKeys: string[]): Configure
 
 function streaks({ draw, metricKeys }: Known): NonNullable<Configuration['streaks']> {
   const earned = draw(fc.boolean());
+  const frequency = draw(optional(fc.constantFrom('daily', 'weekly', 'monthly')));
   return sent<NonNullable<Configuration['streaks']>>({
     enabled: draw(optional(fc.boolean())),
-    frequency: draw(optional(fc.constantFrom('daily', 'weekly', 'monthly'))),
+    frequency,
+    daysOff:
+      frequency === 'daily'
+        ? draw(optional(subset([0, 1, 2, 3, 4, 5, 6]).filter((days) => days.length < 7)))
+        : undefined,
     weekStart: draw(optional(fc.constantFrom('sunday', 'monday'))),
     evaluationMode: draw(optional(fc.constantFrom('OR', 'AND'))),
     metrics: draw(subset(metricKeys)).map((metricKey) => ({ metricKey, threshold: draw(amount) })),

@@ -180,6 +180,9 @@ describe('achievements', () => {
       ["userAttributes[1].key: 'plan' is named twice"],
     ],
     [{ trigger: 'streak' }, ["streakLength: required for trigger 'streak'"]],
+    [{ trigger: 'anniversary' }, ["anniversaryYears: required for trigger 'anniversary'"]],
+    [{ trigger: 'anniversary', anniversaryYears: 0 }, ['anniversaryYears: must be at least 1']],
+    [{ ...metric, anniversaryYears: 1 }, ["anniversaryYears: only for trigger 'anniversary'"]],
     [{ trigger: 'streak', streakLength: 0 }, ['streakLength: must be at least 1']],
     [
       { trigger: 'streak', streakLength: 1, eventAttributes: [{ key: 'deck', value: 'x' }] },
@@ -323,6 +326,8 @@ test.each<[NonNullable<Configuration['streaks']>, string[]]>([
     },
     ['metrics[1].metricKey: named twice'],
   ],
+  [{ daysOff: [0, 6] }, []],
+  [{ frequency: 'weekly', daysOff: [0] }, ["daysOff: only for frequency 'daily'"]],
   [{ freezes: { max: 101 } }, ['freezes.max: must be at most 100']],
   [{ freezes: { initial: 2, max: 1 } }, ['freezes.initial: must not be above freezes.max']],
   [{ freezes: { autoEarnInterval: 7 } }, ['freezes.autoEarnAmount: autoEarnInterval and autoEarnAmount go together']],

@@ -57,6 +57,7 @@ export class CatalogBuilder {
       metricId: null,
       metricValue: null,
       streakLength: null,
+      anniversaryYears: null,
       achievementIds: [],
       userAttributes: [],
       eventAttributes: [],

@@ -15,6 +15,7 @@ export function completes(catalog: Catalog, user: ModelUser, streakLength: numbe
     if (!matches(user.attributes, named(catalog, achievement.userAttributes))) return false;
     switch (achievement.trigger) {
       case 'api':
+      case 'anniversary':
         return false;
       case 'achievement':
         return achievement.achievementIds.every((id) => done.has(id));

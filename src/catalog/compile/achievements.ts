@@ -19,6 +19,9 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
       locked: achievement.status === 'locked' ? true : undefined,
     });
   }
+  if (achievement.trigger === 'anniversary') {
+    return present<PlanAchievement>({ no: achievement.no, users, years: achievement.anniversaryYears ?? 1 });
+  }
   if (achievement.trigger === 'streak') {
     const frequency = FREQUENCY[catalogIndex.catalog.streaks.frequency];
     return present<PlanAchievement>({
@@ -37,6 +40,9 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
   });
 }
 
+/** Triggers that no event completes. */
+const BY_NO_EVENT: ReadonlySet<Achievement['trigger']> = new Set(['api', 'anniversary']);
+
 /**
  * Achievements that an event of the metric can complete: those of the metric, streaks and composites, and those
  * of other metrics with conditions on the user, whose attributes may have changed since their last event. Without
@@ -44,7 +50,7 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
  */
 export function achievementsFor(catalogIndex: CatalogIndex, metric: Metric | null): Achievement[] {
   return catalogIndex.catalog.achievements.filter((achievement) => {
-    if (achievement.status !== 'active' || achievement.trigger === 'api') return false;
+    if (achievement.status !== 'active' || BY_NO_EVENT.has(achievement.trigger)) return false;
     if (metric === null) return achievement.trigger === 'achievement';
     if (achievement.trigger !== 'metric' || achievement.metricId === metric.id) return true;
     return achievement.userAttributes.length > 0;

@@ -6,6 +6,7 @@ import type { Configuration } from '../../domain/configuration.ts';
  */
 export function completeConfiguration(sent: Configuration, present: Required<Configuration>): Required<Configuration> {
   const systems = new Map(present.pointsSystems.map((system) => [system.key, system]));
+  const leavesDaily = (sent.streaks?.frequency ?? 'daily') !== 'daily';
   return {
     attributes: sent.attributes ?? present.attributes,
     metrics: sent.metrics ?? present.metrics,
@@ -21,6 +22,6 @@ export function completeConfiguration(sent: Configuration, present: Required<Con
         };
       }) ?? present.pointsSystems,
     leaderboards: sent.leaderboards ?? present.leaderboards,
-    streaks: { ...present.streaks, ...sent.streaks },
+    streaks: { ...present.streaks, ...(leavesDaily && { daysOff: [] }), ...sent.streaks },
   };
 }

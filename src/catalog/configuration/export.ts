@@ -128,6 +128,7 @@ export class Export {
       metricKey: this.optionalKeyOf(achievement.metricId),
       metricValue: achievement.metricValue,
       streakLength: achievement.streakLength,
+      anniversaryYears: achievement.anniversaryYears,
       achievementKeys: filled(parts.flatMap(({ key }) => (key === null ? [] : [key]))),
       achievementNames: filled(parts.flatMap((part) => (part.key === null && !this.isShared(part) ? [part.name] : []))),
       achievementIds: filled(parts.flatMap((part) => (this.isShared(part) ? [part.id] : []))),

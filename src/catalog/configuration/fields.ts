@@ -10,6 +10,7 @@ import type {
   ConfiguredStreaks,
   ConfiguredTrigger,
 } from '../../domain/configuration.ts';
+import { daysOffAfter } from '../days-off.ts';
 import type { Fields } from '../kinds.ts';
 import type { References } from './references.ts';
 
@@ -54,6 +55,7 @@ export function achievementFields(
     metricId: references.find('metric', item.metricKey, `${path}.metricKey`),
     metricValue: item.metricValue ?? null,
     streakLength: item.streakLength ?? null,
+    anniversaryYears: item.anniversaryYears ?? null,
     achievementIds: same ? before : parts,
     userAttributes: references.conditions('user', item.userAttributes, path),
     eventAttributes: references.conditions('event', item.eventAttributes, path),
@@ -157,11 +159,13 @@ export function streakFields(
 ): StreakSettings {
   const { freezes } = current;
   const given = item.freezes ?? {};
+  const frequency = item.frequency ?? current.frequency;
   return {
     enabled: item.enabled ?? current.enabled,
-    frequency: item.frequency ?? current.frequency,
+    frequency,
     weekStart: item.weekStart ?? current.weekStart,
     evaluationMode: item.evaluationMode ?? current.evaluationMode,
+    daysOff: daysOffAfter(current, frequency, item.daysOff),
     metrics: (item.metrics ?? []).flatMap(({ metricKey, threshold }, index) => {
       const metricId = references.find('metric', metricKey, `${path}.metrics[${index}].metricKey`);
       return metricId === null ? [] : [{ metricId, threshold }];

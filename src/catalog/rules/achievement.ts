@@ -5,9 +5,12 @@ import { amount, belongs, conditions, named, ownKey, problem, refers, whole, typ
 /** Longest streak that anything may ask for, in periods. */
 export const LONGEST_STREAK = 1_000_000;
 
+/** Most years that an anniversary may be away. */
+const MOST_YEARS = 1_000;
+
 /** The rules of an achievement in its catalog. */
 export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
-  const { trigger, key, name, metricId, metricValue, streakLength, achievementIds } = achievement;
+  const { trigger, key, name, metricId, metricValue, streakLength, anniversaryYears, achievementIds } = achievement;
   yield* named(name);
   const keys = keysIn(catalog.achievements);
   yield* ownKey(achievement, { holders: (of) => keys.get(of), noun: 'achievement' });
@@ -19,6 +22,9 @@ export function* achievementProblems(achievement: Achievement, catalog: Catalog)
   if (metricValue !== null) yield* amount('metricValue', metricValue);
   yield* belongs('streakLength', streakLength, { to: `trigger 'streak'`, when: trigger === 'streak' });
   if (streakLength !== null) yield* whole('streakLength', streakLength, { min: 1, max: LONGEST_STREAK });
+  const anniversary = { to: `trigger 'anniversary'`, when: trigger === 'anniversary' };
+  yield* belongs('anniversaryYears', anniversaryYears, anniversary);
+  if (anniversaryYears !== null) yield* whole('anniversaryYears', anniversaryYears, { min: 1, max: MOST_YEARS });
   const composite = { to: `trigger 'achievement'`, when: trigger === 'achievement' };
   yield* belongs('achievementIds', achievementIds.length === 0 ? null : achievementIds, composite);
   yield* partProblems(achievement, catalog);

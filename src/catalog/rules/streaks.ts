@@ -5,7 +5,9 @@ const MOST_FREEZES = 100;
 const LONGEST_INTERVAL_DAYS = 3_650;
 
 /** The rules of the streak settings in their catalog. */
-export function* streakProblems({ metrics, freezes }: StreakSettings, catalog: Catalog): Generator<Problem> {
+export function* streakProblems(settings: StreakSettings, catalog: Catalog): Generator<Problem> {
+  const { frequency, daysOff, metrics, freezes } = settings;
+  if (daysOff.length > 0 && frequency !== 'daily') yield problem('daysOff', `only for frequency 'daily'`);
   const earlier = new Set<string>();
   for (const [index, { metricId, threshold }] of metrics.entries()) {
     yield* refers(`metrics[${index}].metricId`, metricId, { among: catalog.metrics, noun: 'metric' });

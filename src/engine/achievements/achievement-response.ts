@@ -15,6 +15,7 @@ export function achievementResponse(compiled: CompiledCatalog, achievement: Achi
     badgeUrl: achievement.badgeUrl,
     ...(achievement.key !== null && { key: achievement.key }),
     ...(achievement.trigger === 'streak' && { streakLength: achievement.streakLength ?? 0 }),
+    ...(achievement.trigger === 'anniversary' && { anniversaryYears: achievement.anniversaryYears ?? 0 }),
     ...(achievement.trigger === 'achievement' && { achievementIds: achievement.achievementIds }),
     ...(metric !== undefined && {
       metricId: metric.id,

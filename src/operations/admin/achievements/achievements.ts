@@ -4,10 +4,11 @@ import { Nullable, Uuid } from '../../../domain/schemas.ts';
 import { adminResource, Badge, badge, badgeUrl, Condition, conditions, idOf, Key, Name } from '../../resource.ts';
 
 const Fields = {
-  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement']),
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
   status: Type.Enum(['inactive', 'active', 'locked']),
   metricValue: Type.Number({ exclusiveMinimum: 0 }),
   streakLength: Type.Integer({ minimum: 1 }),
+  anniversaryYears: Type.Integer({ minimum: 1 }),
 };
 
 /** What only achievements of one trigger have. */
@@ -15,6 +16,7 @@ const OF_NO_TRIGGER = {
   metricId: null,
   metricValue: null,
   streakLength: null,
+  anniversaryYears: null,
   achievementIds: [],
   eventAttributes: [],
 };
@@ -36,7 +38,6 @@ export const achievements = adminResource({
     eventAttributes: Nullable(Type.Array(Condition)),
   },
   required: ['name', 'trigger'],
-  ignored: ['anniversaryYears'],
   answer: Type.Object({
     id: Uuid,
     name: Type.String(),
@@ -48,6 +49,7 @@ export const achievements = adminResource({
     metricId: Type.Optional(Uuid),
     metricValue: Type.Optional(Type.Number()),
     streakLength: Type.Optional(Type.Integer()),
+    anniversaryYears: Type.Optional(Type.Integer()),
     achievementIds: Type.Optional(Type.Array(Uuid)),
     userAttributes: Type.Array(Condition),
     eventAttributes: Type.Optional(Type.Array(Condition)),
@@ -81,6 +83,7 @@ export const achievements = adminResource({
       metricId: achievement.metricId,
       metricValue: achievement.metricValue,
       streakLength: achievement.streakLength,
+      anniversaryYears: achievement.anniversaryYears,
       achievementIds: trigger === 'achievement' ? achievement.achievementIds : null,
       eventAttributes: trigger === 'metric' ? achievement.eventAttributes : null,
     }),

@@ -10,7 +10,6 @@ const Changes = Type.Partial(
 const Known = Type.Object({
   ...StreakSettings.properties,
   customizationEnabled: Type.Unknown(),
-  daysOff: Type.Unknown(),
   metrics: Type.Array(Type.Object({ ...StreakSettings.properties.metrics.items.properties, key: Type.Unknown() })),
   freezes: Type.Object({
     ...StreakSettings.properties.freezes.properties,
