@@ -1,5 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
-import { DEFAULT_STREAK_SETTINGS, emptyCatalog, type Catalog, type EarlierStreaks, type StreakSettings } from '../domain/catalog.ts';
+import {
+  DEFAULT_STREAK_SETTINGS,
+  emptyCatalog,
+  type Catalog,
+  type EarlierStreaks,
+  type StreakSettings,
+} from '../domain/catalog.ts';
 import { stillNeeded } from '../domain/streaks-in-force.ts';
 
 /** Kinds of resources as the table names them, with the list of the catalog that holds them. */
@@ -51,7 +57,9 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
     ...emptyCatalog(tenantNo, row.version),
     ...(row.streaks !== null && { streaks: withNewFields(row.streaks) }),
     ...(row.earn_since !== null && { earnSince: row.earn_since }),
-    ...(row.streaks_before.length > 0 && { streaksBefore: stillNeeded(row.streaks_before.map(complete), row.swept_day) }),
+    ...(row.streaks_before.length > 0 && {
+      streaksBefore: stillNeeded(row.streaks_before.map(complete), row.swept_day),
+    }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {
     // Written by `saveCatalog` from the same types.

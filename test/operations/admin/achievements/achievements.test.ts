@@ -35,6 +35,7 @@ test('admin_achievements_create: each trigger with what belongs to it', async ()
   const eventAttributes = [{ attributeId: deck, attributeValue: 'a' }];
   const good = [
     { name: 'M', key: 'm', trigger: 'metric', metricId, metricValue: 2.5, userAttributes, eventAttributes },
+    { name: 'Y', trigger: 'anniversary', anniversaryYears: 2 },
     { name: 'S', trigger: 'streak', streakLength: 3, badge: { url: 'x' }, description: 'Three days' },
     { name: 'A', key: 'a', trigger: 'api', status: 'locked' },
     { name: 'C', trigger: 'achievement', achievementIds: [known.get('ten'), known.get('day')] },
@@ -50,7 +51,7 @@ test('admin_achievements_create: each trigger with what belongs to it', async ()
       { name: 'X', trigger: 'achievement', achievementIds: [NOBODY] },
       `achievementIds[0]: unknown achievement '${NOBODY}'`,
     ],
-    [{ name: 'X', trigger: 'dream' }, 'trigger must be one of: metric, streak, api, achievement'],
+    [{ name: 'X', trigger: 'dream' }, 'trigger must be one of: metric, streak, api, achievement, anniversary'],
     [{ trigger: 'api', key: 'x' }, 'name is required'],
   ];
   const { status, body } = await laurel.admin.post(PATH, [...good, ...bad.map(([item]) => item)]);
