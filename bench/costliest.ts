@@ -1,4 +1,4 @@
-import { createLog } from '../src/log.ts';
+import { createLog } from '../src/log/log.ts';
 import { systemClock } from '../src/clock.ts';
 import { adminOperations, applicationOperations } from '../src/operations/index.ts';
 import { AdminKeys } from '../src/postgres/admin-keys.ts';

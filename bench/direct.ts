@@ -3,7 +3,7 @@ import { compileCatalog, type CompiledCatalog } from '../src/catalog/compiled-ca
 import { systemClock } from '../src/clock.ts';
 import { eventCall, type ReadyEvent } from '../src/engine/events/event-call.ts';
 import { EventEngine } from '../src/engine/events/event-engine.ts';
-import { KeyedIds } from '../src/engine/events/keyed-ids.ts';
+import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import type { EventBatcher } from '../src/engine/events/event-batcher.ts';
 import { loadCatalog } from '../src/postgres/load-catalog.ts';
 import { createPool } from '../src/postgres/pool.ts';

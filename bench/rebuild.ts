@@ -7,8 +7,8 @@
  * Uses a temporary Postgres and a temporary Redis with `appendfsync always`.
  */
 import { Packr } from 'msgpackr';
-import { uuidText } from '../src/engine/events/event-id.ts';
-import { KeyedIds } from '../src/engine/events/keyed-ids.ts';
+import { uuidText } from '../src/engine/ids/event-id.ts';
+import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
 import { verify } from '../src/engine/rebuild/verify.ts';
 import { demoCatalog, temporaryServers } from './temporary-servers.ts';

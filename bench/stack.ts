@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readEnv } from '../src/env.ts';
-import { prepareDatabase } from '../src/first-start.ts';
+import { prepareDatabase } from '../src/processes/first-start.ts';
 import { freePort } from '../src/local/free-port.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
@@ -117,7 +117,7 @@ export async function startStack({
     };
     const profiling = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
     const worker = await ready(start('../workers/main.js', { env: variables }));
-    const frontend = await ready(start('../src/frontend.js', { env: variables, execArgv: profiling }));
+    const frontend = await ready(start('../src/processes/frontend.js', { env: variables, execArgv: profiling }));
     const bare = start('./bare-server.js');
     const barePort = await message(bare);
     const [load, direct] = [start('./load.js'), start('./direct.js')];

@@ -9,9 +9,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Packr } from 'msgpackr';
 import { systemClock } from '../src/clock.ts';
-import { openLaurel } from '../src/composition.ts';
+import { openLaurel } from '../src/processes/composition.ts';
 import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
-import { createLog } from '../src/log.ts';
+import { createLog } from '../src/log/log.ts';
 import { listUsers, searchUsers } from '../src/postgres/users/find-users.ts';
 import { startWorkers } from '../workers/start.ts';
 import { demoCatalog, temporaryServers } from './temporary-servers.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
-import { parseNetworks, type Network } from './http/client-address.ts';
+import { parseNetworks, type Network } from './domain/networks.ts';
 import { StartError } from './start-error.ts';
 
 /** `production` makes Laurel strict; any other spelling of it would start a Laurel that is not. */

@@ -1,13 +1,13 @@
 import { readEnv, type Env } from './env.ts';
-import { prepareDatabase } from './first-start.ts';
-import { requireFreePorts } from './free-ports.ts';
+import { prepareDatabase } from './processes/first-start.ts';
+import { requireFreePorts } from './processes/free-ports.ts';
 import { uws } from './http/uws.ts';
 import { acceptServers } from './local/accept-servers.ts';
 import { startServers } from './local/private-services.ts';
-import { createLog, lastWords, reportUncaught } from './log.ts';
+import { createLog, lastWords, reportUncaught } from './log/log.ts';
 import { StartError } from './start-error.ts';
-import { Supervisor } from './supervisor.ts';
-import { keyOfFailedStart, welcome } from './welcome.ts';
+import { Supervisor } from './processes/supervisor.ts';
+import { keyOfFailedStart, welcome } from './processes/welcome.ts';
 
 /** What one `npm start` runs: everything, or on machines that share the work, one of the two. */
 const ROLES = ['all', 'http', 'workers'] as const;
@@ -90,7 +90,7 @@ async function startProcesses(
     for (let no = 1; no <= env.httpProcesses; no++) {
       await supervisor.start({
         name: `frontend ${no}`,
-        file: new URL('./frontend.js', import.meta.url),
+        file: new URL('./processes/frontend.js', import.meta.url),
         env: variables,
       });
     }

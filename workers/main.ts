@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { endWithParent, tellReady } from '../src/child-process.ts';
+import { endWithParent, tellReady } from '../src/processes/child-process.ts';
 import { systemClock } from '../src/clock.ts';
 import { readEnv } from '../src/env.ts';
-import { createLog, lastWords, reportUncaught } from '../src/log.ts';
+import { createLog, lastWords, reportUncaught } from '../src/log/log.ts';
 import { isMigrated } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { StartError } from '../src/start-error.ts';

@@ -21,7 +21,7 @@ export interface WatchedFrontend {
 export async function watchedFrontend(servers: { redisUrl: string; databaseUrl: string }): Promise<WatchedFrontend> {
   const [app, admin] = [await freePort(), await freePort()];
   const watch = pathToFileURL(join(PACKAGE_ROOT, 'bench/costliest/loop-watch.mjs')).href;
-  const child = fork(join(PACKAGE_ROOT, 'dist/src/frontend.js'), {
+  const child = fork(join(PACKAGE_ROOT, 'dist/src/processes/frontend.js'), {
     env: {
       PATH: process.env['PATH'],
       HOST: '127.0.0.1',

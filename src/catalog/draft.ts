@@ -1,6 +1,6 @@
 import { v7 as uuid } from 'uuid';
 import type { Catalog, Leaderboard, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
-import { LISTS, type Kind } from '../postgres/load-catalog.ts';
+import { LISTS, type Kind } from '../domain/kinds.ts';
 import { replaceStreaks } from '../domain/streaks-in-force.ts';
 import { Slices } from '../slices.ts';
 import { scoresDiffer } from './scoring.ts';

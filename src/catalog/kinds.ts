@@ -10,7 +10,7 @@ import type {
   PointsTrigger,
   Webhook,
 } from '../domain/catalog.ts';
-import { LISTS, type Kind } from '../postgres/load-catalog.ts';
+import { LISTS, type Kind } from '../domain/kinds.ts';
 
 /** A resource of each kind. */
 export interface ResourceOf {

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../domain/periods.ts';
-import type { Kind } from '../postgres/load-catalog.ts';
+import type { Kind } from '../domain/kinds.ts';
 import { Slices } from '../slices.ts';
 import type { CatalogDraft } from './draft.ts';
 import type { Fields, ResourceOf } from './kinds.ts';

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { lastWords, reportUncaught } from '../log.ts';
+import { lastWords, reportUncaught } from '../log/log.ts';
 import { CommandError, EXIT } from './command-error.ts';
 import { addConfig } from './config.ts';
 import { addDeadLetters } from './dead-letters.ts';

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Complaints } from '../complaints.ts';
 import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { requestIdOf } from './request-id.ts';
 import type { HttpResponse } from './uws.ts';

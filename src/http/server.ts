@@ -7,7 +7,7 @@ import { corsHeaders, preflightHandler } from './cors.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
 import { healthHandler, metricsHandler, readyHandler } from './health.ts';
 import { InFlight } from './in-flight.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import { Paths, type Handler } from './paths.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Readiness } from './readiness.ts';

@@ -7,7 +7,7 @@ import { problemsOf } from '../catalog/rules/rules.ts';
 import { MOST_RESOURCES, type Catalog } from '../domain/catalog.ts';
 import { DAY_MS, dateOf } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
-import type { Kind } from '../postgres/load-catalog.ts';
+import type { Kind } from '../domain/kinds.ts';
 import { Slices } from '../slices.ts';
 import type { Deletion } from './bulk.ts';
 import type { AdminResource, PartKind } from './resource.ts';

@@ -3,7 +3,7 @@ import { AdminIssue, DeletedResources, Paging } from '../domain/admin.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
-import type { Kind } from '../postgres/load-catalog.ts';
+import type { Kind } from '../domain/kinds.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach, type Deletion } from './bulk.ts';
 import { operation, type Operation } from './operation.ts';
 import type { AdminResource } from './resource.ts';

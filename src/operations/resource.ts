@@ -4,7 +4,7 @@ import { Ids } from '../domain/admin.ts';
 import type { AttributeCondition } from '../domain/catalog.ts';
 import { KEY_PATTERN } from '../domain/catalog.ts';
 import { Uuid } from '../domain/schemas.ts';
-import type { Kind } from '../postgres/load-catalog.ts';
+import type { Kind } from '../domain/kinds.ts';
 
 /** A kind of resource as the admin operations show it: its wire schema, and its mapping to what is stored. */
 export interface AdminResource<K extends Kind> {

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { storableText } from './persist/storable-json.ts';
+import { storableText } from './storable-json.ts';
 
 /** An admin key as it is listed. */
 export interface AdminKeyRow {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { LISTS, type Kind } from './load-catalog.ts';
+import { LISTS, type Kind } from '../domain/kinds.ts';
 import { emptyCatalog, type Catalog } from '../domain/catalog.ts';
 
 interface Row {

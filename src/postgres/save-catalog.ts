@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { EarlierStreaks, StreakSettings } from '../domain/catalog.ts';
-import type { Kind } from './load-catalog.ts';
+import type { Kind } from '../domain/kinds.ts';
 
 /** A resource as a row. */
 export interface ResourceRow {

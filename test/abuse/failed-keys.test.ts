@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { clientAddress, parseNetworks } from '../../src/http/client-address.ts';
+import { parseNetworks } from '../../src/domain/networks.ts';
+import { clientAddress } from '../../src/http/client-address.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 
 const LIMIT = 20;

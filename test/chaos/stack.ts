@@ -74,7 +74,7 @@ export class ChaosStack {
   pids(part: Part): number[] {
     if (part === 'redis') return [this.servers.redis.pid];
     if (part === 'postgres') return [this.servers.postgres.pid, ...childrenOf(this.servers.postgres.pid)];
-    return childrenOf(this.supervisor?.pid ?? -1, part === 'worker' ? 'workers/main.js' : 'src/frontend.js');
+    return childrenOf(this.supervisor?.pid ?? -1, part === 'worker' ? 'workers/main.js' : 'src/processes/frontend.js');
   }
 
   /** Starts a killed server again, on its data. A killed process of Laurel is its supervisor's business. */

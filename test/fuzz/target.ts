@@ -62,7 +62,7 @@ export async function startTarget(): Promise<Target> {
     await once(child, 'message');
     return child;
   };
-  const children = await Promise.all([start('src/frontend.js'), start('workers/main.js')]);
+  const children = await Promise.all([start('src/processes/frontend.js'), start('workers/main.js')]);
   const redis = new Redis(stack.redisUrl);
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   return {

@@ -1,6 +1,6 @@
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { runOf } from '../../domain/runs.ts';
-import { LISTS } from '../../postgres/load-catalog.ts';
+import { LISTS } from '../../domain/kinds.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { Plan, PlanBoard } from '../plan.ts';
 import { present } from './conditions.ts';

@@ -2,7 +2,7 @@ import { v7 as uuid } from 'uuid';
 import { MOST_RESOURCES, type Achievement } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import type { Kind } from '../../postgres/load-catalog.ts';
+import type { Kind } from '../../domain/kinds.ts';
 import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
 import { contentOf, differences, listOf, resourcesIn, type Fields, type ResourceOf } from '../kinds.ts';

@@ -1,5 +1,5 @@
 import type { AttributeCondition, Catalog, PointsBoost, PointsTrigger } from '../../domain/catalog.ts';
-import type { Kind } from '../../postgres/load-catalog.ts';
+import type { Kind } from '../../domain/kinds.ts';
 
 /** What refers to a resource, each named for a person. What goes with the resource itself does not count. */
 export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] {

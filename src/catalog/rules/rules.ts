@@ -1,5 +1,5 @@
 import type { Attribute, Catalog, Metric } from '../../domain/catalog.ts';
-import type { Kind } from '../../postgres/load-catalog.ts';
+import type { Kind } from '../../domain/kinds.ts';
 import type { ResourceOf } from '../kinds.ts';
 import { achievementProblems } from './achievement.ts';
 import { leaderboardProblems } from './leaderboard.ts';

@@ -6,9 +6,9 @@ import type { UpsertedUser } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
 import { Script } from '../../redis/script.ts';
 import { pointsJson } from '../events/event-answer.ts';
-import { sentUser } from '../events/sent-user.ts';
+import { sentUser } from '../calls/sent-user.ts';
 import type { UserCalls } from '../users/user-calls.ts';
-import { userAchievementResponse } from './achievement-response.ts';
+import { userAchievementResponse } from '../responses/achievement-response.ts';
 import { completionId } from './completion-id.ts';
 
 /** Completes achievements of the type `api` by call. */

@@ -6,7 +6,7 @@ import type { Achievement } from '../../domain/catalog.ts';
 import { countersKey } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { achievementResponse, showsTo, userAchievementResponse } from './achievement-response.ts';
+import { achievementResponse, showsTo, userAchievementResponse } from '../responses/achievement-response.ts';
 
 interface Stats {
   completions: number;

@@ -19,8 +19,8 @@ import { loadCatalog } from '../../postgres/load-catalog.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
-import { eventId } from '../events/event-id.ts';
-import { isPersisted } from '../persist/persisted.ts';
+import { eventId } from '../ids/event-id.ts';
+import { isPersisted } from '../persisted/persisted.ts';
 import { Pieces, userPiece, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
 
 export interface BackdatingOptions {

@@ -2,9 +2,9 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
 import type { BatchReply } from '../../redis/batches.ts';
-import { uuidText } from '../events/event-id.ts';
-import type { KeyedIds } from '../events/keyed-ids.ts';
-import { refusalError } from '../refusal.ts';
+import { uuidText } from '../ids/event-id.ts';
+import type { KeyedIds } from '../ids/keyed-ids.ts';
+import { refusalError } from '../calls/refusal.ts';
 
 /** What became of an event of a batch, for who sent it: the statuses are those of the single operation. */
 export function batchEventResult(

@@ -7,9 +7,9 @@ import { AppError } from '../../errors.ts';
 import { addBatch, batchReplies, type BatchReply } from '../../redis/batches.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { Slices } from '../../slices.ts';
-import type { KeyedIds } from '../events/keyed-ids.ts';
-import { rejectUnknownAttributes, sentUser } from '../events/sent-user.ts';
-import { SUBSCRIBED_WITHOUT_ADDRESS } from '../refusal.ts';
+import type { KeyedIds } from '../ids/keyed-ids.ts';
+import { rejectUnknownAttributes, sentUser } from '../calls/sent-user.ts';
+import { SUBSCRIBED_WITHOUT_ADDRESS } from '../calls/refusal.ts';
 import { batchEventResult } from './batch-event-result.ts';
 import { firstWithoutAddress } from './subscriptions.ts';
 

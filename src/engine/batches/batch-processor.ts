@@ -5,9 +5,9 @@ import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../
 import type { ScriptReply } from '../../redis/record.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
-import type { KeyedIds } from '../events/keyed-ids.ts';
-import { withZone } from '../events/sent-user.ts';
-import type { LookUpKeys } from '../idempotency/look-up-keys.ts';
+import type { KeyedIds } from '../ids/keyed-ids.ts';
+import { withZone } from '../calls/sent-user.ts';
+import type { LookUpKeys } from '../events/look-up-keys.ts';
 import { batchStep, batchStepCall, type BatchStep } from './batch-step.ts';
 
 /** Where a step of a batch stands: its call is on the way, or is answered. */

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { progressText, type QueuedBatch } from '../../redis/batches.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from '../../redis/keys.ts';
 import { eventCall, type ReadyEvent } from '../events/event-call.ts';
-import type { KeyedIds } from '../events/keyed-ids.ts';
+import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { prepareEvent } from '../events/prepare-event.ts';
 
 /** Some events of a batch, one after another, that are applied by one call of the script. */

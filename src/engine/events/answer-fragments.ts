@@ -2,9 +2,9 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { runOf } from '../../domain/runs.ts';
 import { dateOf } from '../../domain/periods.ts';
 import { groupValues } from '../../domain/group.ts';
-import { achievementResponse } from '../achievements/achievement-response.ts';
-import { breakdownKeys, leaderboardResponse } from '../leaderboards/leaderboard-response.ts';
-import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../points/points-response.ts';
+import { achievementResponse } from '../responses/achievement-response.ts';
+import { breakdownKeys, leaderboardResponse } from '../responses/leaderboard-response.ts';
+import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses/points-response.ts';
 
 /** JSON text of an object without its closing brace, to go on with more fields. */
 const open = (object: object): string => JSON.stringify(object).slice(0, -1);

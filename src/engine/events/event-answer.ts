@@ -1,9 +1,9 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalText } from '../../domain/decimal.ts';
 import type { HappenedRecord, RecordedBoard, RecordedPoints, RecordedStreak } from '../../redis/record.ts';
-import { baseStreak } from '../streaks/streak-response.ts';
+import { baseStreak } from '../responses/streak-response.ts';
 import { AnswerFragments } from './answer-fragments.ts';
-import { awardId, uuidText } from './event-id.ts';
+import { awardId, uuidText } from '../ids/event-id.ts';
 
 const fragments = new WeakMap<CompiledCatalog, { day: number; of: AnswerFragments }>();
 

@@ -1,10 +1,10 @@
 import type { ScriptReply } from '../../redis/record.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
-import type { KeyQuestion, LookUpKeys } from '../idempotency/look-up-keys.ts';
-import { ScriptCalls, type ScriptCallsOptions } from '../script-calls.ts';
+import type { KeyQuestion, LookUpKeys } from './look-up-keys.ts';
+import { ScriptCalls, type ScriptCallsOptions } from '../calls/script-calls.ts';
 import { eventCall, type ReadyEvent } from './event-call.ts';
-import { withZone } from './sent-user.ts';
+import { withZone } from '../calls/sent-user.ts';
 
 interface Waiting {
   event: ReadyEvent;

@@ -11,9 +11,9 @@ import {
   shardOf,
   userKey,
 } from '../../redis/keys.ts';
-import type { IdempotencyDigest } from './event-id.ts';
-import type { ScopedKey } from './keyed-ids.ts';
-import type { SentUser } from './sent-user.ts';
+import type { IdempotencyDigest } from '../ids/event-id.ts';
+import type { ScopedKey } from '../ids/keyed-ids.ts';
+import type { SentUser } from '../calls/sent-user.ts';
 
 /** An event that is checked and ready for the script. */
 export interface ReadyEvent {

@@ -3,13 +3,13 @@ import type { Clock } from '../../clock.ts';
 import { decimalText } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
 import type { Refusal } from '../../redis/record.ts';
-import { refuseOverload } from '../overload.ts';
-import { refusalError } from '../refusal.ts';
+import { refuseOverload } from '../calls/overload.ts';
+import { refusalError } from '../calls/refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
 import type { EventBatcher } from './event-batcher.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
-import { uuidText } from './event-id.ts';
-import type { KeyedIds } from './keyed-ids.ts';
+import { uuidText } from '../ids/event-id.ts';
+import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { prepareEvent } from './prepare-event.ts';
 
 /** The catalogs by tenant; at once where loaded, which is always but for the first call. */

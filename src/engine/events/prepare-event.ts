@@ -5,9 +5,9 @@ import type { MetricEvent } from '../../domain/event.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import type { ReadyEvent } from './event-call.ts';
-import { eventId, idempotencyDigest } from './event-id.ts';
-import type { KeyedIds } from './keyed-ids.ts';
-import { rejectUnknownAttributes, sentUser } from './sent-user.ts';
+import { eventId, idempotencyDigest } from '../ids/event-id.ts';
+import type { KeyedIds } from '../ids/keyed-ids.ts';
+import { rejectUnknownAttributes, sentUser } from '../calls/sent-user.ts';
 
 /** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
 function matching(counters: Counter[], attributes: Record<string, string> | undefined): string {

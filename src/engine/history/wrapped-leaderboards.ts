@@ -7,7 +7,7 @@ import { boardKey } from '../../redis/keys.ts';
 import type { UserState } from '../../redis/state.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/past-runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
-import { leaderboardResponse } from '../leaderboards/leaderboard-response.ts';
+import { leaderboardResponse } from '../responses/leaderboard-response.ts';
 
 /** The user's place on a board in one run. */
 export interface Place {

@@ -13,7 +13,7 @@ import { userPointsDays } from '../../postgres/history/user-points-days.ts';
 import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
 import type { PastRuns } from '../leaderboards/past-runs.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { userResponse } from '../users/user-response.ts';
+import { userResponse } from '../responses/user-response.ts';
 import { Distributions } from './distributions.ts';
 import { longestStreak } from './longest-streak.ts';
 import type { ComparedDays } from './wrapped-changes.ts';

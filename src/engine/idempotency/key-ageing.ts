@@ -4,7 +4,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { ageKeys, findAgedKeys, scanBuckets } from '../../redis/old-keys.ts';
-import { isPersisted } from '../persist/persisted.ts';
+import { isPersisted } from '../persisted/persisted.ts';
 import { isUnavailable } from '../../unavailable.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';

@@ -4,7 +4,7 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { groupName } from '../../domain/group.ts';
 import { AppError } from '../../errors.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
-import { breakdownKeys } from './leaderboard-response.ts';
+import { breakdownKeys } from '../responses/leaderboard-response.ts';
 
 /**
  * The group that a `userAttributes` filter names: a value for each breakdown attribute and for no other. '' for a

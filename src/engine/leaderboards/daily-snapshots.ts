@@ -11,7 +11,7 @@ import type { Pieces } from '../schedule/pieces.ts';
 import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { groupsOfRun } from './groups-of-run.ts';
 import { ranked } from './ranked.ts';
-import { partsFor, SnapshotPacker } from './snapshot-parts.ts';
+import { partsFor, SnapshotPacker } from '../snapshots/snapshot-parts.ts';
 import { LiveStandings } from './standings.ts';
 
 export interface DailySnapshotsOptions {

@@ -15,7 +15,7 @@ import { transaction } from '../../postgres/transaction.ts';
 import { boardKeyPrefix, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
 import { decodeState } from '../../redis/state.ts';
-import { isPersisted } from '../persist/persisted.ts';
+import { isPersisted } from '../persisted/persisted.ts';
 import { Pieces, userPiece, type OnPieceFailed } from '../schedule/pieces.ts';
 import { boardPiece } from './board-pieces.ts';
 import { boardHistory, offsetsOf, pastRuns, type BoardHistory } from './board-history.ts';

@@ -17,7 +17,7 @@ import { boardKey } from '../../redis/keys.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { groupOfFilter } from './board-group.ts';
 import { leaderboardHistory } from './leaderboard-history.ts';
-import { leaderboardResponse } from './leaderboard-response.ts';
+import { leaderboardResponse } from '../responses/leaderboard-response.ts';
 import { NO_PAST, type PastRuns } from './past-runs.ts';
 import { memberPage, ranked } from './ranked.ts';
 import { LiveStandings, type Standings } from './standings.ts';

@@ -9,7 +9,7 @@ import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../redis/record.ts';
 import { unpackAll } from '../../redis/state.ts';
-import { idempotencyDigest } from '../events/event-id.ts';
+import { idempotencyDigest } from '../ids/event-id.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 

@@ -5,7 +5,7 @@ import { insertLetter, type NewDeadLetter } from '../../postgres/dead-letters/le
 import { noteOwed } from '../../postgres/dead-letters/owed-states.ts';
 import { lockCursor, moveCursor } from '../../postgres/persist/cursor.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { keepEntry } from '../../redis/kept-entries.ts';
 import type { RawEntry } from '../../redis/outbox.ts';

@@ -1,6 +1,6 @@
 import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
 import type { PaidUser } from '../../postgres/persist/update-points.ts';
-import { storableText } from '../../postgres/persist/storable-json.ts';
+import { storableText } from '../../postgres/storable-json.ts';
 import type { HappenedRecord } from '../../redis/record.ts';
 import { isPackedMap } from '../../redis/state.ts';
 import { UnreadableEntry } from './about-data.ts';

@@ -15,7 +15,7 @@ import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
 import { writeStreakPauses } from '../../postgres/persist/write-streak-pauses.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
-import { entryHead, userHash, withoutEntry } from '../leaderboards/snapshot-parts.ts';
+import { entryHead, userHash, withoutEntry } from '../snapshots/snapshot-parts.ts';
 import { forgetInLetters } from './forget-in-letters.ts';
 import { usedKey, type Batch, type Deletion } from './batch.ts';
 

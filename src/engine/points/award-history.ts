@@ -3,7 +3,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { withDeleted } from '../../catalog/with-deleted.ts';
 import type { PointsAwardResponse } from '../../domain/points.ts';
 import { latestAwards } from '../../postgres/latest-awards.ts';
-import { boostResponse, triggerResponse } from './points-response.ts';
+import { boostResponse, triggerResponse } from '../responses/points-response.ts';
 
 interface Asked {
   userId: string;

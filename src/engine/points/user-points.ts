@@ -8,7 +8,7 @@ import type { UserState } from '../../redis/state.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { awardHistory } from './award-history.ts';
 import { findSystem } from '../find-configured.ts';
-import { boostResponse, levelResponse, pointsResponse } from './points-response.ts';
+import { boostResponse, levelResponse, pointsResponse } from '../responses/points-response.ts';
 
 /** Reads of one user's points. */
 export class UserPoints {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
-import { isPersisted } from '../persist/persisted.ts';
+import { isPersisted } from '../persisted/persisted.ts';
 
 /** Something in Redis that is not what Postgres says. */
 export interface Difference {

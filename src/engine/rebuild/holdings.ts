@@ -7,8 +7,8 @@ import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfGeneration } from '../../redis/idempotency.ts';
 import { numbered, unpack, type PackedState } from '../../redis/state.ts';
-import { idempotencyDigest } from '../events/event-id.ts';
-import { useOf } from '../events/keyed-ids.ts';
+import { idempotencyDigest } from '../ids/event-id.ts';
+import { useOf } from '../ids/keyed-ids.ts';
 
 /*
 What Redis holds that is derived from Postgres, in one place: rebuilding and verifying both go by it.

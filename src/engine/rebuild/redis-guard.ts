@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { Complaints } from '../../complaints.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import { Gate } from '../../redis/gate.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';
 import { accept, ForeignRedis } from './accept.ts';

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { batchWaits, newestBatch, shardsWithBatches } from '../../redis/batches.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { lastPosition, OUTBOX_START, shardsWithEntries } from '../../redis/outbox.ts';
-import { cursorReaches } from '../persist/cursor-watch.ts';
+import { cursorReaches } from '../persisted/cursor-watch.ts';
 import type { Persister } from '../persist/persister.ts';
 
 const PATIENCE_MS = 30_000;

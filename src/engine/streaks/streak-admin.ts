@@ -11,7 +11,7 @@ import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import type { AuditEntry } from '../../postgres/audit/write-audit.ts';
 import { longestLost } from '../../postgres/streaks/longest-lost.ts';
 import { findPauses } from '../../postgres/streaks/find-pauses.ts';
-import { STATE_IS_FULL } from '../refusal.ts';
+import { STATE_IS_FULL } from '../calls/refusal.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { RefusedChange, StreakCall } from './streak-call.ts';
 

@@ -5,10 +5,10 @@ import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../
 import type { HappenedRecord, ScriptReply, StreakRefusal } from '../../redis/record.ts';
 import { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
-import { eventId } from '../events/event-id.ts';
-import { withZone, type SentUser } from '../events/sent-user.ts';
-import { refuseOverload } from '../overload.ts';
-import type { ScriptCalls } from '../script-calls.ts';
+import { eventId } from '../ids/event-id.ts';
+import { withZone, type SentUser } from '../calls/sent-user.ts';
+import { refuseOverload } from '../calls/overload.ts';
+import type { ScriptCalls } from '../calls/script-calls.ts';
 
 /** A change of one user's streak, as `lua/lib/change_streak.lua` takes it. Days are epoch days. */
 export type StreakChange =

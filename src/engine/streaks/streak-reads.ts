@@ -10,8 +10,8 @@ import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../redis/state.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { streakHistory } from './streak-history.ts';
-import { uuidText } from '../events/event-id.ts';
-import { baseStreak, settledNow } from './streak-response.ts';
+import { uuidText } from '../ids/event-id.ts';
+import { baseStreak, settledNow } from '../responses/streak-response.ts';
 
 const MAX_PERIODS = 1000;
 const MAX_USERS = 100;

@@ -7,7 +7,7 @@ import { backlog } from '../../redis/outbox.ts';
 import type { Script } from '../../redis/script.ts';
 import { noteSweep, noteSweepEnd } from '../../redis/storing-order.ts';
 import { isUnavailable } from '../../unavailable.ts';
-import { eventId } from '../events/event-id.ts';
+import { eventId } from '../ids/event-id.ts';
 
 export interface SweepCallsOptions {
   redis: Redis;

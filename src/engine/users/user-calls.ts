@@ -5,11 +5,11 @@ import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userK
 import type { HappenedRecord, ScriptReply } from '../../redis/record.ts';
 import type { Script } from '../../redis/script.ts';
 import { decodeState, unpack, type UserState } from '../../redis/state.ts';
-import { eventId } from '../events/event-id.ts';
-import { withZone, type SentUser } from '../events/sent-user.ts';
-import { refuseOverload } from '../overload.ts';
-import { refusalError } from '../refusal.ts';
-import type { ScriptCalls } from '../script-calls.ts';
+import { eventId } from '../ids/event-id.ts';
+import { withZone, type SentUser } from '../calls/sent-user.ts';
+import { refuseOverload } from '../calls/overload.ts';
+import { refusalError } from '../calls/refusal.ts';
+import type { ScriptCalls } from '../calls/script-calls.ts';
 import type { SentPreferences } from './preferences.ts';
 
 export interface UserCallsOptions {

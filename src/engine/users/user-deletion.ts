@@ -7,9 +7,9 @@ import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userK
 import type { ScriptReply } from '../../redis/record.ts';
 import { Script } from '../../redis/script.ts';
 import { unpack } from '../../redis/state.ts';
-import { eventId } from '../events/event-id.ts';
-import { refuseOverload } from '../overload.ts';
-import type { ScriptCalls } from '../script-calls.ts';
+import { eventId } from '../ids/event-id.ts';
+import { refuseOverload } from '../calls/overload.ts';
+import type { ScriptCalls } from '../calls/script-calls.ts';
 
 export interface UserDeletionOptions {
   redis: Redis;

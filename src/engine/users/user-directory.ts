@@ -5,8 +5,8 @@ import type { User } from '../../domain/user.ts';
 import { listUsers, searchUsers } from '../../postgres/users/find-users.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState } from '../../redis/state.ts';
-import type { CaughtUp } from '../persist/caught-up.ts';
-import { userResponse } from './user-response.ts';
+import type { CaughtUp } from '../persisted/caught-up.ts';
+import { userResponse } from '../responses/user-response.ts';
 
 export interface UserDirectoryOptions {
   redis: Redis;

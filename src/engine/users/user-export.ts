@@ -11,12 +11,12 @@ import { resourceNames, userRows } from '../../postgres/users/user-rows.ts';
 import { USER_TABLES } from '../../postgres/users/user-tables.ts';
 import { queuedEventsOf } from '../../redis/batches.ts';
 import type { UserState } from '../../redis/state.ts';
-import { entryHead, entryOf, userHash } from '../leaderboards/snapshot-parts.ts';
-import { untilPersisted } from '../persist/until-persisted.ts';
+import { entryHead, entryOf, userHash } from '../snapshots/snapshot-parts.ts';
+import { untilPersisted } from '../persisted/until-persisted.ts';
 import { exportRow } from './export-row.ts';
 import { notificationPreferences } from './preferences.ts';
 import type { UserReads } from './user-reads.ts';
-import { userResponse } from './user-response.ts';
+import { userResponse } from '../responses/user-response.ts';
 
 export interface UserExportOptions {
   redis: Redis;

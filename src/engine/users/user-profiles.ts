@@ -3,11 +3,11 @@ import type { Clock } from '../../clock.ts';
 import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/preferences.ts';
 import type { UpdatedUser, User } from '../../domain/user.ts';
 import { Script } from '../../redis/script.ts';
-import { sentUser } from '../events/sent-user.ts';
+import { sentUser } from '../calls/sent-user.ts';
 import { preferencesResponse, sentPreferences } from './preferences.ts';
 import type { UserCalls } from './user-calls.ts';
 import type { UserReads } from './user-reads.ts';
-import { userResponse } from './user-response.ts';
+import { userResponse } from '../responses/user-response.ts';
 
 export interface UserProfilesOptions {
   reads: Pick<UserReads, 'state'>;

@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../redis/state.ts';
 import { findMetric } from '../find-configured.ts';
-import { showsTo, userAchievementResponse } from '../achievements/achievement-response.ts';
+import { showsTo, userAchievementResponse } from '../responses/achievement-response.ts';
 
 /** Reads of a user's live state. */
 export class UserReads {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../log/log.ts';
 import { writeAudit, type AuditRecord } from './write-audit.ts';
 
 /** What was done outside Postgres: the time is that of the call. */

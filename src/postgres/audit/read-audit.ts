@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { storableText } from '../persist/storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 /** An entry of the audit log. */
 export interface AuditRow {

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { copyRows } from '../persist/copy-rows.ts';
 import { copyText } from '../persist/copy-text.ts';
-import { storableText } from '../persist/storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 /** A run that is over. */
 export interface OverRun {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { storableText } from '../persist/storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 /** Names a run of a board. */
 interface RunNamed {

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/dead-letters.ts';
-import { storableText } from '../persist/storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 /** An entry of the outbox that is not stored, or not all of it. */
 export interface DeadLetter {

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { storableText } from '../persist/storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 interface Owed {
   tenantNo: number;

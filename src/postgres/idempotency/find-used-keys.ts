@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { storableText } from '../persist/storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 /** An idempotency key that somebody may have used. */
 export interface AskedKey {

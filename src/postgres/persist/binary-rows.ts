@@ -1,6 +1,6 @@
 import type { Decimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { storableText } from './storable-json.ts';
+import { storableText } from '../storable-json.ts';
 import { checkInt4, shown, UnstorableValue } from './unstorable-value.ts';
 
 /** `PGCOPY`, a mark against changed line ends, flags (none), no further header. */

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { USER_TABLES } from '../users/user-tables.ts';
-import { storableText } from './storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 /** A user of a tenant. */
 export interface NamedUser {

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { storableText } from './storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 export interface CompletionRow {
   tenantNo: number;

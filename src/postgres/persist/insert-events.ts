@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import type { Decimal } from '../../domain/decimal.ts';
 import { BinaryRows } from './binary-rows.ts';
 import { copyRows } from './copy-rows.ts';
-import { storableJson } from './storable-json.ts';
+import { storableJson } from '../storable-json.ts';
 
 export interface EventRow {
   /** 32 hex digits. */

@@ -5,7 +5,7 @@ import { streakDueDay } from '../../domain/streak-due.ts';
 import { zoneName } from '../../domain/zone.ts';
 import { binaryArray, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
 import { noteZones, type UserZone } from './note-zones.ts';
-import { storableJson, storableText } from './storable-json.ts';
+import { storableJson, storableText } from '../storable-json.ts';
 import { UnstorableValue } from './unstorable-value.ts';
 
 export interface PackedUser {

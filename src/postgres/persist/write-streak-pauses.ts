@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { storableText } from './storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 /** A pause as it stands after a change. */
 export interface StreakPauseRow {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { storableText } from '../persist/storable-json.ts';
+import { storableText } from '../storable-json.ts';
 import type { UserTable } from './user-tables.ts';
 
 /** Rows read at once. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
-import { idempotencyDigest } from '../../../src/engine/events/event-id.ts';
+import { idempotencyDigest } from '../../../src/engine/ids/event-id.ts';
 import { KeyAgeing } from '../../../src/engine/idempotency/key-ageing.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
-import { openLaurel, type Laurel } from '../../../src/composition.ts';
+import { openLaurel, type Laurel } from '../../../src/processes/composition.ts';
 import { readEpoch } from '../../../src/postgres/rebuild/epoch.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 

@@ -1,4 +1,4 @@
-import type { Env } from './env.ts';
+import type { Env } from '../env.ts';
 import type { Prepared } from './first-start.ts';
 
 /** What stands on the screen when everything runs: addresses, the first key (once), a call to try. */

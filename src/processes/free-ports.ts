@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { StartError } from './start-error.ts';
+import { StartError } from '../start-error.ts';
 
 /** Where something is to listen, and the variables that say so. */
 export interface Listener {

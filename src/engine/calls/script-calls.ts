@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis';
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { Fence } from '../redis/fence.ts';
-import { isOpen, RedisNotReady } from '../redis/gate.ts';
-import { outboxKey, shardOf } from '../redis/keys.ts';
-import { OUTBOX_START } from '../redis/outbox.ts';
-import type { ScriptReply } from '../redis/record.ts';
-import type { Script } from '../redis/script.ts';
-import { unpack } from '../redis/state.ts';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import { Fence } from '../../redis/fence.ts';
+import { isOpen, RedisNotReady } from '../../redis/gate.ts';
+import { outboxKey, shardOf } from '../../redis/keys.ts';
+import { OUTBOX_START } from '../../redis/outbox.ts';
+import type { ScriptReply } from '../../redis/record.ts';
+import type { Script } from '../../redis/script.ts';
+import { unpack } from '../../redis/state.ts';
 
 export interface ScriptCallsOptions {
   redis: Redis;

@@ -3,7 +3,6 @@ import type { Pool } from 'pg';
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { shardOf, userKey } from '../../redis/keys.ts';
 import { lastPosition } from '../../redis/outbox.ts';
-import { UserReads } from '../users/user-reads.ts';
 import { cursorReaches } from './cursor-watch.ts';
 import { sayAwaited } from './persisted.ts';
 
@@ -51,21 +50,5 @@ export class CaughtUp {
     ]);
     if (live === null || (stored !== null && live.equals(stored))) return;
     await this.tenant(tenantNo);
-  }
-}
-
-/** Reads of users for whom Postgres is read besides: what it holds then is no older than the state. */
-export class CaughtUpUsers extends UserReads {
-  private readonly caughtUp: CaughtUp;
-
-  constructor({ redis, caughtUp }: { redis: Redis; caughtUp: CaughtUp }) {
-    super(redis);
-    this.caughtUp = caughtUp;
-  }
-
-  override async state(...[tenantNo, userId]: Parameters<UserReads['state']>): ReturnType<UserReads['state']> {
-    const state = await super.state(tenantNo, userId);
-    await this.caughtUp.user(tenantNo, userId);
-    return state;
   }
 }

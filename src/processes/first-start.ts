@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
-import { announce } from './catalog/announce.ts';
-import { ConfigurationStore } from './catalog/configuration-store.ts';
-import { loadDemo } from './catalog/demo.ts';
-import type { Env } from './env.ts';
-import { AdminKeys } from './postgres/admin-keys.ts';
-import { loadCatalog } from './postgres/load-catalog.ts';
-import { migrate } from './postgres/migrate.ts';
-import { createPool } from './postgres/pool.ts';
-import { createRedis, redisReady } from './redis/client.ts';
+import { announce } from '../catalog/announce.ts';
+import { ConfigurationStore } from '../catalog/configuration-store.ts';
+import { loadDemo } from '../catalog/demo.ts';
+import type { Env } from '../env.ts';
+import { AdminKeys } from '../postgres/admin-keys.ts';
+import { loadCatalog } from '../postgres/load-catalog.ts';
+import { migrate } from '../postgres/migrate.ts';
+import { createPool } from '../postgres/pool.ts';
+import { createRedis, redisReady } from '../redis/client.ts';
 
 export interface Prepared {
   /** An admin key that was made now, to be shown this once; null: there was one already, or the operator set one. */

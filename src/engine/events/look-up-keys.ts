@@ -2,9 +2,9 @@ import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
 import type { Refusal } from '../../redis/record.ts';
-import { scopedKey, type ReadyEvent } from '../events/event-call.ts';
-import { possibleParts, useOf } from '../events/keyed-ids.ts';
-import { untilPersisted } from '../persist/until-persisted.ts';
+import { scopedKey, type ReadyEvent } from './event-call.ts';
+import { possibleParts, useOf } from '../ids/keyed-ids.ts';
+import { untilPersisted } from '../persisted/until-persisted.ts';
 
 /** An event and the script's question about its idempotency key. */
 export interface KeyQuestion {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../src/package-root.ts';
-import { Supervisor, type ChildCommand } from '../src/supervisor.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { Supervisor, type ChildCommand } from '../../src/processes/supervisor.ts';
 
 let folder: string;
 
@@ -24,7 +24,7 @@ class Lines {
 
 const child = (name: string, behaviour: string): ChildCommand => ({
   name,
-  file: pathToFileURL(join(PACKAGE_ROOT, 'test/supervised.mjs')),
+  file: pathToFileURL(join(PACKAGE_ROOT, 'test/processes/supervised.mjs')),
   env: { ...process.env, BEHAVIOUR: behaviour, FILE: join(folder, name) },
 });
 

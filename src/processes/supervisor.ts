@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { Log } from './log.ts';
-import { StartError } from './start-error.ts';
+import type { Log } from '../log/log.ts';
+import { StartError } from '../start-error.ts';
 
 export interface ChildCommand {
   /** As it stands in the log, e.g. `frontend 1`. */

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { countLetters } from './postgres/dead-letters/letters.ts';
-import { failedWork } from './redis/failed-work.ts';
-import { persistLagMs, wholeBacklog } from './redis/outbox.ts';
+import { countLetters } from '../postgres/dead-letters/letters.ts';
+import { failedWork } from '../redis/failed-work.ts';
+import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
 
 /**
  * What an operator watches, in the Prometheus text format: how far Postgres is behind (which is how old history

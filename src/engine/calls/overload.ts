@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 
 /** Throws 503 while the outbox holds more than it may, so that nothing that writes to it is taken. */
 export function refuseOverload(overloaded: () => boolean): void {

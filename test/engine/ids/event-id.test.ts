@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventId, uuidText } from '../../../src/engine/events/event-id.ts';
+import { eventId, uuidText } from '../../../src/engine/ids/event-id.ts';
 
 const NOW = Date.UTC(2030, 0, 1);
 

@@ -1,10 +1,10 @@
 import { endWithParent, tellReady } from './child-process.ts';
-import { systemClock } from './clock.ts';
+import { systemClock } from '../clock.ts';
 import { openLaurel } from './composition.ts';
-import { readEnv } from './env.ts';
-import { createLog, lastWords, reportUncaught } from './log.ts';
+import { readEnv } from '../env.ts';
+import { createLog, lastWords, reportUncaught } from '../log/log.ts';
 import { serve } from './serve.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from '../start-error.ts';
 
 /** How long requests in flight get to finish; the supervisor waits a little longer. */
 const DRAIN_MS = 10_000;

@@ -7,7 +7,7 @@ import {
   type PointsResponse,
   type PointsTriggerResponse,
 } from '../../domain/points.ts';
-import { attributePairs, eventAttributeFields } from '../attribute-pairs.ts';
+import { attributePairs, eventAttributeFields } from './attribute-pairs.ts';
 
 export const pointsResponse = (system: PointsSystem): PointsResponse => ({
   id: system.id,

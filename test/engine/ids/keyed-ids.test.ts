@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { uuidText } from '../../../src/engine/events/event-id.ts';
-import { KeyedIds, possibleParts, useOf } from '../../../src/engine/events/keyed-ids.ts';
+import { uuidText } from '../../../src/engine/ids/event-id.ts';
+import { KeyedIds, possibleParts, useOf } from '../../../src/engine/ids/keyed-ids.ts';
 
 const NOW = Date.UTC(2026, 10, 18, 12);
 const ids = new KeyedIds(Buffer.alloc(32, 7));

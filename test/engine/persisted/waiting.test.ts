@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { BackdatingEngine } from '../../../src/engine/achievements/backdate.ts';
 import { BoardFilling } from '../../../src/engine/leaderboards/fill-boards.ts';
-import { CaughtUp } from '../../../src/engine/persist/caught-up.ts';
+import { CaughtUp } from '../../../src/engine/persisted/caught-up.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readCursor } from '../../../src/postgres/persist/cursor.ts';
 import { awaitedKey, shardOf } from '../../../src/redis/keys.ts';

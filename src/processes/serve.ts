@@ -1,20 +1,20 @@
 import type { Laurel } from './composition.ts';
-import { createAuthenticator } from './http/auth.ts';
-import type { Network } from './http/client-address.ts';
-import { FailedKeys } from './http/failed-keys.ts';
-import type { KeyRefusal } from './http/key-refusal.ts';
-import type { Log } from './log.ts';
-import { createRateLimit, type RateLimits } from './http/rate-limit.ts';
-import { createReadiness } from './http/readiness.ts';
-import { createServer, type Server } from './http/server.ts';
-import { createTenantResolver } from './http/tenancy.ts';
+import { createAuthenticator } from '../http/auth.ts';
+import type { Network } from '../domain/networks.ts';
+import { FailedKeys } from '../http/failed-keys.ts';
+import type { KeyRefusal } from '../http/key-refusal.ts';
+import type { Log } from '../log/log.ts';
+import { createRateLimit, type RateLimits } from '../http/rate-limit.ts';
+import { createReadiness } from '../http/readiness.ts';
+import { createServer, type Server } from '../http/server.ts';
+import { createTenantResolver } from '../http/tenancy.ts';
 import { createMetrics } from './metrics.ts';
-import { adminOperations, applicationOperations } from './operations/index.ts';
-import { existing } from './operations/operation.ts';
-import { findKey } from './postgres/find-key.ts';
-import { RefusedKeys } from './postgres/audit/refused-keys.ts';
-import { KeyUses } from './postgres/key-uses.ts';
-import { isMigrated } from './postgres/migrate.ts';
+import { adminOperations, applicationOperations } from '../operations/index.ts';
+import { existing } from '../operations/operation.ts';
+import { findKey } from '../postgres/find-key.ts';
+import { RefusedKeys } from '../postgres/audit/refused-keys.ts';
+import { KeyUses } from '../postgres/key-uses.ts';
+import { isMigrated } from '../postgres/migrate.ts';
 
 export interface Served {
   /** The ports taken, for those asked for as 0. */

@@ -1,5 +1,5 @@
 import { pino, type Logger } from 'pino';
-import type { Env } from './env.ts';
+import type { Env } from '../env.ts';
 import { errorText, loggedError } from './logged-error.ts';
 
 /** What Laurel needs of a logger; pino's has this shape. */
