@@ -50,6 +50,8 @@ export interface Env {
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly Network[];
   logLevel: (typeof LOG_LEVELS)[number];
+  /** Whether a database without configuration gets the demo (never in production). */
+  demo: boolean;
 }
 
 /** Retries come within minutes, those of devices that were off within days. */
@@ -60,6 +62,7 @@ export const AUDIT_RETENTION_DAYS = 400;
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
+const DEMO = 'LAUREL_DEMO';
 /** Shorter secrets are for trying things out: in production they are refused. */
 const SECRET_LENGTH = 16;
 
@@ -73,7 +76,8 @@ export function readEnv(variables: Variables): Env {
   const problems: string[] = [];
   const read = reader(variables, problems);
   for (const name of Object.keys(variables)) {
-    if (name.startsWith(PREFIX)) problems.push(`${name} is not a setting of Laurel; see docs/configuration.md.`);
+    if (name.startsWith(PREFIX) && name !== DEMO)
+      problems.push(`${name} is not a setting of Laurel; see docs/configuration.md.`);
   }
 
   const production = read.choice('NODE_ENV', NODE_ENVS) === 'production';
@@ -105,6 +109,7 @@ export function readEnv(variables: Variables): Env {
     failedKeyLimit: read.whole('FAILED_KEY_LIMIT', { fallback: 60, min: 1, max: 1_000_000 }),
     trustedProxies: read.networks('TRUSTED_PROXIES'),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
+    demo: !production && read.flag(DEMO, true),
   };
 
   const adminKey = env.adminApiKey === null ? null : parseApiKey(env.adminApiKey);
@@ -148,7 +153,7 @@ function reader(variables: Variables, problems: string[]) {
   return {
     text,
     choice,
-    flag: (name: string): boolean => choice(name, ['0', '1']) === '1',
+    flag: (name: string, fallback = false): boolean => (choice(name, ['0', '1']) ?? String(Number(fallback))) === '1',
     whole: (name: string, { fallback, ...bounds }: { fallback: number; min: number; max: number }): number =>
       optional(name, bounds) ?? fallback,
     optional,

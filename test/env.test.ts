@@ -9,6 +9,7 @@ describe('readEnv', () => {
   test('an empty environment has defaults', () => {
     expect(readEnv({})).toEqual({
       production: false,
+      demo: true,
       host: '0.0.0.0',
       adminHost: '127.0.0.1',
       appPort: 8080,
@@ -99,10 +100,18 @@ describe('readEnv', () => {
     [{ ADMIN_API_KEY: 'app_x.0123456789abcdef' }, 'ADMIN_API_KEY may not begin with "app_"'],
     [{ ...servers, NODE_ENV: 'production', TEST_CLOCK: '1' }, 'TEST_CLOCK is refused with NODE_ENV=production.'],
     [{ NODE_ENV: 'production' }, 'both REDIS_URL and DATABASE_URL must be set'],
+    [{ LAUREL_DEMO: 'no' }, 'LAUREL_DEMO must be one of 0, 1; it is "no".'],
     [{ LAUREL_PORT: '1' }, 'LAUREL_PORT is not a setting of Laurel'],
   ])('%o is refused with a sentence', (variables, sentence) => {
     expect(() => readEnv(variables)).toThrow(StartError);
     expect(() => readEnv(variables)).toThrow(sentence);
+  });
+
+  test('the demo is there unless it is left out, and never in production', () => {
+    expect(readEnv({}).demo).toBe(true);
+    expect(readEnv({ LAUREL_DEMO: '1' }).demo).toBe(true);
+    expect(readEnv({ LAUREL_DEMO: '0' }).demo).toBe(false);
+    expect(readEnv({ ...servers, NODE_ENV: 'production', LAUREL_DEMO: '1' }).demo).toBe(false);
   });
 
   test('everything that is wrong is told at once, and no secret', () => {

@@ -2,12 +2,14 @@ import type { Pool } from 'pg';
 import { systemClock, type Clock } from '../clock.ts';
 import type { Author } from '../domain/author.ts';
 import type { Catalog, StreakSettings } from '../domain/catalog.ts';
-import type { Configuration, ConfigurationChange } from '../domain/configuration.ts';
+import type { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../domain/configuration.ts';
 import { AppError } from '../errors.ts';
+import { demoResources, endDemo } from '../postgres/demo-resources.ts';
 import type { Announce } from '../postgres/revisions.ts';
 import type { Catalogs } from './catalogs.ts';
 import { changesOf } from './configuration/changes-of.ts';
 import { configure } from './configuration/configure.ts';
+import { countsText, demoLeft } from './configuration/demo-left.ts';
 import { exportConfiguration } from './configuration/export.ts';
 import type { CatalogDraft } from './draft.ts';
 import { Resources } from './resources.ts';
@@ -16,11 +18,13 @@ import { streakProblems } from './rules/streaks.ts';
 
 /** A tenant's configuration as one document, by key. */
 export class ConfigurationStore {
+  private readonly pool: Pool;
   private readonly resources: Resources;
   private readonly clock: Clock;
 
   /** @param options.catalogs of this process: a change resolves when they have it */
   constructor(options: { pool: Pool; announce: Announce; clock?: Clock; catalogs?: Catalogs }) {
+    this.pool = options.pool;
     this.clock = options.clock ?? systemClock;
     this.resources = new Resources({ ...options, clock: this.clock });
   }
@@ -30,33 +34,57 @@ export class ConfigurationStore {
     return exportConfiguration(await this.resources.read(tenantNo));
   }
 
-  /** What applying the document would change. 422 names every field that is wrong (the first ten). */
-  async diff(tenantNo: number, document: Configuration): Promise<ConfigurationChange[]> {
-    const { result, ...edited } = await this.resources.preview(tenantNo, (draft) => this.configure(draft, document));
-    return changesOf({ ...result, ...edited });
+  /** Whether any resource of the demo is left that nobody has made their own. */
+  async hasDemo(tenantNo: number): Promise<boolean> {
+    return (await demoResources(this.pool, tenantNo)).size > 0;
+  }
+
+  /**
+   * What applying the document would change, and which resources of the demo it would leave in force although it does not
+   * name them. 422 names every field that is wrong (the first ten).
+   * @param choice what is done about these: without one they are taken to be removed
+   */
+  async diff(
+    tenantNo: number,
+    document: Configuration,
+    choice?: DemoChoice,
+  ): Promise<{ changes: ConfigurationChange[]; demo: DemoResource[] }> {
+    const demo = await demoResources(this.pool, tenantNo);
+    const { result, ...edited } = await this.resources.preview(tenantNo, (draft) =>
+      this.configure(draft, document, { demo, choice: choice ?? 'remove' }),
+    );
+    return { changes: await changesOf({ ...result, ...edited, demo }), demo: choice === undefined ? result.left : [] };
   }
 
   /**
    * Makes the configuration what the document says, as a whole or (422) not at all. Applying a document again
-   * changes nothing. Resolves when it is stored and announced.
+   * changes nothing. Resolves when it is stored and announced. From then on nothing is the demo's: what the document names or
+   * keeps of it is the tenant's own.
    * @param by who asks for it, for the record
+   * @param choice what is done about resources of the demo that the document would leave in force without naming them;
+   *   without a choice a document that leaves some is refused (422)
    */
   async apply(
     tenantNo: number,
     document: Configuration,
     by: Author,
+    choice?: DemoChoice,
   ): Promise<{ version: number; changes: ConfigurationChange[] }> {
-    const { result, version, ...edited } = await this.resources.edit(tenantNo, by, (draft) =>
-      this.configure(draft, document),
-    );
+    const { result, version, ...edited } = await this.resources.edit(tenantNo, by, async (draft, client) => {
+      const demo = await demoResources(client, tenantNo);
+      const configured = await this.configure(draft, document, { demo, choice });
+      if (demo.size > 0) await endDemo(client, tenantNo);
+      return { ...configured, demo };
+    });
     return { version, changes: await changesOf({ ...result, ...edited }) };
   }
 
-  /** Applies the document if nothing was ever configured; whether it did. */
-  async applyFirst(tenantNo: number, document: Configuration, by: Author): Promise<boolean> {
-    const { changes } = await this.resources.edit(tenantNo, by, async (draft) => {
-      if (draft.before.version === 0) await this.configure(draft, document);
-    });
+  /** Applies the document as the demo if nothing was ever configured; whether it did. */
+  async applyDemo(tenantNo: number, document: Configuration, by: Author): Promise<boolean> {
+    const first = async (draft: CatalogDraft): Promise<void> => {
+      if (draft.before.version === 0) await this.configure(draft, document, { demo: new Set(), choice: 'keep' });
+    };
+    const { changes } = await this.resources.edit(tenantNo, by, first, { demo: true });
     return changes.length > 0;
   }
 
@@ -75,10 +103,21 @@ export class ConfigurationStore {
     return result;
   }
 
-  /** The catalog before and after. */
-  private async configure(draft: CatalogDraft, document: Configuration): Promise<{ before: Catalog; after: Catalog }> {
-    refuse(await configure(draft, document, new Date(this.clock.now()).toISOString().slice(0, 10)));
-    return { before: draft.before, after: draft.catalog };
+  /** The catalog before and after, and what of the demo the document does not name and would leave in force. */
+  private async configure(
+    draft: CatalogDraft,
+    document: Configuration,
+    { demo, choice }: { demo: ReadonlySet<string>; choice: DemoChoice | undefined },
+  ): Promise<{ before: Catalog; after: Catalog; left: DemoResource[] }> {
+    const left = demo.size === 0 ? [] : demoLeft(draft.before, document, demo);
+    if (left.length > 0 && choice === undefined) throw demoInTheWay(left);
+    const today = new Date(this.clock.now()).toISOString().slice(0, 10);
+    const without = choice === 'remove' ? { without: new Set(left.map(({ id }) => id)) } : {};
+    const problems = await configure(draft, document, { today, ...without });
+    // What is wrong may be that the document builds on the demo.
+    if (problems.length > 0 && choice === 'remove' && left.length > 0) problems.push(WITHOUT_DEMO);
+    refuse(problems);
+    return { before: draft.before, after: draft.catalog, left };
   }
 }
 
@@ -100,6 +139,15 @@ function changedStreaks(current: StreakSettings, changes: StreakSettingsChanges)
 
 const onlyFieldsOf = <T extends object>(model: T, value: object): T =>
   Object.fromEntries(Object.entries(value).filter(([name]) => Object.hasOwn(model, name))) as T;
+
+const WITHOUT_DEMO = { path: 'demo', text: 'is left out here; with ?demo=keep (--keep-demo) it stays' };
+
+const demoInTheWay = (left: DemoResource[]): AppError =>
+  new AppError(
+    'unprocessable',
+    `The demo is configured here, and the document leaves some of it in force without naming it (${countsText(left)}). ` +
+      'Add ?demo=remove to remove that, or ?demo=keep to keep it as your own',
+  );
 
 const MOST_TOLD = 10;
 

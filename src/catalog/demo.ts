@@ -150,4 +150,4 @@ export const DEMO: Configuration = {
 
 /** Configures the organisation's own tenant with the demo, if it was never configured; whether it did. */
 export const loadDemo = (store: ConfigurationStore): Promise<boolean> =>
-  store.applyFirst(0, DEMO, { who: 'first start' });
+  store.applyDemo(0, DEMO, { who: 'first start' });

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/author.ts';
 import type { Catalog } from '../domain/catalog.ts';
@@ -67,16 +67,22 @@ export class Resources {
   /**
    * Edits a tenant's catalog. Edits of one tenant follow one another; each is stored as a whole, makes a new
    * version if it changed anything, and is announced to every process. What `work` throws leaves no trace.
-   * `work` sees to the rules (`rules/`) itself.
+   * `work` sees to the rules (`rules/`) itself; `client` is in the edit's transaction.
+   * @param options.demo whether what is created is the demo
    */
-  async edit<T>(tenantNo: number, by: Author, work: (draft: CatalogDraft) => T | Promise<T>): Promise<Edited<T>> {
+  async edit<T>(
+    tenantNo: number,
+    by: Author,
+    work: (draft: CatalogDraft, client: PoolClient) => T | Promise<T>,
+    { demo = false }: { demo?: boolean } = {},
+  ): Promise<Edited<T>> {
     const edited = await transaction(this.pool, async (client) => {
       const nextNo = await lockCatalog(client, tenantNo);
       const before = nextNo === null ? null : await loadCatalog(client, tenantNo);
       if (nextNo === null || before === null) throw noTenant();
       const nowMs = this.clock.now();
       const draft = this.draft(before, { nextNo, nowMs });
-      const result = await work(draft);
+      const result = await work(draft, client);
       const changes = await draft.changes();
       const streakChanges = draft.streakChanges();
       const changed = changes.length > 0 || streakChanges.length > 0;
@@ -89,6 +95,7 @@ export class Resources {
         streaks: draft.catalog.streaks,
         earnSince: draft.catalog.earnSince ?? null,
         streaksBefore: draft.catalog.streaksBefore ?? [],
+        demo,
         created: changes.filter(({ before: earlier }) => earlier === null).map(rowOf),
         updated: changes.filter(({ before: earlier, after }) => earlier !== null && after !== null).map(rowOf),
         deleted: changes.flatMap(({ before: earlier, after }) =>

@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import { Command, Option } from 'commander';
 import { CommandError } from './command-error.ts';
 
 /** Where a command finds the Admin API. */
@@ -16,6 +16,21 @@ export const withAdminOptions = (command: Command): Command =>
     .addOption(new Option('--url <url>', 'the Admin API').env('ADMIN_URL').default('http://localhost:8081'))
     .addOption(new Option('--key <key>', 'an admin key').env('ADMIN_API_KEY'))
     .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation').env('TENANT_ID'));
+
+/**
+ * The same options of the program: wherever they stand in a command line (`laurel --url … config pull`, `laurel config --url …
+ * pull`), commander gives them to the program, and this hands them on. A command without them refuses them.
+ */
+export function withAdminOptionsAnywhere(laurel: Command): Command {
+  for (const { flags, description } of withAdminOptions(new Command()).options) laurel.option(flags, description);
+  return laurel.hook('preAction', (_, action) => {
+    for (const [name, value] of Object.entries(laurel.opts())) {
+      if (!action.options.some((option) => option.attributeName() === name))
+        throw new CommandError(`\`laurel ${action.name()}\` takes no --${name}: it works on the databases themselves.`);
+      action.setOptionValueWithSource(name, value, 'cli');
+    }
+  });
+}
 
 /** Asks the Admin API; the answer's body. Whatever it refuses, or if it does not answer, ends the command with a sentence. */
 export async function askAdmin(

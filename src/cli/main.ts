@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { lastWords, reportUncaught } from '../log/log.ts';
+import { withAdminOptionsAnywhere } from './admin-api.ts';
 import { CommandError, EXIT } from './command-error.ts';
 import { addConfig } from './config.ts';
 import { addDeadLetters } from './dead-letters.ts';
@@ -12,6 +13,7 @@ async function main(): Promise<void> {
     .description('Work with a running Laurel, or with its databases.')
     .showHelpAfterError('(--help shows what there is)')
     .exitOverride();
+  withAdminOptionsAnywhere(laurel);
   for (const add of [addConfig, addDeadLetters, addRebuild, addVerify]) add(laurel);
   await laurel.parseAsync(process.argv);
 }

@@ -96,11 +96,14 @@ export type AdminKey = Static<typeof AdminKey>;
 export const CreatedAdminKey = Type.Object({ ...AdminKey.properties, key: Type.String() });
 export type CreatedAdminKey = Static<typeof CreatedAdminKey>;
 
-export const Organisation = Type.Object({
+export const OrganisationSettings = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 255 }),
   multiTenancy: Type.Boolean(),
   controlShare: Type.Number({ minimum: 0, maximum: 1 }),
 });
+
+/** `demo`: whether resources of the demo are configured that nobody has made their own. */
+export const Organisation = Type.Object({ ...OrganisationSettings.properties, demo: Type.Boolean() });
 export type Organisation = Static<typeof Organisation>;
 
 /**

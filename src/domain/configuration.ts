@@ -158,24 +158,43 @@ export const Configuration = Type.Object({
 });
 export type Configuration = Static<typeof Configuration>;
 
+/** Kinds of resources that the document holds. */
+const RESOURCE_KINDS = [
+  'attribute',
+  'metric',
+  'achievement',
+  'points_system',
+  'points_level',
+  'points_trigger',
+  'points_boost',
+  'leaderboard',
+] as const;
+
+/** A resource of the demo that a document leaves in force, for it does not name the list in which it is. */
+export const DemoResource = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  kind: Type.Enum([...RESOURCE_KINDS]),
+  /** As a change names it. */
+  name: Type.String(),
+  /** Key of the points system of a level, trigger or boost. */
+  pointsSystemKey: Type.Optional(Type.String()),
+});
+export type DemoResource = Static<typeof DemoResource>;
+
+/** What happens to resources of the demo that a document leaves in force. */
+export const DemoChoice = Type.Enum(['remove', 'keep']);
+export type DemoChoice = Static<typeof DemoChoice>;
+
 /** One resource that an application of a document created, changed or deleted. */
 export const ConfigurationChange = Type.Object({
   action: Type.Enum(['create', 'update', 'delete']),
-  kind: Type.Enum([
-    'attribute',
-    'metric',
-    'achievement',
-    'points_system',
-    'points_level',
-    'points_trigger',
-    'points_boost',
-    'leaderboard',
-    'streaks',
-  ]),
+  kind: Type.Enum([...RESOURCE_KINDS, 'streaks']),
   /** The resource's key, or its name where it has none; of a trigger its type. */
   name: Type.String(),
   /** Key of the points system of a level, trigger or boost. */
   pointsSystemKey: Type.Optional(Type.String()),
+  /** True of a deletion: the resource is the demo's. */
+  demo: Type.Optional(Type.Boolean()),
   /** Of an update: the fields that it changed, as the document calls them. */
   fields: Type.Optional(Type.Array(Type.String())),
   /** Of an update: what those fields were and are; one that is missing held or holds nothing. */

@@ -22,6 +22,8 @@ export interface CatalogChanges {
   /** See `Catalog`. */
   earnSince: number | null;
   streaksBefore: readonly EarlierStreaks[];
+  /** Whether what is created is the demo; what is updated is the demo's no more. */
+  demo: boolean;
   created: ResourceRow[];
   updated: ResourceRow[];
   /** IDs. Deleting is soft. */
@@ -61,7 +63,7 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
     ]);
   }
   if (updated.length > 0) await update(client, tenantNo, updated, now);
-  for (const some of pieces(created)) await insert(client, tenantNo, some, now);
+  for (const some of pieces(created)) await insert(client, { tenantNo, rows: some, now, demo: changes.demo });
   await client.query(
     `UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5, streaks_before = $6
       WHERE no = $1`,
@@ -92,7 +94,7 @@ async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[],
 async function replace(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
   await client.query(
     `UPDATE catalog_resources AS resource
-        SET no = new.no, identity = new.identity, doc = new.doc::jsonb, updated = $6
+        SET no = new.no, identity = new.identity, doc = new.doc::jsonb, updated = $6, demo = false
        FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::text[]) AS new (id, no, identity, doc)
       WHERE resource.tenant_no = $1 AND resource.id = new.id`,
     [
@@ -106,10 +108,13 @@ async function replace(client: PoolClient, tenantNo: number, rows: ResourceRow[]
   );
 }
 
-async function insert(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
+async function insert(
+  client: PoolClient,
+  { tenantNo, rows, now, demo }: { tenantNo: number; rows: ResourceRow[]; now: Date; demo: boolean },
+): Promise<void> {
   await client.query(
-    `INSERT INTO catalog_resources (tenant_no, created, updated, id, no, kind, parent_id, identity, doc)
-     SELECT $1, $2, $2, id, no, kind, parent_id, identity, doc::jsonb
+    `INSERT INTO catalog_resources (tenant_no, created, updated, demo, id, no, kind, parent_id, identity, doc)
+     SELECT $1, $2, $2, $9, id, no, kind, parent_id, identity, doc::jsonb
        FROM unnest($3::uuid[], $4::integer[], $5::text[], $6::uuid[], $7::text[], $8::text[])
          AS new (id, no, kind, parent_id, identity, doc)`,
     [
@@ -121,6 +126,7 @@ async function insert(client: PoolClient, tenantNo: number, rows: ResourceRow[],
       rows.map((row) => row.parentId),
       rows.map((row) => row.identity),
       rows.map((row) => JSON.stringify(row.doc)),
+      demo,
     ],
   );
 }

@@ -14,11 +14,13 @@ export interface Prepared {
   newKey: string | null;
   /** Key of a metric to try; null: there is none, or this is production. */
   metricToTry: string | null;
+  /** Whether the demo is configured. */
+  demo: boolean;
 }
 
 /**
- * Brings the database to this version and sees to it that there is an admin key; outside production a database
- * without configuration gets the demo. Safe to call at every start, in several processes at once.
+ * Brings the database to this version and sees to it that there is an admin key; a database without configuration gets the demo,
+ * outside production and unless `LAUREL_DEMO` is 0. Safe to call at every start, in several processes at once.
  */
 export async function prepareDatabase({
   env,
@@ -35,10 +37,12 @@ export async function prepareDatabase({
     await redisReady(redis);
     await migrate(pool);
     const stored = await new AdminKeys({ pool, announce: tell }).ensureFirst(env.adminApiKey);
-    if (!env.production) await loadDemo(new ConfigurationStore({ pool, announce: tell }));
+    const configuration = new ConfigurationStore({ pool, announce: tell });
+    if (env.demo) await loadDemo(configuration);
     // A key that the operator set is known to them, and what is printed here is kept by whoever collects logs.
     const newKey = env.adminApiKey === null ? stored : null;
-    return { newKey, metricToTry: env.production ? null : await firstMetric(pool) };
+    const [metricToTry, demo] = await Promise.all([firstMetric(pool), configuration.hasDemo(0)]);
+    return env.production ? { newKey, metricToTry: null, demo: false } : { newKey, metricToTry, demo };
   } finally {
     redis.disconnect();
     await pool.end();

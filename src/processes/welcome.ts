@@ -25,6 +25,18 @@ export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): st
       `    -d '{"user":{"id":"ada","name":"Ada","tz":"Europe/London"},"value":12}'`,
     );
   }
+  if (prepared.demo) {
+    lines.push(
+      '',
+      'What is configured is a demo. `npx laurel config push <file>` offers to remove it; a first start with',
+      'LAUREL_DEMO=0 leaves it out.',
+    );
+  } else if (prepared.metricToTry === null && !env.production) {
+    lines.push(
+      '',
+      'No metric is configured yet: docs/configuration.md has an example for `npx laurel config push <file>`.',
+    );
+  }
   return [...lines, '', 'Ctrl-C ends it.', ''].join('\n');
 }
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Catalogs } from '../../src/catalog/catalogs.ts';
 import { ConfigurationStore } from '../../src/catalog/configuration-store.ts';
 import { DEMO, loadDemo } from '../../src/catalog/demo.ts';
+import { Resources } from '../../src/catalog/resources.ts';
 import { FixedClock } from '../../src/clock.ts';
 import { DEFAULT_STREAK_SETTINGS, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
@@ -62,6 +63,62 @@ describe('applying', () => {
     expect(triggers.find(({ type }) => type === 'achievement')?.achievementId).toBe(both?.id);
     expect(leaderboards.map(({ metricId }) => metricId)).toContain(metrics[0]?.id);
     expect([levels.length, boosts.length, leaderboards.length]).toEqual([3, 1, 3]);
+  });
+
+  test('a document does not mix with the demo: it says what becomes of what it does not name', async () => {
+    const systems = [{ key: 'xp', name: 'XP', triggers: [] }];
+    const mine: Configuration = { metrics: [{ key: 'steps', name: 'Steps' }], pointsSystems: systems };
+    expect(await store.hasDemo(0)).toBe(false);
+    await loadDemo(store);
+    expect(await store.hasDemo(0)).toBe(true);
+    await expect(apply(mine)).rejects.toMatchObject({
+      code: 'unprocessable',
+      message: expect.stringContaining(
+        '(3 attributes, 8 achievements, 3 points levels, 1 points boost, 3 leaderboards)',
+      ),
+    });
+    expect((await catalog()).version).toBe(1);
+
+    const { changes, demo } = await store.diff(0, mine);
+    expect(demo.map(({ kind }) => kind)).toHaveLength(18);
+    expect(demo).toContainEqual(expect.objectContaining({ kind: 'points_boost', pointsSystemKey: 'xp' }));
+    expect(changes).toContainEqual(expect.objectContaining({ kind: 'points_boost', action: 'delete', demo: true }));
+    expect(await store.diff(0, mine, 'remove')).toEqual({ changes, demo: [] });
+    // What is kept builds on metrics that the document leaves out.
+    await expect(store.diff(0, mine, 'keep')).rejects.toThrow("unknown metric 'flashcards-flipped'");
+
+    const { version } = await store.apply(0, mine, { who: 'test' }, 'remove');
+    const { metrics, boosts, levels, attributes, achievements, leaderboards, pointsSystems } = await catalog();
+    expect([version, metrics.map(({ key }) => key), pointsSystems.map(({ key }) => key)]).toEqual([
+      2,
+      ['steps'],
+      ['xp'],
+    ]);
+    expect([boosts, levels, attributes, achievements, leaderboards]).toEqual([[], [], [], [], []]);
+    expect(await store.hasDemo(0)).toBe(false);
+    // From now on lists that are left out stay, as ever.
+    expect((await apply({ leaderboards: [] })).changes).toEqual([]);
+  });
+
+  test('what somebody made their own is not removed with the demo; what is kept is no demo any more', async () => {
+    await loadDemo(store);
+    const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock });
+    const [metric, other] = (await catalog()).metrics;
+    const { id: _id, no: _no, created: _created, updated: _updated, ...fields } = metric!;
+    await resources.edit(0, { who: 'test' }, (draft) =>
+      draft.update('metric', metric!.id, { ...fields, name: 'Mine' }),
+    );
+    const none: Configuration = { achievements: [], pointsSystems: [], leaderboards: [] };
+    expect((await store.diff(0, none)).demo.map(({ name }) => name)).toEqual([
+      'country',
+      'plan',
+      'subject',
+      other!.key,
+    ]);
+    const { changes } = await store.apply(0, none, { who: 'test' }, 'keep');
+    expect(changes.every(({ kind }) => kind !== 'metric' && kind !== 'attribute')).toBe(true);
+    expect(await store.hasDemo(0)).toBe(false);
+    expect((await apply({ leaderboards: [] })).changes).toEqual([]);
   });
 
   test('again it changes nothing, and neither does what was read', async () => {
@@ -266,7 +323,7 @@ test('a diff tells the changes and makes none', async () => {
     attributes: [...DEMO.attributes!, { key: 'school', name: 'School', type: 'user' }],
     streaks: { weekStart: 'monday' },
   };
-  expect(await store.diff(0, document)).toEqual([
+  expect((await store.diff(0, document)).changes).toEqual([
     { action: 'create', kind: 'attribute', name: 'school' },
     {
       action: 'update',
@@ -278,7 +335,7 @@ test('a diff tells the changes and makes none', async () => {
     },
   ]);
   expect((await catalog()).version).toBe(1);
-  expect(await store.diff(0, {})).toEqual([]);
+  expect(await store.diff(0, {})).toEqual({ changes: [], demo: [] });
 });
 
 test('streak settings are set one by one', async () => {

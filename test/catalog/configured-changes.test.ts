@@ -15,7 +15,7 @@ async function apply(
   date: string,
 ): Promise<{ catalog: Catalog; problems: string[] }> {
   const draft = new CatalogDraft(before, { nextNo: 100, nowMs: dayOf(date) * DAY_MS });
-  const problems = await configure(draft, document, date);
+  const problems = await configure(draft, document, { today: date });
   return { catalog: draft.catalog, problems: problems.map(({ path, text }) => `${path}: ${text}`) };
 }
 

@@ -17,7 +17,7 @@ const EMPTY = emptyCatalog(0);
 
 async function draftOf(before: Catalog, document: Configuration): Promise<{ draft: CatalogDraft; problems: string[] }> {
   const draft = new CatalogDraft(before, { nextNo: 100, nowMs: 0 });
-  const problems = await configure(draft, document, '2026-03-01');
+  const problems = await configure(draft, document, { today: '2026-03-01' });
   return { draft, problems: problems.map(({ path, text }) => `${path}: ${text}`) };
 }
 

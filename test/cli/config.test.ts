@@ -20,7 +20,7 @@ beforeAll(async () => {
   file = join(folder, 'laurel.json');
 });
 beforeEach(async () => {
-  await laurel.admin.put('/v1/configuration', STUDY_APP);
+  await laurel.admin.put('/v1/configuration?demo=keep', STUDY_APP);
 });
 afterAll(async () => {
   await laurel.close();
@@ -35,10 +35,14 @@ interface Ended {
   err: string;
 }
 
+type Variables = Record<string, string | undefined>;
+
 /** Runs `laurel config <words>`, told by the environment where Laurel is. */
-function config(words: string[], variables: Record<string, string | undefined> = {}): Promise<Ended> {
+const config = (words: string[], variables: Variables = {}): Promise<Ended> => run(['config', ...words], variables);
+
+function run(words: string[], variables: Variables = {}): Promise<Ended> {
   const env = { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey, ...variables };
-  const child = spawn(LAUREL, ['config', ...words], {
+  const child = spawn(LAUREL, words, {
     cwd: PACKAGE_ROOT,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -112,6 +116,60 @@ test('what archives nothing is pushed without a question', async () => {
   await write({ metrics: [...STUDY_APP.metrics!, { key: 'pages', name: 'Pages' }] });
   expect(await config(['push', file])).toMatchObject({ code: 0, err: '' });
   expect((await laurel.admin.get('/v1/configuration')).body.metrics).toHaveLength(3);
+});
+
+test('--url, --key and --tenant may stand anywhere; a command that works on the databases refuses them', async () => {
+  const { adminUrl, adminKey } = laurel;
+  const nowhere = { ADMIN_URL: 'http://127.0.0.1:1', ADMIN_API_KEY: undefined };
+  const at = ['--url', adminUrl, '--key', adminKey];
+  for (const words of [
+    [...at, 'config', 'pull'],
+    ['config', ...at, 'pull'],
+    ['config', 'pull', ...at],
+    ['--url', adminUrl, 'config', 'pull', '--key', adminKey],
+  ])
+    expect(await run(words, nowhere)).toMatchObject({ code: 0, err: '', out: expect.stringContaining('"metrics"') });
+  for (const words of [
+    ['--url', adminUrl, 'verify'],
+    ['rebuild', '--url', adminUrl],
+  ])
+    expect((await run(words)).err).toContain('takes no --url: it works on the databases themselves.');
+});
+
+describe('a demo', () => {
+  const mine = { metrics: STUDY_APP.metrics, achievements: [], leaderboards: [] };
+  beforeEach(async () => {
+    await laurel.pool.query('UPDATE catalog_resources SET demo = true WHERE deleted IS NULL');
+    await write(mine);
+  });
+
+  test('is not mixed with a file: push says that it is there, and takes --remove-demo', async () => {
+    expect((await laurel.admin.get('/v1/organisation')).body.demo).toBe(true);
+    const before = (await laurel.admin.get('/v1/configuration')).body;
+    expect(await config(['diff', file])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('The demo is configured here, and the file does not name '),
+    });
+    expect(await config(['push', file, '--yes'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('Nothing was changed. The demo is configured here'),
+    });
+    expect((await laurel.admin.get('/v1/configuration')).body).toEqual(before);
+    // Nothing but the demo is archived, so that nothing else has to be agreed to.
+    expect(await config(['push', file, '--remove-demo'])).toMatchObject({ code: 0, err: '' });
+    const after = (await laurel.admin.get('/v1/configuration')).body;
+    expect([after.metrics, after.pointsSystems]).toEqual([before.metrics, []]);
+    expect((await laurel.admin.get('/v1/organisation')).body.demo).toBe(false);
+  });
+
+  test('--keep-demo makes it the own configuration', async () => {
+    const { pointsSystems } = (await laurel.admin.get('/v1/configuration')).body;
+    await write({ metrics: STUDY_APP.metrics });
+    expect(await config(['push', file, '--keep-demo'])).toMatchObject({ code: 0, err: '' });
+    expect((await laurel.admin.get('/v1/configuration')).body.pointsSystems).toEqual(pointsSystems);
+    expect(await config(['push', file])).toEqual({ code: 0, out: 'No differences.\n', err: '' });
+    expect(await config(['push', file, '--keep-demo', '--remove-demo'])).toMatchObject({ code: 2 });
+  });
 });
 
 describe('what cannot be done ends with 2 and a sentence', () => {

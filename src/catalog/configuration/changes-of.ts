@@ -3,6 +3,7 @@ import type { ConfigurationChange } from '../../domain/configuration.ts';
 import { Slices } from '../../slices.ts';
 import type { Change } from '../draft.ts';
 import { differences, parentOf } from '../kinds.ts';
+import { nameOf } from './demo-left.ts';
 import { Export } from './export.ts';
 
 /** Two catalogs, the second made from the first by the changes. */
@@ -12,23 +13,26 @@ export interface Edit {
   changes: Change[];
   /** The names of the streak settings that changed. */
   streakChanges: string[];
+  /** IDs of the demo's resources. */
+  demo?: ReadonlySet<string>;
 }
 
 /** The changes as they are told: by key, in the words of the document. In slices. */
-export async function changesOf({ before, after, changes, streakChanges }: Edit): Promise<ConfigurationChange[]> {
+export async function changesOf({ before, after, changes, streakChanges, demo }: Edit): Promise<ConfigurationChange[]> {
   const [was, is] = [new Export(before), new Export(after)];
   const systems = new Map([...before.pointsSystems, ...after.pointsSystems].map(({ id, key }) => [id, key]));
   const told: ConfigurationChange[] = [];
   const slices = new Slices();
   for (const { kind, before: earlier, after: later } of changes) {
     if (kind === 'webhook') continue;
-    const resource = (later ?? earlier)! as { key?: string | null; name?: string; type?: string };
+    const resource = (later ?? earlier)!;
     const system = systems.get(parentOf(resource) ?? '');
     told.push({
       action: earlier === null ? 'create' : later === null ? 'delete' : 'update',
       kind,
-      name: resource.key ?? resource.name ?? resource.type ?? '',
+      name: nameOf(resource),
       ...(system !== undefined && { pointsSystemKey: system }),
+      ...(demo?.has(resource.id) && later === null && { demo: true }),
       ...(earlier !== null && later !== null && fieldsOf(was.describe(kind, earlier), is.describe(kind, later))),
     });
     if (slices.over) await slices.turn();

@@ -33,10 +33,15 @@ interface Placed<K extends Kind, Item> {
 /**
  * Makes a draft what a document says: creates, updates and deletes. What is wrong with the document, by the rules
  * of its resources as well, is answered, and the draft is of no use then. O(resources), in slices.
- * @param today `YYYY-MM-DD`
+ * @param options.today `YYYY-MM-DD`
+ * @param options.without IDs of resources that go where the document does not name them
  */
-export function configure(draft: CatalogDraft, sent: Configuration, today: string): Promise<DocumentProblem[]> {
-  return new Configuring(draft, completeConfiguration(sent, exportConfiguration(draft.catalog)), today).run();
+export function configure(
+  draft: CatalogDraft,
+  sent: Configuration,
+  { today, without }: { today: string; without?: ReadonlySet<string> },
+): Promise<DocumentProblem[]> {
+  return new Configuring(draft, completeConfiguration(sent, exportConfiguration(draft.catalog, without)), today).run();
 }
 
 class Configuring {

@@ -42,8 +42,12 @@ function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<stri
 const badge = (url: string | null): { url: string } | undefined => (url === null ? undefined : { url });
 const filled = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);
 
-/** A catalog as a document: applied to that catalog, it changes nothing. */
-export const exportConfiguration = (catalog: Catalog): Required<Configuration> => new Export(catalog).document();
+/**
+ * A catalog as a document: applied to that catalog, it changes nothing.
+ * @param without IDs of resources that it leaves out
+ */
+export const exportConfiguration = (catalog: Catalog, without?: ReadonlySet<string>): Required<Configuration> =>
+  new Export(catalog).document(without);
 
 /** The document of a catalog, and its parts. */
 export class Export {
@@ -62,22 +66,23 @@ export class Export {
     this.unkeyed = unkeyedNamesIn(achievements);
   }
 
-  document(): Required<Configuration> {
+  document(without: ReadonlySet<string> = new Set()): Required<Configuration> {
     const { attributes, metrics, achievements, pointsSystems, leaderboards, streaks } = this.catalog;
-    const levels = bySystem(this.catalog.levels);
-    const triggers = bySystem(this.catalog.triggers);
-    const boosts = bySystem(this.catalog.boosts);
+    const some = <T extends { id: string }>(all: readonly T[]): T[] => all.filter(({ id }) => !without.has(id));
+    const levels = bySystem(some(this.catalog.levels));
+    const triggers = bySystem(some(this.catalog.triggers));
+    const boosts = bySystem(some(this.catalog.boosts));
     return {
-      attributes: attributes.map((attribute) => this.attribute(attribute)),
-      metrics: metrics.map((metric) => this.metric(metric)),
-      achievements: achievements.map((achievement) => this.achievement(achievement)),
-      pointsSystems: pointsSystems.map((system) => ({
+      attributes: some(attributes).map((attribute) => this.attribute(attribute)),
+      metrics: some(metrics).map((metric) => this.metric(metric)),
+      achievements: some(achievements).map((achievement) => this.achievement(achievement)),
+      pointsSystems: some(pointsSystems).map((system) => ({
         ...this.system(system),
         levels: (levels.get(system.id) ?? []).map((level) => this.level(level)),
         triggers: (triggers.get(system.id) ?? []).map((trigger) => this.trigger(trigger)),
         boosts: (boosts.get(system.id) ?? []).map((boost) => this.boost(boost)),
       })),
-      leaderboards: leaderboards.map((board) => this.leaderboard(board)),
+      leaderboards: some(leaderboards).map((board) => this.leaderboard(board)),
       streaks: this.streaks(streaks),
     };
   }

@@ -26,7 +26,7 @@ export function rejectUnknownAttributes(keys: string[], known: ReadonlyMap<strin
   if (unknown.length === 0) return;
   throw new AppError(
     'unprocessable',
-    `Invalid attribute keys: ${unknown.join(', ')}. Attribute keys must match those set up in the dashboard.`,
+    `Invalid attribute keys: ${unknown.join(', ')}. Attribute keys must match those in the configuration.`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Configuration, ConfigurationChange } from '../../../domain/configuration.ts';
+import { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../../../domain/configuration.ts';
 import { operation } from '../../operation.ts';
 
 export const adminConfigurationDiff = operation({
@@ -9,12 +9,16 @@ export const adminConfigurationDiff = operation({
   method: 'post',
   path: '/v1/configuration/diff',
   summary: 'What applying the document would change',
+  description:
+    '`demo` lists the resources of the demo that the document would leave in force without naming them. The changes are those of a ' +
+    '`PUT` with the same parameter `demo`; without it those of `remove`.',
+  query: Type.Object({ demo: Type.Optional(DemoChoice) }),
   body: Configuration,
   bodyBytes: null,
   knownFields: Configuration,
-  responses: { 200: Type.Object({ changes: Type.Array(ConfigurationChange) }) },
-  handle: async ({ configuration }, { tenant, body }) => ({
+  responses: { 200: Type.Object({ changes: Type.Array(ConfigurationChange), demo: Type.Array(DemoResource) }) },
+  handle: async ({ configuration }, { tenant, query, body }) => ({
     status: 200,
-    body: { changes: await configuration.diff(tenant.no, body) },
+    body: await configuration.diff(tenant.no, body, query.demo),
   }),
 });

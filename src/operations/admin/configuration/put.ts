@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Configuration, ConfigurationChange } from '../../../domain/configuration.ts';
+import { Configuration, ConfigurationChange, DemoChoice } from '../../../domain/configuration.ts';
 import { operation } from '../../operation.ts';
 
 export const adminConfigurationPut = operation({
@@ -8,12 +8,16 @@ export const adminConfigurationPut = operation({
   method: 'put',
   path: '/v1/configuration',
   summary: 'Make the configuration what the document says; lists that it does not name stay',
+  description:
+    'Where the demo is configured and the document leaves some of it in force without naming it, it is refused (422) unless `demo` ' +
+    'says what becomes of that: `remove` deletes it, `keep` makes it your own.',
+  query: Type.Object({ demo: Type.Optional(DemoChoice) }),
   body: Configuration,
   bodyBytes: null,
   knownFields: Configuration,
   responses: { 200: Type.Object({ version: Type.Integer(), changes: Type.Array(ConfigurationChange) }) },
-  handle: async ({ configuration }, { tenant, body, by }) => ({
+  handle: async ({ configuration }, { tenant, query, body, by }) => ({
     status: 200,
-    body: await configuration.apply(tenant.no, body, by),
+    body: await configuration.apply(tenant.no, body, by, query.demo),
   }),
 });

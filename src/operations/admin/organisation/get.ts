@@ -9,5 +9,8 @@ export const adminOrganisationGet = operation({
   summary: "The organisation's settings",
   scope: 'organisation',
   responses: { 200: Organisation },
-  handle: async ({ tenants }) => ({ status: 200, body: tenants.organisation() }),
+  handle: async ({ tenants, configuration }) => ({
+    status: 200,
+    body: { ...tenants.organisation(), demo: await configuration.hasDemo(tenants.default().no) },
+  }),
 });

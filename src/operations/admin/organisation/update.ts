@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Organisation } from '../../../domain/admin.ts';
+import { Organisation, OrganisationSettings } from '../../../domain/admin.ts';
 import { operation } from '../../operation.ts';
 
 export const adminOrganisationUpdate = operation({
@@ -9,11 +9,14 @@ export const adminOrganisationUpdate = operation({
   path: '/v1/organisation',
   summary: "Set the organisation's settings that are sent",
   scope: 'organisation',
-  body: Type.Partial(Organisation),
+  body: Type.Partial(OrganisationSettings),
   knownFields: Organisation,
   responses: { 200: Organisation },
-  handle: async ({ tenants }, { by, body }) => ({
+  handle: async ({ tenants, configuration }, { by, body }) => ({
     status: 200,
-    body: await tenants.updateOrganisation(body, by),
+    body: {
+      ...(await tenants.updateOrganisation(body, by)),
+      demo: await configuration.hasDemo(tenants.default().no),
+    },
   }),
 });

@@ -1,0 +1,71 @@
+import { cp, mkdir, mkdtemp, readFile, rm, stat, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+
+// `npm run build` in a small package of its own, with the compiler of this one.
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'laurel-test-build-'));
+  for (const folder of ['src/cli', 'workers', 'node_modules']) await mkdir(join(root, folder), { recursive: true });
+  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json', 'src/cli/build.mjs'])
+    await cp(join(PACKAGE_ROOT, name), join(root, name));
+  for (const name of ['typescript', '@typescript', '@types', 'undici-types'])
+    await symlink(join(PACKAGE_ROOT, 'node_modules', name), join(root, 'node_modules', name));
+  await writeFile(join(root, 'src/main.ts'), "import { two } from './two.ts';\nexport const one = two - 1;\n");
+  await writeFile(join(root, 'src/two.ts'), 'export const two: number = 2;\n');
+  await writeFile(join(root, 'workers/main.ts'), 'export const worker = 1;\n');
+});
+afterEach(() => rm(root, { recursive: true }));
+
+/** Whether a build compiled: an old mark in what was built is gone. Null: it failed. */
+async function compiles(): Promise<boolean | null> {
+  const mark = new Date(1_000_000_000_000);
+  const built = join(root, 'dist/src/main.js');
+  await utimes(built, mark, mark).catch(() => undefined);
+  const { status } = spawnSync(process.execPath, ['src/cli/build.mjs'], { cwd: root });
+  return status === 0 ? (await stat(built)).mtimeMs !== mark.getTime() : null;
+}
+
+test('compiles where something changed, and only there', async () => {
+  expect(await compiles()).toBe(true);
+  expect(await compiles()).toBe(false);
+  // A checkout that changes times only.
+  await utimes(join(root, 'src/two.ts'), new Date(), new Date());
+  expect(await compiles()).toBe(false);
+
+  const changes: [string, () => Promise<unknown>][] = [
+    [
+      'a changed source, of the same length',
+      () => writeFile(join(root, 'src/two.ts'), 'export const two: number = 3;\n'),
+    ],
+    ['a new source', () => writeFile(join(root, 'src/three.ts'), 'export const three = 3;\n')],
+    ['a deleted source', () => unlink(join(root, 'src/three.ts'))],
+    ['other packages', async () => writeFile(join(root, 'package-lock.json'), '{}')],
+    ['a file of the build that is missing', () => unlink(join(root, 'dist/workers/main.js'))],
+    ['one that is cut short', () => writeFile(join(root, 'dist/workers/main.js'), '')],
+    ['a build that was cut off', () => unlink(join(root, 'dist/.stamp.json'))],
+    ['a stamp that is cut off', () => writeFile(join(root, 'dist/.stamp.json'), '{"digest":')],
+  ];
+  for (const [what, change] of changes) {
+    await change();
+    expect([what, await compiles()]).toEqual([what, true]);
+    expect([what, await compiles()]).toEqual([what, false]);
+  }
+  await expect(stat(join(root, 'dist/src/three.js'))).rejects.toThrow('ENOENT');
+  expect(await readFile(join(root, 'dist/src/two.js'), 'utf8')).toContain('3');
+});
+
+test('what does not compile is not taken for built; without a compiler, what is built is', async () => {
+  expect(await compiles()).toBe(true);
+  await writeFile(join(root, 'src/two.ts'), "export const two: number = 'two';\n");
+  expect(await compiles()).toBe(null);
+  expect(await compiles()).toBe(null);
+  await writeFile(join(root, 'src/two.ts'), 'export const two: number = 2;\n');
+  expect(await compiles()).toBe(true);
+  await unlink(join(root, 'node_modules/typescript'));
+  await writeFile(join(root, 'src/two.ts'), 'export const two: number = 4;\n');
+  expect(await compiles()).toBe(false);
+});
