@@ -62,7 +62,6 @@ export const AUDIT_RETENTION_DAYS = 400;
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
-const DEMO = 'LAUREL_DEMO';
 /** Shorter secrets are for trying things out: in production they are refused. */
 const SECRET_LENGTH = 16;
 
@@ -76,7 +75,7 @@ export function readEnv(variables: Variables): Env {
   const problems: string[] = [];
   const read = reader(variables, problems);
   for (const name of Object.keys(variables)) {
-    if (name.startsWith(PREFIX) && name !== DEMO)
+    if (name.startsWith(PREFIX) && name !== 'LAUREL_DEMO')
       problems.push(`${name} is not a setting of Laurel; see docs/configuration.md.`);
   }
 
@@ -109,7 +108,7 @@ export function readEnv(variables: Variables): Env {
     failedKeyLimit: read.whole('FAILED_KEY_LIMIT', { fallback: 60, min: 1, max: 1_000_000 }),
     trustedProxies: read.networks('TRUSTED_PROXIES'),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
-    demo: !production && read.flag(DEMO, true),
+    demo: !production && read.flag('LAUREL_DEMO', true),
   };
 
   const adminKey = env.adminApiKey === null ? null : parseApiKey(env.adminApiKey);
