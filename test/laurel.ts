@@ -10,7 +10,7 @@ import { existing } from '../src/operations/operation.ts';
 import { AdminKeys } from '../src/postgres/admin-keys.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { serve } from '../src/processes/serve.ts';
-import { startWorkers } from '../workers/start.ts';
+import { startWorkers, type WorkersOptions } from '../workers/start.ts';
 import { TestClient } from './http/client.ts';
 import { testStack } from './stack/stack.ts';
 
@@ -41,6 +41,8 @@ export async function startLaurel(
     testClock?: boolean;
     configuration?: Configuration;
     workers?: boolean;
+    /** Options of that worker which differ from its defaults. */
+    worker?: Pick<WorkersOptions, 'idempotencyHotDays'>;
     backlogLimit?: number;
     backlogLimitBytes?: number;
     webhookAllowPrivate?: boolean;
@@ -114,7 +116,8 @@ export async function startLaurel(
     throw error;
   });
   const others: { close(): Promise<void> }[] = [];
-  if (options.workers === true) others.push(await startWorkers({ redisUrl, databaseUrl, clock, log }));
+  if (options.workers === true)
+    others.push(await startWorkers({ redisUrl, databaseUrl, clock, log, ...options.worker }));
   if (options.configuration !== undefined) {
     const applied = await first.admin.put('/v1/configuration', options.configuration);
     if (applied.status !== 200) throw new Error(`The configuration was refused: ${JSON.stringify(applied.body)}`);

@@ -39,7 +39,7 @@ import { persistWorker } from './jobs/persist.ts';
 import { scheduleWorker } from './jobs/schedule.ts';
 import { watchOutbox } from './watch.ts';
 
-interface WorkersOptions {
+export interface WorkersOptions {
   redisUrl: string;
   /** A database that is migrated. */
   databaseUrl: string;

@@ -172,8 +172,8 @@ test('a read-only key, and one of a tenant: made, listed, changed', async () => 
     expect.objectContaining({ name: 'of acme', access: 'full', tenantId: 'acme' }),
   ]);
   expect(body.issues).toEqual([
-    { index: 2, severity: 'error', message: 'tenantId: there is no active tenant with this ID' },
-    { index: 3, severity: 'error', message: 'access must be one of: full, read' },
+    { index: 2, ...says('error', 'tenantId: there is no active tenant with this ID') },
+    { index: 3, ...says('error', 'access must be one of: full, read') },
   ]);
   const listed: { name: string; access: string; tenantId: string | null }[] = (await laurel.admin.get(PATH)).body;
   expect(listed.slice(1).map(({ access, tenantId }) => [access, tenantId])).toEqual([

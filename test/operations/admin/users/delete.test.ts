@@ -9,7 +9,8 @@ const DAY_MS = 86_400_000;
 let laurel: TestLaurel;
 const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, clock, workers: true });
+  // Weeks pass here, and used keys are counted where the hot ones are.
+  laurel = await startLaurel({ configuration: STUDY_APP, clock, workers: true, worker: { idempotencyHotDays: 365 } });
 });
 afterAll(() => laurel.close());
 
