@@ -11,10 +11,13 @@ export type TemplatedApp = Current.TemplatedApp | Older.TemplatedApp;
 export type ListenSocket = Current.us_listen_socket | Older.us_listen_socket;
 
 /**
- * Newest first. `uws-current` has binaries for Node 22, 24 and 26 and needs glibc 2.38 (Debian 13, Ubuntu 24.04);
- * `uws-older` has them for Node 20, 22 and 23 and works with an older glibc (Debian 12).
+ * Newest first, with the releases of Node that each has binaries for. `uws-current` needs glibc 2.38 (Debian 13, Ubuntu
+ * 24.04); `uws-older` works with an older glibc (Debian 12).
  */
-const RELEASES = ['uws-current', 'uws-older'];
+const RELEASES = [
+  { name: 'uws-current', nodes: [22, 24, 26] },
+  { name: 'uws-older', nodes: [20, 22, 23] },
+];
 
 /**
  * Bytes of request line and headers that uWS reads; more it answers 431 itself, in HTML. Laurel's own limit, whose
@@ -31,8 +34,17 @@ let loaded: Uws | undefined;
 export function uws(): Uws {
   if (loaded) return loaded;
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(MAX_HEADERS_BYTES);
-  loaded = loadFirst(RELEASES) as Uws;
+  loaded = loadFirst(releasesFor(process.versions.node)) as Uws;
   return loaded;
+}
+
+/**
+ * The packages to try on this release of Node, newest first. Not all on every one: both ask for a binary by the same name,
+ * so that on Node 20 the newer would take the older's.
+ */
+export function releasesFor(node: string): string[] {
+  const major = Number(node.split('.')[0]);
+  return RELEASES.filter(({ nodes }) => nodes.includes(major)).map(({ name }) => name);
 }
 
 /**
@@ -49,7 +61,8 @@ export function loadFirst(names: readonly string[]): unknown {
       errors.push(error);
     }
   }
-  throw new AggregateError(errors, errors.every(isNotInstalled) ? notInstalled(names) : unsupported());
+  const isInstalled = names.length === 0 || !errors.every(isNotInstalled);
+  throw new AggregateError(errors, isInstalled ? unsupported() : notInstalled(names));
 }
 
 /** The package itself is missing: one that is there but lacks a binary throws an error of its own, without a code. */

@@ -50,12 +50,10 @@ export async function checkMachine(machine: Machine, { node, tests, minutes, say
       rmSync(join(machine.folder, 'laurel', left), { recursive: true, force: true });
     }
     await machine.run(['npm', 'ci', '--no-audit', '--no-fund'], 10 * MINUTE_MS);
-    Object.assign(outcome, await versions(machine));
-    say(`  npm ci: ${outcome.httpServer}, Node ${outcome.node}, glibc ${outcome.glibc}`);
-
     outcome.startSeconds = await startAndEnd(machine, 'group');
     await startAndEnd(machine, 'process');
-    outcome.redis = await redisVersion(machine);
+    Object.assign(outcome, await versions(machine), { redis: await redisVersion(machine) });
+    say(`  ${outcome.httpServer}, Node ${outcome.node}, glibc ${outcome.glibc}`);
     say(`  npm start: ready after ${outcome.startSeconds} s, an event, Ctrl-C and SIGTERM, ${outcome.redis}`);
 
     outcome.tests = tests === 'none' ? 'left out' : await runTests(machine, { tests, minutes });
@@ -66,12 +64,16 @@ export async function checkMachine(machine: Machine, { node, tests, minutes, say
   return outcome;
 }
 
+/** What the started Laurel ran on: to be called when `npm start` has built it. */
 async function versions(machine: Machine): Promise<Partial<Outcome>> {
   const script = `
-    const loads = ['uws-current', 'uws-older'].find((name) => { try { return require(name); } catch { return false; } });
-    const version = require('./package-lock.json').packages['node_modules/' + loads]?.version;
-    const { glibcVersionRuntime: glibc } = process.report.getReport().header;
-    console.log(JSON.stringify({ node: process.versions.node, glibc, httpServer: loads + ' ' + version }));`;
+    import('./dist/src/http/uws.js').then(({ releasesFor }) => {
+      const loads = releasesFor(process.versions.node)
+        .find((name) => { try { return require(name); } catch { return false; } });
+      const { version } = require('./package-lock.json').packages['node_modules/' + loads];
+      const { glibcVersionRuntime: glibc } = process.report.getReport().header;
+      console.log(JSON.stringify({ node: process.versions.node, glibc, httpServer: loads + ' ' + version }));
+    });`;
   return JSON.parse((await machine.run(['node', '-e', script])).output) as Partial<Outcome>;
 }
 
