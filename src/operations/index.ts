@@ -1,48 +1,13 @@
-import { adminAttributesList } from './admin/attributes/list.ts';
-import { adminAttributesGet } from './admin/attributes/get.ts';
-import { adminAttributesCreate } from './admin/attributes/create.ts';
-import { adminAttributesUpdate } from './admin/attributes/update.ts';
-import { adminAttributesDelete } from './admin/attributes/delete.ts';
-import { adminMetricsList } from './admin/metrics/list.ts';
-import { adminMetricsGet } from './admin/metrics/get.ts';
-import { adminMetricsCreate } from './admin/metrics/create.ts';
-import { adminMetricsUpdate } from './admin/metrics/update.ts';
-import { adminMetricsDelete } from './admin/metrics/delete.ts';
-import { adminAchievementsList } from './admin/achievements/list.ts';
-import { adminAchievementsGet } from './admin/achievements/get.ts';
-import { adminAchievementsCreate } from './admin/achievements/create.ts';
-import { adminAchievementsUpdate } from './admin/achievements/update.ts';
-import { adminAchievementsDelete } from './admin/achievements/delete.ts';
-import { adminPointsSystemsList } from './admin/points/systems/list.ts';
-import { adminPointsSystemsGet } from './admin/points/systems/get.ts';
-import { adminPointsSystemsCreate } from './admin/points/systems/create.ts';
-import { adminPointsSystemsUpdate } from './admin/points/systems/update.ts';
-import { adminPointsSystemsDelete } from './admin/points/systems/delete.ts';
-import { adminPointsLevelsList } from './admin/points/levels/list.ts';
-import { adminPointsLevelsGet } from './admin/points/levels/get.ts';
-import { adminPointsLevelsCreate } from './admin/points/levels/create.ts';
-import { adminPointsLevelsUpdate } from './admin/points/levels/update.ts';
-import { adminPointsLevelsDelete } from './admin/points/levels/delete.ts';
-import { adminPointsBoostsList } from './admin/points/boosts/list.ts';
-import { adminPointsBoostsGet } from './admin/points/boosts/get.ts';
-import { adminPointsBoostsCreate } from './admin/points/boosts/create.ts';
-import { adminPointsBoostsUpdate } from './admin/points/boosts/update.ts';
-import { adminPointsBoostsDelete } from './admin/points/boosts/delete.ts';
-import { adminPointsTriggersList } from './admin/points/triggers/list.ts';
-import { adminPointsTriggersGet } from './admin/points/triggers/get.ts';
-import { adminPointsTriggersCreate } from './admin/points/triggers/create.ts';
-import { adminPointsTriggersUpdate } from './admin/points/triggers/update.ts';
-import { adminPointsTriggersDelete } from './admin/points/triggers/delete.ts';
-import { adminLeaderboardsList } from './admin/leaderboards/list.ts';
-import { adminLeaderboardsGet } from './admin/leaderboards/get.ts';
-import { adminLeaderboardsCreate } from './admin/leaderboards/create.ts';
-import { adminLeaderboardsUpdate } from './admin/leaderboards/update.ts';
-import { adminLeaderboardsDelete } from './admin/leaderboards/delete.ts';
-import { adminWebhooksList } from './admin/webhooks/list.ts';
-import { adminWebhooksGet } from './admin/webhooks/get.ts';
+import { attributes } from './admin/attributes/attributes.ts';
+import { metrics } from './admin/metrics/metrics.ts';
+import { achievements } from './admin/achievements/achievements.ts';
+import { systems } from './admin/points/systems/systems.ts';
+import { levels } from './admin/points/levels/levels.ts';
+import { boosts } from './admin/points/boosts/boosts.ts';
+import { triggers } from './admin/points/triggers/triggers.ts';
+import { leaderboards } from './admin/leaderboards/leaderboards.ts';
+import { webhooks } from './admin/webhooks/webhooks.ts';
 import { adminWebhooksCreate } from './admin/webhooks/create.ts';
-import { adminWebhooksUpdate } from './admin/webhooks/update.ts';
-import { adminWebhooksDelete } from './admin/webhooks/delete.ts';
 import { adminWebhooksRotateSecret } from './admin/webhooks/rotate-secret.ts';
 import { adminAdminApiKeysCreate } from './admin/admin-api-keys/create.ts';
 import { adminAdminApiKeysDelete } from './admin/admin-api-keys/delete.ts';
@@ -113,6 +78,7 @@ import { usersUpdatePreferences } from './application/users/update-preferences.t
 import { usersUpdate } from './application/users/update.ts';
 import { usersWrapped } from './application/users/wrapped.ts';
 import type { Operation } from './operation.ts';
+import { resourceOperations } from './resource-operations.ts';
 
 /** The Application API's table of contents. */
 export const applicationOperations: readonly Operation[] = [
@@ -153,51 +119,15 @@ export const adminOperations: readonly Operation[] = [
   adminConfigurationGet,
   adminConfigurationPut,
   adminConfigurationDiff,
-  adminAttributesList,
-  adminAttributesGet,
-  adminAttributesCreate,
-  adminAttributesUpdate,
-  adminAttributesDelete,
-  adminMetricsList,
-  adminMetricsGet,
-  adminMetricsCreate,
-  adminMetricsUpdate,
-  adminMetricsDelete,
-  adminAchievementsList,
-  adminAchievementsGet,
-  adminAchievementsCreate,
-  adminAchievementsUpdate,
-  adminAchievementsDelete,
-  adminPointsSystemsList,
-  adminPointsSystemsGet,
-  adminPointsSystemsCreate,
-  adminPointsSystemsUpdate,
-  adminPointsSystemsDelete,
-  adminPointsLevelsList,
-  adminPointsLevelsGet,
-  adminPointsLevelsCreate,
-  adminPointsLevelsUpdate,
-  adminPointsLevelsDelete,
-  adminPointsBoostsList,
-  adminPointsBoostsGet,
-  adminPointsBoostsCreate,
-  adminPointsBoostsUpdate,
-  adminPointsBoostsDelete,
-  adminPointsTriggersList,
-  adminPointsTriggersGet,
-  adminPointsTriggersCreate,
-  adminPointsTriggersUpdate,
-  adminPointsTriggersDelete,
-  adminLeaderboardsList,
-  adminLeaderboardsGet,
-  adminLeaderboardsCreate,
-  adminLeaderboardsUpdate,
-  adminLeaderboardsDelete,
-  adminWebhooksList,
-  adminWebhooksGet,
-  adminWebhooksCreate,
-  adminWebhooksUpdate,
-  adminWebhooksDelete,
+  ...resourceOperations(attributes),
+  ...resourceOperations(metrics),
+  ...resourceOperations(achievements),
+  ...resourceOperations(systems),
+  ...resourceOperations(levels),
+  ...resourceOperations(boosts),
+  ...resourceOperations(triggers),
+  ...resourceOperations(leaderboards),
+  ...resourceOperations(webhooks, { create: adminWebhooksCreate }),
   adminWebhooksRotateSecret,
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,

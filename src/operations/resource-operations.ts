@@ -9,15 +9,28 @@ import { operation, type Operation } from './operation.ts';
 import type { AdminResource } from './resource.ts';
 import { among, createEach, deleteThose, unknown, updateEach } from './resource-edit.ts';
 
-/** The five operations that every resource of the catalog has. */
-
 const List = Type.Object({ systemId: Type.Optional(Uuid) });
 const One = Type.Object({ systemId: Type.Optional(Uuid), id: Uuid });
 
 const SURFACE = { surface: 'admin' } as const;
 
+/**
+ * The five operations that every resource of the catalog has, with the IDs `<id>_list`, `_get`, `_create`, `_update` and
+ * `_delete`; a resource may bring a `create` of its own, whose answer says more.
+ */
+export const resourceOperations = <K extends Kind>(
+  resource: AdminResource<K>,
+  { create }: { create?: Operation } = {},
+): Operation[] => [
+  listOperation(resource),
+  getOperation(resource),
+  create ?? createOperation(resource),
+  updateOperation(resource),
+  deleteOperation(resource),
+];
+
 /** The oldest first. */
-export const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
+const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
   operation({
     ...SURFACE,
     id: `${resource.id}_list`,
@@ -34,7 +47,7 @@ export const listOperation = <K extends Kind>(resource: AdminResource<K>): Opera
     },
   });
 
-export const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
+const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
   operation({
     ...SURFACE,
     id: `${resource.id}_get`,
@@ -52,7 +65,7 @@ export const getOperation = <K extends Kind>(resource: AdminResource<K>): Operat
   });
 
 /** 201 where at least one was created, else 200. */
-export function createOperation<K extends Kind>(resource: AdminResource<K>): Operation {
+function createOperation<K extends Kind>(resource: AdminResource<K>): Operation {
   const items = bulkItems(resource.create, resource.known);
   const Created = Type.Object({ created: Type.Array(resource.created), issues: Type.Array(AdminIssue) });
   return operation({
@@ -76,7 +89,7 @@ export function createOperation<K extends Kind>(resource: AdminResource<K>): Ope
   });
 }
 
-export function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation {
+function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation {
   const items = bulkItems(resource.update, resource.known);
   return operation({
     ...SURFACE,
@@ -99,7 +112,7 @@ export function updateOperation<K extends Kind>(resource: AdminResource<K>): Ope
   });
 }
 
-export const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
+const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
   operation({
     ...SURFACE,
     id: `${resource.id}_delete`,

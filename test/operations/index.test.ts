@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { contractOperation } from '../contract/contract.ts';
@@ -7,21 +7,27 @@ import { contractOperation } from '../contract/contract.ts';
 const surfaces = { application: applicationOperations, admin: adminOperations };
 const root = join(import.meta.dirname, '../../src/operations');
 
-/** Declares an operation: itself, or as one of a resource's five. */
-const DECLARES = /\boperation\(\{|= (list|get|create|update|delete)Operation\(/;
-
-/** The ID that an operation's file gives it. */
-const idOf = (file: string): string =>
-  file
+/** The ID that an operation's path gives it. */
+const idOf = (path: string): string =>
+  path
     .replace(/\.ts$/, '')
     .replace(/^application\//, '')
     .replaceAll(/[/-]/g, '_');
 
-test.each(['application', 'admin'] as const)('%s: every operation file is listed, under its ID', (surface) => {
-  const files = readdirSync(join(root, surface), { recursive: true, encoding: 'utf8' }).filter(
-    (file) => file.endsWith('.ts') && DECLARES.test(readFileSync(join(root, surface, file), 'utf8')),
-  );
-  const ids = files.map((file) => idOf(`${surface}/${file}`)).sort();
+/** The IDs that a file's operations have by its place: its own, or those of the resource that it declares. */
+function idsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  if (/\boperation\(\{/.test(text)) return [idOf(file)];
+  if (!/\badminResource\(\{/.test(text)) return [];
+  return ['list', 'get', 'create', 'update', 'delete'].map((verb) => idOf(`${dirname(file)}/${verb}`));
+}
+
+test.each(['application', 'admin'] as const)('%s: every operation and resource is listed, under its ID', (surface) => {
+  const files = readdirSync(join(root, surface), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => `${surface}/${file}`);
+  // A resource's operation may have a file of its own as well.
+  const ids = [...new Set(files.flatMap(idsOf))].sort();
   expect(surfaces[surface].map(({ id }) => id).sort()).toEqual(ids);
 });
 

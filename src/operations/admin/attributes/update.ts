@@ -1,4 +1,0 @@
-import { updateOperation } from '../../resource-operations.ts';
-import { attributes } from './attributes.ts';
-
-export const adminAttributesUpdate = updateOperation(attributes);

@@ -1,4 +1,0 @@
-import { updateOperation } from '../../resource-operations.ts';
-import { leaderboards } from './leaderboards.ts';
-
-export const adminLeaderboardsUpdate = updateOperation(leaderboards);

@@ -1,4 +1,0 @@
-import { createOperation } from '../../resource-operations.ts';
-import { metrics } from './metrics.ts';
-
-export const adminMetricsCreate = createOperation(metrics);

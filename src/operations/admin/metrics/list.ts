@@ -1,4 +1,0 @@
-import { listOperation } from '../../resource-operations.ts';
-import { metrics } from './metrics.ts';
-
-export const adminMetricsList = listOperation(metrics);

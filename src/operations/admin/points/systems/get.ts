@@ -1,4 +1,0 @@
-import { getOperation } from '../../../resource-operations.ts';
-import { systems } from './systems.ts';
-
-export const adminPointsSystemsGet = getOperation(systems);

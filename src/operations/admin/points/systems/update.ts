@@ -1,4 +1,0 @@
-import { updateOperation } from '../../../resource-operations.ts';
-import { systems } from './systems.ts';
-
-export const adminPointsSystemsUpdate = updateOperation(systems);

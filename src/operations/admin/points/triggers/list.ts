@@ -1,4 +1,0 @@
-import { listOperation } from '../../../resource-operations.ts';
-import { triggers } from './triggers.ts';
-
-export const adminPointsTriggersList = listOperation(triggers);

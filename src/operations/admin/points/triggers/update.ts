@@ -1,4 +1,0 @@
-import { updateOperation } from '../../../resource-operations.ts';
-import { triggers } from './triggers.ts';
-
-export const adminPointsTriggersUpdate = updateOperation(triggers);

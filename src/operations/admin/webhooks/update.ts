@@ -1,4 +1,0 @@
-import { updateOperation } from '../../resource-operations.ts';
-import { webhooks } from './webhooks.ts';
-
-export const adminWebhooksUpdate = updateOperation(webhooks);
