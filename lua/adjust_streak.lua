@@ -18,7 +18,7 @@ KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), 3 the use
 ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON, see src/catalog/plan.ts), 4 prefix of boards, 5 retry
       position: '' for a first try, else an outbox position from before it, 6 user id, 7 id of the call (32 hex), 8 the zone's offset now (JSON, as
       upsert_user takes it, or ''), 9 the change (JSON, see lib/change_streak).
-Returns: a record `s`, or a refusal z, n, w, d (packed, src/redis/record.ts); the position of the outbox after the call ('' if
+Returns: a record `s`, or a refusal z, n, w, d (packed, src/packed/record.ts); the position of the outbox after the call ('' if
       it wrote nothing).
 Errors: those of Redis only.
 Writes: outbox, user, boards.
@@ -31,7 +31,7 @@ if earlier then
 end
 local user = read_user({}, KEYS[3], user_id)
 if not user.packed then
-  return { cmsgpack.pack({ k = 'n' }), '' }
+  return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUser }), '' }
 end
 local state = state_of(user, now, 0)
 local sent = ARGV[8] ~= '' and cjson.decode(ARGV[8]) or nil
@@ -39,23 +39,34 @@ local refusal = admit_user(state, sent, now, plan)
 if refusal then
   return { cmsgpack.pack(refusal), '' }
 end
-local local_second = math.floor(now / 1000) + (state.zo or 0)
+local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
 local day = math.floor(local_second / 86400)
 local row = plan.periods[day - plan.firstDay + 1]
-local record = { k = 's', i = call_id, u = user_id, at = now, d = day, ad = 1 }
+local record = {
+  [RECORD.kind] = KIND.streaks,
+  [RECORD.id] = call_id,
+  [RECORD.userId] = user_id,
+  [RECORD.atMs] = now,
+  [RECORD.day] = day,
+  [RECORD.byAdmin] = 1,
+}
 local told = settle_streaks(state, plan.streak, row, sent and sent.left) or {}
 local why = change_streak(state, cjson.decode(ARGV[9]), { rule = plan.streak, row = row, told = told, record = record })
 if why then
-  return { cmsgpack.pack({ k = 'w', why = why, d = day }), '' }
+  return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = why, [UNCHANGED.day] = day }), '' }
 end
 settled_record(record, told, state)
 -- Earlier versions kept the last call here.
-state.ac = nil
-local outcome = { day = day, second = local_second % 86400, length = state.s[plan.streak.frequency][1] }
+state[USER.earlierChange] = nil
+local outcome =
+  { day = day, second = local_second % 86400, length = state[USER.streaks][plan.streak.frequency][STREAK.length] }
 local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)
 local packed = cmsgpack.pack(state)
 if not has_room(packed, user.packed) then
-  return { cmsgpack.pack({ k = 'w', why = 'large', d = day }), '' }
+  return {
+    cmsgpack.pack({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = STREAK_REFUSAL.large, [UNCHANGED.day] = day }),
+    '',
+  }
 end
 local reply = write_record(record, changes, KEYS[2], '', ARGV[4])
 return { reply, write_users(KEYS[1], ARGV[2], { reply }, { { user.key, user_id, packed } }) }

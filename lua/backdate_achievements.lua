@@ -34,7 +34,7 @@ local replies, applied, touched = {}, {}, {}
 -- Takes over the counts of matching events; later events go on from them.
 local function take_counts(state, counts)
   for no, total in pairs(counts) do
-    state.f[tonumber(no)] = total
+    state[USER.counts][tonumber(no)] = total
   end
 end
 
@@ -43,11 +43,17 @@ end
 -- the counts stay, so that it is completed by the first event that can pay for it.
 local function backdate(user, counts, own_boosts)
   local state = state_of(user, now, 0)
-  local local_second = math.floor(now / 1000) + (state.zo or 0)
+  local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {}, peaks = {} }
-  local record = { k = 'u', u = user.id, at = now, d = outcome.day, bd = 1 }
+  local record = {
+    [RECORD.kind] = KIND.user,
+    [RECORD.userId] = user.id,
+    [RECORD.atMs] = now,
+    [RECORD.day] = outcome.day,
+    [RECORD.backdated] = 1,
+  }
   local told = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
-  outcome.length = state.s[plan.streak.frequency][1]
+  outcome.length = state[USER.streaks][plan.streak.frequency][STREAK.length]
   take_counts(state, counts or {})
   complete_achievements(state, plan.achievements, now, outcome.completed)
   local ledgers = open_ledgers(plan, state, own_boosts)
@@ -65,9 +71,9 @@ local function backdate(user, counts, own_boosts)
   close_ledgers(ledgers, state)
   local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome)
   if #outcome.completed > 0 then
-    record.k, record.c = 'c', outcome.completed
+    record[RECORD.kind], record[RECORD.completed] = KIND.completion, outcome.completed
   end
-  record.p = points_record(ledgers)
+  record[RECORD.points] = points_record(ledgers)
   settled_record(record, told, state)
   return record, changes
 end
@@ -82,8 +88,8 @@ for n = 1, count do
   elseif user.packed then
     local record, changes = backdate(user, counts ~= '' and cjson.decode(counts), boosts ~= '' and cjson.decode(boosts))
     if record then
-      record.i = record_id
-      replies[n] = record.c and 1 or 0
+      record[RECORD.id] = record_id
+      replies[n] = record[RECORD.completed] and 1 or 0
       applied[#applied + 1] = { record, changes }
       touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(user.state) }
     end
@@ -92,7 +98,7 @@ end
 
 local records = {}
 for i, completion in ipairs(applied) do
-  records[i] = write_record(completion[1], completion[2], KEYS[2], ARGV[5], ARGV[4])
+  records[i] = write_record(completion[APPLIED.record], completion[APPLIED.changes], KEYS[2], ARGV[5], ARGV[4])
 end
 replies[count + 1] = #records > 0 and write_users(KEYS[1], ARGV[2], records, touched) or ''
 return replies

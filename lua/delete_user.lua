@@ -10,7 +10,7 @@ KEYS: 1 outbox of the shard, 2 counters of the tenant, 3 the user, then sorted s
       stand though the state does not name them any more: of runs that are over.
 ARGV: 1 now (epoch ms), 2 tenant no, 3 prefix of boards, 4 prefix of points sets, 5 user id, 6 id of the deletion
       (32 hex).
-Returns: the record `g`, or `n` if there was no such user (packed, src/redis/record.ts), the position of the outbox.
+Returns: the record `g`, or `n` if there was no such user (packed, src/packed/record.ts), the position of the outbox.
 Errors: those of Redis only.
 Writes: outbox, counters, user, boards, points sets.
 Cost: O(size of the user + KEYS × log N).
@@ -27,16 +27,23 @@ local places = {}
 for i = 4, #KEYS do
   places[KEYS[i]] = true
 end
-for no in pairs(state.p or {}) do
+for no in pairs(state[USER.points] or {}) do
   places[points_prefix .. no] = true
 end
-for no, scores in pairs(state.b or {}) do
-  for at = 1, #scores, 4 do
-    places[board_prefix .. no .. ':' .. scores[at] .. ':' .. scores[at + 1]] = true
+for no, scores in pairs(state[USER.boards] or {}) do
+  for at = 1, #scores, SCORE.size do
+    places[board_prefix .. no .. ':' .. scores[at] .. ':' .. scores[at + SCORE.group]] = true
   end
 end
-local generation = math.max(tonumber(redis.call('HGET', counters, 'd')) or 0, state.g or 0)
-local record = cmsgpack.pack({ k = 'g', i = deletion_id, u = user_id, at = now, g = state.g })
+local generation =
+  math.max(tonumber(redis.call('HGET', counters, COUNTER.generation)) or 0, state[USER.generation] or 0)
+local record = cmsgpack.pack({
+  [RECORD.kind] = KIND.deletion,
+  [RECORD.id] = deletion_id,
+  [RECORD.userId] = user_id,
+  [RECORD.atMs] = now,
+  [RECORD.generation] = state[USER.generation],
+})
 
 -- 2. Write.
 for key in pairs(places) do
@@ -50,11 +57,11 @@ for key in pairs(places) do
 end
 if packed then
   redis.call('DEL', user_key)
-  redis.call('HINCRBY', counters, 'users', -1)
-  for no in pairs(state.t or {}) do
-    redis.call('HINCRBY', counters, 'a' .. no, -1)
+  redis.call('HINCRBY', counters, COUNTER.users, -1)
+  for no in pairs(state[USER.completions] or {}) do
+    redis.call('HINCRBY', counters, COUNTER.completions .. no, -1)
   end
-  redis.call('HSET', counters, 'd', generation + 1)
+  redis.call('HSET', counters, COUNTER.generation, generation + 1)
 end
-local position = redis.call('XADD', outbox, '*', 't', tenant_no, 'r', record)
-return { packed and record or cmsgpack.pack({ k = 'n' }), position }
+local position = redis.call('XADD', outbox, '*', OUTBOX.tenant, tenant_no, OUTBOX.records, record)
+return { packed and record or cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUser }), position }

@@ -31,7 +31,7 @@ local count = (#ARGV - FIRST + 1) / STRIDE
 local replies, moves, touched = {}, {}, {}
 
 local function local_day(state, at)
-  return math.floor((math.floor(at / 1000) + (state.zo or 0)) / 86400)
+  return math.floor((math.floor(at / 1000) + (state[USER.offsetSeconds] or 0)) / 86400)
 end
 
 local function run_on(day)
@@ -41,10 +41,10 @@ end
 -- What the board adds up: whole, micros.
 local function total_of(state)
   if board.by == 'points' then
-    return state.p[board.system] or 0, 0
+    return state[USER.points][board.system] or 0, 0
   end
-  local total = state.m[plan.counts] or { 0, 0 }
-  return total[1], total[2]
+  local total = state[USER.totals][plan.counts] or { 0, 0 }
+  return total[TOTAL.whole], total[TOTAL.micros]
 end
 
 -- Adds to the sums what came since they were made. False: it is not certain what of it counts.
@@ -59,12 +59,13 @@ local function catch_up(sums, state, counted)
     return true
   end
   local run_day = run_on(local_day(state, now))
-  if not run_day or run_day < 0 or run_day ~= run_on(local_day(counted, counted.up)) then
+  if not run_day or run_day < 0 or run_day ~= run_on(local_day(counted, counted[USER.updatedMs])) then
     return false
   end
   for _, sum in ipairs(sums) do
-    if sum[1] == run_day then
-      sum[2], sum[3] = decimal_add(sum[2], sum[3], whole, micros)
+    if sum[HISTORY_SUM.runDay] == run_day then
+      sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros] =
+        decimal_add(sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros], whole, micros)
       return true
     end
   end
@@ -74,21 +75,22 @@ end
 
 -- Sets the scores. Returns: whether any is above 0, and the changes.
 local function set_scores(state, sums)
-  local scores = state.b[board.no] or {}
+  local scores = state[USER.boards][board.no] or {}
   local changes, any = {}, false
   for _, sum in ipairs(sums) do
-    local group = board_group(board, state.a) or ''
-    local run_day, whole, micros = sum[1], clamped(sum[2], sum[3])
+    local group = board_group(board, state[USER.attributes]) or ''
+    local run_day, whole, micros = sum[HISTORY_SUM.runDay], clamped(sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros])
     local at = score_slot(scores, run_day, -1)
-    local old_group, old_score = scores[at + 1], decimal_score(scores[at + 2], scores[at + 3])
+    local old_group, old_score =
+      scores[at + SCORE.group], decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
     local score = decimal_score(whole, micros)
     any = any or score > 0
     if score ~= old_score or group ~= old_group then
-      scores[at + 1], scores[at + 2], scores[at + 3] = group, whole, micros
+      scores[at + SCORE.group], scores[at + SCORE.whole], scores[at + SCORE.micros] = group, whole, micros
       local ranked = not (board.groups and group == '')
       local stood = not (board.groups and old_group == '')
       changes[#changes + 1] = { board, run_day, group, old_group, stood and old_score or 0, ranked and score or 0 }
-      state.b[board.no] = scores
+      state[USER.boards][board.no] = scores
     end
   end
   return any, changes
@@ -106,7 +108,7 @@ for n = 1, count do
       -- The streak as the clock would have it. What that uses is told when the user is settled: this is a copy.
       local copy = cmsgpack.unpack(user.packed)
       settle_streaks(copy, plan.streak, plan.periods[local_day(state, now) - plan.firstDay + 1])
-      sums[1][2] = copy.s[plan.streak.frequency][1]
+      sums[1][HISTORY_SUM.whole] = copy[USER.streaks][plan.streak.frequency][STREAK.length]
     elseif user.packed ~= counted_from then
       certain = catch_up(sums, state, cmsgpack.unpack(counted_from))
     end
@@ -125,7 +127,7 @@ end
 
 for _, move in ipairs(moves) do
   for _, change in ipairs(move[2]) do
-    local key = board_prefix .. board.no .. ':' .. change[2] .. ':' .. change[3]
+    local key = board_prefix .. board.no .. ':' .. change[CHANGE.runDay] .. ':' .. change[CHANGE.group]
     move_on_board(change, move[1], board_prefix, key)
   end
 end

@@ -13,7 +13,7 @@ Cost: O(keys × size of a segment).
 local held = {}
 for n = 1, #ARGV do
   local base, bucket = KEYS[n * 2 - 1], KEYS[n * 2]
-  local segments = tonumber(redis.call('HGET', base, 's')) or 0
+  local segments = tonumber(redis.call('HGET', base, OLD_KEYS.segments)) or 0
   held[n] = old_key_token(base, segments, bucket, ARGV[n]) and 1 or 0
 end
 return held

@@ -35,7 +35,7 @@ for n = 1, count do
   local state = user.packed and state_of(user, 0, 0)
   due = tonumber(due)
   replies[n] = 0
-  if state and (state.z or '') ~= zone then
+  if state and (state[USER.zone] or '') ~= zone then
     replies[n] = -1
   elseif state then
     local nos = {}
@@ -49,12 +49,12 @@ for n = 1, count do
       close_ledgers(ledgers, state)
       local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome)
       local record = {
-        k = 'u',
-        i = record_id,
-        u = user_id,
-        at = due,
-        d = outcome.day,
-        p = points_record(ledgers),
+        [RECORD.kind] = KIND.user,
+        [RECORD.id] = record_id,
+        [RECORD.userId] = user_id,
+        [RECORD.atMs] = due,
+        [RECORD.day] = outcome.day,
+        [RECORD.points] = points_record(ledgers),
       }
       applied[#applied + 1] = { record, changes }
       user.changed = true
@@ -71,7 +71,7 @@ for _, user in ipairs(users) do
 end
 local records = {}
 for i, payment in ipairs(applied) do
-  records[i] = write_record(payment[1], payment[2], KEYS[2], ARGV[4], ARGV[3])
+  records[i] = write_record(payment[APPLIED.record], payment[APPLIED.changes], KEYS[2], ARGV[4], ARGV[3])
 end
 replies[count + 1] = #records > 0 and write_users(KEYS[1], ARGV[1], records, touched) or ''
 return replies

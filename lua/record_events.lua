@@ -32,7 +32,7 @@ ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 pr
       the value, idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
       separated), the user's own boosts (JSON, ''), attributes (JSON, '').
       Then, for a step of a queued batch, its arguments (lib/batch_step).
-Returns: one packed map an event (src/redis/record.ts: a record, or a refusal r, o, v, f, z, p, m, d), then the position
+Returns: one packed map an event (src/packed/record.ts: a record, or a refusal r, o, v, f, z, p, m, d), then the position
       of the outbox after the call. A step of a batch: 'passed' (the progress is elsewhere), or 'held' and one
       packed map an event (some are `z`), and nothing was written; else 'done', the position of the outbox, and
       the number of events refused.
@@ -45,12 +45,12 @@ local now, tenant_no = tonumber(ARGV[1]), ARGV[2]
 local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
 local old_keys, looked_up = ARGV[7], ARGV[8] ~= '' and cjson.decode(ARGV[8]) or {}
 local old_segments
-local FIRST_PLAN, STRIDE = 9, 11
+local FIRST_PLAN, STRIDE = 9, EVENT.size
 local FIRST = FIRST_PLAN + tonumber(ARGV[3])
 local count = math.floor((#ARGV - FIRST + 1) / STRIDE)
 local step = #KEYS > 2 + count * 2 and open_batch_step(3 + count * 2, FIRST + count * STRIDE)
 if step and step.passed then
-  return { 'passed' }
+  return { STEP.passed }
 end
 
 local users, used, replies, applied = {}, {}, {}, {}
@@ -58,7 +58,7 @@ local held_back, refused = {}, 0
 local find_retried = retry_position ~= '' and open_retry(outbox, retry_position)
 if find_retried and find_retried.left then
   for n = 1, count do
-    replies[n] = cmsgpack.pack({ k = 'd', upTo = find_retried.left })
+    replies[n] = cmsgpack.pack({ [RECORD.kind] = REFUSAL.maybeStored, [MAYBE_STORED.upTo] = find_retried.left })
   end
   replies[count + 1] = find_retried.left
   return replies
@@ -79,29 +79,29 @@ end
 -- What a bucket would hold of the use of the nth event's key, which is not hot; false: it was not used; or nothing and a
 -- token: it may have been, Postgres is to be asked.
 local function old_use(n, bucket, field, generation)
-  old_segments = old_segments or tonumber(redis.call('HGET', old_keys, 's')) or 0
+  old_segments = old_segments or tonumber(redis.call('HGET', old_keys, OLD_KEYS.segments)) or 0
   local token = old_key_token(old_keys, old_segments, bucket, field, generation)
   if not token then
     return false
   end
   local answer = looked_up[tostring(n)]
-  if not answer or answer[1] ~= token then
+  if not answer or answer[LOOKED_UP.token] ~= token then
     return nil, token
   end
-  return answer[2] > 0 and answer[2]
+  return answer[LOOKED_UP.use] > 0 and answer[LOOKED_UP.use]
 end
 
 -- 1. Compute.
 local user_keys, user_ids = {}, {}
 for n = 1, count do
-  user_keys[n], user_ids[n] = KEYS[1 + n * 2], ARGV[FIRST + (n - 1) * STRIDE + 1]
+  user_keys[n], user_ids[n] = KEYS[1 + n * 2], ARGV[FIRST + (n - 1) * STRIDE + EVENT.userId]
 end
 read_users(users, user_keys, user_ids)
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
   local plan = plan_of(ARGV[FIRST_PLAN - 1 + ARGV[at]])
-  local user_id, event_id = ARGV[at + 1], ARGV[at + 2]
-  local field, idempotency_key = ARGV[at + 5], ARGV[at + 6]
+  local user_id, event_id = ARGV[at + EVENT.userId], ARGV[at + EVENT.id]
+  local field, idempotency_key = ARGV[at + EVENT.keyField], ARGV[at + EVENT.idempotencyKey]
   local bucket = KEYS[2 + n * 2]
   local user = users[user_keys[n]]
   local earlier = find_retried and find_retried.record(event_id)
@@ -112,7 +112,7 @@ for n = 1, count do
   local use_before = use and (used[use] or redis.call('HGET', bucket, field))
   local token
   if field ~= '' and not use_before and not earlier and not held_back[user] then
-    use_before, token = old_use(n, bucket, field, user.state.g)
+    use_before, token = old_use(n, bucket, field, user.state[USER.generation])
   end
 
   if earlier then
@@ -121,21 +121,25 @@ for n = 1, count do
     -- An event of this user waits for its zone or its key: those behind it wait too, so that they keep their order.
     replies[n] = held_back[user]
   elseif token then
-    replies[n] = cmsgpack.pack({ k = 'p', v = token, g = user.state.g })
-    held_back[user] = cmsgpack.pack({ k = 'p' })
+    replies[n] = cmsgpack.pack({
+      [RECORD.kind] = REFUSAL.unknownUse,
+      [UNKNOWN_USE.token] = token,
+      [UNKNOWN_USE.generation] = user.state[USER.generation],
+    })
+    held_back[user] = cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUse })
   elseif use_before then
     local state = state_of(user, now, 0)
-    local total = state.m[plan.metric] or { 0, 0 }
+    local total = state[USER.totals][plan.metric] or { 0, 0 }
     -- The streak of now is told of a copy: a replay writes nothing.
-    local day = math.floor((now + (state.zo or 0) * 1000) / 86400000)
+    local day = math.floor((now + (state[USER.offsetSeconds] or 0) * 1000) / 86400000)
     local copy = cmsgpack.unpack(cmsgpack.pack(state))
     settle_streaks(copy, plan.streak, plan.periods[day - plan.firstDay + 1])
     replies[n] = cmsgpack.pack({
-      k = 'r',
-      use = tonumber(use_before),
-      t = { total[1], total[2] },
-      s = streak_record(copy.s[plan.streak.frequency], false, copy),
-      d = day,
+      [RECORD.kind] = REFUSAL.replay,
+      [REPLAY.use] = tonumber(use_before),
+      [REPLAY.total] = { total[TOTAL.whole], total[TOTAL.micros] },
+      [REPLAY.streak] = streak_record(copy[USER.streaks][plan.streak.frequency], false, copy),
+      [REPLAY.day] = day,
     })
   else
     local is_new = not user.packed and not user.changed
@@ -143,27 +147,28 @@ for n = 1, count do
     local event = {
       plan = plan,
       now = now,
-      whole = tonumber(ARGV[at + 3]),
-      micros = tonumber(ARGV[at + 4]),
-      sent = ARGV[at + 7] ~= '' and cjson.decode(ARGV[at + 7]),
-      counted = number_list(ARGV[at + 8]),
-      boosts = ARGV[at + 9] ~= '' and cjson.decode(ARGV[at + 9]),
+      whole = tonumber(ARGV[at + EVENT.whole]),
+      micros = tonumber(ARGV[at + EVENT.micros]),
+      sent = ARGV[at + EVENT.sent] ~= '' and cjson.decode(ARGV[at + EVENT.sent]),
+      counted = number_list(ARGV[at + EVENT.counted]),
+      boosts = ARGV[at + EVENT.boosts] ~= '' and cjson.decode(ARGV[at + EVENT.boosts]),
     }
     -- What a refusal goes back to: earlier events of the call may have changed the user.
-    local crowded = near_full(user, #ARGV[at + 7])
+    local crowded = near_full(user, #ARGV[at + EVENT.sent])
     local refusable = user.changed and (plan.blocks or crowded or near_range_end(event, state))
     local snapshot = refusable and cmsgpack.pack(state) or user.packed
     local outcome, refusal = apply_event(event, state, is_new)
     if outcome and crowded and not has_room(cmsgpack.pack(state), snapshot) then
-      refusal = { k = 'f' }
+      refusal = { [RECORD.kind] = REFUSAL.tooLarge }
     end
     if refusal then
-      if is_new or refusal.k == 'o' or refusal.k == 'v' or refusal.k == 'f' then
+      local kind = refusal[RECORD.kind]
+      if is_new or kind == REFUSAL.outOfPoints or kind == REFUSAL.outOfRange or kind == REFUSAL.tooLarge then
         user.state, user.packed = nil, snapshot
       end
       replies[n] = cmsgpack.pack(refusal)
       refused = refused + 1
-      if refusal.k == 'z' then
+      if kind == REFUSAL.unknownOffset then
         held_back[user] = replies[n]
       end
     else
@@ -171,36 +176,36 @@ for n = 1, count do
         used[use] = use_by(event_id)
       end
       user.changed = true
-      local total = state.m[plan.metric]
+      local total = state[USER.totals][plan.metric]
       local record = {
-        k = 'e',
-        i = event_id,
-        u = user_id,
-        at = now,
-        d = outcome.day,
-        m = plan.metric,
-        v = { event.whole, event.micros },
-        t = { total[1], total[2] },
-        s = streak_record(outcome.streak, outcome.extended, state),
-        c = outcome.completed,
-        p = points_record(outcome.ledgers),
-        b = nil,
+        [RECORD.kind] = KIND.event,
+        [RECORD.id] = event_id,
+        [RECORD.userId] = user_id,
+        [RECORD.atMs] = now,
+        [RECORD.day] = outcome.day,
+        [RECORD.metric] = plan.metric,
+        [RECORD.value] = { event.whole, event.micros },
+        [RECORD.total] = { total[TOTAL.whole], total[TOTAL.micros] },
+        [RECORD.streak] = streak_record(outcome.streak, outcome.extended, state),
+        [RECORD.completed] = outcome.completed,
+        [RECORD.points] = points_record(outcome.ledgers),
+        [RECORD.boards] = nil,
       }
       -- What few records have is not in the constructor, which makes room for 16 fields.
       if is_new then
-        record.n = 1
+        record[RECORD.isNew] = 1
       end
       if event.sent and event.sent.changed then
-        record.a = 1
+        record[RECORD.changed] = 1
       end
-      if ARGV[at + 10] ~= '' then
-        record.x = ARGV[at + 10]
+      if ARGV[at + EVENT.attributes] ~= '' then
+        record[RECORD.attributes] = ARGV[at + EVENT.attributes]
       end
       if use then
-        record.ik = idempotency_key
+        record[RECORD.idempotencyKey] = idempotency_key
       end
       if outcome.due_moved or event.sent and event.sent.moved then
-        record.y = 1
+        record[RECORD.due] = 1
       end
       settled_record(record, outcome.told, state)
       applied[#applied + 1] = { n, record, outcome.changes, use, bucket, field }
@@ -213,7 +218,7 @@ if step and next(held_back) then
   for n = 1, count do
     replies[n] = replies[n] or ''
   end
-  return { 'held', unpack(replies) }
+  return { STEP.held, unpack(replies) }
 end
 
 -- 2. Write. All that could fail is computed by now.
@@ -234,7 +239,7 @@ for _, event in ipairs(applied) do
 end
 if step then
   -- Postgres keeps the progress with the events, for a Redis that comes back as it was before.
-  records[#records + 1] = cmsgpack.pack({ k = 'b', p = step.after })
+  records[#records + 1] = cmsgpack.pack({ [RECORD.kind] = KIND.progress, [RECORD.progress] = step.after })
 end
 if #records > 0 then
   replies[count + 1] = write_users(outbox, tenant_no, records, touched)
@@ -243,6 +248,6 @@ else
 end
 if step then
   close_batch_step(step, replies)
-  return { 'done', replies[count + 1], refused }
+  return { STEP.done, replies[count + 1], refused }
 end
 return replies

@@ -37,19 +37,26 @@ read_users(users, user_keys, user_ids)
 for n, user in ipairs(users) do
   local state = user.packed and state_of(user, now, 0)
   -- Whoever is in another zone by now was settled when that was said.
-  local left = state and { state.zo or 0, state.zu }
+  local left = state and { state[USER.offsetSeconds] or 0, state[USER.offsetUntilMs] }
   local told
-  if state and string.lower(state.z or '') == zone then
+  if state and string.lower(state[USER.zone] or '') == zone then
     if until_ms then
-      state.zo, state.zu = offset, until_ms
+      state[USER.offsetSeconds], state[USER.offsetUntilMs] = offset, until_ms
     end
     told = settle_streaks(state, plan.streak, row, left)
   end
   if told then
     local id = id_prefix .. string.format('%04x0000', n)
-    local record = { k = 's', i = id, u = user.id, at = now, d = day }
+    local record = {
+      [RECORD.kind] = KIND.streaks,
+      [RECORD.id] = id,
+      [RECORD.userId] = user.id,
+      [RECORD.atMs] = now,
+      [RECORD.day] = day,
+    }
     settled_record(record, told, state)
-    local outcome = { day = day, second = local_second % 86400, length = state.s[plan.streak.frequency][1] }
+    local outcome =
+      { day = day, second = local_second % 86400, length = state[USER.streaks][plan.streak.frequency][STREAK.length] }
     applied[#applied + 1] = { record, score_boards(event, state, {}, outcome) }
     touched[#touched + 1] = { user.key, user.id, cmsgpack.pack(state) }
   end
@@ -57,6 +64,6 @@ end
 
 local records = {}
 for n, each in ipairs(applied) do
-  records[n] = write_record(each[1], each[2], KEYS[2], '', ARGV[4])
+  records[n] = write_record(each[APPLIED.record], each[APPLIED.changes], KEYS[2], '', ARGV[4])
 end
 return { #records, #records > 0 and write_users(KEYS[1], ARGV[2], records, touched) or '' }

@@ -12,6 +12,9 @@ const broken: Record<string, string> = {
   'src/domain/a.ts': "import '../redis/keys.ts';",
   'src/domain/b.ts': "import 'pg';",
   'src/domain/deep/c.ts': "import '../../engine/events/event-engine.ts';",
+  'src/domain/e.ts': "import '../packed/state.ts';",
+  'src/packed/a.ts': "import '../redis/keys.ts';",
+  'src/packed/b.ts': "import 'ioredis';",
   'src/redis/a.ts': "import '../catalog/catalogs.ts';",
   'src/postgres/persist/a.ts': "import '../../engine/events/event-engine.ts';",
   'src/catalog/a.ts': "import '../engine/users/user-reads.ts';",
@@ -36,6 +39,8 @@ const broken: Record<string, string> = {
 };
 const sound: Record<string, string> = {
   'src/domain/z.ts': "import './periods.ts';",
+  'src/packed/z.ts': "import '../domain/decimal.ts';",
+  'src/postgres/persist/z.ts': "import '../../packed/state.ts';",
   'src/redis/z.ts': "import '../domain/periods.ts';",
   'src/catalog/z.ts': "import '../postgres/pool.ts';",
   'src/engine/events/z.ts': "import '../../catalog/plan.ts';",

@@ -34,7 +34,7 @@ end
 -- Remembers keys of a bucket as old. They must not be old already: each counts.
 -- `base`: key of the tenant's old keys (hash: `s` segments, `n` keys).
 local function add_old_keys(base, bucket, fields)
-  local segments = tonumber(redis.call('HGET', base, 's')) or 1
+  local segments = tonumber(redis.call('HGET', base, OLD_KEYS.segments)) or 1
   local added = {}
   for _, field in ipairs(fields) do
     local segment, wanted = old_key_place(bucket, field, segments)
@@ -48,10 +48,10 @@ local function add_old_keys(base, bucket, fields)
   for segment, parts in pairs(added) do
     put_segment(base, segment, parts)
   end
-  local keys = redis.call('HINCRBY', base, 'n', #fields)
+  local keys = redis.call('HINCRBY', base, OLD_KEYS.keys, #fields)
   while keys > segments * SEGMENT_KEYS do
     split_segment(base, segments)
     segments = segments + 1
   end
-  redis.call('HSET', base, 's', segments)
+  redis.call('HSET', base, OLD_KEYS.segments, segments)
 end

@@ -9,12 +9,12 @@ local function add_to_total(totals, no, whole, micros)
     total = { 0, 0 }
     totals[no] = total
   end
-  local peak = total[3] or math.max(total[1], 0)
-  total[1], total[2] = decimal_add(total[1], total[2], whole, micros)
-  if total[1] >= peak then
-    total[3] = nil
-    return peak, total[1]
+  local peak = total[TOTAL.peak] or math.max(total[TOTAL.whole], 0)
+  total[TOTAL.whole], total[TOTAL.micros] = decimal_add(total[TOTAL.whole], total[TOTAL.micros], whole, micros)
+  if total[TOTAL.whole] >= peak then
+    total[TOTAL.peak] = nil
+    return peak, total[TOTAL.whole]
   end
-  total[3] = peak
+  total[TOTAL.peak] = peak
   return peak, peak
 end

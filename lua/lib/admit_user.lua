@@ -4,16 +4,21 @@
 -- fields (see upsert_user; nil for none) are laid over the state.
 -- Returns: a refusal (`z` or `m`) that leaves the state as it was, or nil and what a change of the zone settled.
 local function admit_user(state, sent, now, plan)
-  local renewed = sent and (sent.z == state.z or sent.zn == state.z or sent.bn == state.z)
-  if state.zu and state.zu <= now and not renewed then
-    return { k = 'z', tz = state.z }
+  local renewed = sent
+    and (
+      sent[SENT.zone] == state[USER.zone]
+      or sent[SENT.renewedZone] == state[USER.zone]
+      or sent[SENT.leftZone] == state[USER.zone]
+    )
+  if state[USER.offsetUntilMs] and state[USER.offsetUntilMs] <= now and not renewed then
+    return { [RECORD.kind] = REFUSAL.unknownOffset, [UNKNOWN_OFFSET.zone] = state[USER.zone] }
   end
   if not sent then
     return nil
   end
   local accepted, told = upsert_user(state, sent, now, plan)
   if not accepted then
-    return { k = 'm' }
+    return { [RECORD.kind] = REFUSAL.noAddress }
   end
   return nil, told
 end

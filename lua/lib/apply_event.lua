@@ -27,7 +27,7 @@ local function apply_event(event, state, is_new)
   if refusal then
     return nil, refusal
   end
-  local local_second = math.floor(now / 1000) + (state.zo or 0)
+  local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
   local periods = plan.periods[day - plan.firstDay + 1]
   -- Fields that come later stand here so that the table is made with room for them.
@@ -51,58 +51,86 @@ local function apply_event(event, state, is_new)
   end
 
   local whole, micros = event.whole, event.micros
-  outcome.peaks = { [0] = { add_to_total(state.m, plan.metric, whole, micros) } }
-  if leaves_range(state.m[plan.metric][1], whole, micros) then
-    return nil, { k = 'v', m = plan.metric, of = 'total' }
+  outcome.peaks = { [0] = { add_to_total(state[USER.totals], plan.metric, whole, micros) } }
+  if leaves_range(state[USER.totals][plan.metric][TOTAL.whole], whole, micros) then
+    return nil,
+      { [RECORD.kind] = REFUSAL.outOfRange, [OUT_OF_RANGE.metric] = plan.metric, [OUT_OF_RANGE.sum] = SUM.total }
   end
   for _, no in ipairs(event.counted) do
-    outcome.peaks[no] = { add_to_total(state.f, no, whole, micros) }
-    if leaves_range(state.f[no][1], whole, micros) then
-      return nil, { k = 'v', m = plan.metric, of = 'count', no = no }
+    outcome.peaks[no] = { add_to_total(state[USER.counts], no, whole, micros) }
+    if leaves_range(state[USER.counts][no][TOTAL.whole], whole, micros) then
+      return nil,
+        {
+          [RECORD.kind] = REFUSAL.outOfRange,
+          [OUT_OF_RANGE.metric] = plan.metric,
+          [OUT_OF_RANGE.sum] = SUM.count,
+          [OUT_OF_RANGE.no] = no,
+        }
     end
   end
-  local blocking = plan.blocks and out_of_points(ledgers, outcome.peaks, state.a)
+  local blocking = plan.blocks and out_of_points(ledgers, outcome.peaks, state[USER.attributes])
   if blocking then
-    return nil, { k = 'o', trigger = blocking }
+    return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }
   end
 
   outcome.told = add_told(told, settle_streaks(state, plan.streak, periods, event.sent and event.sent.left))
-  local rule = streak_rule(plan.streak, state.sp)
+  local rule = streak_rule(plan.streak, state[USER.streakRule])
   if rule.on then
-    for frequency = 1, 3 do
-      local extended = extend_streak(state.s[frequency], rule, event, periods[frequency], periods[frequency + 3])
-      local sum = state.s[frequency][6][plan.metric]
-      if sum and leaves_range(sum[1], whole, micros) then
-        return nil, { k = 'v', m = plan.metric, of = 'period' }
+    for frequency = FREQUENCY.daily, FREQUENCY.monthly do
+      local extended = extend_streak(
+        state[USER.streaks][frequency],
+        rule,
+        event,
+        periods[frequency],
+        periods[frequency + ROW_OFFSET.start]
+      )
+      local sum = state[USER.streaks][frequency][STREAK.sums][plan.metric]
+      if sum and leaves_range(sum[TOTAL.whole], whole, micros) then
+        return nil,
+          { [RECORD.kind] = REFUSAL.outOfRange, [OUT_OF_RANGE.metric] = plan.metric, [OUT_OF_RANGE.sum] = SUM.period }
       end
       outcome.due_moved = outcome.due_moved or extended
       if frequency == plan.streak.frequency then
         outcome.extended = extended
       end
       -- A streak that begins on a day that a journey back brought again has the days from then before it.
-      if frequency == 1 and extended and state.sd and state.s[1][5] < state.sd then
-        state.sd = state.s[1][5]
+      if
+        frequency == FREQUENCY.daily
+        and extended
+        and state[USER.begunDay]
+        and state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod] < state[USER.begunDay]
+      then
+        state[USER.begunDay] = state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod]
       end
     end
   end
-  outcome.streak = state.s[plan.streak.frequency]
-  outcome.length = outcome.streak[1]
+  outcome.streak = state[USER.streaks][plan.streak.frequency]
+  outcome.length = outcome.streak[STREAK.length]
 
   complete_achievements(state, plan.achievements, now, outcome.completed)
   blocking = fire_triggers(ledgers, event, state, outcome)
   if blocking then
-    return nil, { k = 'o', trigger = blocking }
+    return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }
   end
   close_ledgers(ledgers, state)
   outcome.ledgers = ledgers
   local left_on
   outcome.changes, left_on = score_boards(event, state, ledgers, outcome)
   if left_on then
-    return nil, { k = 'v', m = plan.metric, of = 'score', no = left_on }
+    return nil,
+      {
+        [RECORD.kind] = REFUSAL.outOfRange,
+        [OUT_OF_RANGE.metric] = plan.metric,
+        [OUT_OF_RANGE.sum] = SUM.score,
+        [OUT_OF_RANGE.no] = left_on,
+      }
   end
   drop_gone_boards(plan, state)
   -- An event of a batch may come late.
-  state.se = plan.streak.before and state.up > now and math.max(state.up, state.se or 0) or nil
-  state.up = now
+  state[USER.settledMs] = plan.streak.before
+      and state[USER.updatedMs] > now
+      and math.max(state[USER.updatedMs], state[USER.settledMs] or 0)
+    or nil
+  state[USER.updatedMs] = now
   return outcome
 end

@@ -24,32 +24,32 @@ local function apply_user_call(call, state, is_new)
   if call.sent then
     set_preferences(state, call.sent)
   end
-  local local_second = math.floor(now / 1000) + (state.zo or 0)
+  local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
   local outcome = { day = day, second = local_second % 86400, completed = {}, peaks = {} }
   local row, left = plan.periods[day - plan.firstDay + 1], call.sent and call.sent.left
   outcome.told = add_told(told, settle_streaks(state, plan.streak, row, left))
-  outcome.length = state.s[plan.streak.frequency][1]
+  outcome.length = state[USER.streaks][plan.streak.frequency][STREAK.length]
 
   local ledgers = open_ledgers(plan, state, call.boosts)
   if is_new then
     welcome_user(ledgers, state, day)
   end
   local achievement = call.achievement
-  if achievement and not state.t[achievement.no] then
+  if achievement and not state[USER.completions][achievement.no] then
     if achievement.locked then
-      return nil, { k = 'l' }
+      return nil, { [RECORD.kind] = REFUSAL.locked }
     end
-    if not holds(achievement.users, state.a) then
-      return nil, { k = 'q' }
+    if not holds(achievement.users, state[USER.attributes]) then
+      return nil, { [RECORD.kind] = REFUSAL.unmetConditions }
     end
-    state.t[achievement.no] = now
+    state[USER.completions][achievement.no] = now
     outcome.completed[1] = achievement.no
     complete_achievements(state, plan.achievements, now, outcome.completed)
   end
   local blocking = fire_triggers(ledgers, call, state, outcome)
   if blocking then
-    return nil, { k = 'o', trigger = blocking }
+    return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }
   end
   close_ledgers(ledgers, state)
   outcome.ledgers = ledgers

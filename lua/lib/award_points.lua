@@ -10,7 +10,7 @@ local function award_points(ledger, trigger, multiples, state, day)
   local points, applied = trigger.points * multiples, {}
   local after
   if points > 0 then
-    points, applied = boosted(points, ledger.boosts, state.a, day)
+    points, applied = boosted(points, ledger.boosts, state[USER.attributes], day)
     after = math.max(ledger.total, math.min(ledger.total + points, ledger.system.max or MAX_POINTS))
   else
     after = math.max(ledger.total + points, 0)

@@ -2,47 +2,47 @@
 
 -- Makes a pause: not before today, and on no day that is paused already.
 local function make_pause(state, pause, day, record)
-  if pause[1] < day then
-    return 'past'
+  if pause[PAUSE.firstDay] < day then
+    return STREAK_REFUSAL.past
   end
-  local pauses = state.pa or {}
+  local pauses = state[USER.pauses] or {}
   local place = 1
   for at, other in ipairs(pauses) do
-    if other[1] <= pause[2] and other[2] >= pause[1] then
-      return 'overlap'
+    if other[PAUSE.firstDay] <= pause[PAUSE.lastDay] and other[PAUSE.lastDay] >= pause[PAUSE.firstDay] then
+      return STREAK_REFUSAL.overlap
     end
-    if other[1] < pause[1] then
+    if other[PAUSE.firstDay] < pause[PAUSE.firstDay] then
       place = at + 1
     end
   end
   if #pauses >= 100 then
-    return 'many'
+    return STREAK_REFUSAL.many
   end
   table.insert(pauses, place, pause)
-  state.pa = pauses
-  record.pa = { pause }
+  state[USER.pauses] = pauses
+  record[RECORD.pauses] = { pause }
 end
 
 -- Deletes a pause, as it was made: days that are over stay paused, today does not.
 local function delete_pause(state, pause, day, record)
-  for at, held in ipairs(state.pa or {}) do
-    if held[3] == pause[3] then
-      if held[2] < day and pause[2] >= day then
-        return 'gone'
+  for at, held in ipairs(state[USER.pauses] or {}) do
+    if held[PAUSE.id] == pause[PAUSE.id] then
+      if held[PAUSE.lastDay] < day and pause[PAUSE.lastDay] >= day then
+        return STREAK_REFUSAL.gone
       end
-      held[2] = math.min(held[2], day - 1)
-      record.pa = { { held[1], held[2], held[3] } }
-      if held[2] < held[1] then
-        table.remove(state.pa, at)
-        state.pa = #state.pa > 0 and state.pa or nil
+      held[PAUSE.lastDay] = math.min(held[PAUSE.lastDay], day - 1)
+      record[RECORD.pauses] = { { held[PAUSE.firstDay], held[PAUSE.lastDay], held[PAUSE.id] } }
+      if held[PAUSE.lastDay] < held[PAUSE.firstDay] then
+        table.remove(state[USER.pauses], at)
+        state[USER.pauses] = #state[USER.pauses] > 0 and state[USER.pauses] or nil
       end
       return nil
     end
   end
-  if pause[2] >= day then
-    return 'gone'
+  if pause[PAUSE.lastDay] >= day then
+    return STREAK_REFUSAL.gone
   end
-  record.pa = { pause }
+  record[RECORD.pauses] = { pause }
 end
 
 -- Gives the streak its greatest length of the window back: of those lost before, and of what was lost only now; of
@@ -50,22 +50,28 @@ end
 -- is gives way to it.
 local function restore_streak(state, best, at)
   local frequency = at.rule.frequency
-  local streak, current = state.s[frequency], at.row[frequency]
+  local streak, current = state[USER.streaks][frequency], at.row[frequency]
   local length, first = best.length, best.first
   for _, each in ipairs(at.told) do
-    if each[1] == frequency and each[2] == 3 and each[4] >= best.since and each[5] >= length then
-      first, length = each[3], each[5]
+    if
+      each[SETTLEMENT.frequency] == frequency
+      and each[SETTLEMENT.kind] == SETTLED.lost
+      and each[SETTLEMENT.lastDay] >= best.since
+      and each[SETTLEMENT.length] >= length
+    then
+      first, length = each[SETTLEMENT.firstDay], each[SETTLEMENT.length]
     end
   end
-  if length <= streak[1] then
-    return 'none'
+  if length <= streak[STREAK.length] then
+    return STREAK_REFUSAL.none
   end
-  if streak[1] > 0 then
-    local last = first_day(frequency, streak[3] + 1, at.row) - 1
-    at.told[#at.told + 1] = { frequency, 5, streak[2], last, streak[1] }
+  if streak[STREAK.length] > 0 then
+    local last = first_day(frequency, streak[STREAK.lastPeriod] + 1, at.row) - 1
+    at.told[#at.told + 1] = { frequency, SETTLED.replaced, streak[STREAK.startDay], last, streak[STREAK.length] }
   end
-  streak[1], streak[2], streak[3] = length, first, math.max(streak[3], current - 1)
-  at.told[#at.told + 1] = { frequency, 4, first, at.row[1], length }
+  streak[STREAK.length], streak[STREAK.startDay], streak[STREAK.lastPeriod] =
+    length, first, math.max(streak[STREAK.lastPeriod], current - 1)
+  at.told[#at.told + 1] = { frequency, SETTLED.restored, first, at.row[ROW.day], length }
 end
 
 -- Applies one change of an administrator to a settled state. `change`: freeze (true: give one, up to `max`), pause or
@@ -74,14 +80,14 @@ end
 -- Returns: nil, or why not: full, past, overlap, many, gone, none.
 local function change_streak(state, change, at)
   if change.freeze then
-    if (state.fz or 0) >= change.max then
-      return 'full'
+    if (state[USER.freezes] or 0) >= change.max then
+      return STREAK_REFUSAL.full
     end
-    state.fz = (state.fz or 0) + 1
+    state[USER.freezes] = (state[USER.freezes] or 0) + 1
   elseif change.pause then
-    return make_pause(state, change.pause, at.row[1], at.record)
+    return make_pause(state, change.pause, at.row[ROW.day], at.record)
   elseif change.unpause then
-    return delete_pause(state, change.unpause, at.row[1], at.record)
+    return delete_pause(state, change.unpause, at.row[ROW.day], at.record)
   elseif change.restore then
     return restore_streak(state, change.restore, at)
   end

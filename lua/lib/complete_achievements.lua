@@ -5,30 +5,32 @@
 local function qualifies(achievement, state)
   if achievement.of then
     for i = 1, #achievement.of do
-      if not state.t[achievement.of[i]] then
+      if not state[USER.completions][achievement.of[i]] then
         return false
       end
     end
   elseif achievement.length then
-    if state.s[achievement.frequency][1] < achievement.length then
+    if state[USER.streaks][achievement.frequency][STREAK.length] < achievement.length then
       return false
     end
   else
-    local total = state.m[achievement.metric]
+    local total = state[USER.totals][achievement.metric]
     if achievement.counted then
-      total = state.f[achievement.no]
+      total = state[USER.counts][achievement.no]
     end
-    if not total or not decimal_reaches(total[1], total[2], achievement.whole, achievement.micros) then
+    if
+      not total or not decimal_reaches(total[TOTAL.whole], total[TOTAL.micros], achievement.whole, achievement.micros)
+    then
       return false
     end
   end
-  return holds(achievement.users, state.a)
+  return holds(achievement.users, state[USER.attributes])
 end
 
 -- Completes what the user qualifies for, again until nothing is new (composites of composites).
 -- Writes: state.t { achievement no = ms }. Appends the numbers to `completed`.
 local function complete_achievements(state, achievements, now, completed)
-  local done = state.t
+  local done = state[USER.completions]
   repeat
     local found = false
     for i = 1, #achievements do

@@ -5,8 +5,8 @@
 -- `peaks`: { [0] = { before, after } of the metric, [trigger no] = … of the trigger's own count }.
 local function crossed(trigger, peaks, attributes)
   local peak = peaks[trigger.counted and trigger.no or 0]
-  if not peak or peak[1] == peak[2] or not holds(trigger.users, attributes) then
+  if not peak or peak[PEAK.before] == peak[PEAK.after] or not holds(trigger.users, attributes) then
     return 0
   end
-  return math.floor(peak[2] / trigger.threshold) - math.floor(peak[1] / trigger.threshold)
+  return math.floor(peak[PEAK.after] / trigger.threshold) - math.floor(peak[PEAK.before] / trigger.threshold)
 end

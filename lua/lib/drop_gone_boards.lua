@@ -3,12 +3,12 @@
 -- a catalog that whoever sent this plan does not have yet.
 local function drop_gone_boards(plan, state)
   local today_ms = (plan.firstDay + 1) * 86400000
-  if state.up >= today_ms then
+  if state[USER.updatedMs] >= today_ms then
     return
   end
-  for no in pairs(state.b) do
+  for no in pairs(state[USER.boards]) do
     if no <= plan.present.newest and not plan.present.boards[tostring(no)] then
-      state.b[no] = nil
+      state[USER.boards][no] = nil
     end
   end
 end

@@ -10,7 +10,8 @@ local function earlier_try(outbox, retry_position, happened_id)
   end
   local find_retried = open_retry(outbox, retry_position)
   if find_retried.left then
-    return cmsgpack.pack({ k = 'd', upTo = find_retried.left }), find_retried.left
+    return cmsgpack.pack({ [RECORD.kind] = REFUSAL.maybeStored, [MAYBE_STORED.upTo] = find_retried.left }),
+      find_retried.left
   end
   return find_retried.record(happened_id), ''
 end

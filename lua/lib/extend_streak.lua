@@ -7,34 +7,38 @@
 -- without metrics any event of positive value meets the period. A period once met stays met.
 -- Returns: whether this value extended the streak.
 local function extend_streak(streak, rule, event, current, first_day)
-  if streak[5] < current then
-    streak[5], streak[6] = current, {}
+  if streak[STREAK.currentPeriod] < current then
+    streak[STREAK.currentPeriod], streak[STREAK.sums] = current, {}
   end
-  local period, met = streak[5], false
+  local period, met = streak[STREAK.currentPeriod], false
   if #rule.metrics == 0 then
     met = event.whole > 0 or event.micros > 0
   else
     local reached = 0
     for i = 1, #rule.metrics do
       local metric = rule.metrics[i]
-      local sum = streak[6][metric[1]]
-      if metric[1] == event.plan.metric then
+      local sum = streak[STREAK.sums][metric[THRESHOLD.metric]]
+      if metric[THRESHOLD.metric] == event.plan.metric then
         sum = sum or { 0, 0 }
-        sum[1], sum[2] = decimal_add(sum[1], sum[2], event.whole, event.micros)
-        streak[6][metric[1]] = sum
+        sum[TOTAL.whole], sum[TOTAL.micros] =
+          decimal_add(sum[TOTAL.whole], sum[TOTAL.micros], event.whole, event.micros)
+        streak[STREAK.sums][metric[THRESHOLD.metric]] = sum
       end
-      if sum and decimal_reaches(sum[1], sum[2], metric[2], metric[3]) then
+      if
+        sum and decimal_reaches(sum[TOTAL.whole], sum[TOTAL.micros], metric[THRESHOLD.whole], metric[THRESHOLD.micros])
+      then
         reached = reached + 1
       end
     end
     met = rule.all and reached == #rule.metrics or not rule.all and reached > 0
   end
-  if not met or streak[3] >= period then
+  if not met or streak[STREAK.lastPeriod] >= period then
     return false
   end
-  if streak[1] == 0 then
-    streak[2] = first_day
+  if streak[STREAK.length] == 0 then
+    streak[STREAK.startDay] = first_day
   end
-  streak[1], streak[3], streak[4] = streak[1] + 1, period, event.now
+  streak[STREAK.length], streak[STREAK.lastPeriod], streak[STREAK.extendedMs] =
+    streak[STREAK.length] + 1, period, event.now
   return true
 end

@@ -11,7 +11,7 @@ local function fire_triggers(ledgers, event, state, outcome)
     local metric = system.metric
     for j = 1, #metric do
       local trigger = metric[j]
-      local multiples = crossed(trigger, outcome.peaks, state.a)
+      local multiples = crossed(trigger, outcome.peaks, state[USER.attributes])
       if multiples > 0 then
         award_points(ledger, trigger, multiples, state, outcome.day)
       end
@@ -19,7 +19,7 @@ local function fire_triggers(ledgers, event, state, outcome)
     local due
     if outcome.extended then
       for _, trigger in ipairs(system.streak) do
-        if outcome.length % trigger.length == 0 and holds(trigger.users, state.a) then
+        if outcome.length % trigger.length == 0 and holds(trigger.users, state[USER.attributes]) then
           due = due or {}
           due[#due + 1] = trigger
         end
@@ -28,7 +28,7 @@ local function fire_triggers(ledgers, event, state, outcome)
     if #outcome.completed > 0 then
       for _, trigger in ipairs(system.achievement) do
         for _, no in ipairs(outcome.completed) do
-          if no == trigger.achievement and holds(trigger.users, state.a) then
+          if no == trigger.achievement and holds(trigger.users, state[USER.attributes]) then
             due = due or {}
             due[#due + 1] = trigger
           end

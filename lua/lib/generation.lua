@@ -2,10 +2,10 @@
 -- idempotency keys of a deleted user mean nothing to one who comes after under the same ID. Nil before the first
 -- deletion, which costs the state no byte.
 local function generation_of_new_users()
-  return tonumber(redis.call('HGET', KEYS[2], 'd'))
+  return tonumber(redis.call('HGET', KEYS[2], COUNTER.generation))
 end
 
 -- The field under which a user keeps that an idempotency key is used; src/redis/idempotency.ts knows the same rule.
 local function field_of_generation(field, state)
-  return state.g and field .. '.' .. string.format('%.0f', state.g) or field
+  return state[USER.generation] and field .. '.' .. string.format('%.0f', state[USER.generation]) or field
 end

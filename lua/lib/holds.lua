@@ -3,7 +3,7 @@ local function holds(conditions, attributes)
   if conditions then
     for i = 1, #conditions do
       local condition = conditions[i]
-      if not attributes or attributes[condition[1]] ~= condition[2] then
+      if not attributes or attributes[condition[CONDITION.attribute]] ~= condition[CONDITION.value] then
         return false
       end
     end

@@ -7,8 +7,8 @@
 -- `change`: { board, run day, group, old group, old score, score }; an old score <= 0 stood on none.
 -- `later`: the new score may be held back (see held_writes); without it, it is written.
 local function move_on_board(change, user_id, prefix, key, later)
-  local board, run_day, group = change[1], change[2], change[3]
-  local old_group, old_score, score = change[4], change[5], change[6]
+  local board, run_day, group = change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group]
+  local old_group, old_score, score = change[CHANGE.oldGroup], change[CHANGE.oldScore], change[CHANGE.score]
   local stood = old_score > 0
   if stood and group ~= old_group then
     leave_board(prefix, board.no .. ':' .. run_day, old_group, user_id)

@@ -8,13 +8,13 @@ local function move_points(changed, user_id, prefix)
   local keys = held('points')
   for i = 1, #changed do
     local points = changed[i]
-    local key = keys[points[1]]
+    local key = keys[points[RECORDED_POINTS.system]]
     if not key then
-      key = prefix .. points[1]
-      keys[points[1]] = key
+      key = prefix .. points[RECORDED_POINTS.system]
+      keys[points[RECORDED_POINTS.system]] = key
     end
-    if points[3] > 0 then
-      hold_score(key, points[3], user_id)
+    if points[RECORDED_POINTS.after] > 0 then
+      hold_score(key, points[RECORDED_POINTS.after], user_id)
     else
       write_held(key)
       redis.call('ZREM', key, user_id)

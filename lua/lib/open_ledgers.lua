@@ -12,7 +12,7 @@ local function open_ledgers(plan, state, own_boosts)
         boosts[#boosts + 1] = own[j]
       end
     end
-    local total = state.p[system.no] or 0
+    local total = state[USER.points][system.no] or 0
     ledgers[i] = { system = system, before = total, total = total, left = total, boosts = boosts, awards = {} }
   end
   return ledgers

@@ -19,16 +19,16 @@ end
 -- Whether an event may be refused because a sum of the user would leave its range. True says "perhaps", false is certain.
 local function near_range_end(event, state)
   local metric = event.plan.metric
-  local near = is_near((state.m[metric] or {})[1])
+  local near = is_near((state[USER.totals][metric] or {})[TOTAL.whole])
   for _, no in ipairs(event.counted) do
-    near = near or is_near((state.f[no] or {})[1])
+    near = near or is_near((state[USER.counts][no] or {})[TOTAL.whole])
   end
-  for frequency = 1, 3 do
-    near = near or is_near((state.s[frequency][6][metric] or {})[1])
+  for frequency = FREQUENCY.daily, FREQUENCY.monthly do
+    near = near or is_near((state[USER.streaks][frequency][STREAK.sums][metric] or {})[TOTAL.whole])
   end
   for _, board in ipairs(event.plan.boards) do
-    local scores = board.by == 'metric' and state.b[board.no] or {}
-    for at = 3, #scores, 4 do
+    local scores = board.by == 'metric' and state[USER.boards][board.no] or {}
+    for at = 1 + SCORE.whole, #scores, SCORE.size do
       near = near or is_near(scores[at])
     end
   end

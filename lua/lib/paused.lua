@@ -3,8 +3,8 @@
 local function paused(pauses, first, last)
   local day = first
   for _, pause in ipairs(pauses or {}) do
-    if pause[1] <= day and pause[2] >= day then
-      day = pause[2] + 1
+    if pause[PAUSE.firstDay] <= day and pause[PAUSE.lastDay] >= day then
+      day = pause[PAUSE.lastDay] + 1
     end
   end
   return day > last

@@ -8,13 +8,13 @@ local function pay_for_time(ledgers, nos, due, state, day)
   local paid = false
   for _, ledger in ipairs(ledgers) do
     for _, trigger in ipairs(ledger.system.time) do
-      local last = state.tp and state.tp[trigger.no] or 0
-      if nos[trigger.no] and due > last and holds(trigger.users, state.a) then
+      local last = state[USER.timePaid] and state[USER.timePaid][trigger.no] or 0
+      if nos[trigger.no] and due > last and holds(trigger.users, state[USER.attributes]) then
         local awards = #ledger.awards
         award_points(ledger, trigger, 1, state, day)
         if #ledger.awards > awards then
-          state.tp = state.tp or {}
-          state.tp[trigger.no] = due
+          state[USER.timePaid] = state[USER.timePaid] or {}
+          state[USER.timePaid][trigger.no] = due
           paid = true
         end
       end

@@ -47,14 +47,15 @@ local function rank_boards(changes, user_id, prefix)
   local ranked, thresholds = {}, held('thresholds')
   for i = 1, #changes do
     local change = changes[i]
-    local board, run_day, group, old_group = change[1], change[2], change[3], change[4]
-    local old_score, score, max = change[5], change[6], board.max
+    local board, run_day, group, old_group =
+      change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group], change[CHANGE.oldGroup]
+    local old_score, score, max = change[CHANGE.oldScore], change[CHANGE.score], board.max
     local run = run_prefix(prefix, board.no, run_day)
     local key = run .. group
     if group ~= old_group then
       thresholds[run .. old_group] = nil
     end
-    if change[7] then
+    if change[CHANGE.onlyGroup] then
       move_on_board(change, user_id, prefix, key)
       thresholds[key] = nil
     else

@@ -3,7 +3,7 @@
 local function run_place(scores, run_day)
   local at = 1
   while scores[at] and scores[at] > run_day do
-    at = at + 4
+    at = at + SCORE.size
   end
   return at
 end

@@ -10,7 +10,7 @@
 -- Whether anything is sent but the renewed offset of the zone that the user is in.
 local function is_asked(sent)
   for name in pairs(sent or {}) do
-    if name ~= 'zn' and name ~= 'zo' and name ~= 'zu' then
+    if name ~= SENT.renewedZone and name ~= SENT.offsetSeconds and name ~= SENT.offsetUntilMs then
       return true
     end
   end
@@ -35,7 +35,7 @@ local function run_user_call(keys, argv, achievement, must_exist)
 
   local is_new = not user.packed
   if is_new and must_exist then
-    return { cmsgpack.pack({ k = 'n' }), '', '' }
+    return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUser }), '', '' }
   end
   local plan = cjson.decode(argv[3])
   local state = state_of(user, now, plan.streak.freezes)
@@ -53,23 +53,23 @@ local function run_user_call(keys, argv, achievement, must_exist)
   end
   local completed = #outcome.completed > 0
   local record = {
-    k = completed and 'c' or 'u',
-    i = happened_id,
-    u = user_id,
-    at = now,
-    d = outcome.day,
-    n = is_new and 1 or nil,
-    c = completed and outcome.completed or nil,
-    p = points_record(outcome.ledgers),
+    [RECORD.kind] = completed and KIND.completion or KIND.user,
+    [RECORD.id] = happened_id,
+    [RECORD.userId] = user_id,
+    [RECORD.atMs] = now,
+    [RECORD.day] = outcome.day,
+    [RECORD.isNew] = is_new and 1 or nil,
+    [RECORD.completed] = completed and outcome.completed or nil,
+    [RECORD.points] = points_record(outcome.ledgers),
   }
   settled_record(record, outcome.told, state)
   if not (is_new or completed or asked) then
     return { cmsgpack.pack(record), user.packed, '' }
   end
-  state.up = now
+  state[USER.updatedMs] = now
   local packed = cmsgpack.pack(state)
   if not has_room(packed, user.packed) then
-    return { cmsgpack.pack({ k = 'f' }), '', '' }
+    return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.tooLarge }), '', '' }
   end
   local reply = write_record(record, outcome.changes, counters, argv[5], argv[4])
   return { reply, packed, write_users(outbox, tenant_no, { reply }, { { user_key, user_id, packed } }) }

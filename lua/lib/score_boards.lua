@@ -54,39 +54,42 @@ local function score_boards(event, state, ledgers, outcome)
       if inside then
         whole, micros = earned_on(board, event, ledgers)
       end
-      local scores = state.b[board.no]
-      local group = board_group(board, state.a)
+      local scores = state[USER.boards][board.no]
+      local group = board_group(board, state[USER.attributes])
       local streak_score = inside and board.by == 'streak' and outcome.length
-      local earned = whole ~= 0 or micros ~= 0 or (streak_score and (scores and scores[3] or 0) ~= streak_score)
+      local earned = whole ~= 0
+        or micros ~= 0
+        or (streak_score and (scores and scores[1 + SCORE.whole] or 0) ~= streak_score)
       local moved = false
       if board.groups and group and scores and not event.call then
         local at = run_place(scores, run_day)
-        moved = scores[at] == run_day and scores[at + 1] ~= group
+        moved = scores[at] == run_day and scores[at + SCORE.group] ~= group
       end
       if earned or moved then
         if not scores then
           scores = {}
-          state.b[board.no] = scores
+          state[USER.boards][board.no] = scores
         end
         local at = score_slot(scores, run_day, board.runs[1])
-        local old_group, old_score = scores[at + 1], decimal_score(scores[at + 2], scores[at + 3])
+        local old_group, old_score =
+          scores[at + SCORE.group], decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
         if streak_score then
-          scores[at + 2] = streak_score
+          scores[at + SCORE.whole] = streak_score
         else
-          local sum, sum_micros = decimal_add(scores[at + 2], scores[at + 3], whole, micros)
+          local sum, sum_micros = decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros)
           if board.by == 'points' then
             sum, sum_micros = clamped(sum, sum_micros)
           elseif leaves_range(sum, whole, micros) then
             left_on = board.no
           end
-          scores[at + 2], scores[at + 3] = sum, sum_micros
+          scores[at + SCORE.whole], scores[at + SCORE.micros] = sum, sum_micros
         end
         if group then
           if board.groups and old_group == '' then
             old_score = 0
           end
-          scores[at + 1] = group
-          local score = decimal_score(scores[at + 2], scores[at + 3])
+          scores[at + SCORE.group] = group
+          local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
           changes[#changes + 1] = { board, run_day, group, old_group, old_score, score, not earned }
         end
       end

@@ -6,14 +6,14 @@
 -- are dropped: what they came to stands in Postgres. So at most three are kept: somebody who crosses the date
 -- line may go back to the run before the last.
 local function score_slot(scores, run_day, oldest)
-  if scores[1] == run_day and run_day >= oldest and not scores[5] then
+  if scores[1] == run_day and run_day >= oldest and not scores[1 + SCORE.size] then
     return 1
   end
-  for last = #scores - 3, 1, -4 do
+  for last = #scores - SCORE.micros, 1, -SCORE.size do
     if scores[last] >= oldest then
       break
     end
-    for at = last + 3, last, -1 do
+    for at = last + SCORE.micros, last, -1 do
       scores[at] = nil
     end
   end

@@ -2,20 +2,22 @@
 -- `sent`: np notifications, a digit a kind ('-' not sent; src/engine/users/preferences.ts), sp the streak's
 -- { on, all, metrics } with -1 and false for what is not sent.
 local function set_preferences(state, sent)
-  if sent.np then
+  if sent[SENT.notifications] then
     local merged = {}
-    for i = 1, #sent.np do
-      local digit = string.sub(sent.np, i, i)
-      merged[i] = digit ~= '-' and digit or state.np and string.sub(state.np, i, i) or '-'
+    for i = 1, #sent[SENT.notifications] do
+      local digit = string.sub(sent[SENT.notifications], i, i)
+      merged[i] = digit ~= '-' and digit
+        or state[USER.notifications] and string.sub(state[USER.notifications], i, i)
+        or '-'
     end
-    state.np = table.concat(merged)
+    state[USER.notifications] = table.concat(merged)
   end
-  if sent.sp then
-    local own = state.sp or { -1, -1, {} }
-    for i = 1, 2 do
-      own[i] = sent.sp[i] ~= -1 and sent.sp[i] or own[i]
+  if sent[SENT.streakRule] then
+    local own = state[USER.streakRule] or { -1, -1, {} }
+    for i = STREAK_RULE.enabled, STREAK_RULE.all do
+      own[i] = sent[SENT.streakRule][i] ~= -1 and sent[SENT.streakRule][i] or own[i]
     end
-    own[3] = sent.sp[3] or own[3]
-    state.sp = own
+    own[STREAK_RULE.metrics] = sent[SENT.streakRule][STREAK_RULE.metrics] or own[STREAK_RULE.metrics]
+    state[USER.streakRule] = own
   end
 end

@@ -6,18 +6,23 @@
 
 -- First day of a period, from a row of the plan's periods.
 local function first_day(frequency, period, row)
-  if frequency == 3 then
+  if frequency == FREQUENCY.monthly then
     return month_start(period)
   end
-  local days = frequency == 1 and 1 or 7
-  return row[frequency + 3] - (row[frequency] - period) * days
+  local days = frequency == FREQUENCY.daily and 1 or 7
+  return row[frequency + ROW_OFFSET.start] - (row[frequency] - period) * days
 end
 
 -- Adds to what is told of the freezes and pauses used; periods that follow one another are told as one.
 local function tell_used(told, frequency, kind, first, last)
   local before = told[#told]
-  if before and before[1] == frequency and before[2] == kind and before[4] == first - 1 then
-    before[4] = last
+  if
+    before
+    and before[SETTLEMENT.frequency] == frequency
+    and before[SETTLEMENT.kind] == kind
+    and before[SETTLEMENT.lastDay] == first - 1
+  then
+    before[SETTLEMENT.lastDay] = last
   else
     told[#told + 1] = { frequency, kind, first, last }
   end
@@ -26,31 +31,31 @@ end
 -- What each local midnight after an unmet period brought, oldest first: see `settleStreaks` of src/domain/settle-streaks.ts,
 -- where the rule is explained. Returns: how many freezes were earned meanwhile.
 local function settle_gap(state, rule, frequency, row, told, left)
-  local streak, earned = state.s[frequency], 0
+  local streak, earned = state[USER.streaks][frequency], 0
   local current, counts = row[frequency], frequency == rule.frequency
-  for period = streak[3] + 1, current - 1 do
+  for period = streak[STREAK.lastPeriod] + 1, current - 1 do
     local first, last = first_day(frequency, period, row), first_day(frequency, period + 1, row) - 1
     if counts and rule.earn then
       earned = earned + earn_freezes(state, rule.earn, last, left)
     end
-    if paused(state.pa, first, last) then
-      tell_used(told, frequency, 2, first, last)
-    elseif counts and rule.frozen and state.fz then
-      state.fz = state.fz > 1 and state.fz - 1 or nil
-      tell_used(told, frequency, 1, first, last)
+    if paused(state[USER.pauses], first, last) then
+      tell_used(told, frequency, SETTLED.pause, first, last)
+    elseif counts and rule.frozen and state[USER.freezes] then
+      state[USER.freezes] = state[USER.freezes] > 1 and state[USER.freezes] - 1 or nil
+      tell_used(told, frequency, SETTLED.freeze, first, last)
     else
-      told[#told + 1] = { frequency, 3, streak[2], first - 1, streak[1] }
-      streak[1], streak[2] = 0, -1
+      told[#told + 1] = { frequency, SETTLED.lost, streak[STREAK.startDay], first - 1, streak[STREAK.length] }
+      streak[STREAK.length], streak[STREAK.startDay] = 0, -1
       break
     end
-    streak[3] = period
+    streak[STREAK.lastPeriod] = period
   end
   return earned
 end
 
 -- The row (of a plan's periods) of a day up to that of a row, in weeks that begin as they did then.
 local function row_of(day, row, week_0)
-  local week, month = math.floor((day - week_0) / 7), row[3]
+  local week, month = math.floor((day - week_0) / 7), row[ROW.month]
   while month_start(month) > day do
     month = month - 1
   end
@@ -58,16 +63,16 @@ local function row_of(day, row, week_0)
 end
 
 local function settle_by(state, rule, row, left)
-  local streaks, told, earned = state.s, nil, 0
-  for frequency = 1, 3 do
+  local streaks, told, earned = state[USER.streaks], nil, 0
+  for frequency = FREQUENCY.daily, FREQUENCY.monthly do
     local streak, current = streaks[frequency], row[frequency]
-    if streak[1] > 0 and streak[3] < current - 1 then
+    if streak[STREAK.length] > 0 and streak[STREAK.lastPeriod] < current - 1 then
       told = told or {}
       earned = earned + settle_gap(state, rule, frequency, row, told, left)
     end
   end
   if rule.earn then
-    earned = earned + earn_freezes(state, rule.earn, row[1], left)
+    earned = earned + earn_freezes(state, rule.earn, row[ROW.day], left)
   end
   if earned > 0 then
     told = told or {}
@@ -79,8 +84,8 @@ end
 -- Weeks begin on another day from a day on. A week that is cut off by that was not missed: no midnight ended it.
 local function begin_weeks(streak, day, week_0)
   local week = math.floor((day - week_0) / 7)
-  if streak[1] > 0 and streak[3] < week - 1 then
-    streak[3] = week - 1
+  if streak[STREAK.length] > 0 and streak[STREAK.lastPeriod] < week - 1 then
+    streak[STREAK.lastPeriod] = week - 1
   end
 end
 
@@ -89,20 +94,24 @@ end
 -- Returns: what happened; whether the day of the row itself is of before such an end.
 local function settle_by_earlier(state, rule, row, left)
   local told
-  local settled = state.se or 0
+  local settled = state[USER.settledMs] or 0
   for n, earlier in ipairs(rule.before) do
-    if earlier.ends >= state.up and earlier.ends > settled then
+    if earlier.ends >= state[USER.updatedMs] and earlier.ends > settled then
       local day = day_at(state, earlier.ends, left)
       -- What was done at that very moment was done before it: all is settled, but for weeks that began anew then.
-      if earlier.ends > state.up then
-        told = add_told(told, settle_by(state, earlier, row_of(math.min(day, row[1]), row, earlier.week), left))
+      if earlier.ends > state[USER.updatedMs] then
+        told = add_told(told, settle_by(state, earlier, row_of(math.min(day, row[ROW.day]), row, earlier.week), left))
       end
-      if day > row[1] then
+      if day > row[ROW.day] then
         return told, true
       end
       local following = rule.before[n + 1]
-      begin_weeks(state.s[2], day, following and following.week or row[5] - row[2] * 7)
-      state.se = earlier.ends
+      begin_weeks(
+        state[USER.streaks][FREQUENCY.weekly],
+        day,
+        following and following.week or row[ROW.weekStart] - row[ROW.week] * 7
+      )
+      state[USER.settledMs] = earlier.ends
     end
   end
   return told, false
@@ -124,10 +133,10 @@ local function settle_streaks(state, rule, row, left)
     told = add_told(told, settle_by(state, rule, row, left))
   end
   -- A pause counts until the month that it ends in is over, and the week, on whichever day weeks begin.
-  local needed = math.min(row[1] - 7, row[6])
-  while state.pa and state.pa[1][2] < needed do
-    table.remove(state.pa, 1)
-    state.pa = #state.pa > 0 and state.pa or nil
+  local needed = math.min(row[ROW.day] - 7, row[ROW.monthStart])
+  while state[USER.pauses] and state[USER.pauses][1][PAUSE.lastDay] < needed do
+    table.remove(state[USER.pauses], 1)
+    state[USER.pauses] = #state[USER.pauses] > 0 and state[USER.pauses] or nil
   end
   return told
 end

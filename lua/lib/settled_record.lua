@@ -3,13 +3,13 @@ local function settled_record(record, told, state)
   if not told then
     return
   end
-  record.y = 1
-  record.fz = state.fz or 0
-  record.fe = told.earned and told.earned > 0 and told.earned or nil
+  record[RECORD.due] = 1
+  record[RECORD.freezes] = state[USER.freezes] or 0
+  record[RECORD.freezesEarned] = told.earned and told.earned > 0 and told.earned or nil
   if #told > 0 then
-    record.w = {}
+    record[RECORD.settlements] = {}
     for i, each in ipairs(told) do
-      record.w[i] = each
+      record[RECORD.settlements][i] = each
     end
   end
 end

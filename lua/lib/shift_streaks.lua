@@ -3,16 +3,17 @@
 -- what is needed to live on is taken along: a week met before the journey is not the next one met.
 -- `streaks`: settled at the zone left. `before` and `after` are rows of the plan's periods: { day, week, month, ... }.
 local function shift_streaks(streaks, before, after)
-  for frequency = 1, 3 do
+  for frequency = FREQUENCY.daily, FREQUENCY.monthly do
     local streak = streaks[frequency]
     local moved = after[frequency] - before[frequency]
     if moved > 0 then
-      if streak[1] > 0 then
-        local kept = frequency == 1 and math.min(streak[3] + moved, after[1]) or after[frequency] - 1
-        streak[3] = math.max(streak[3], kept)
+      if streak[STREAK.length] > 0 then
+        local kept = frequency == FREQUENCY.daily and math.min(streak[STREAK.lastPeriod] + moved, after[ROW.day])
+          or after[frequency] - 1
+        streak[STREAK.lastPeriod] = math.max(streak[STREAK.lastPeriod], kept)
       end
-      if frequency == 1 and streak[5] == before[1] then
-        streak[5] = after[1]
+      if frequency == FREQUENCY.daily and streak[STREAK.currentPeriod] == before[ROW.day] then
+        streak[STREAK.currentPeriod] = after[ROW.day]
       end
     end
   end

@@ -1,7 +1,7 @@
 -- The most bytes of a user's packed state. All that requests may say of a user is 22 KB and 1 KB an attribute: with 100
 -- attributes of full length, and their values again as groups of 50 boards with a breakdown, about 180 KB. One user of
 -- 256 KiB costs Redis about 2 ms an event; without a bound one of 10.8 MB cost 35 ms, for which all others wait.
--- `STATE_BYTES` of src/redis/state.ts is the same.
+-- `STATE_BYTES` of src/packed/state.ts is the same.
 local STATE_BYTES = 262144
 
 -- From here on a state is packed after each event, not only at the end of the call. What an event adds beyond the fields

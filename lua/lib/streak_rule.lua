@@ -6,16 +6,16 @@ local function streak_rule(rule, own)
     return rule
   end
   local metrics = {}
-  for _, metric in ipairs(own[3]) do
+  for _, metric in ipairs(own[STREAK_RULE.metrics]) do
     for _, no in ipairs(rule.personal) do
-      if metric[1] == no then
+      if metric[THRESHOLD.metric] == no then
         metrics[#metrics + 1] = metric
       end
     end
   end
   return {
-    on = rule.on and own[1] ~= 0,
-    all = own[2] == 1 or own[2] == -1 and rule.all,
+    on = rule.on and own[STREAK_RULE.enabled] ~= 0,
+    all = own[STREAK_RULE.all] == 1 or own[STREAK_RULE.all] == -1 and rule.all,
     metrics = #metrics > 0 and metrics or rule.metrics,
   }
 end

@@ -12,64 +12,74 @@
 -- Who unsubscribed stays so until they subscribe again: an address that comes along with an event is no consent.
 -- Returns: true and what was settled (see settle_streaks), or false for a subscription without an e-mail address.
 local function upsert_user(state, sent, now, plan)
-  local name, email = state.n, state.e
+  local name, email = state[USER.name], state[USER.email]
   local address = email
-  if sent.e ~= nil then
-    address = sent.e or nil
+  if sent[SENT.email] ~= nil then
+    address = sent[SENT.email] or nil
   end
   -- An earlier version stored '' for an address that was cleared.
-  if sent.sub == true and (address or '') == '' then
+  if sent[SENT.subscribe] == true and (address or '') == '' then
     return false
   end
-  if sent.n ~= nil then
-    state.n = sent.n or nil
+  if sent[SENT.name] ~= nil then
+    state[USER.name] = sent[SENT.name] or nil
   end
-  state.e = address
-  if sent.sub == false then
-    state.e, state.un = nil, 1
-  elseif sent.sub == true then
-    state.un = nil
+  state[USER.email] = address
+  if sent[SENT.subscribe] == false then
+    state[USER.email], state[USER.unsubscribed] = nil, 1
+  elseif sent[SENT.subscribe] == true then
+    state[USER.unsubscribed] = nil
   end
-  if state.n ~= name or state.e ~= email then
+  if state[USER.name] ~= name or state[USER.email] ~= email then
     sent.changed = true
   end
-  if sent.d ~= nil then
-    state.d = sent.d or nil
+  if sent[SENT.deviceTokens] ~= nil then
+    state[USER.deviceTokens] = sent[SENT.deviceTokens] or nil
   end
-  if sent.a then
-    state.a = state.a or {}
-    for no, value in pairs(sent.a) do
-      if state.a[tonumber(no)] ~= value then
-        state.a[tonumber(no)] = value
+  if sent[SENT.attributes] then
+    state[USER.attributes] = state[USER.attributes] or {}
+    for no, value in pairs(sent[SENT.attributes]) do
+      if state[USER.attributes][tonumber(no)] ~= value then
+        state[USER.attributes][tonumber(no)] = value
         sent.changed = true
       end
     end
   end
   local told
-  if sent.z ~= nil and (sent.z or nil) ~= state.z then
+  if sent[SENT.zone] ~= nil and (sent[SENT.zone] or nil) ~= state[USER.zone] then
     -- Who is seen for the first time, and is there already, comes from nowhere.
-    if state.c ~= now or state.s[1][5] ~= -1 then
-      local left = { state.zo or 0, state.zu }
-      state.zo = sent.bn and sent.bn == state.z and sent.bo or state.zo
-      local before = math.floor((now + (state.zo or 0) * 1000) / 86400000)
-      local after = math.floor((now + (sent.zo or 0) * 1000) / 86400000)
+    if state[USER.createdMs] ~= now or state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod] ~= -1 then
+      local left = { state[USER.offsetSeconds] or 0, state[USER.offsetUntilMs] }
+      state[USER.offsetSeconds] = sent[SENT.leftZone]
+          and sent[SENT.leftZone] == state[USER.zone]
+          and sent[SENT.leftOffsetSeconds]
+        or state[USER.offsetSeconds]
+      local before = math.floor((now + (state[USER.offsetSeconds] or 0) * 1000) / 86400000)
+      local after = math.floor((now + (sent[SENT.offsetSeconds] or 0) * 1000) / 86400000)
       local row = plan.periods[before - plan.firstDay + 1]
       told = settle_streaks(state, plan.streak, row, left)
       -- Moving back changes nothing, but for one who acted the days that began already do not begin again.
-      local latest = math.max(before, state.sd or before)
+      local latest = math.max(before, state[USER.begunDay] or before)
       if after > latest then
-        shift_streaks(state.s, plan.periods[latest - plan.firstDay + 1], plan.periods[after - plan.firstDay + 1])
+        shift_streaks(
+          state[USER.streaks],
+          plan.periods[latest - plan.firstDay + 1],
+          plan.periods[after - plan.firstDay + 1]
+        )
       end
-      state.sd = after < latest and state.s[1][5] ~= -1 and latest or nil
+      state[USER.begunDay] = after < latest
+          and state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod] ~= -1
+          and latest
+        or nil
     end
-    state.z = sent.z or nil
+    state[USER.zone] = sent[SENT.zone] or nil
     sent.moved = true
   end
-  if sent.z ~= nil or (sent.zn and sent.zn == state.z) then
-    if not sent.moved and sent.zo ~= state.zo then
-      sent.left = { state.zo, state.zu }
+  if sent[SENT.zone] ~= nil or (sent[SENT.renewedZone] and sent[SENT.renewedZone] == state[USER.zone]) then
+    if not sent.moved and sent[SENT.offsetSeconds] ~= state[USER.offsetSeconds] then
+      sent.left = { state[USER.offsetSeconds], state[USER.offsetUntilMs] }
     end
-    state.zo, state.zu = sent.zo, sent.zu
+    state[USER.offsetSeconds], state[USER.offsetUntilMs] = sent[SENT.offsetSeconds], sent[SENT.offsetUntilMs]
   end
   return true, told
 end

@@ -5,7 +5,7 @@
 local function welcome_user(ledgers, state, day)
   for _, ledger in ipairs(ledgers) do
     for _, trigger in ipairs(ledger.system.creation) do
-      if holds(trigger.users, state.a) then
+      if holds(trigger.users, state[USER.attributes]) then
         award_points(ledger, trigger, 1, state, day)
       end
     end

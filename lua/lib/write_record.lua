@@ -5,13 +5,13 @@
 -- Writes what a record says to the tenant's counters, points sets and boards (`changes` of score_boards), and
 -- adds the ranks to it; some of it only with `write_users`, which must follow. Returns: the record, packed.
 local function write_record(record, changes, counters, points_prefix, board_prefix)
-  if record.n then
-    hold_count(counters, 'users')
+  if record[RECORD.isNew] then
+    hold_count(counters, COUNTER.users)
   end
-  for _, no in ipairs(record.c or {}) do
-    hold_count(counters, 'a' .. no)
+  for _, no in ipairs(record[RECORD.completed] or {}) do
+    hold_count(counters, COUNTER.completions .. no)
   end
-  move_points(record.p, record.u, points_prefix)
-  record.b = rank_boards(changes, record.u, board_prefix)
+  move_points(record[RECORD.points], record[RECORD.userId], points_prefix)
+  record[RECORD.boards] = rank_boards(changes, record[RECORD.userId], board_prefix)
   return cmsgpack.pack(record)
 end

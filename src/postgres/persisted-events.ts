@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { HappenedRecord, RecordedPoints } from '../redis/record.ts';
+import type { HappenedRecord, RecordedPoints } from '../packed/record.ts';
 import { parseDecimal } from '../domain/decimal.ts';
 
 const SELECT_EVENTS = `

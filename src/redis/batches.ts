@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
-import type { ScriptReply } from './record.ts';
-import { unpackAll } from './state.ts';
+import type { ScriptReply } from '../packed/record.ts';
+import { unpackAll } from '../packed/state.ts';
 
 /** A batch as it was accepted. */
 export interface AcceptedBatch {

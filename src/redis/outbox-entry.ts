@@ -1,6 +1,6 @@
 import { Packr } from 'msgpackr';
 import type { RawEntry } from './outbox.ts';
-import { unpack, unpackEach } from './state.ts';
+import { unpack, unpackEach } from '../packed/state.ts';
 
 const packr = new Packr({ useRecords: false });
 

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import type { Redis } from 'ioredis';
 import { PACKAGE_ROOT } from '../package-root.ts';
 import { gateOf, RedisNotReady } from './gate.ts';
+import { inlineNames } from './inline-names.ts';
 
 const INCLUDE = /^--- @include "(.+)"$/gm;
 
 /**
- * The text of a Lua file with its includes before it, each once. Throws on a missing or circular include.
+ * The text of a Lua file with its includes before it, each once, and with what names stand for in their place
+ * (`inlineNames`). Throws on a missing or circular include, and on a name that is not declared.
  * `--- @include "name"` is relative to the including file.
  */
 export const readScript = (path: string): string => {
@@ -25,7 +27,7 @@ function readParts(path: string): { includes: string[]; own: string } {
     const text = readFileSync(file, 'utf8');
     for (const [, name] of text.matchAll(INCLUDE)) visit(join(dirname(file), `${name}.lua`), [...chain, file]);
     done.add(file);
-    parts.push(text.replaceAll(INCLUDE, '').trim());
+    parts.push(inlineNames(text, relative(PACKAGE_ROOT, file)).replaceAll(INCLUDE, '').trim());
   };
   visit(path, []);
   return { own: parts.pop()!, includes: parts };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { userKey } from '../../src/redis/keys.ts';
-import { STATE_BYTES } from '../../src/redis/state.ts';
+import { STATE_BYTES } from '../../src/packed/state.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
-import type { HappenedRecord } from '../../src/redis/record.ts';
+import type { HappenedRecord } from '../../src/packed/record.ts';
 import { backlog } from '../../src/redis/outbox.ts';
 import { WakeUp } from '../../src/redis/wake-up.ts';
 import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-writer.ts';

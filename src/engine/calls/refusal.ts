@@ -1,8 +1,8 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { SUM_BOUND } from '../../domain/decimal.ts';
 import { AppError } from '../../errors.ts';
-import type { Refusal, ScriptReply } from '../../redis/record.ts';
-import { STATE_BYTES } from '../../redis/state.ts';
+import type { Refusal, ScriptReply } from '../../packed/record.ts';
+import { STATE_BYTES } from '../../packed/state.ts';
 
 export const SUBSCRIBED_WITHOUT_ADDRESS =
   'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';

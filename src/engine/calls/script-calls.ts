@@ -5,9 +5,9 @@ import { Fence } from '../../redis/fence.ts';
 import { isOpen, RedisNotReady } from '../../redis/gate.ts';
 import { outboxKey, shardOf } from '../../redis/keys.ts';
 import { OUTBOX_START } from '../../redis/outbox.ts';
-import type { ScriptReply } from '../../redis/record.ts';
+import type { ScriptReply } from '../../packed/record.ts';
 import type { Script } from '../../redis/script.ts';
-import { unpack } from '../../redis/state.ts';
+import { unpack } from '../../packed/state.ts';
 
 export interface ScriptCallsOptions {
   redis: Redis;

@@ -1,6 +1,6 @@
 import type { ShownDeadLetter } from '../../domain/dead-letters.ts';
 import { readEntry } from '../../redis/outbox-entry.ts';
-import { unpack } from '../../redis/state.ts';
+import { unpack } from '../../packed/state.ts';
 
 /** What the fields of an entry hold, as far as it can be read. */
 export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadLetter['entry']> {

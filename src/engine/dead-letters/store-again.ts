@@ -6,7 +6,7 @@ import { noteOwed, positionsOwed, supersededUsers } from '../../postgres/dead-le
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { readEntry, type ReadEntry, type ReadRecord } from '../../redis/outbox-entry.ts';
-import { unpack, type PackedState } from '../../redis/state.ts';
+import { unpack, type PackedState } from '../../packed/state.ts';
 import { attempt, storeParts, type WantedParts } from '../persist/store-parts.ts';
 
 /**

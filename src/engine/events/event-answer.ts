@@ -1,6 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalText } from '../../domain/decimal.ts';
-import type { HappenedRecord, RecordedBoard, RecordedPoints, RecordedStreak } from '../../redis/record.ts';
+import type { HappenedRecord, RecordedBoard, RecordedPoints, RecordedStreak } from '../../packed/record.ts';
 import { baseStreak } from '../responses/streak-response.ts';
 import { AnswerFragments } from './answer-fragments.ts';
 import { awardId, uuidText } from '../ids/event-id.ts';

@@ -1,6 +1,6 @@
-import type { ScriptReply } from '../../redis/record.ts';
+import type { ScriptReply } from '../../packed/record.ts';
 import type { Script } from '../../redis/script.ts';
-import { unpack } from '../../redis/state.ts';
+import { unpack } from '../../packed/state.ts';
 import type { KeyQuestion, LookUpKeys } from './look-up-keys.ts';
 import { ScriptCalls, type ScriptCallsOptions } from '../calls/script-calls.ts';
 import { eventCall, type ReadyEvent } from './event-call.ts';

@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { decimalText } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
-import type { Refusal } from '../../redis/record.ts';
+import type { Refusal } from '../../packed/record.ts';
 import { refuseOverload } from '../calls/overload.ts';
 import { refusalError } from '../calls/refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
-import type { Refusal } from '../../redis/record.ts';
+import type { Refusal } from '../../packed/record.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
 import { possibleParts, useOf } from '../ids/keyed-ids.ts';
 import { untilPersisted } from '../persisted/until-persisted.ts';

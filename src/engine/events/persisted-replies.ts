@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { findPersistedEvents } from '../../postgres/persisted-events.ts';
-import type { ScriptReply } from '../../redis/record.ts';
+import type { ScriptReply } from '../../packed/record.ts';
 import { userKey } from '../../redis/keys.ts';
-import { decodeState } from '../../redis/state.ts';
+import { decodeState } from '../../packed/state.ts';
 import type { ReadyEvent } from './event-call.ts';
 
 /**

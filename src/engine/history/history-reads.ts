@@ -4,7 +4,7 @@ import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/event-su
 import type { DayRows } from '../../postgres/history/day-rows.ts';
 import { metricDays } from '../../postgres/history/metric-days.ts';
 import { pointsDays } from '../../postgres/history/points-days.ts';
-import { decodeState, type UserState } from '../../redis/state.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
 import { findMetric, findSystem } from '../find-configured.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { summaryEntries } from './summary-entries.ts';

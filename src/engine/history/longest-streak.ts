@@ -5,7 +5,7 @@ import { dateOf, periodEnd, periodOf, periodStart, type Days } from '../../domai
 import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { WrappedStreak } from '../../domain/wrapped.ts';
 import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
-import type { StreakState } from '../../redis/state.ts';
+import type { StreakState } from '../../packed/state.ts';
 import { reachedLengths } from '../streaks/reached-lengths.ts';
 
 interface StreakHistory {

@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { UserAchievementResponse } from '../../domain/achievement.ts';
 import type { Days } from '../../domain/periods.ts';
 import { dayIn } from '../../domain/zone.ts';
-import type { UserState } from '../../redis/state.ts';
+import type { UserState } from '../../packed/state.ts';
 import { achievementResponse } from '../responses/achievement-response.ts';
 
 /** The achievements that a user completed in some days, by the dates of the zone that the user has now, oldest first. */

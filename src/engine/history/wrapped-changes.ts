@@ -5,7 +5,7 @@ import type { WrappedMetric, WrappedPoints } from '../../domain/wrapped.ts';
 import type { AttributeSum } from '../../postgres/history/user-attribute-sums.ts';
 import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
 import type { PointsDay } from '../../postgres/history/user-points-days.ts';
-import type { UserState } from '../../redis/state.ts';
+import type { UserState } from '../../packed/state.ts';
 
 /** Answers a change's percentile, by number of the metric or points system. */
 export type Percentile = (no: number, change: number) => number;

@@ -4,7 +4,7 @@ import type { Days } from '../../domain/periods.ts';
 import { boardStatus, runOf } from '../../domain/runs.ts';
 import type { WrappedLeaderboard } from '../../domain/wrapped.ts';
 import { boardKey } from '../../redis/keys.ts';
-import type { UserState } from '../../redis/state.ts';
+import type { UserState } from '../../packed/state.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/past-runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import { leaderboardResponse } from '../responses/leaderboard-response.ts';

@@ -14,7 +14,7 @@ import { loadCatalog } from '../../postgres/load-catalog.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { boardKeyPrefix, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
-import { decodeState } from '../../redis/state.ts';
+import { decodeState } from '../../packed/state.ts';
 import { isPersisted } from '../persisted/persisted.ts';
 import { Pieces, userPiece, type OnPieceFailed } from '../schedule/pieces.ts';
 import { boardPiece } from './board-pieces.ts';

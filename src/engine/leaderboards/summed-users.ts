@@ -4,7 +4,7 @@ import { clamped, decimalNumber } from '../../domain/decimal.ts';
 import { groupName } from '../../domain/group.ts';
 import type { HistorySums } from '../../postgres/boards/history-sums.ts';
 import type { PastScore } from '../../postgres/boards/past-scores.ts';
-import { decodeState } from '../../redis/state.ts';
+import { decodeState } from '../../packed/state.ts';
 
 type Sum = [runDay: number, whole: number, micros: number];
 

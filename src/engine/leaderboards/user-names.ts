@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { userKey } from '../../redis/keys.ts';
-import { nameInState } from '../../redis/state.ts';
+import { nameInState } from '../../packed/state.ts';
 import { Slices } from '../../slices.ts';
 
 const CHUNK = 1000;

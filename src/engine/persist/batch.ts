@@ -7,8 +7,8 @@ import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
-import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../redis/record.ts';
-import { unpackAll } from '../../redis/state.ts';
+import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../packed/record.ts';
+import { unpackAll } from '../../packed/state.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';

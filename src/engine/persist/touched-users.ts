@@ -1,8 +1,8 @@
 import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
 import type { PaidUser } from '../../postgres/persist/update-points.ts';
 import { storableText } from '../../postgres/storable-json.ts';
-import type { HappenedRecord } from '../../redis/record.ts';
-import { isPackedMap } from '../../redis/state.ts';
+import type { HappenedRecord } from '../../packed/record.ts';
+import { isPackedMap } from '../../packed/state.ts';
 import { UnreadableEntry } from './about-data.ts';
 
 /** The last state of each user who was touched, by what has to be written beside it. */

@@ -7,7 +7,7 @@ import { zoneOffset } from '../../domain/zone.ts';
 import type { DuePeriod } from '../../postgres/time-triggers/due-periods.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
-import { unpack, type PackedState } from '../../redis/state.ts';
+import { unpack, type PackedState } from '../../packed/state.ts';
 import { eventId } from '../ids/event-id.ts';
 
 export interface TimePaymentsOptions {

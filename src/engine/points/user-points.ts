@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { PointsBoost } from '../../domain/catalog.ts';
 import type { GetUserPointsResponse, PointsBoostResponse } from '../../domain/points.ts';
 import { dayIn } from '../../domain/zone.ts';
-import type { UserState } from '../../redis/state.ts';
+import type { UserState } from '../../packed/state.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { awardHistory } from './award-history.ts';
 import { findSystem } from '../find-configured.ts';

@@ -6,7 +6,7 @@ import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfGeneration } from '../../redis/idempotency.ts';
-import { numbered, unpack, type PackedState } from '../../redis/state.ts';
+import { numbered, unpack, type PackedState } from '../../packed/state.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import { useOf } from '../ids/keyed-ids.ts';
 

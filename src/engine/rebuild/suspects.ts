@@ -5,7 +5,7 @@ import { countCompletions, countUsers } from '../../postgres/rebuild/tenant-coun
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { timeOfUse } from '../../redis/idempotency.ts';
 import { countersKey, userKey } from '../../redis/keys.ts';
-import { unpack, type PackedState } from '../../redis/state.ts';
+import { unpack, type PackedState } from '../../packed/state.ts';
 import type { Suspect } from './confirm.ts';
 import { bucketOf, placesOf, useText, type BoardsOfTenants, type Place } from './holdings.ts';
 

@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { AchievementResponse, UserAchievementResponse } from '../../domain/achievement.ts';
 import type { Achievement } from '../../domain/catalog.ts';
-import type { UserState } from '../../redis/state.ts';
+import type { UserState } from '../../packed/state.ts';
 import { attributePairs, eventAttributeFields } from './attribute-pairs.ts';
 
 /** An achievement as the Application API shows it: the fields of its type only. */

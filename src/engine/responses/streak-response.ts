@@ -5,7 +5,7 @@ import type { Frequency } from '../../domain/periods.ts';
 import { settleStreaks, type SettledStreaks, type StreakSettlementRule } from '../../domain/settle-streaks.ts';
 import { streakDates, type StreakAsLeft } from '../../domain/streak.ts';
 import { dayIn } from '../../domain/zone.ts';
-import type { UserState } from '../../redis/state.ts';
+import type { UserState } from '../../packed/state.ts';
 
 /** The fields that every answer with a streak has. */
 export interface BaseStreak extends ReturnType<typeof streakDates> {

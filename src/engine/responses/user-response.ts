@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { User } from '../../domain/user.ts';
 import { zoneName } from '../../domain/zone.ts';
-import type { UserState } from '../../redis/state.ts';
+import type { UserState } from '../../packed/state.ts';
 
 interface ShownUser {
   userId: string;

@@ -7,7 +7,7 @@ import type { BulkStreakResponse, StreakResponse } from '../../domain/streak.ts'
 import { AppError } from '../../errors.ts';
 import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
 import { userKey } from '../../redis/keys.ts';
-import { decodeState, type UserState } from '../../redis/state.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { streakHistory } from './streak-history.ts';
 import { uuidText } from '../ids/event-id.ts';

@@ -8,7 +8,7 @@ import type {
   UserPreferencesResponse,
 } from '../../domain/preferences.ts';
 import { AppError } from '../../errors.ts';
-import type { UserState } from '../../redis/state.ts';
+import type { UserState } from '../../packed/state.ts';
 
 /** Kinds of notification, in the order of their digits in the packed text. */
 const KINDS = ['achievement_completed', 'recap', 'reactivation', 'streak_reminder'] as const;

@@ -4,7 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { User } from '../../domain/user.ts';
 import { listUsers, searchUsers } from '../../postgres/users/find-users.ts';
 import { userKey } from '../../redis/keys.ts';
-import { decodeState } from '../../redis/state.ts';
+import { decodeState } from '../../packed/state.ts';
 import type { CaughtUp } from '../persisted/caught-up.ts';
 import { userResponse } from '../responses/user-response.ts';
 

@@ -10,7 +10,7 @@ import { snapshotPartsWith } from '../../postgres/boards/snapshot-parts-with.ts'
 import { resourceNames, userRows } from '../../postgres/users/user-rows.ts';
 import { USER_TABLES } from '../../postgres/users/user-tables.ts';
 import { queuedEventsOf } from '../../redis/batches.ts';
-import type { UserState } from '../../redis/state.ts';
+import type { UserState } from '../../packed/state.ts';
 import { entryHead, entryOf, userHash } from '../snapshots/snapshot-parts.ts';
 import { untilPersisted } from '../persisted/until-persisted.ts';
 import { exportRow } from './export-row.ts';

@@ -4,7 +4,7 @@ import type { MetricResponse } from '../../domain/achievement.ts';
 import type { Metric } from '../../domain/catalog.ts';
 import { AppError } from '../../errors.ts';
 import { userKey } from '../../redis/keys.ts';
-import { decodeState, type UserState } from '../../redis/state.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
 import { findMetric } from '../find-configured.ts';
 import { showsTo, userAchievementResponse } from '../responses/achievement-response.ts';
 

@@ -82,7 +82,7 @@ CREATE TABLE catalog_changes (
 );
 
 -- A user's current state as the outbox last told it; what Redis is rebuilt from, byte for byte. `state` is packed
--- (src/redis/state.ts): as jsonb it cost 88 µs of CPU an event in worker and Postgres together, packed it is 32.
+-- (src/packed/state.ts): as jsonb it cost 88 µs of CPU an event in worker and Postgres together, packed it is 32.
 -- Beside it stands what is queried. Updates touch no indexed column in the common case (an event), so the free
 -- space a page keeps makes them HOT.
 CREATE TABLE users (

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { numbered, unpack, type Numbered, type PackedState } from '../../redis/state.ts';
+import { numbered, unpack, type Numbered, type PackedState } from '../../packed/state.ts';
 import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
 import { streakDueDay } from '../../domain/streak-due.ts';
 import { zoneName } from '../../domain/zone.ts';
@@ -11,7 +11,7 @@ import { UnstorableValue } from './unstorable-value.ts';
 export interface PackedUser {
   tenantNo: number;
   id: string;
-  /** As Redis holds it, see `src/redis/state.ts`. */
+  /** As Redis holds it, see `src/packed/state.ts`. */
   packed: Buffer;
 }
 

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 export interface StoredUser {
   tenantNo: number;
   id: string;
-  /** Packed, see `src/redis/state.ts`. */
+  /** Packed, see `src/packed/state.ts`. */
   state: Buffer;
 }
 

@@ -6,7 +6,7 @@ import {
   UserAchievementWithStatsResponse,
 } from '../../../src/domain/achievement.ts';
 import { AchievementCompletionResponse } from '../../../src/domain/event.ts';
-import { unpackAll } from '../../../src/redis/state.ts';
+import { unpackAll } from '../../../src/packed/state.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { expectFit, TestUsers } from '../users/test-users.ts';

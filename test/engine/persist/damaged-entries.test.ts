@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { keptEntriesKey, outboxKey } from '../../../src/redis/keys.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
-import type { GoneRecord, HappenedRecord } from '../../../src/redis/record.ts';
+import type { GoneRecord, HappenedRecord } from '../../../src/packed/record.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, newId, NOW, pack, packedState, writeEntry } from './outbox-writer.ts';
 

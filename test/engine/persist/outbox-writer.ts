@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { Packr } from 'msgpackr';
 import { outboxKey } from '../../../src/redis/keys.ts';
-import type { HappenedRecord } from '../../../src/redis/record.ts';
-import type { PackedState } from '../../../src/redis/state.ts';
+import type { HappenedRecord } from '../../../src/packed/record.ts';
+import type { PackedState } from '../../../src/packed/state.ts';
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 

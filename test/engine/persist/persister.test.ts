@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
-import type { HappenedRecord } from '../../../src/redis/record.ts';
+import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, NOW, packedState, writeEntry } from './outbox-writer.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { userKey } from '../../../src/redis/keys.ts';
-import { decodeState } from '../../../src/redis/state.ts';
+import { decodeState } from '../../../src/packed/state.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { decodeState } from '../../../src/redis/state.ts';
+import { decodeState } from '../../../src/packed/state.ts';
 
 /** What is not derived from Postgres, or not the same after a rebuild. */
 const LEFT_OUT = /:(outbox|mark|rebuilding|batches|batch-results:.*)$/;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { User } from '../../../src/domain/user.ts';
-import { unpackAll } from '../../../src/redis/state.ts';
+import { unpackAll } from '../../../src/packed/state.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { expectFit, TestUsers } from './test-users.ts';

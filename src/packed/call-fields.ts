@@ -1,0 +1,119 @@
+/** What TypeScript hands to scripts, and what scripts hand on among themselves, by the names of fields and positions. */
+
+/** The arguments of one event of a call of `record_events`, as offsets from its first; `size`: how many there are. */
+export const EVENT = {
+  /** Index of the plan in the call, from 1. */
+  plan: 0,
+  userId: 1,
+  /** 32 hex digits. */
+  id: 2,
+  whole: 3,
+  micros: 4,
+  /** Field of the idempotency key in its bucket, '' for none. */
+  keyField: 5,
+  idempotencyKey: 6,
+  /** SENT, JSON; '' for none. */
+  sent: 7,
+  /** Numbers of the achievements and triggers that count the event, comma separated. */
+  counted: 8,
+  /** The user's own boosts, JSON; '' for none. */
+  boosts: 9,
+  /** Event attributes, JSON; '' for none. */
+  attributes: 10,
+  size: 11,
+} as const;
+
+/** What Postgres says of an idempotency key: the token it was asked with; the use, 0 for none. */
+export const LOOKED_UP = { token: 0, use: 1 } as const;
+
+/** The user fields and preferences of a request; false clears. */
+export const SENT = {
+  name: 'n',
+  email: 'e',
+  /** JSON text of a list. */
+  deviceTokens: 'd',
+  /** Subscribe to e-mails. */
+  subscribe: 'sub',
+  /** Attribute number → value. */
+  attributes: 'a',
+  /** IANA name of a new time zone. */
+  zone: 'z',
+  /** Instead of `zone`: the zone that the user is in, whose offset is renewed. */
+  renewedZone: 'zn',
+  /** Offset (seconds) of either, and until when (epoch ms) it holds. */
+  offsetSeconds: 'zo',
+  offsetUntilMs: 'zu',
+  /** With `zone`: the zone that is left behind, and its offset now. */
+  leftZone: 'bn',
+  leftOffsetSeconds: 'bo',
+  /** Notification preferences: a digit a kind, '-' where nothing is sent. */
+  notifications: 'np',
+  /** STREAK_RULE, with -1 and false for what is not sent. */
+  streakRule: 'sp',
+} as const;
+
+/** A zone's offset (seconds) that held before the state's, and until when (epoch ms). */
+export const LEFT = { offsetSeconds: 0, untilMs: 1 } as const;
+
+/** A row of a plan's periods, those of one local day (epoch day), and their first days. */
+export const ROW = { day: 0, week: 1, month: 2, dayStart: 3, weekStart: 4, monthStart: 5 } as const;
+
+/** From a FREQUENCY, the position in a ROW of its period, to that of the period's first day. */
+export const ROW_OFFSET = { start: 3 } as const;
+
+/** How freezes are earned: every so many days, how many, up to which number, since when it is so (epoch ms). */
+export const EARNING = { days: 0, amount: 1, max: 2, sinceMs: 3 } as const;
+
+/** A condition on a user's attribute. */
+export const CONDITION = { attribute: 0, value: 1 } as const;
+
+/** Whole part of the highest total before and after an event. */
+export const PEAK = { before: 0, after: 1 } as const;
+
+/** A user's change on a board: the plan's board, SCORE in text and number before and after. */
+export const CHANGE = {
+  board: 0,
+  runDay: 1,
+  group: 2,
+  oldGroup: 3,
+  oldScore: 4,
+  score: 5,
+  /** Whether only the group changed. */
+  onlyGroup: 6,
+} as const;
+
+/** A record that is still to be written, with its CHANGEs. */
+export const APPLIED = { record: 0, changes: 1 } as const;
+
+/** A user whose state is written: key, ID, packed state. */
+export const TOUCHED = { key: 0, id: 1, packed: 2 } as const;
+
+/** What a run's history came to for a user: the run's first day (epoch day), TOTAL without peak. */
+export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2 } as const;
+
+/** An event of a batch that was not sent: its index in the batch, UNSENT. */
+export const UNSENT_EVENT = { index: 0, status: 1, message: 2 } as const;
+
+/** How a step of a batch ended. */
+export const STEP = {
+  /** Nothing was done: the progress is elsewhere. */
+  passed: 'passed',
+  /** Nothing was done: some events need to be asked about. */
+  held: 'held',
+  done: 'done',
+} as const;
+
+/** Fields of the tenant's counters. */
+export const COUNTER = {
+  users: 'users',
+  /** Before the number of an achievement: how many completed it. */
+  completions: 'a',
+  /** Grows with every deleted user. */
+  generation: 'd',
+} as const;
+
+/** Fields of an entry of the outbox; the last two come once a user. */
+export const OUTBOX = { tenant: 't', records: 'r', user: 'u', state: 's' } as const;
+
+/** Fields of the hash of a tenant's old idempotency keys. */
+export const OLD_KEYS = { segments: 's', keys: 'n' } as const;

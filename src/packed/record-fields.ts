@@ -1,0 +1,102 @@
+/**
+ * What a script reports, by the names of its fields and positions: records of what happened (also in the outbox) and
+ * refusals. Lua and TypeScript use these names (`src/redis/inline-names.ts`); entries of the outbox outlive a version, so
+ * what is written must never change.
+ */
+
+/** The field that says which kind of record or refusal a map is. A constant of its own: TypeScript narrows by it. */
+export const kindField = 'k';
+
+/** Kinds of records. */
+export const KIND = {
+  /** An event. */
+  event: 'e',
+  /** A user was created or changed. */
+  user: 'u',
+  /** An achievement was completed by call. */
+  completion: 'c',
+  /** The clock or an administrator changed a user's streaks. */
+  streaks: 's',
+  /** A user was deleted. */
+  deletion: 'g',
+  /** How far the shard's batches are processed. */
+  progress: 'b',
+} as const;
+
+/** The fields of records; `GoneRecord` and `ProgressRecord` say which of them theirs have. */
+export const RECORD = {
+  kind: kindField,
+  /** 32 hex digits of a UUIDv7 whose last 4 are 0; the nth award (from 1) has n there. */
+  id: 'i',
+  userId: 'u',
+  /** Epoch ms. */
+  atMs: 'at',
+  /** Local day (epoch day) of the user. */
+  day: 'd',
+  /** 1: the first sight of the user. */
+  isNew: 'n',
+  /** 1: the user's attributes, name or e-mail changed (events; the others do not say). */
+  changed: 'a',
+  /** Metric number, value and new total as TOTAL without peak (events). */
+  metric: 'm',
+  value: 'v',
+  total: 't',
+  /** RECORDED_STREAK in the configured frequency (events). */
+  streak: 's',
+  /** Numbers of the achievements completed. */
+  completed: 'c',
+  /** A list of RECORDED_POINTS. */
+  points: 'p',
+  /** A list of RECORDED_BOARD. */
+  boards: 'b',
+  /** Event attributes, JSON text. */
+  attributes: 'x',
+  idempotencyKey: 'ik',
+  /** 1: what Postgres keeps beside the state for the sweep of streaks has changed. */
+  due: 'y',
+  /** A list of SETTLEMENT. */
+  settlements: 'w',
+  /** Freezes earned meanwhile. */
+  freezesEarned: 'fe',
+  /** Freezes left after all of it. */
+  freezes: 'fz',
+  /** A list of PAUSE that were made, cut short, or, with the last day before the first, taken back. */
+  pauses: 'pa',
+  /** 1: an administrator changed the streak. */
+  byAdmin: 'ad',
+  /** 1: the completions were backdated: nobody is notified. */
+  backdated: 'bd',
+  /** Of a deletion: the user's generation; absent: the first. */
+  generation: 'g',
+  /** Of `KIND.progress`: the progress, see `src/redis/batches.ts`. */
+  progress: 'p',
+} as const;
+
+/** A streak as a record holds it; -1: none. `extended`: 0 or 1. */
+export const RECORDED_STREAK = { length: 0, startDay: 1, lastPeriod: 2, extended: 3, freezes: 4 } as const;
+
+/** What a points system's total was and is; a list of AWARD. */
+export const RECORDED_POINTS = { system: 0, before: 1, after: 2, awards: 3 } as const;
+
+/** What a trigger awarded, the total after it, numbers of the boosts applied. */
+export const AWARD = { trigger: 0, awarded: 1, after: 2, boosts: 3 } as const;
+
+/** A score that changed; rank -1: not on the board. `threshold`: the score of the last rank, 0 while there is room. */
+export const RECORDED_BOARD = { board: 0, runDay: 1, group: 2, previousRank: 3, rank: 4, threshold: 5 } as const;
+
+/** What became of a streak over some days: FREQUENCY, SETTLED, epoch days, and a length where SETTLED says so. */
+export const SETTLEMENT = { frequency: 0, kind: 1, firstDay: 2, lastDay: 3, length: 4 } as const;
+
+/** Kinds of settlements. */
+export const SETTLED = {
+  /** A freeze excused the days. */
+  freeze: 1,
+  /** A pause excused the days. */
+  pause: 2,
+  /** The streak of that length and those days was lost. */
+  lost: 3,
+  /** A streak of that length was restored: it began on the first of the days and waits for, or was met on, the last. */
+  restored: 4,
+  /** A streak of that length and those days gave way to the restored one. */
+  replaced: 5,
+} as const;

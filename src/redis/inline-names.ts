@@ -1,0 +1,95 @@
+import * as call from '../packed/call-fields.ts';
+import * as record from '../packed/record-fields.ts';
+import * as refusal from '../packed/refusal-fields.ts';
+import * as user from '../packed/user-fields.ts';
+import { lineAt, luaTokens } from './lua-tokens.ts';
+
+type Shape = Readonly<Record<string, string | number>>;
+
+/** Names of positions, which count from 0 in TypeScript and from 1 in Lua. */
+const POSITIONS: Readonly<Record<string, Shape>> = {
+  TOTAL: user.TOTAL,
+  STREAK: user.STREAK,
+  PAUSE: user.PAUSE,
+  STREAK_RULE: user.STREAK_RULE,
+  THRESHOLD: user.THRESHOLD,
+  RECORDED_STREAK: record.RECORDED_STREAK,
+  RECORDED_POINTS: record.RECORDED_POINTS,
+  AWARD: record.AWARD,
+  RECORDED_BOARD: record.RECORDED_BOARD,
+  SETTLEMENT: record.SETTLEMENT,
+  LOOKED_UP: call.LOOKED_UP,
+  LEFT: call.LEFT,
+  ROW: call.ROW,
+  EARNING: call.EARNING,
+  CONDITION: call.CONDITION,
+  PEAK: call.PEAK,
+  CHANGE: call.CHANGE,
+  APPLIED: call.APPLIED,
+  TOUCHED: call.TOUCHED,
+  HISTORY_SUM: call.HISTORY_SUM,
+  UNSENT_EVENT: call.UNSENT_EVENT,
+};
+
+/** Names of keys, offsets and values, which are the same on both sides. */
+const CONSTANTS: Readonly<Record<string, Shape>> = {
+  USER: user.USER,
+  FREQUENCY: user.FREQUENCY,
+  SCORE: user.SCORE,
+  KIND: record.KIND,
+  RECORD: record.RECORD,
+  SETTLED: record.SETTLED,
+  REFUSAL: refusal.REFUSAL,
+  REPLAY: refusal.REPLAY,
+  BLOCKED: refusal.BLOCKED,
+  OUT_OF_RANGE: refusal.OUT_OF_RANGE,
+  SUM: refusal.SUM,
+  UNKNOWN_OFFSET: refusal.UNKNOWN_OFFSET,
+  UNKNOWN_USE: refusal.UNKNOWN_USE,
+  UNCHANGED: refusal.UNCHANGED,
+  STREAK_REFUSAL: refusal.STREAK_REFUSAL,
+  MAYBE_STORED: refusal.MAYBE_STORED,
+  UNSENT: refusal.UNSENT,
+  EVENT: call.EVENT,
+  SENT: call.SENT,
+  ROW_OFFSET: call.ROW_OFFSET,
+  STEP: call.STEP,
+  COUNTER: call.COUNTER,
+  OUTBOX: call.OUTBOX,
+  OLD_KEYS: call.OLD_KEYS,
+};
+
+const SHAPE = /^[A-Z][A-Z_]*$/;
+
+/**
+ * Puts the keys and positions in the place of their names: `state[USER.streaks]` becomes `state['s']`, which Lua compiles
+ * as it does `state.s`. So the names cost nothing when a script runs. Lines stay what they were. Throws on a name that
+ * `src/packed` does not declare; `file` names the text in the message.
+ */
+export function inlineNames(text: string, file: string): string {
+  const tokens = luaTokens(text);
+  let inlined = '';
+  for (let n = 0; n < tokens.length; n += 1) {
+    const { kind, text: shape, at } = tokens[n]!;
+    if (kind !== 'name' || !SHAPE.test(shape) || tokens[n + 1]?.text !== '.' || tokens[n - 1]?.text === '.') {
+      inlined += shape;
+      continue;
+    }
+    const name = tokens[n + 2]!.text;
+    const literal = literalOf(shape, name);
+    if (literal === undefined) throw new Error(`${file}:${lineAt(text, at)}: ${shape}.${name} is not declared`);
+    inlined += literal;
+    n += 2;
+  }
+  return inlined;
+}
+
+function literalOf(shape: string, name: string): string | undefined {
+  const position = declared(POSITIONS, shape, name);
+  if (position !== undefined) return String(Number(position) + 1);
+  const constant = declared(CONSTANTS, shape, name);
+  return typeof constant === 'string' ? `'${constant}'` : constant?.toString();
+}
+
+const declared = (shapes: Readonly<Record<string, Shape>>, shape: string, name: string): string | number | undefined =>
+  Object.hasOwn(shapes, shape) && Object.hasOwn(shapes[shape]!, name) ? shapes[shape]![name] : undefined;
