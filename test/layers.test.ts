@@ -12,7 +12,7 @@ const broken: Record<string, string> = {
   'src/domain/a.ts': "import '../redis/keys.ts';",
   'src/domain/b.ts': "import 'pg';",
   'src/domain/deep/c.ts': "import '../../engine/events/event-engine.ts';",
-  'src/domain/e.ts': "import '../packed/state.ts';",
+  'src/domain/deep/packed.ts': "import '../../packed/state.ts';",
   'src/packed/a.ts': "import '../redis/keys.ts';",
   'src/packed/b.ts': "import 'ioredis';",
   'src/redis/a.ts': "import '../catalog/catalogs.ts';",
