@@ -206,7 +206,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   });
   const due = await scheduleWorker({
     redis: queueRedis,
-    // What is due is told from Redis as well, so from one that is whole.
+    // What is due is read from Redis as well, so from one that is whole.
     pass: async () =>
       guard.gate.fence === null
         ? null

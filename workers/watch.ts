@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Complaints } from '../src/complaints.ts';
+import { LogThrottle } from '../src/log-throttle.ts';
 import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
 import { SHARD_NUMBERS } from '../src/redis/keys.ts';
@@ -10,7 +10,7 @@ const INTERVAL_MS = 1000;
 /** An entry that has waited so long was not woken for: normally it takes a tenth of this. */
 const OVERDUE_MS = 1000;
 const LATE_MS = 10_000;
-/** The same complaint about the same shard is not repeated sooner. */
+/** The same line about a shard is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
 interface WatchOptions {
@@ -27,9 +27,9 @@ interface WatchOptions {
  * or stand still. Returns a function that ends it and waits for what is under way.
  */
 export function watchOutbox({ redis, persister, log, ending }: WatchOptions): () => Promise<void> {
-  const complaints = new Complaints(REPEAT_MS);
+  const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, detail: object, message: string): void =>
-    complaints.make(shard, () => log.error({ shard, ...detail }, message));
+    logThrottle.log(shard, () => log.error({ shard, ...detail }, message));
 
   const rescue = async (shard: number, waiting: number): Promise<void> => {
     try {

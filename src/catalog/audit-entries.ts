@@ -5,10 +5,10 @@ import { differences } from './kinds.ts';
 
 /** What an edit of a catalog did, for the audit log: in the words of the configuration document, where it has any. */
 export async function auditEntries(edit: Edit): Promise<AuditEntry[]> {
-  const told = edit.changes.filter(({ kind }) => kind !== 'webhook');
-  const changes = await changesOf({ ...edit, changes: told });
+  const recorded = edit.changes.filter(({ kind }) => kind !== 'webhook');
+  const changes = await changesOf({ ...edit, changes: recorded });
   const entries = changes.map(({ action, kind, name, before, after }, index) => {
-    const change = told[index];
+    const change = recorded[index];
     return { action, kind, id: (change?.after ?? change?.before)?.id ?? null, name, before, after };
   });
   return [...entries, ...edit.changes.filter(({ kind }) => kind === 'webhook').map(plainEntry)];

@@ -34,16 +34,16 @@ export class Changes {
     this.subscriber = redis.duplicate({ lazyConnect: true, maxRetriesPerRequest: null, autoResubscribe: false });
     // What is wrong with Redis shows elsewhere; this connection just comes back.
     this.subscriber.on('error', () => undefined);
-    this.subscriber.on('message', (_channel, message) => this.tell(message));
+    this.subscriber.on('message', (_channel, message) => this.notify(message));
     this.subscriber.on('ready', () => {
       this.subscriber.subscribe(CHANGES_CHANNEL).then(
-        () => this.tell('*'),
+        () => this.notify('*'),
         () => undefined,
       );
     });
   }
 
-  /** Every change from now on is told to the listener; the returned function ends that. */
+  /** Every change from now on is reported to the listener; the returned function ends that. */
   listen(listener: ChangeListener): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
@@ -67,7 +67,7 @@ export class Changes {
     this.subscriber.disconnect();
   }
 
-  private tell(message: string): void {
+  private notify(message: string): void {
     const separator = message.indexOf(':');
     for (const listener of this.listeners) {
       if (separator > 0)

@@ -149,11 +149,11 @@ const demoInTheWay = (left: DemoResource[]): AppError =>
       'Add ?demo=remove to remove that, or ?demo=keep to keep it as your own',
   );
 
-const MOST_TOLD = 10;
+const MOST_LISTED = 10;
 
 function refuse(problems: { path: string; text: string }[]): void {
   if (problems.length === 0) return;
-  const told = problems.slice(0, MOST_TOLD).map(({ path, text }) => `${path}: ${text}`);
-  const more = problems.length > MOST_TOLD ? [`and ${problems.length - MOST_TOLD} more`] : [];
-  throw new AppError('unprocessable', [...told, ...more].join('; '));
+  const listed = problems.slice(0, MOST_LISTED).map(({ path, text }) => `${path}: ${text}`);
+  const more = problems.length > MOST_LISTED ? [`and ${problems.length - MOST_LISTED} more`] : [];
+  throw new AppError('unprocessable', [...listed, ...more].join('; '));
 }

@@ -23,7 +23,7 @@ interface DraftOptions {
 const STRICT: RuleSettings = { privateWebhooks: false };
 
 /**
- * A catalog being edited. It holds what the catalog will be; `changes` tells in what that differs from what it
+ * A catalog being edited. It holds what the catalog will be; `changes` lists in what that differs from what it
  * was. A resource that is set to what it is already does not change. Lists are replaced, never changed in place.
  */
 export class CatalogDraft {

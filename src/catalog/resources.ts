@@ -7,7 +7,7 @@ import type { Announce } from '../postgres/revisions.ts';
 import { writeAudit } from '../postgres/audit/write-audit.ts';
 import { requestBackdatings } from '../postgres/backdating/requests.ts';
 import { requestFills } from '../postgres/boards/fills.ts';
-import { followBoards } from '../postgres/boards/progress.ts';
+import { trackBoards } from '../postgres/boards/progress.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
 import { lockCatalog, saveCatalog, type ResourceRow } from '../postgres/save-catalog.ts';
 import { transaction } from '../postgres/transaction.ts';
@@ -17,7 +17,7 @@ import { CatalogDraft, type Change } from './draft.ts';
 import { identityOf, parentOf } from './kinds.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 import { toBackdate } from './to-backdate.ts';
-import { hasBegun, scoredAnew, switchedOn, toFollow } from './to-follow.ts';
+import { hasBegun, rescored, switchedOn, boardsToTrack } from './boards-to-track.ts';
 import { keepSecrets } from './webhook-secrets.ts';
 
 /** What an edit came to. */
@@ -108,14 +108,14 @@ export class Resources {
       const achievements = toBackdate(changes);
       if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
       const boards = switchedOn(changes);
-      if (boards.length > 0) await followBoards(client, tenantNo, toFollow(boards, nowMs));
-      const toFill = new Set([...boards, ...scoredAnew(draft.catalog, streakChanges)]);
+      if (boards.length > 0) await trackBoards(client, tenantNo, boardsToTrack(boards, nowMs));
+      const toFill = new Set([...boards, ...rescored(draft.catalog, streakChanges)]);
       const begun = [...toFill].filter((board) => hasBegun(board, nowMs));
       if (begun.length > 0) await requestFills(client, tenantNo, begun);
       return { result, version, changes, streakChanges, changed };
     });
     const { changed, ...answer } = edited;
-    if (changed) await this.tell(tenantNo, edited.version);
+    if (changed) await this.publish(tenantNo, edited.version);
     return answer;
   }
 
@@ -123,7 +123,7 @@ export class Resources {
     return new CatalogDraft(before, this.settings === undefined ? at : { ...at, settings: this.settings });
   }
 
-  private async tell(tenantNo: number, version: number): Promise<void> {
+  private async publish(tenantNo: number, version: number): Promise<void> {
     // The edit stands: should this process be unable to load it now, it hears of it as the others do.
     await Promise.all([
       this.announce(`${tenantNo}:${version}`),

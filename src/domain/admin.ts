@@ -92,7 +92,7 @@ export const AdminKey = Type.Object({
 });
 export type AdminKey = Static<typeof AdminKey>;
 
-/** An admin key as it is told once. */
+/** An admin key as it is shown once. */
 export const CreatedAdminKey = Type.Object({ ...AdminKey.properties, key: Type.String() });
 export type CreatedAdminKey = Static<typeof CreatedAdminKey>;
 

@@ -1,4 +1,4 @@
-/** What a webhook can be told of. */
+/** What a webhook can be notified of. */
 export const WEBHOOK_EVENTS = [
   'achievement.completed',
   'streak.started',

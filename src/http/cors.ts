@@ -19,7 +19,7 @@ export const corsHeaders = (origin: string): Readonly<Record<string, string>> =>
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /**
- * Our own headers and whatever else the page asks for: client libraries send headers that tell what they are. They
+ * Our own headers and whatever else the page asks for: client libraries send headers that say what they are. They
  * are ignored here, and a list that leaves them out only keeps such a library from working in a browser.
  */
 function allowedHeaders(asked: string): string {

@@ -1,4 +1,4 @@
-import type { Complaints } from '../complaints.ts';
+import type { LogThrottle } from '../log-throttle.ts';
 import type { Author } from '../domain/author.ts';
 import { AppError } from '../errors.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Operation } from '../operations/operation.ts';
@@ -28,7 +28,7 @@ export interface ExchangeContext {
   services: Services;
   authenticate: (header: string | null, client?: () => string | null) => Caller | Promise<Caller>;
   resolveTenant: ResolveTenant;
-  /** Whether what is live can be told and changed now; else 503. */
+  /** Whether live state can be read and changed now; else 503. */
   isReady: () => boolean;
   rateLimit: RateLimit | undefined;
   /** Counts wrong keys; undefined: nothing is limited. */
@@ -39,7 +39,7 @@ export interface ExchangeContext {
   /** Called for every key that is refused. */
   onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;
   /** By operation: that something is away. */
-  complaints: Complaints;
+  logThrottle: LogThrottle;
   draining: boolean;
   /** Headers that let pages of other origins read every response; null where they may not. */
   cors: Readonly<Record<string, string>> | null;

@@ -2,7 +2,7 @@ const NAME_LENGTH = 200;
 
 /**
  * The first field of a parsed JSON body whose text is of a kind, e.g. `user.id` or `[2].name`; where it is a key, the
- * object that has it. Null: none, the body itself, or one whose name is too long to be told. Bodies may be nested as
+ * object that has it. Null: none, the body itself, or one whose name is too long to be named. Bodies may be nested as
  * deeply as they like.
  */
 export function fieldWith(body: unknown, isOne: (text: string) => boolean): string | null {
@@ -10,12 +10,12 @@ export function fieldWith(body: unknown, isOne: (text: string) => boolean): stri
   for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
     const { value, path } = next;
     if (typeof value === 'string') {
-      if (isOne(value)) return told(path);
+      if (isOne(value)) return namedPath(path);
     } else if (Array.isArray(value)) {
       for (let i = value.length - 1; i >= 0; i -= 1) ahead.push({ value: value[i] as unknown, path: `${path}[${i}]` });
     } else if (typeof value === 'object' && value !== null) {
       const fields = Object.entries(value);
-      if (fields.some(([key]) => isOne(key))) return told(path);
+      if (fields.some(([key]) => isOne(key))) return namedPath(path);
       for (const [key, inside] of fields.toReversed())
         ahead.push({ value: inside, path: path === '' ? key : `${path}.${key}` });
     }
@@ -23,4 +23,4 @@ export function fieldWith(body: unknown, isOne: (text: string) => boolean): stri
   return null;
 }
 
-const told = (path: string): string | null => (path === '' || path.length > NAME_LENGTH ? null : path);
+const namedPath = (path: string): string | null => (path === '' || path.length > NAME_LENGTH ? null : path);

@@ -36,7 +36,7 @@ async function answerReady(
   write(res, response, { head: headOnly, close: context.draining, cors: context.cors });
 }
 
-/** `/metrics`: what `read` tells, in the Prometheus text format; 503 if it cannot be read now. */
+/** `/metrics`: what `read` returns, in the Prometheus text format; 503 if it cannot be read now. */
 export const metricsHandler =
   (context: ExchangeContext, read: () => Promise<string>) =>
   (headOnly: boolean): Handler =>

@@ -1,4 +1,4 @@
-/** Counts what is going on, and tells when nothing is. */
+/** Counts what is going on, and reports when nothing is. */
 export class InFlight {
   private running = 0;
   private waiting: (() => void)[] = [];

@@ -3,7 +3,7 @@ import type { HttpResponse } from './uws.ts';
 const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
 /**
- * The address at the other end of the connection, in its short form; an IPv4 address as such. Null where the socket tells
+ * The address at the other end of the connection, in its short form; an IPv4 address as such. Null where the socket reports
  * none. `res` must not be aborted. Costs a microsecond or two: for what is recorded, not for every event.
  */
 export function remoteAddress(res: HttpResponse): string | null {

@@ -119,7 +119,7 @@ export function framingFault({ repeated, contentLength, transferEncoding }: Requ
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * The idempotency key as sent; null without one. Throws 400 for one that could not be told apart from another:
+ * The idempotency key as sent; null without one. Throws 400 for one that could not be distinguished from another:
  * two keys taken for one would be an event lost. (uWS strips bytes beyond ASCII off both ends as if they were
  * spaces before anyone sees them; inside a key they are refused here.)
  */

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { Complaints } from '../complaints.ts';
+import type { LogThrottle } from '../log-throttle.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log/log.ts';
 import { isUnavailable } from '../unavailable.ts';
@@ -64,17 +64,17 @@ export const errorResponse = (error: AppError): Response => ({
 
 /**
  * The response for anything thrown. A fault is logged under the request's ID, which the client is given too, and
- * its text tells nothing of the inside. That Redis or Postgres is away meets every request: it is not logged for each.
+ * its text says nothing of the inside. That Redis or Postgres is away meets every request: it is not logged for each.
  */
 export function failureResponse(
   error: unknown,
-  { log, complaints }: { log: Log; complaints: Complaints },
+  { log, logThrottle }: { log: Log; logThrottle: LogThrottle },
   { operation, requestId }: { operation: string; requestId: string },
 ): Response {
   if (error instanceof AppError) return errorResponse(error);
   if (isUnavailable(error)) {
-    complaints.make(operation, (unsaid) =>
-      log.warn({ operation, err: error, unsaid }, 'Redis or Postgres is not available'),
+    logThrottle.log(operation, (suppressed) =>
+      log.warn({ operation, err: error, suppressed }, 'Redis or Postgres is not available'),
     );
     return errorResponse(new AppError('unavailable', 'The service is not available at the moment'));
   }

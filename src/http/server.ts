@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Complaints } from '../complaints.ts';
+import { LogThrottle } from '../log-throttle.ts';
 import type { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
@@ -40,7 +40,7 @@ export interface ServerOptions {
   isReady?: () => boolean;
   /** Called for every key that is refused, with the address it came from. */
   onRefused?: ExchangeContext['onRefused'];
-  /** What `/metrics` tells; without it there is none. */
+  /** What `/metrics` answers; without it there is none. */
   metrics?: () => Promise<string>;
   log: Log;
   /** The origin whose pages may call this surface from a browser, `*` for any; null or left out: none. */
@@ -86,7 +86,7 @@ export function createServer(options: ServerOptions): Server {
     trustedProxies: options.trustedProxies ?? [],
     log,
     onRefused: options.onRefused,
-    complaints: new Complaints(REPEAT_MS),
+    logThrottle: new LogThrottle(REPEAT_MS),
     draining: false,
     cors: options.corsOrigin === undefined || options.corsOrigin === null ? null : corsHeaders(options.corsOrigin),
     begun: () => inFlight.begun(),

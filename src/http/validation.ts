@@ -2,7 +2,7 @@ import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { TObject, TSchema } from 'typebox';
 import { AppError } from '../errors.ts';
 import { makeAjv } from '../operations/ajv.ts';
-import { firstMisfit } from '../operations/misfit.ts';
+import { validationMessage } from '../operations/validation-message.ts';
 import { unknownFieldsText } from '../operations/unknown-fields.ts';
 import { queryReader } from './query.ts';
 
@@ -21,7 +21,7 @@ export class Validation {
   private readonly queries = makeAjv({ useDefaults: true });
 
   /**
-   * A misfit is 400 and names the field. A body that is to be an array of so many items, or an object of one, and is
+   * A body that does not fit is 400, which names the field. A body that is to be an array of so many items, or an object of one, and is
    * none is 422: bulk operations report what is wrong with an item themselves.
    * @param known where unknown fields are refused (400): those that there are
    */
@@ -34,7 +34,7 @@ export class Validation {
       const unknown = known === null ? null : unknownFieldsText(known, value);
       if (unknown !== null) throw new AppError('invalid', unknown);
       if (validate(value)) return;
-      const { field, text } = firstMisfit(validate.errors ?? []);
+      const { field, text } = validationMessage(validate.errors ?? []);
       throw new AppError(
         isObjectOfArray || (isArray && field === '') ? 'unprocessable' : 'invalid',
         `${field || 'The body'} ${text}`,
@@ -47,20 +47,20 @@ export class Validation {
     const validate = this.bodies.compile(schema);
     return (value) => {
       if (validate(value)) return;
-      const { field, text, keyword } = firstMisfit(validate.errors ?? []);
+      const { field, text, keyword } = validationMessage(validate.errors ?? []);
       const bounds = keyword === 'maxLength' || keyword === 'minLength';
       throw new AppError(bounds ? 'invalid' : 'not_found', bounds ? `${field} ${text}` : 'Not found');
     };
   }
 
-  /** Reads the raw query into the schema's types, defaults filled in; a misfit is 422 and names the parameter. */
+  /** Reads the raw query into the schema's types, defaults filled in; one that does not fit is 422, which names the parameter. */
   query(schema: TObject): (raw: string) => unknown {
     const validate: ValidateFunction = this.queries.compile(schema);
     const read = queryReader(schema);
     return (raw) => {
       const query = read(raw);
       if (validate(query)) return query;
-      const { field, text } = firstMisfit(validate.errors ?? []);
+      const { field, text } = validationMessage(validate.errors ?? []);
       throw new AppError('unprocessable', `${field || 'The query'} ${text}`);
     };
   }

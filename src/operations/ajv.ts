@@ -10,7 +10,7 @@ const maxBytes: FuncKeywordDefinition = {
   keyword: MAX_BYTES,
   type: 'string',
   schemaType: 'number',
-  // A text that is too long is told in bytes, where both keywords say so.
+  // A text that is too long is reported in bytes, where both keywords say so.
   before: 'maxLength',
   errors: false,
   error: { message: 'has too many bytes', params: ({ schema }) => _`{limit: ${schema}}` },

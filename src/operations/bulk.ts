@@ -2,7 +2,7 @@ import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
 import type { AdminIssue, DeletedResources } from '../domain/admin.ts';
 import { makeAjv } from './ajv.ts';
 import { shortened } from '../errors.ts';
-import { firstMisfit } from './misfit.ts';
+import { validationMessage } from './validation-message.ts';
 import { unknownFieldsText } from './unknown-fields.ts';
 
 const ajv = makeAjv();
@@ -55,12 +55,12 @@ export class Warning {
 export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject): BulkItems<Item> {
   const validate = ajv.compile<Static<Item>>(item);
   const known = Type.Object({ ...item.properties, ...alsoKnown?.properties });
-  const misfit = (value: unknown): string | null => {
+  const messageOf = (value: unknown): string | null => {
     // First: a misspelt field is often the reason why another one is missing.
     const unknown = unknownFieldsText(known, value);
     if (unknown !== null) return unknown;
     if (validate(value)) return null;
-    const { field, text } = firstMisfit(validate.errors ?? []);
+    const { field, text } = validationMessage(validate.errors ?? []);
     return `${field || 'The item'} ${text}`;
   };
   // Of an item that is yet to get an ID, `id` is a field that means nothing.
@@ -69,7 +69,7 @@ export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject)
   return {
     body: arrayOf(item),
     each: async (items, work) => {
-      const texts = items.map(misfit);
+      const texts = items.map(messageOf);
       const good = items.filter((_, index) => texts[index] === null) as Static<Item>[];
       const outcomes = good.length === 0 ? [] : await work(good);
       const done = outcomes.filter(

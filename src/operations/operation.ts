@@ -72,11 +72,11 @@ export interface Operation {
    */
   scope: 'tenant' | 'organisation' | 'public';
   /**
-   * The scopes of keys, besides `all`, that hold the operation: `read` unless told otherwise where the method is GET, none
+   * The scopes of keys, besides `all`, that hold the operation: `read` unless declared otherwise where the method is GET, none
    * elsewhere. `read` is that it changes nothing, so that read-only admin keys may use it too.
    */
   keyScopes: readonly KeyScope[];
-  /** Whether the audit log may be told of it: then its calls say who makes them, and where from. */
+  /** Whether the audit log may record it: then its calls say who makes them, and where from. */
   audited: boolean;
   /** The operation exists only where this service does; null: always. */
   onlyWith: 'testClock' | null;

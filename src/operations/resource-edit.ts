@@ -87,7 +87,7 @@ function storeWithParts<K extends Kind>(
   }));
 }
 
-/** What is wrong with a resource and its parts; each field is told from the item. */
+/** What is wrong with a resource and its parts; each field is named from the item on. */
 const problemsIn = <K extends Kind>(
   draft: CatalogDraft,
   { resource, stored, parts }: Made<K>,
@@ -143,7 +143,7 @@ export async function deleteThose<K extends Kind>(
 
 export const unknown = ({ noun }: { noun: string }): string => `There is no ${noun} with this ID`;
 
-/** Most faults of one item that are told. */
+/** Most faults of one item that are reported. */
 const MOST_PROBLEMS = 10;
 
 const textOf = (problems: Problem[]): string =>

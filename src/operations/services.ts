@@ -59,7 +59,7 @@ export interface Services {
   /** The secrets of a tenant's webhooks, by ID. */
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, string>>;
   adminKeys: AdminKeys;
-  /** Has the audit log told of what no Postgres transaction does. */
+  /** Has the audit log record what no Postgres transaction does. */
   recordAudit: RecordAudit;
   deadLetters: DeadLetters;
   /** `onlyTenant`: without what is the organisation's. */

@@ -1,5 +1,5 @@
 /**
- * What the script tells about one thing that happened: its answer to the caller and, for `e`, `u` and `c`,
+ * What the script reports about one thing that happened: its answer to the caller and, for `e`, `u` and `c`,
  * the record in the outbox. A msgpack map with one-letter keys; this is its decoded form.
  */
 export interface HappenedRecord {
@@ -51,7 +51,7 @@ export interface HappenedRecord {
   bd?: 1;
 }
 
-/** A user was deleted. What the outbox tells of the user before it is void; what comes after is of a new user. */
+/** A user was deleted. What the outbox holds of the user before it is void; what comes after is of a new user. */
 export interface GoneRecord {
   k: 'g';
   /** ID of the deletion: 32 hex digits. */

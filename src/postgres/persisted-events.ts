@@ -39,7 +39,7 @@ interface AwardRow {
 }
 
 /**
- * Those of some events (IDs as 32 hex digits) that stand in Postgres, as far as their rows tell: total, awards.
+ * Those of some events (IDs as 32 hex digits) that Postgres holds, as far as their rows show: total, awards.
  * Streak and ranks of that moment are not kept; the caller fills in what is true now.
  */
 export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Map<string, HappenedRecord>> {

@@ -70,7 +70,7 @@ export async function updateTenant(
   return rows[0] ?? null;
 }
 
-/** Archives those of the tenants that are active, and tells them. */
+/** Archives those of the tenants that are active, and returns them. */
 export async function archiveTenants(
   client: PoolClient,
   { ids, now }: { ids: readonly string[]; now: Date },

@@ -104,11 +104,11 @@ export async function openLaurel({
 
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);
-  const tell = (message: string): Promise<void> => announce(redis, message);
+  const publish = (message: string): Promise<void> => announce(redis, message);
   const trail = new AuditTrail({ pool, clock, log });
   const { record: recordAudit } = trail;
   const catalogs = new Catalogs({ pool });
-  const tenants = new Tenants({ pool, announce: tell, clock });
+  const tenants = new Tenants({ pool, announce: publish, clock });
   const changes = new Changes({ pool, redis });
   const backlog = new BacklogWatch({ redis, limit: backlogLimit, limitBytes: backlogLimitBytes });
   const wakeUp = new WakeUp(redis);
@@ -157,7 +157,7 @@ export async function openLaurel({
   const usersWithHistory = new CaughtUpUsers({ redis, caughtUp });
   const past = new KeptRuns(pool);
   const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
-  const applicationKeys = new ApplicationKeys({ pool, announce: tell, clock });
+  const applicationKeys = new ApplicationKeys({ pool, announce: publish, clock });
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
@@ -166,10 +166,10 @@ export async function openLaurel({
       clock,
       testClock: testClock && new ClockControl({ pool, redis, clock: testClock }),
       catalogs,
-      configuration: new ConfigurationStore({ pool, announce: tell, clock, catalogs }),
+      configuration: new ConfigurationStore({ pool, announce: publish, clock, catalogs }),
       resources: new Resources({
         pool,
-        announce: tell,
+        announce: publish,
         clock,
         catalogs,
         settings: { privateWebhooks: webhookAllowPrivate },
@@ -221,7 +221,7 @@ export async function openLaurel({
       tenants,
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       applicationKeys,
-      adminKeys: new AdminKeys({ pool, announce: tell, clock }),
+      adminKeys: new AdminKeys({ pool, announce: publish, clock }),
       recordAudit,
       deadLetters: new DeadLetters({ redis, pool, clock, onRetried: (shard) => wakeUp.touched(shard) }),
       audit: { read: (query) => readAudit(pool, query) },

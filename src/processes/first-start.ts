@@ -32,12 +32,12 @@ export async function prepareDatabase({
   const pool = createPool(servers.databaseUrl, { max: 3 });
   const redis = createRedis(servers.redisUrl);
   redis.on('error', () => undefined);
-  const tell = (message: string): Promise<void> => announce(redis, message);
+  const publish = (message: string): Promise<void> => announce(redis, message);
   try {
     await redisReady(redis);
     await migrate(pool);
-    const stored = await new AdminKeys({ pool, announce: tell }).ensureFirst(env.adminApiKey);
-    const configuration = new ConfigurationStore({ pool, announce: tell });
+    const stored = await new AdminKeys({ pool, announce: publish }).ensureFirst(env.adminApiKey);
+    const configuration = new ConfigurationStore({ pool, announce: publish });
     if (env.demo) await loadDemo(configuration);
     // A key that the operator set is known to them, and what is printed here is kept by whoever collects logs.
     const newKey = env.adminApiKey === null ? stored : null;

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { oneWriteATurn } from './one-write-a-turn.ts';
+import { corkWrites } from './cork.ts';
 
 /** Delay before the nth attempt to reconnect: 50 ms, doubled each time, at most 2 s. */
 const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt - 1, 6), 2000);
@@ -24,7 +24,7 @@ export function createRedis(url: string): Redis {
     socketTimeout: SILENCE_MS,
     retryStrategy: reconnectDelayMs,
   });
-  oneWriteATurn(redis);
+  corkWrites(redis);
   return redis;
 }
 

@@ -53,7 +53,7 @@ export class Gate {
     this.openFence = fence;
     if (was !== null) return;
     this.closing = new AbortController();
-    this.tell(true);
+    this.notify(true);
   }
 
   /** To be called by whoever finds that something is missing. */
@@ -62,7 +62,7 @@ export class Gate {
     this.openFence = null;
     if (was === null) return;
     this.closing.abort();
-    this.tell(false);
+    this.notify(false);
   }
 
   /** Every opening and shutting from now on; the returned function ends that. */
@@ -71,7 +71,7 @@ export class Gate {
     return () => void this.listeners.delete(listener);
   }
 
-  private tell(open: boolean): void {
+  private notify(open: boolean): void {
     for (const listener of this.listeners) listener(open);
   }
 }

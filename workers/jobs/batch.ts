@@ -1,7 +1,7 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Complaints } from '../../src/complaints.ts';
+import { LogThrottle } from '../../src/log-throttle.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
 import { QUEUE_PREFIX, SHARD_NUMBERS, SHARDS } from '../../src/redis/keys.ts';
@@ -19,7 +19,7 @@ interface BatchWorkerOptions {
 }
 
 const LOOK_MS = 1000;
-/** The same complaint about a shard is not repeated sooner. */
+/** The same line about a shard is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
 /**
@@ -31,9 +31,9 @@ const REPEAT_MS = 10_000;
 export function batchWorker({ redis, queueRedis, processor, log, ending }: BatchWorkerOptions): {
   close(): Promise<void>;
 } {
-  const complaints = new Complaints(REPEAT_MS);
+  const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, error: unknown): void =>
-    complaints.make(shard, () =>
+    logThrottle.log(shard, () =>
       log.error({ shard, err: error }, 'a batch of events cannot be processed further; it is tried again'),
     );
   const underWay = new Set<Promise<void>>();

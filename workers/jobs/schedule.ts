@@ -1,14 +1,14 @@
 import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Complaints } from '../../src/complaints.ts';
+import { LogThrottle } from '../../src/log-throttle.ts';
 import type { PassOutcome } from '../../src/engine/schedule/schedule.ts';
 import { QUEUE_PREFIX } from '../../src/redis/keys.ts';
 
 const SCHEDULE_QUEUE = 'schedule';
 /** How late work is that falls due, at most, while nothing is in its way. */
 const EVERY_MS = 1_000;
-/** The same complaint is not repeated sooner. */
+/** The same line is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
 /**
@@ -23,9 +23,9 @@ export async function scheduleWorker(options: {
   ending: AbortSignal;
 }): Promise<{ wake(): void; renew(): Promise<void>; close(): Promise<void> }> {
   const { redis, pass, log, ending } = options;
-  const complaints = new Complaints(REPEAT_MS);
+  const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (detail: object, message: string): void => {
-    if (!ending.aborted) complaints.make('', () => log.error(detail, message));
+    if (!ending.aborted) logThrottle.log('', () => log.error(detail, message));
   };
   // What fails is in the log by itself; a board that is being filled is no news.
   let heldUpSinceMs: number | null = null;

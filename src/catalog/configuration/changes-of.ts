@@ -17,17 +17,17 @@ export interface Edit {
   demo?: ReadonlySet<string>;
 }
 
-/** The changes as they are told: by key, in the words of the document. In slices. */
+/** The changes as answers report them: by key, in the words of the document. In slices. */
 export async function changesOf({ before, after, changes, streakChanges, demo }: Edit): Promise<ConfigurationChange[]> {
   const [was, is] = [new Export(before), new Export(after)];
   const systems = new Map([...before.pointsSystems, ...after.pointsSystems].map(({ id, key }) => [id, key]));
-  const told: ConfigurationChange[] = [];
+  const described: ConfigurationChange[] = [];
   const slices = new Slices();
   for (const { kind, before: earlier, after: later } of changes) {
     if (kind === 'webhook') continue;
     const resource = (later ?? earlier)!;
     const system = systems.get(parentOf(resource) ?? '');
-    told.push({
+    described.push({
       action: earlier === null ? 'create' : later === null ? 'delete' : 'update',
       kind,
       name: nameOf(resource),
@@ -37,9 +37,9 @@ export async function changesOf({ before, after, changes, streakChanges, demo }:
     });
     if (slices.over) await slices.turn();
   }
-  if (streakChanges.length === 0) return told;
+  if (streakChanges.length === 0) return described;
   const fields = fieldsOf(was.streaks(before.streaks), is.streaks(after.streaks));
-  return [...told, { action: 'update', kind: 'streaks', name: 'streaks', ...fields }];
+  return [...described, { action: 'update', kind: 'streaks', name: 'streaks', ...fields }];
 }
 
 /** The fields in which two items differ, and what they held. */

@@ -235,7 +235,7 @@ class Configuring {
     }
   }
 
-  /** Those of the references first; a rule that one of them broke as a consequence is not told. */
+  /** Those of the references first; a rule that one of them broke as a consequence is not reported. */
   private async allProblems(): Promise<DocumentProblem[]> {
     const { slices } = this;
     const problems = [...this.problems, ...this.references.problems];

@@ -191,7 +191,7 @@ export class Export {
     return board.maxParticipants === null ? { ...fields, maxParticipants: null } : fields;
   }
 
-  /** Whether only its ID tells an achievement from another one. */
+  /** Whether only its ID distinguishes an achievement from another one. */
   private isShared({ key, name }: Achievement): boolean {
     return key === null && (this.unkeyed.get(name) ?? 0) > 1;
   }

@@ -1,4 +1,4 @@
-/** A way to tell that an item describes a resource: both give the same text. Null: not in this way. */
+/** A way to recognise that an item describes a resource: both give the same text. Null: not in this way. */
 export interface PairingRule<Item, Resource> {
   item: (item: Item) => string | null;
   resource: (resource: Resource) => string | null;

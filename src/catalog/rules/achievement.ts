@@ -45,7 +45,7 @@ function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): G
   if (circle !== null) yield problem('achievementIds', `go in a circle: ${wayOf(circle)}`);
 }
 
-/** Most names of a circle that are told. */
+/** Most names of a circle that a message lists. */
 const MOST_NAMED = 20;
 
 const wayOf = (names: string[]): string =>

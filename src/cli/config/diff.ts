@@ -22,7 +22,7 @@ export async function changesBy(
 /** Adds `laurel config diff <file>`: what a push would change. Exit code 1: something. */
 export function addDiff(config: Command): void {
   withAdminOptions(config.command('diff'))
-    .description('tell what pushing the file would change; exit code 0: nothing, 1: something, 2: it would be refused')
+    .description('show what pushing the file would change; exit code 0: nothing, 1: something, 2: it would be refused')
     .argument('<file>')
     .action(async (file: string, options: AdminOptions) => {
       const { changes, demo } = await changesBy(options, await readDocument(file));

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { CommandError } from '../command-error.ts';
 
-/** A document as the file holds it: fields in the order in which the server tells them, two spaces, a line end. */
+/** A document as the file holds it: fields in the order in which the server sends them, two spaces, a line end. */
 export const documentText = (document: unknown): string => `${JSON.stringify(document, null, 2)}\n`;
 
 /** Reads a document. Ends the command, naming the line, where it is not one. */
@@ -33,7 +33,7 @@ export async function writeDocument(file: string, text: string): Promise<void> {
   }
 }
 
-/** `:3` for a fault in the third line, where the parser tells the place. */
+/** `:3` for a fault in the third line, where the parser reports the place. */
 function lineOf({ message }: Error, text: string): string {
   const position = /at position (\d+)/.exec(message)?.[1];
   const at = position === undefined ? (/end of JSON input/.test(message) ? text.length : null) : Number(position);

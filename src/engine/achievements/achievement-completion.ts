@@ -22,7 +22,7 @@ export class AchievementCompletion {
 
   /**
    * Completes an achievement for a user, who is created or changed as sent. An `AchievementCompletionResponse` as
-   * JSON text. Idempotent: further calls tell the first completion, without points. 404 for an unknown or inactive
+   * JSON text. Idempotent: further calls answer with the first completion, without points. 404 for an unknown or inactive
    * achievement; 422 for one of another type, one that is locked and the user does not have, conditions on the
    * user's attributes that do not hold, out of points, and bad user fields; 503.
    */

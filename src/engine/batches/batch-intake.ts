@@ -32,7 +32,7 @@ const MAX_WAITING = 64;
 const WAIT_MS = 25_000;
 const LOOK_MS = 20;
 
-/** Takes batches of events: checks them, queues them durably, and tells what became of them to who waits. */
+/** Takes batches of events: checks them, queues them durably, and reports what became of them to a caller who waits. */
 export class BatchIntake {
   private readonly options: BatchIntakeOptions;
 

@@ -11,10 +11,10 @@ export async function firstWithoutAddress(
 ): Promise<number | null> {
   if (!events.some(({ user }) => user.subscribeToEmails === true)) return null;
   const asked = new Set<string>();
-  const told = new Set<string>();
+  const known = new Set<string>();
   for (const { user } of events) {
-    if (user.subscribeToEmails === true && !user.email && !told.has(user.id)) asked.add(user.id);
-    if (user.email || user.subscribeToEmails === false) told.add(user.id);
+    if (user.subscribeToEmails === true && !user.email && !known.has(user.id)) asked.add(user.id);
+    if (user.email || user.subscribeToEmails === false) known.add(user.id);
   }
   const reachable = new Set(asked.size === 0 ? [] : await hasAddress([...asked]));
   for (const [index, { user }] of events.entries()) {

@@ -9,7 +9,7 @@ export const SUBSCRIBED_WITHOUT_ADDRESS =
 
 export const STATE_IS_FULL = `The user's data would have more than ${STATE_BYTES} bytes: shorten or clear attributes, device tokens or the name.`;
 
-/** The error that tells why a script refused an event or a call about a user. */
+/** The error that says why a script refused an event or a call about a user. */
 export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): AppError {
   if (reply.k === 'm') {
     return new AppError('unprocessable', SUBSCRIBED_WITHOUT_ADDRESS);

@@ -48,14 +48,14 @@ export class ClockControl {
       setClock(client, { nowMs, realMs: Date.now() }),
     );
     if (set === null) throw new AppError('unprocessable', `now is before ${this.text()}: time does not go back`);
-    await this.tell(set.version);
+    await this.publish(set.version);
     await this.done(set.version);
   }
 
   /** Back to real time. `by`: who asks for it, as for `set`. Resolves when every live process shows it. */
   async release(by: Author): Promise<void> {
     const released = await this.audited(by, null, releaseClock);
-    if (released !== null) await this.tell(released.version);
+    if (released !== null) await this.publish(released.version);
   }
 
   /** Sets the clock and says so in the audit log, as one; `now`: what it is set to, null for real time. */
@@ -98,7 +98,7 @@ export class ClockControl {
   }
 
   /** Resolves when every live process has this version; one that does not answer any more counts as gone in 5 s. */
-  private async tell(version: number): Promise<void> {
+  private async publish(version: number): Promise<void> {
     const { pool, redis, clock } = this.options;
     await redis.publish(CLOCK_CHANNEL, String(version)).catch(() => undefined);
     await clock.look();

@@ -54,7 +54,7 @@ export class AnswerFragments {
     });
   }
 
-  /** The fields that tell a board's group; none without breakdown. */
+  /** The fields that name a board's group; none without breakdown. */
   group(boardNo: number, group: string): string {
     if (group === '') return '';
     const keys = breakdownKeys(this.compiled, this.compiled.leaderboardsByNo.get(boardNo)!);

@@ -27,7 +27,7 @@ export interface EventEngineOptions {
   overloaded: () => boolean;
 }
 
-/** Takes events: checks them, has them applied, and tells what changed. */
+/** Takes events: checks them, has them applied, and answers with what changed. */
 export class EventEngine {
   private readonly options: EventEngineOptions;
 

@@ -23,7 +23,7 @@ interface StreakHistory {
 /**
  * The greatest length that a streak reached in a year by being extended in it: `started` is the first day of its first
  * period (maybe before the year), the period is the one in which it reached the length, the first if there are several.
- * Periods that a freeze or pause excused keep a streak together. What is not recorded of streaks is told from the events
+ * Periods that a freeze or pause excused keep a streak together. What is not recorded of streaks is derived from the events
  * by today's settings.
  */
 export function longestStreak(history: StreakHistory): WrappedStreak {

@@ -14,7 +14,7 @@ export type Period = (typeof PERIODS)[number];
 
 export type Percentiles = Record<'metrics' | 'points', Percentile>;
 
-/** What the periods of a user's wrapped year are told from. */
+/** What the periods of a user's wrapped year are made from. */
 export interface YearFacts {
   /** With what was deleted since. */
   known: CompiledCatalog;
@@ -26,7 +26,7 @@ export interface YearFacts {
   isActive: boolean;
   /** Of each of `PERIODS`. */
   compared: readonly ComparedDays[];
-  /** Of each of `PERIODS`; null: not told. */
+  /** Of each of `PERIODS`; null: not shown. */
   percentiles: readonly (Percentiles | null)[];
   /** By metric. Windows: all time, then each of `PERIODS` and the one before it. */
   sums: ReadonlyMap<number, readonly AttributeSum[]>;

@@ -24,7 +24,7 @@ const partOf = (id: string): string => id.slice(12, 28);
  *
  * Before there was a secret, the 58 bits were those of an unkeyed digest. Which of the two an event's ID has is not
  * decided by any time, as frontends of both versions may run at once: whoever makes the ID says so where the use of the
- * key is noted (`BY_SECRET`), in the same atomic step. What is in Postgres tells it by itself (`useOf`).
+ * key is noted (`BY_SECRET`), in the same atomic step. An ID in Postgres shows it by itself (`useOf`).
  *
  * Where Redis looks for a key (`idempotencyDigest`) is not keyed: who finds two keys of his own in one place, at 2^56
  * digests, has the second one answered as a replay of the first.

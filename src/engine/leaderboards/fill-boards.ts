@@ -42,7 +42,7 @@ export interface FillOptions {
 const SETTLE_MS = 4_000;
 /** Users a script call: 200 take about 4 ms of Redis, events wait no longer than that. */
 const USERS_A_CALL = 200;
-/** A user whose events cannot be told apart from those of the past is summed up again this often, and then left out. */
+/** A user whose events cannot be distinguished from those of the past is summed up again this often, and then left out. */
 const TRIES = 50;
 
 const KIND = 'filling of leaderboards';

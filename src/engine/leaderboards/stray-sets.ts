@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { forgetBoard, noteSwept, straySets, type DeadBoard } from '../../postgres/boards/stray-sets.ts';
 import { boardOfKey, BOARDS_PATTERN } from '../../redis/keys.ts';
-import { BoardsOfTenants, type Boards } from '../rebuild/holdings.ts';
+import { BoardsOfTenants, type Boards } from '../rebuild/derived-keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import { tenantPiece, type OnPieceFailed, type Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces } from './board-pieces.ts';

@@ -30,7 +30,7 @@ export function reasonFor(error: unknown): string {
   if (error instanceof UnreadableEntry || error instanceof UnstorableValue || error instanceof MalformedEntry)
     return error.message;
   if (error instanceof DatabaseError) {
-    // Postgres puts values between double quotes, and names too; what violates a constraint is told by names alone.
+    // Postgres puts values between double quotes, and names too; what violates a constraint is reported by names alone.
     const words = error.code?.startsWith('23') === true ? error.message : error.message.replaceAll(/"[^]*"/g, '"…"');
     return `Postgres refuses it: ${words} (${error.code})`;
   }

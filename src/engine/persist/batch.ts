@@ -15,7 +15,7 @@ import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
 /** The rows of some outbox entries that follow one another. */
 export interface Batch {
-  /** Users to be deleted before anything is written: what the entries told of them before their deletion is left out. */
+  /** Users to be deleted before anything is written: what the entries held of them before their deletion is left out. */
   deletions: Deletion[];
   events: EventRow[];
   awards: AwardRow[];
@@ -113,7 +113,7 @@ function add(
     return;
   }
   addRecord(batch, tenantNo, record);
-  touched.tell(record);
+  touched.note(record);
 }
 
 /** Leaves out what the batch holds of the user so far: the deletion comes before all that is written. */

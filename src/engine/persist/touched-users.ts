@@ -7,7 +7,7 @@ import { UnreadableEntry } from './about-data.ts';
 
 /** The last state of each user who was touched, by what has to be written beside it. */
 export interface UsersByNews {
-  /** Who is new, whose attributes or names changed, or of whom nothing is told: all of it. */
+  /** Who is new, whose attributes or names changed, or of whom nothing is recorded: all of it. */
   users: PackedUser[];
   /** Whose streaks or zone changed: what the sweep goes by, and the points that changed. */
   streakUsers: PaidUser[];
@@ -31,18 +31,18 @@ const EVERYTHING: News = { whole: true, streaks: true, points: null };
 /** Gathers the users of outbox entries that follow one another: only a user's last state counts, with all the news. */
 export class TouchedUsers {
   private readonly users = new Map<string, TouchedUser>();
-  /** By user: what the records of the entry at hand tell. */
-  private told = new Map<string, News>();
+  /** By user: what the records of the current entry report. */
+  private noted = new Map<string, News>();
 
   /** To be called before the records of an entry. */
   beginEntry(): void {
-    if (this.told.size > 0) this.told = new Map();
+    if (this.noted.size > 0) this.noted = new Map();
   }
 
-  /** A record of the entry: to be told before the entry's states. */
-  tell({ k: kind, u: userId, n, a, p, y }: HappenedRecord): void {
-    let news = this.told.get(userId);
-    if (news === undefined) this.told.set(userId, (news = { whole: false, streaks: false, points: null }));
+  /** A record of the entry: to be noted before the entry's states. */
+  note({ k: kind, u: userId, n, a, p, y }: HappenedRecord): void {
+    let news = this.noted.get(userId);
+    if (news === undefined) this.noted.set(userId, (news = { whole: false, streaks: false, points: null }));
     if (kind === 'u' || kind === 'c' || n !== undefined || a !== undefined) news.whole = true;
     // The clock and an administrator change the streaks of users who are there (`s`); an event says.
     if (kind === 's' || y !== undefined) news.streaks = true;
@@ -55,7 +55,7 @@ export class TouchedUsers {
   state(tenantNo: number, id: string, packed: Buffer): void {
     if (!isPackedMap(packed)) throw new UnreadableEntry("a user's state is none");
     const key = keyOf(tenantNo, id);
-    const { whole, streaks, points } = this.told.get(id) ?? EVERYTHING;
+    const { whole, streaks, points } = this.noted.get(id) ?? EVERYTHING;
     const before = this.users.get(key);
     if (before === undefined) {
       this.users.set(key, { tenantNo, id, packed, whole, streaks, points });

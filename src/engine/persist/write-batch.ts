@@ -64,7 +64,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
 }
 
 /**
- * Deletes a user's rows, and the idempotency keys in Redis that only the rows tell: before the commit, so that a crash
+ * Deletes a user's rows, and the idempotency keys in Redis that only the rows hold: before the commit, so that a crash
  * leaves none behind. Nothing reads those any more, whether the commit follows or not.
  */
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {

@@ -13,7 +13,7 @@ interface Asked {
   day: number;
 }
 
-/** A user's last awards in a points system, newest first. Deleted triggers and boosts are told as they were last. */
+/** A user's last awards in a points system, newest first. Deleted triggers and boosts are shown as they were last. */
 export async function awardHistory(
   pool: Pool,
   compiled: CompiledCatalog,

@@ -5,7 +5,7 @@ import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-key
 import { timeOfUse } from '../../redis/idempotency.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { loadOldKeys, type BucketKeys } from '../../redis/old-keys.ts';
-import { bucketOf, type Generations } from './holdings.ts';
+import { bucketOf, type Generations } from './derived-keys.ts';
 import { RebuildOvertaken, type Loader } from './loader.ts';
 
 const KEYS_A_PAGE = 5_000;

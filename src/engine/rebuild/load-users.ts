@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { countersKey, shardOf, userKey } from '../../redis/keys.ts';
-import { BoardsOfTenants, countersOf, placesOf, stateOf, type Boards, type Generations } from './holdings.ts';
+import { BoardsOfTenants, countersOf, placesOf, stateOf, type Boards, type Generations } from './derived-keys.ts';
 import type { Loader } from './loader.ts';
 
 const USERS_A_PAGE = 2_000;

@@ -9,7 +9,7 @@ import { comparePositions, lastPosition } from '../../redis/outbox.ts';
 import { Persister } from '../persist/persister.ts';
 import type { SetAside } from '../persist/set-aside.ts';
 import { fenceOf, inspect, LOOK_MS, markOf } from './inspect.ts';
-import { Generations } from './holdings.ts';
+import { Generations } from './derived-keys.ts';
 import { loadIdempotencyKeys } from './load-idempotency-keys.ts';
 import { loadUsers } from './load-users.ts';
 import { Loader, RebuildOvertaken } from './loader.ts';
@@ -44,7 +44,7 @@ export interface RebuildOptions {
  * one that began first can write no more. Throws RebuildOvertaken then, or if the connection to Redis broke.
  */
 export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: RebuildOptions): Promise<void> {
-  const tell = async (progress: RebuildProgress): Promise<void> => {
+  const report = async (progress: RebuildProgress): Promise<void> => {
     ending?.throwIfAborted();
     await onProgress?.(progress);
   };
@@ -58,10 +58,10 @@ export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: R
     const wasOpen = await removeMarks(redis, mark);
     if (wasOpen) await sleep(NOTICED_MS);
 
-    await storeOutboxes({ redis, pool, fence: fenceOfRebuild(epoch), tell, onSetAside });
+    await storeOutboxes({ redis, pool, fence: fenceOfRebuild(epoch), report, onSetAside });
     const { cursors } = await readEpoch(pool);
     const loaders = SHARD_NUMBERS.map((shard) => new Loader({ redis, shard, mark }));
-    await wipe(redis, { loaders, onRemoved: (done) => tell({ step: 'remove old keys', done, total: null }) });
+    await wipe(redis, { loaders, onRemoved: (done) => report({ step: 'remove old keys', done, total: null }) });
     for (const shard of SHARD_NUMBERS) {
       await startOutbox(redis, { shard, loader: loaders[shard]!, ...cursors[shard]! });
     }
@@ -71,7 +71,7 @@ export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: R
       pool,
       loaders,
       generations,
-      onLoaded: (done) => tell({ step: 'users', done, total: Math.max(users, done) }),
+      onLoaded: (done) => report({ step: 'users', done, total: Math.max(users, done) }),
     });
     await loadIdempotencyKeys({
       pool,
@@ -79,7 +79,7 @@ export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: R
       mark,
       loaders,
       generations,
-      onLoaded: (done) => tell({ step: 'idempotency keys', done, total: null }),
+      onLoaded: (done) => report({ step: 'idempotency keys', done, total: null }),
     });
     for (const [shard, loader] of loaders.entries()) {
       await loader.add(['SET', markKey(shard), mark]);
@@ -93,7 +93,7 @@ export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: R
     if (fenced !== SHARD_NUMBERS.length || connections > 0) {
       throw new RebuildOvertaken('Another rebuild began, or the connection to Redis broke.');
     }
-    await tell({ step: 'done', done: 1, total: 1 });
+    await report({ step: 'done', done: 1, total: 1 });
   } finally {
     redis.off('close', closed);
   }
@@ -124,20 +124,20 @@ async function storeOutboxes({
   redis,
   pool,
   fence,
-  tell,
+  report,
   onSetAside,
 }: {
   redis: Redis;
   pool: Pool;
   fence: string;
-  tell: (progress: RebuildProgress) => Promise<void>;
+  report: (progress: RebuildProgress) => Promise<void>;
   onSetAside: RebuildOptions['onSetAside'];
 }): Promise<void> {
   const persister = new Persister({ redis, pool, gate: { fence }, ...(onSetAside && { onSetAside }) });
   const { cursors } = await readEpoch(pool);
   let done = 0;
   for (const shard of SHARD_NUMBERS) {
-    await tell({ step: 'store outbox', done, total: null });
+    await report({ step: 'store outbox', done, total: null });
     const last = await lastPosition(redis, shard);
     if (comparePositions(last, cursors[shard]!.position) > 0) done += await persister.drain(shard, AbortSignal.abort());
   }

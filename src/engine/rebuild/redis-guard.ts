@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { Complaints } from '../../complaints.ts';
+import { LogThrottle } from '../../log-throttle.ts';
 import type { Log } from '../../log/log.ts';
 import { Gate } from '../../redis/gate.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';
@@ -17,7 +17,7 @@ export interface RedisGuardOptions {
 
 /** How soon a shut one is looked at again. */
 const RETRY_MS = 100;
-/** The same complaint, and progress, is not repeated sooner. */
+/** The same line, and progress, is not logged again sooner. */
 const REPEAT_MS = 5_000;
 
 /**
@@ -30,7 +30,7 @@ export class RedisGuard {
   private readonly options: RedisGuardOptions;
   private readonly ending = new AbortController();
   private running: Promise<void> | null = null;
-  private readonly complaints = new Complaints(REPEAT_MS);
+  private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private foreign: ForeignRedis | null = null;
   private accepted: { fence: string; marks: (string | null)[] } | null = null;
 
@@ -134,6 +134,6 @@ export class RedisGuard {
   private complain(error: unknown): void {
     const message =
       error instanceof ForeignRedis ? error.message : 'Redis could not be looked at or rebuilt; trying again';
-    this.complaints.make('', () => this.options.log.error({ err: error }, message));
+    this.logThrottle.log('', () => this.options.log.error({ err: error }, message));
   }
 }

@@ -1,4 +1,4 @@
-/** Sums that tell two sets of IDs apart: equal ones have equal sums, whatever the order; others, all but never. */
+/** Sums that distinguish two sets of IDs: equal ones have equal sums, whatever the order; others, all but never. */
 interface Sums {
   count: number;
   low: number;

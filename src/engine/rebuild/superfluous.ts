@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { missingUsers } from '../../postgres/rebuild/missing-users.ts';
 import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
-import { placesOf, stateOf, useText } from './holdings.ts';
+import { placesOf, stateOf, useText } from './derived-keys.ts';
 import type { SetMembers } from './set-members.ts';
 import { groupsSuspect, placeSuspect, stateSuspect, storedUses, usedKeySuspect, type Sides } from './suspects.ts';
 

@@ -1,7 +1,7 @@
 import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { shardOf, userKey } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
-import { placesOf, stateOf, type Place } from './holdings.ts';
+import { placesOf, stateOf, type Place } from './derived-keys.ts';
 import type { SetMembers } from './set-members.ts';
 import { groupSuspect, placeSuspect, stateSuspect, type Sides } from './suspects.ts';
 

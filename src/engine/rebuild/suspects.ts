@@ -7,7 +7,7 @@ import { timeOfUse } from '../../redis/idempotency.ts';
 import { countersKey, userKey } from '../../redis/keys.ts';
 import { unpack, type PackedState } from '../../packed/state.ts';
 import type { Suspect } from './confirm.ts';
-import { bucketOf, placesOf, useText, type BoardsOfTenants, type Place } from './holdings.ts';
+import { bucketOf, placesOf, useText, type BoardsOfTenants, type Place } from './derived-keys.ts';
 
 /** What both sides are read from. */
 export interface Sides {

@@ -6,7 +6,7 @@ import { ALL_SHARDS_PATTERN, countersKey, tenantKey } from '../../redis/keys.ts'
 import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { behindPostgres } from './behind-postgres.ts';
 import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
-import { BoardsOfTenants, bucketOf, countersOf, Generations, stateOf } from './holdings.ts';
+import { BoardsOfTenants, bucketOf, countersOf, Generations, stateOf } from './derived-keys.ts';
 import { SetMembers } from './set-members.ts';
 import { superfluous } from './superfluous.ts';
 import { suspectUsers } from './suspect-users.ts';
@@ -30,7 +30,7 @@ const PAGE = 1_000;
 const COUNTS = /^(users|a\d+)$/;
 
 /**
- * Compares all that Redis holds with Postgres, key by key (the list is in `holdings.ts`), in both directions: what is
+ * Compares all that Redis holds with Postgres, key by key (the list is in `derived-keys.ts`), in both directions: what is
  * missing, what is other, what should not be there. Of a run's groups only those with somebody in them must be listed.
  * Events may go on meanwhile: what differs only because Postgres follows is looked at again. Not compared: what only
  * Redis holds. Changes nothing. How many differences there are. Throws NotStored without a worker.
@@ -47,11 +47,11 @@ export async function verify(options: VerifyOptions): Promise<number> {
 
 /** One pass over both sides; its steps build on what those before have noted. */
 class Verification {
-  /** Differences told. */
+  /** Differences reported. */
   count = 0;
   private readonly options: VerifyOptions;
   private readonly sides: Sides;
-  private readonly told = new Set<string>();
+  private readonly reported = new Set<string>();
   private readonly generations = new Generations();
   private readonly members = new SetMembers();
   /** By tenant the fields of its counters that should be there. */
@@ -64,7 +64,7 @@ class Verification {
 
   /** Redis must not be older than Postgres; then what the outbox holds is waited for. */
   async positions(): Promise<void> {
-    for (const difference of await behindPostgres(this.sides)) this.tell(difference);
+    for (const difference of await behindPostgres(this.sides)) this.report(difference);
     await stored(this.sides);
   }
 
@@ -102,7 +102,7 @@ class Verification {
       );
       for (const [at, { key, field, value, index }] of others.entries()) {
         if (held[at] === true && found[index] === null) continue;
-        this.tell({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
+        this.report({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
       }
       done += used.length;
       onProgress?.({ step: 'idempotency keys', done, total: null });
@@ -136,7 +136,7 @@ class Verification {
       // It may be further: who was deleted last need not have come back.
       const youngest = this.generations.youngestOf(tenantNo) ?? 0;
       if (Number(there['d'] ?? 0) < youngest) {
-        this.tell({
+        this.report({
           key: countersKey(tenantNo),
           part: 'd',
           redis: there['d'] ?? 'nothing',
@@ -147,14 +147,14 @@ class Verification {
   }
 
   private async settle(suspects: readonly Suspect[]): Promise<void> {
-    for (const difference of await confirm(this.sides, suspects)) this.tell(difference);
+    for (const difference of await confirm(this.sides, suspects)) this.report(difference);
   }
 
-  private tell(difference: Difference): void {
+  private report(difference: Difference): void {
     const name = `${difference.key}\0${difference.part}`;
     // A group that is not listed is missed by all who are in it.
-    if (this.told.has(name)) return;
-    this.told.add(name);
+    if (this.reported.has(name)) return;
+    this.reported.add(name);
     this.count += 1;
     this.options.onDifference(difference);
   }

@@ -52,7 +52,7 @@ export class StreakAdmin {
     this.options = options;
   }
 
-  /** Gives a user a freeze; a text tells why not. */
+  /** Gives a user a freeze; a text says why not. */
   async giveFreeze(compiled: CompiledCatalog, userId: string, by: Author): Promise<StreakOwner | string | NothingDone> {
     const { enabled, max } = compiled.catalog.streaks.freezes;
     if (!enabled) return 'Freezes are not enabled in the streak settings';
@@ -63,7 +63,7 @@ export class StreakAdmin {
     return { userId };
   }
 
-  /** Pauses a user's streaks; a text tells why not. */
+  /** Pauses a user's streaks; a text says why not. */
   async pause(
     compiled: CompiledCatalog,
     { userId, start, end }: StreakPauseItem,

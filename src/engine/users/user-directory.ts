@@ -25,8 +25,8 @@ export class UserDirectory {
 
   /**
    * Users in the order of their IDs, or those found by `search`, see `searchUsers`. All whose events were answered
-   * before are there, unless Postgres is so far behind that `caughtUp` stops waiting; what is told of them is current,
-   * and who was deleted is never told.
+   * before are there, unless Postgres is so far behind that `caughtUp` stops waiting; what is listed of them is current,
+   * and who was deleted is never listed.
    */
   async list(
     compiled: CompiledCatalog,

@@ -37,7 +37,7 @@ export class UserExport {
 
   /**
    * One JSON document in pieces, of which a page of rows is the largest. Resources are named, not numbered; secrets of
-   * keys are left out. The audit log is told before the first piece. All that was answered before the call is in it; what happens meanwhile may be. Throws
+   * keys are left out. The audit log records it before the first piece. All that was answered before the call is in it; what happens meanwhile may be. Throws
    * before the first piece: 404 for a user never seen, 503 while Postgres is too far behind.
    */
   async *document(compiled: CompiledCatalog, userId: string, by: Author): AsyncGenerator<string> {
@@ -77,7 +77,7 @@ export class UserExport {
     yield `,"queuedEvents":${JSON.stringify(queued)}}`;
   }
 
-  /** The user's places in the daily snapshots of boards. One that is as on the day before is told once. */
+  /** The user's places in the daily snapshots of boards. One that is as on the day before is listed once. */
   private async snapshots(of: {
     tenantNo: number;
     userId: string;
@@ -93,14 +93,14 @@ export class UserExport {
     });
   }
 
-  /** What the user's state tells. */
+  /** What the user's state holds. */
   private profile(
     compiled: CompiledCatalog,
     { userId, state, names }: { userId: string; state: UserState; names: ReadonlyMap<number, string> },
   ): object {
-    const named = <T, R>(table: Record<number, T>, tell: (value: T, no: number) => R): Record<string, R> =>
+    const named = <T, R>(table: Record<number, T>, describe: (value: T, no: number) => R): Record<string, R> =>
       Object.fromEntries(
-        Object.entries(table).map(([no, value]) => [names.get(Number(no)) ?? no, tell(value, Number(no))]),
+        Object.entries(table).map(([no, value]) => [names.get(Number(no)) ?? no, describe(value, Number(no))]),
       );
     const date = (day: number | null): string | null => (day === null ? null : dateOf(day));
     const streaks = Object.entries(state.streaks).map(([frequency, streak]) => [

@@ -60,7 +60,7 @@ export class AuditTrail {
     }
   }
 
-  /** What Postgres refuses for what it is would be refused again, and keep back all others: those are told from it one by one. */
+  /** What Postgres refuses for what it is would be refused again, and keep back all others: so entries are then written one by one. */
   private async failed(records: AuditRecord[], error: unknown): Promise<void> {
     if (!isRefused(error)) {
       this.waiting = [...records, ...this.waiting].slice(-MOST);

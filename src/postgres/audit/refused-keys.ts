@@ -35,7 +35,7 @@ function add(counts: Map<string, number>, name: string): void {
 const A_MINUTE_MS = 60_000;
 
 /**
- * Counts the keys that are refused, and has the audit log told of it: one entry a minute and reason at most, from each
+ * Counts the keys that are refused, and has the audit log record them: one entry a minute and reason at most, from each
  * process, however many there are. It names ten prefixes and addresses at most; a secret is never seen here. What was
  * counted in the last minute is lost with a process that dies.
  */

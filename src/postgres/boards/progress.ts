@@ -40,7 +40,7 @@ export async function boardsInProgress(pool: Pool, tenantNo: number | null = nul
 }
 
 /** Begins to follow boards that were switched on, in the edit's transaction. */
-export async function followBoards(
+export async function trackBoards(
   client: PoolClient,
   tenantNo: number,
   boards: { no: number; nextRunDay: number | null; nextSnapshotDay: number }[],

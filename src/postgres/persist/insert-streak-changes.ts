@@ -6,7 +6,7 @@ import { copyRows } from './copy-rows.ts';
 /** By their numbers, from 1. */
 export const SETTLEMENT_KINDS = ['freeze', 'pause', 'lost', 'restored', 'replaced'] as const satisfies SettlementKind[];
 
-/** What became of a streak, as the outbox tells it. */
+/** What became of a streak, as the outbox reports it. */
 export interface StreakChangeRow {
   tenantNo: number;
   userId: string;

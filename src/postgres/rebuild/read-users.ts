@@ -29,7 +29,7 @@ export async function* readUsers(pool: Pool, pageSize: number): AsyncGenerator<S
   }
 }
 
-/** How many rows a table has, about: for telling how far one is. */
+/** How many rows a table has, about: for reporting progress. */
 export async function estimateRows(pool: Pool, table: 'users' | 'events'): Promise<number> {
   const { rows } = await pool.query<{ estimate: number }>(
     'SELECT greatest(reltuples, 0)::float8 AS estimate FROM pg_class WHERE oid = $1::regclass',

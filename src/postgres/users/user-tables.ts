@@ -3,7 +3,7 @@ export interface UserTable {
   table: string;
   /** The column that names the user; the tenant is in `tenant_no`. */
   user: 'user_id' | 'id' | 'about_user';
-  /** Which part of a user's export its rows are; null: told otherwise (see there). */
+  /** Which part of a user's export its rows are; null: exported otherwise (see there). */
   section: string | null;
   /** What orders a user's rows: distinct for each, best the rest of an index that begins with tenant and user. */
   order: readonly string[];

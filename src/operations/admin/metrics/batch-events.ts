@@ -8,7 +8,7 @@ export const adminMetricsBatchEvents = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/metrics/events',
-  summary: 'Queue up to 1,000 events; with `wait=true`, tell what became of each',
+  summary: 'Queue up to 1,000 events; with `wait=true`, answer what became of each',
   description: RANGE_OF_SUMS,
   query: Type.Object({ wait: Type.Boolean({ default: false }) }),
   body: BatchMetricEvents,

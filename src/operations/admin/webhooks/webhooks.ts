@@ -11,7 +11,7 @@ const Fields = {
   enabled: Type.Boolean(),
 };
 
-/** Where news of a tenant go. The secret is no part of it: it is told when it is made. */
+/** Where a tenant's notifications go. The secret is no part of it: it is shown when it is made. */
 export const webhooks = adminResource({
   kind: 'webhook',
   noun: 'webhook',

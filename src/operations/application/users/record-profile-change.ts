@@ -2,7 +2,7 @@ import type { Call } from '../../operation.ts';
 import type { Services } from '../../services.ts';
 
 /**
- * Has the audit log told of a user whose profile or preferences an admin key changed: which fields were sent, never what
+ * Has the audit log record a user whose profile or preferences an admin key changed: which fields were sent, never what
  * they hold. What users do with keys of their own is no administration, and is not recorded. Nobody waits for it.
  */
 export function recordProfileChange(

@@ -22,13 +22,13 @@ export function switchedOn(changes: readonly Change[]): Leaderboard[] {
 }
 
 /** The boards that an edit of these settings makes score something else: streaks are now counted in another frequency. */
-export const scoredAnew = ({ leaderboards }: Catalog, streakChanges: readonly string[]): Leaderboard[] =>
+export const rescored = ({ leaderboards }: Catalog, streakChanges: readonly string[]): Leaderboard[] =>
   streakChanges.includes('frequency')
     ? leaderboards.filter(({ rankBy, status }) => rankBy === 'streak' && status !== 'inactive')
     : [];
 
 /** From where the clock follows boards that are switched on at a time. */
-export const toFollow = (
+export const boardsToTrack = (
   boards: readonly Leaderboard[],
   nowMs: number,
 ): { no: number; nextRunDay: number | null; nextSnapshotDay: number }[] =>

@@ -1,12 +1,12 @@
 import { expect, test, vi } from 'vitest';
-import { Complaints } from '../src/complaints.ts';
+import { LogThrottle } from '../src/log-throttle.ts';
 
-test('a complaint of a kind is made once in a while, and then tells how many there were meanwhile', () => {
+test('a line of one kind is logged once in a while, and then reports how many were left out', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   try {
-    const complaints = new Complaints(1_000);
+    const logThrottle = new LogThrottle(1_000);
     const said: [string, number][] = [];
-    const make = (kind: string): void => complaints.make(kind, (unsaid) => said.push([kind, unsaid]));
+    const make = (kind: string): void => logThrottle.log(kind, (suppressed) => said.push([kind, suppressed]));
     for (const kind of ['a', 'a', 'b', 'a']) make(kind);
     vi.advanceTimersByTime(999);
     make('a');

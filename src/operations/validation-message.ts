@@ -4,7 +4,7 @@ import { MAX_BYTES } from '../domain/schemas.ts';
 import { EMAIL_PATTERN } from '../domain/user.ts';
 
 /** Why a value does not fit its schema: the field, readable, and what is asked of it. */
-export interface Misfit {
+export interface ValidationMessage {
   /** E.g. `user.id` or `[3].value`; '' for the whole value. */
   field: string;
   text: string;
@@ -39,7 +39,7 @@ const noun = (type: string): string => NOUNS[type] ?? type;
 const plural = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
 const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
 
-/** What Ajv tells about the keyword that failed. */
+/** What Ajv reports about the keyword that failed. */
 interface Params {
   type: string | string[];
   format: string;
@@ -83,7 +83,7 @@ function fieldOf(pointer: string): string {
   return field;
 }
 
-function misfitOf(error: ErrorObject): Misfit {
+function messageOf(error: ErrorObject): ValidationMessage {
   const extra = error.params['missingProperty'] ?? error.params['additionalProperty'];
   const pointer = extra === undefined ? error.instancePath : `${error.instancePath}/${String(extra)}`;
   const text = TEXTS[error.keyword]?.(error.params as Params) ?? error.message ?? 'does not fit';
@@ -91,20 +91,20 @@ function misfitOf(error: ErrorObject): Misfit {
 }
 
 /**
- * The misfit to tell, from Ajv's errors of one failed validation (first error only, not all). Where none of
+ * The message to answer with, from Ajv's errors of one failed validation (first error only, not all). Where none of
  * several alternatives fits, it is that of the alternative whose type was met, else all their types.
  */
-export function firstMisfit(errors: readonly ErrorObject[]): Misfit {
+export function validationMessage(errors: readonly ErrorObject[]): ValidationMessage {
   const last = errors.at(-1);
   if (!last) return { field: '', text: 'does not fit', keyword: '' };
-  if (last.keyword !== 'anyOf' && last.keyword !== 'oneOf') return misfitOf(last);
+  if (last.keyword !== 'anyOf' && last.keyword !== 'oneOf') return messageOf(last);
   const inner = errors.slice(0, -1);
   const types = inner.filter((error) => error.keyword === 'type' && error.instancePath === last.instancePath);
   const nearest = inner.find(
     (error) => !types.includes(error) && error.keyword !== 'anyOf' && error.keyword !== 'oneOf',
   );
-  if (nearest) return misfitOf(nearest);
+  if (nearest) return messageOf(nearest);
   const type = types.flatMap((error) => error.params['type'] as string | string[]);
-  if (type.length === 0) return { ...misfitOf(last), text: 'fits none of the allowed forms' };
-  return { ...misfitOf(last), text: `must be ${type.map(noun).join(' or ')}` };
+  if (type.length === 0) return { ...messageOf(last), text: 'fits none of the allowed forms' };
+  return { ...messageOf(last), text: `must be ${type.map(noun).join(' or ')}` };
 }

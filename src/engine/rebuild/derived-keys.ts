@@ -137,7 +137,7 @@ export function bucketOf(
   };
 }
 
-/** What a bucket says of a used key, as a text that does not tell the user's generation. */
+/** What a bucket says of a used key, as a text without the user's generation. */
 export const useText = ({ key, field, value }: { key: string; field: string; value: string }): string =>
   `${key} ${field.slice(0, FIELD_LENGTH)} ${value}`;
 

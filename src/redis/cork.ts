@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
  * system call, not one each: with 32 reads of a board at once a sixth of the frontend's CPU. Nothing waits for more than
  * the turn's end, and what a broken connection loses, it loses as before.
  */
-export function oneWriteATurn(redis: Redis): void {
+export function corkWrites(redis: Redis): void {
   redis.on('connect', () => {
     const { stream } = redis;
     const write = stream.write.bind(stream);
