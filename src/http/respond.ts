@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { LogThrottle } from '../log-throttle.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log/log.ts';
-import { isUnavailable } from '../unavailable.ts';
+import { isUnavailable } from '../engine/unavailable.ts';
 import { requestIdOf } from './request-id.ts';
 import type { HttpResponse } from './uws.ts';
 

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { isUnanswered } from './outage.ts';
 
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. A connection on which
@@ -17,7 +18,7 @@ export async function transaction<T>(pool: Pool, work: (client: PoolClient) => P
     return result;
   } catch (error) {
     // A statement that got no answer in time still runs: what follows on this connection would wait for it too.
-    if (error instanceof Error && error.message === 'Query read timeout') broken = error;
+    if (isUnanswered(error)) broken = error;
     else await client.query('ROLLBACK').catch((failure: Error) => void (broken = failure));
     throw error;
   } finally {

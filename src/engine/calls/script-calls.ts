@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts';
 import { Fence } from '../../redis/fence.ts';
 import { isOpen, RedisNotReady } from '../../redis/gate.ts';
 import { outboxKey, shardOf } from '../../redis/keys.ts';
+import { isConnectionLost } from '../../redis/outage.ts';
 import { OUTBOX_START } from '../../redis/outbox.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import type { Script } from '../../redis/script.ts';
@@ -82,7 +83,7 @@ export class ScriptCalls {
         return replies;
       } catch (error) {
         // What is not ready has done nothing: that try counts for nothing.
-        const lost = isLostConnection(error);
+        const lost = isConnectionLost(error);
         if (!lost && !(error instanceof RedisNotReady)) throw error;
         if (lost) {
           retryPosition = before;
@@ -103,17 +104,6 @@ export class ScriptCalls {
 
 const unavailable = (): AppError =>
   new AppError('unavailable', 'The event store does not answer; try again, best with an idempotency key.');
-
-/** Whether a command may or may not have reached Redis: its connection went away under it. */
-function isLostConnection(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return (
-    /Connection is closed|Command timed out|Stream isn't writeable|ECONNRESET|EPIPE|max retries per request/i.test(
-      error.message,
-    ) ||
-    ('code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE'))
-  );
-}
 
 async function reconnected(redis: Redis, deadlineMs: number): Promise<boolean> {
   while (redis.status !== 'end' && Date.now() <= deadlineMs) {

@@ -5,7 +5,7 @@ import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/idempotency/
 import { shardOf } from '../../redis/keys.ts';
 import { ageKeys, findAgedKeys, scanBuckets } from '../../redis/old-keys.ts';
 import { isPersisted } from '../persisted/persisted.ts';
-import { isUnavailable } from '../../unavailable.ts';
+import { isUnavailable } from '../unavailable.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
 

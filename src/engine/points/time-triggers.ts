@@ -5,7 +5,7 @@ import { noteProgress } from '../../postgres/time-triggers/note-progress.ts';
 import { openTriggers, type OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
-import { isUnavailable } from '../../unavailable.ts';
+import { isUnavailable } from '../unavailable.ts';
 import type { TimePayments } from './time-payments.ts';
 
 export interface TimeTriggersOptions {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isUnavailable } from '../../unavailable.ts';
+import { isUnavailable } from '../unavailable.ts';
 import { Attempts } from './attempts.ts';
 
 /** A part of a kind of work that may fail without the others: what a board, a tenant, a zone has to be done. */

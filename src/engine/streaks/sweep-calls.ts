@@ -6,7 +6,7 @@ import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../
 import { backlog } from '../../redis/outbox.ts';
 import type { Script } from '../../redis/script.ts';
 import { noteSweep, noteSweepEnd } from '../../redis/storing-order.ts';
-import { isUnavailable } from '../../unavailable.ts';
+import { isUnavailable } from '../unavailable.ts';
 import { eventId } from '../ids/event-id.ts';
 
 export interface SweepCallsOptions {
