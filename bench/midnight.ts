@@ -17,7 +17,7 @@ const PATIENCE_MS = 600_000;
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 
 /**
- * Makes users, or those of an earlier call anew, each with a streak of three days that ends when today begins in their
+ * Makes users, or those of an earlier call again, each with a streak of three days that ends when today begins in their
  * zone. Nothing happens to them before `beginMidnight`. `nowMs`: any time of that day.
  */
 export async function loadMidnight({

@@ -196,7 +196,7 @@ async function verify(stack: Stack, answered: number, measurements: Measurement[
   );
   const complete = stored === answered;
   const text =
-    `${answered.toLocaleString('en')} events were answered 201, ${stored.toLocaleString('en')} stand in Postgres: ` +
+    `${answered.toLocaleString('en')} events were answered 201, ${stored.toLocaleString('en')} are in Postgres: ` +
     (complete ? 'none lost, none twice.' : 'THEY DIFFER.') +
     (refused > 0 ? ` ${refused.toLocaleString('en')} requests had another answer.` : '');
   return { answered, stored, complete, text };

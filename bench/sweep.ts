@@ -85,7 +85,7 @@ async function main(): Promise<void> {
     const after = await use(stack);
     const each = (of: keyof typeof after): string => `${(((after[of] - before[of]) * 1e6) / USERS).toFixed(1)} µs`;
     console.log(
-      `${USERS.toLocaleString('en')} users were swept in ${seconds.toFixed(1)} s and stood in Postgres after ${stored.toFixed(1)} s; ` +
+      `${USERS.toLocaleString('en')} users were swept in ${seconds.toFixed(1)} s and stored in Postgres after ${stored.toFixed(1)} s; ` +
         `load of the machine then: ${load}; at most ${await most} calls waited for Postgres\n` +
         `CPU a user, with ${sent.toLocaleString('en')} events: Redis ${each('redis')}, worker ${each('worker')}, Postgres ${each('postgres')}`,
     );

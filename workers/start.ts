@@ -124,7 +124,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     ...(onStep && { onStep }),
   });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
-  // Under the test clock somebody waits for what was switched on.
+  // Under the test clock a caller waits for what was switched on.
   const hurry = testClock === null ? {} : { engine: { settleMs: 500 }, worker: { everyMs: 200 } };
   const backdating = await backdateWorker({
     redis: queueRedis,

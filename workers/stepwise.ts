@@ -20,7 +20,7 @@ export interface StepwiseOptions {
 }
 
 /**
- * Works off requests that stand in Postgres, one step after another. The job carries nothing: a lost one is followed
+ * Works off requests that Postgres holds, one step after another. The job carries nothing: a lost one is followed
  * by the next. `what` is said of it in the log. Returns what asks for the job again, should Redis have lost it, and
  * what ends it.
  */

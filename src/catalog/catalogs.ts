@@ -38,7 +38,7 @@ export class Catalogs implements ChangeListener {
   }
 
   /**
-   * Loads the catalog as it stands in Postgres now. Simultaneous calls share one query. 404 for an unknown tenant.
+   * Loads the catalog as it is in Postgres now. Simultaneous calls share one query. 404 for an unknown tenant.
    */
   load(tenantNo: number): Promise<CompiledCatalog> {
     const running = this.loading.get(tenantNo);

@@ -4,7 +4,7 @@ import { readRevisions, type Revisions } from '../postgres/revisions.ts';
 import { CHANGES_CHANNEL } from '../redis/keys.ts';
 
 export interface ChangeListener {
-  /** A tenant's catalog stands at this version, or a newer one. */
+  /** A tenant's catalog has this version, or a newer one. */
   catalogChanged?(tenantNo: number, version: number): void;
   /** Some catalogs may have changed; which ones is not known. */
   anyCatalogChanged?(): void;
@@ -16,7 +16,7 @@ const POLL_MS = 500;
 
 /**
  * Hears of changes made by any process: at once by pub/sub, and should a message be lost, by a look at two
- * counters in Postgres every `pollMs`. Whenever the subscription is made anew everything counts as changed.
+ * counters in Postgres every `pollMs`. Whenever the subscription is made again everything counts as changed.
  */
 export class Changes {
   private readonly pool: Pool;

@@ -184,7 +184,7 @@ export class CatalogDraft {
   }
 
   /**
-   * A leaderboard that is to score something else gets a new number, under which there are no scores: those of before
+   * A leaderboard that is to score something else gets a new number, under which there are no scores: the previous ones
    * are worth nothing on it.
    */
   private renumbering(kind: Kind, current: Resource, fields: object): object {

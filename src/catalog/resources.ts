@@ -23,7 +23,7 @@ import { keepSecrets } from './webhook-secrets.ts';
 /** What an edit came to. */
 export interface Edited<T> {
   result: T;
-  /** The version that the catalog stands at. */
+  /** The version of the catalog. */
   version: number;
   changes: Change[];
   /** The names of the streak settings that changed. */

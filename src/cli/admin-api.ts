@@ -18,7 +18,7 @@ export const withAdminOptions = (command: Command): Command =>
     .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation').env('TENANT_ID'));
 
 /**
- * The same options of the program: wherever they stand in a command line (`laurel --url … config pull`, `laurel config --url …
+ * The same options of the program: wherever they are in a command line (`laurel --url … config pull`, `laurel config --url …
  * pull`), commander gives them to the program, and this hands them on. A command without them refuses them.
  */
 export function withAdminOptionsAnywhere(laurel: Command): Command {

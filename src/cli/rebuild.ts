@@ -8,7 +8,7 @@ import { progressLine, withServers } from './servers.ts';
 export function addRebuild(laurel: Command): void {
   laurel
     .command('rebuild')
-    .description('Make Redis anew from Postgres; a running Laurel answers 503 until it is done')
+    .description('Rebuild Redis from Postgres; a running Laurel answers 503 until it is done')
     .action(() =>
       withServers(async ({ redis, pool }) => {
         const startedMs = performance.now();

@@ -215,7 +215,7 @@ export interface Catalog extends StreaksInForce {
   boosts: PointsBoost[];
   leaderboards: Leaderboard[];
   webhooks: Webhook[];
-  /** Those of before under which somebody may have unsettled midnights, oldest first. */
+  /** The previous ones under which users may have unsettled midnights, oldest first. */
   streaksBefore?: readonly EarlierStreaks[];
 }
 

@@ -9,7 +9,7 @@ import type { StreakAsLeft } from './streak.ts';
  * - At the local midnight after a period that was not met, a streak that has a length
  *   1. is kept if every day of the period is inside a pause (of one or of several); a day that is not ends the cover;
  *   2. else, in the configured frequency, uses a freeze if one is left;
- *   3. else ends. A streak that is over uses nothing.
+ *   3. else ends. An ended streak uses nothing.
  * - A freeze that is earned at that very midnight comes after: the day that ended could not use it.
  * - The other two frequencies are tracked with the same pauses, without freezes.
  * - It makes no difference whether streaks are switched off, for all or for one user: they are not extended then, and
@@ -31,7 +31,7 @@ export interface StreakSettlementRule {
 }
 
 /**
- * A rule of before, with the last local day of the user that began under it. `settled`: all is settled by it, up to the
+ * A previous rule, with the last local day of the user that began under it. `settled`: all is settled by it, up to the
  * moment in which it was replaced.
  */
 export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number; settled?: boolean };
@@ -72,7 +72,7 @@ export interface SettledStreaks {
 }
 
 /**
- * The streaks of a user as they stand on a local day, and what became of them since they were left. Pure.
+ * The streaks of a user as they are on a local day, and what became of them since they were left. Pure.
  * @param earlier the rules before this one, oldest first
  */
 export function settleStreaks(

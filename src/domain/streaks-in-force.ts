@@ -16,7 +16,7 @@ const QUARTER_MS = 15 * 60_000;
 const MOST_KEPT = 100;
 
 /**
- * A catalog in which the streak settings are replaced at a time. Those of before are kept, unless no midnight was theirs
+ * A catalog in which the streak settings are replaced at a time. The previous ones are kept, unless no midnight was theirs
  * and weeks begin as before, or nothing was ever configured, so that nobody has a streak. Pure.
  */
 export function replaceStreaks(catalog: Catalog, streaks: StreakSettings, nowMs: number): Catalog {
@@ -39,11 +39,11 @@ export function replaceStreaks(catalog: Catalog, streaks: StreakSettings, nowMs:
   };
 }
 
-/** New users stand in Postgres by then, and in `streak_zones`. */
+/** New users are in Postgres by then, and in `streak_zones`. */
 const SWEPT_DAYS = 8;
 
 /**
- * Those of the earlier settings that somebody may still have to be settled by.
+ * Those of the earlier settings that users may still have to be settled by.
  * @param sweptDay the last local day (epoch day) up to which all zones are swept; null: nobody is to be swept
  */
 export const stillNeeded = (before: readonly EarlierStreaks[], sweptDay: number | null): readonly EarlierStreaks[] =>

@@ -51,7 +51,7 @@ export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
     const untilMs = Math.min(next, nowMs + NO_TRANSITION_MS);
     const offset = { offsetSeconds: zoned.offsetNanoseconds / 1e9, untilMs, fromMs: nowMs };
     if (known.size >= MOST_KNOWN) known.clear();
-    // The same once more is one that was asked for later times so far.
+    // The same again is one that was asked for later times so far.
     const others = ofZone.filter((each) => each.untilMs !== untilMs).slice(0, MOST_OF_ZONE - 1);
     known.set(name, [offset, ...others]);
     return offset;

@@ -24,7 +24,7 @@ export function requirePlain(contentEncoding: string | null): void {
   throw new AppError('unsupported_media_type', 'The body must not be compressed: send it without Content-Encoding');
 }
 
-// In valid JSON a backslash stands inside a string only, and an odd run of them begins an escape.
+// In valid JSON a backslash occurs inside a string only, and an odd run of them begins an escape.
 const NUL_ESCAPE = /(?<!\\)(?:\\\\)*\\u0000/;
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 // What JSON.stringify leaves escaped of surrogates is what stands alone.

@@ -77,7 +77,7 @@ export class KeyCache {
       return await Promise.race([found, late]);
     } catch {
       found.catch(() => undefined);
-      // Meanwhile there was news of changed keys: this one may be among them.
+      // Meanwhile keys changed: this one may be among them.
       if (known !== this.known) return this.get(prefix);
       entry.untilMs = this.nowMs() + RETRY_MS;
       return entry.record;

@@ -28,7 +28,7 @@ export async function noteServer(directory: string, pid: number): Promise<void> 
 
 const pidFile = (directory: string): string => `${directory}.pid`;
 
-/** A process number alone proves nothing: it may be somebody else's by now. Its command names the directory. */
+/** A process number alone proves nothing: another process may have it by now. Its command names the directory. */
 async function isServerOf(pid: number, directory: string): Promise<boolean> {
   const command = await readFile(join('/proc', String(pid), 'cmdline'), 'utf8').catch(() => '');
   return command.includes(directory);

@@ -23,7 +23,7 @@ export interface RedisOptions {
 }
 
 /**
- * The log is written anew when it has doubled, but not before it is as long as this. With Redis's 64 MB, and 100,000 users
+ * The log is rewritten when it has doubled, but not before it is as long as this. With Redis's 64 MB, and 100,000 users
  * whose data take 33 MB, that was once in 44,000 events (750 bytes each), and 7 to 10 of Redis's 105 to 120 µs of CPU an event
  * (12 runs of 20,000 events, with and without); now it is a third of that. More would be paid for at a restart: a MB of log
  * took 0.14 s to read on a busy machine, rewritten 0.03.

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** How to run a server as somebody else than root: Postgres refuses to run as root, and Redis need not. */
+/** How to run a server as another user than root: Postgres refuses to run as root, and Redis need not. */
 export interface ServerUser {
   /** Owner of the data; null: this process's own user. */
   owner: { uid: number; gid: number } | null;
@@ -10,7 +10,7 @@ export interface ServerUser {
   prefix: readonly string[];
 }
 
-/** Why a server cannot run as somebody else than root here. */
+/** Why a server cannot run as another user than root here. */
 export interface NoServerUser {
   problem: string;
 }

@@ -11,7 +11,7 @@ export interface Log {
 
 /**
  * The log of one process: JSON lines on standard output, each with the process's name. An error belongs in the field `err`,
- * where `loggedError` takes out what somebody sent.
+ * where `loggedError` takes out what a client sent.
  */
 export function createLog({ level, name }: { level: Env['logLevel']; name: string }): Logger {
   return pino({

@@ -16,7 +16,7 @@ export interface LoggedError {
 }
 
 /**
- * Fields that say what went wrong and hold no value that somebody sent: codes of every kind, names of the schema, places in
+ * Fields that say what went wrong and hold no value that a client sent: codes of every kind, names of the schema, places in
  * the server's source, the address that did not answer. Everything else, such as the arguments of a Redis command
  * (`command`, `parameters`) and the row that Postgres refused (`detail`, `where`), stays out.
  */

@@ -31,7 +31,7 @@ export interface BulkItems<Item extends TObject> {
   body: TUnsafe<unknown[]>;
   /**
    * Hands the items that fit to `work`, which answers for each with what became of it, or with a text that says
-   * why nothing did. Issues stand in the order of the items.
+   * why nothing did. Issues come in the order of the items.
    */
   each<Done extends object>(
     items: unknown[],

@@ -71,7 +71,7 @@ export interface GoneRecord {
  */
 export type RecordedSettlement = [number, number, number, number, number?];
 
-/** What stands in the outbox behind the records of a batch's step: the progress of the shard's batches (`batches.ts`). */
+/** What is in the outbox behind the records of a batch's step: the progress of the shard's batches (`batches.ts`). */
 export interface ProgressRecord {
   k: 'b';
   p: string;
@@ -118,7 +118,7 @@ export type Refusal =
   | { k: 'w'; why: StreakRefusal; d: number }
   /** The user's attributes do not meet the achievement's conditions. */
   | { k: 'q' }
-  /** A retry whose first try may stand in Postgres already: look there, then ask again with this position. */
+  /** A retry whose first try may be in Postgres already: look there, then ask again with this position. */
   | { k: 'd'; upTo: string };
 
 export type ScriptReply = HappenedRecord | GoneRecord | Refusal;

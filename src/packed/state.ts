@@ -31,7 +31,7 @@ export interface UserState {
   freezes: number;
   /** The local day (epoch day) from which the next interval of earning freezes counts; null: not known yet. */
   earnedDay: number | null;
-  /** The midnights up to then (epoch ms) are settled, by settings of before; those up to the last event are, too. */
+  /** The midnights up to then (epoch ms) are settled, by previous settings; those up to the last event are, too. */
   settledMs: number | null;
   /** The user's pauses that still count, by first day. */
   pauses: Pause[];

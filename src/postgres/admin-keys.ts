@@ -20,7 +20,7 @@ import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { keyHash, newKey } from './new-key.ts';
 import { transaction } from './transaction.ts';
 
-/** A key as it is shown once, to who made it or had it made anew. */
+/** A key as it is shown once, to who made it or had it made again. */
 export interface CreatedAdminKey extends AdminKeyRow {
   /** `<prefix>.<body>`. */
   key: string;

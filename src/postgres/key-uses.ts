@@ -40,7 +40,7 @@ export class KeyUses {
     await Promise.all(kinds.map((kind) => this.write(kind, waiting[kind]).catch(() => undefined)));
   }
 
-  /** A row that somebody is writing is left out, so that no two processes wait for each other. */
+  /** A row that another process is writing is left out, so that no two processes wait for each other. */
   private async write(kind: Kind, uses: ReadonlyMap<string, number>): Promise<void> {
     if (uses.size === 0) return;
     const table = TABLES[kind];

@@ -26,7 +26,7 @@ const withNewFields = (streaks: StreakSettings): StreakSettings => ({ ...DEFAULT
 
 const complete = (earlier: EarlierStreaks): EarlierStreaks => ({ ...earlier, streaks: withNewFields(earlier.streaks) });
 
-/** A tenant's living resources with the version they stand at, in one snapshot; null: there is no such tenant. */
+/** A tenant's living resources with their version, in one snapshot; null: there is no such tenant. */
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
   const { rows } = await client.query<Row>(
     `SELECT catalog_version AS version, streaks, earn_since, streaks_before,

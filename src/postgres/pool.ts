@@ -18,7 +18,7 @@ const SILENCE_MS = 10_000;
 export interface PoolOptions {
   max: number;
   /**
-   * How long a connection, and then a statement, may take; unlimited without. For what somebody waits for: a Postgres
+   * How long a connection, and then a statement, may take; unlimited without. For what a caller waits for: a Postgres
    * that hangs is answered 503 then. What such a statement did is not known.
    */
   timeoutMs?: number;

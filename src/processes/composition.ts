@@ -76,7 +76,7 @@ const GUARD_POOL = { max: 4, timeoutMs: 60_000 };
 
 /**
  * Connects to Redis and a migrated Postgres and makes everything that the operations are handed. Resolves when
- * the first catalog is loaded and news of changes arrive; rejects, with nothing left open, if that fails.
+ * the first catalog is loaded and notices of changes arrive; rejects, with nothing left open, if that fails.
  */
 export async function openLaurel({
   redisUrl,

@@ -1,7 +1,7 @@
 import type { Env } from '../env.ts';
 import type { Prepared } from './first-start.ts';
 
-/** What stands on the screen when everything runs: addresses, the first key (once), a call to try. */
+/** What the screen shows when everything runs: addresses, the first key (once), a call to try. */
 export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): string {
   const app = `http://${shown(env.host)}:${env.appPort}`;
   const lines = [
@@ -48,7 +48,7 @@ const keyLines = (key: string): string[] => [
 /** What a start says that made the first key and then failed: the next start finds the key stored, and cannot show it. */
 export const keyOfFailedStart = (key: string): string => ['', ...keyLines(key), ''].join('\n');
 
-/** A host as it stands in a URL that can be opened on this machine. */
+/** A host as a URL names it, one that opens on this machine. */
 const shown = (host: string): string => (isEverywhere(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host);
 
 const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '::1'].includes(host);

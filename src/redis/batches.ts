@@ -11,7 +11,7 @@ export interface AcceptedBatch {
   acceptedMs: number;
   /** Version of the catalog that its events were checked with. */
   catalogVersion: number;
-  /** Whether somebody waits for what becomes of each event. */
+  /** Whether a caller waits for what becomes of each event. */
   awaited: boolean;
   events: BatchMetricEvent[];
 }

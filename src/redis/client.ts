@@ -11,7 +11,7 @@ const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.mi
 const SILENCE_MS = 3_000;
 
 /**
- * A connection for work that somebody waits for. While Redis is away every command fails at once, and nothing is
+ * A connection for work that a caller waits for. While Redis is away every command fails at once, and nothing is
  * sent twice: a script that was under way when the connection broke may or may not have run, and only the caller
  * knows how to find out. It reconnects by itself. Listen to `error`, or the process ends with the first one.
  */

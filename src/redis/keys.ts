@@ -14,7 +14,7 @@ export const shardOf = (tenantNo: number): number => tenantNo % SHARDS;
 const tag = (shard: number): string => `{s${shard}}`;
 const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenantNo}`;
 
-/** stream: what happened and the resulting state of the users, until it stands in Postgres. One a shard. */
+/** stream: what happened and the resulting state of the users, until it is in Postgres. One a shard. */
 export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
 
 /** hash: entries of the outbox that were set aside and that Postgres does not take as bytes, position → packed fields. */
@@ -23,7 +23,7 @@ export const keptEntriesKey = (shard: number): string => `${tag(shard)}:kept-ent
 /** string: a sweep is at the shard's users, for as long as it says so again and again. See `storing-order.ts`. */
 export const sweepKey = (shard: number): string => `${tag(shard)}:sweep`;
 
-/** string: somebody waits until Postgres holds what the shard's outbox does. */
+/** string: a caller waits until Postgres holds what the shard's outbox does. */
 export const awaitedKey = (shard: number): string => `${tag(shard)}:awaited`;
 
 /** string: whose data this is, `<installation>:<epoch>`; missing while the shard is not known to be whole. See `gate.ts`. */
@@ -44,7 +44,7 @@ export const batchesKey = (shard: number): string => `${tag(shard)}:batches`;
 /** string: how far the shard's batches are processed: `<batch>:<events of it>`. */
 export const batchProgressKey = (shard: number): string => `${tag(shard)}:batch-progress`;
 
-/** hash: what became of the events of a batch somebody waits for, index → packed answer; kept for a minute. */
+/** hash: what became of the events of a batch a caller waits for, index → packed answer; kept for a minute. */
 export const batchResultsKey = (shard: number, batchId: string): string => `${tag(shard)}:batch-results:${batchId}`;
 
 /** string: a user's packed state, see `state.ts`. */
@@ -77,7 +77,7 @@ export const boardKey = (tenantNo: number, board: { boardNo: number; runDay: num
   `${boardKeyPrefix(tenantNo)}${board.boardNo}:${board.runDay}:${board.group}`;
 export const boardKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:b:`;
 
-/** set: the groups in which somebody has or had a score > 0, of one run of a board with a breakdown. */
+/** set: the groups in which a user has or had a score > 0, of one run of a board with a breakdown. */
 export const boardGroupsKey = (tenantNo: number, { boardNo, runDay }: { boardNo: number; runDay: number }): string =>
   `${tenant(tenantNo)}:g:${boardNo}:${runDay}`;
 

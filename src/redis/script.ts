@@ -36,7 +36,7 @@ function readParts(path: string): { includes: string[]; own: string } {
 /**
  * A script as a library of functions (FUNCTION LOAD): what it includes is made once, not with every call, and may keep what
  * holds for ever (`lua/lib/plan_of.lua`). KEYS, ARGV and CALL, the state of a call, are new with each, so that a call that
- * fails leaves nothing. Against EVALSHA, which makes everything anew with each call, with the plans in each: 0.83 of Redis's
+ * fails leaves nothing. Against EVALSHA, which makes everything again with each call, with the plans in each: 0.83 of Redis's
  * CPU with one event a call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog, fsync always).
  *
  * `_guarded` is for guarded connections: a shard without its mark (`markKey`) is not whole, and nothing may be written to

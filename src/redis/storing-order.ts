@@ -3,13 +3,13 @@ import { awaitedKey, sweepKey } from './keys.ts';
 
 /*
 A sweep writes as much to the outbox in a minute as events do in an hour. Nobody waits for it to be stored, and storing it
-at the same time takes from events the CPU that they need. So persisters wait for the end of a sweep, unless somebody waits
+at the same time takes from events the CPU that they need. So persisters wait for the end of a sweep, unless a caller waits
 for them. Both are hints, which end by themselves: a lost one costs time and nothing else.
 */
 
-/** A sweep that does not say so again for so long is over, or dead. */
+/** A sweep that does not say so again for so long has ended, or died. */
 const SWEEP_MS = 3_000;
-/** After somebody waited, others are likely to. */
+/** After a caller waited, others are likely to. */
 const AWAITED_MS = 10_000;
 
 /** Says that a sweep goes on at a shard. */
@@ -22,7 +22,7 @@ export async function noteSweepEnd(redis: Redis, shard: number): Promise<void> {
   await redis.del(sweepKey(shard));
 }
 
-/** Says that somebody waits for what the shard's outbox holds to be stored. */
+/** Says that a caller waits for what the shard's outbox holds to be stored. */
 export async function noteAwaited(redis: Redis, shard: number): Promise<void> {
   await redis.set(awaitedKey(shard), '1', 'PX', AWAITED_MS);
 }

@@ -92,7 +92,7 @@ test.each<[string, Left, string, number[]]>([
     [5, 5, 5, 0],
   ],
   [
-    'a freeze of before the night',
+    'a freeze from before the night',
     { frequency: 'daily', last: '2026-03-01', earnEvery: 2 },
     '2026-03-04',
     [0, 5, 5, 1],

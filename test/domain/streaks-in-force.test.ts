@@ -28,7 +28,7 @@ test('settings under which no midnight fell are not kept, nor those that settle 
   expect(replaceStreaks(emptyCatalog(0), weekly, at('10:00:00')).streaksBefore).toBe(undefined);
 });
 
-test('what is earned counts anew when that was changed', () => {
+test('what is earned counts again when that was changed', () => {
   const freezes = { enabled: true, initial: 0, max: 3, autoEarnInterval: 3, autoEarnAmount: 1 };
   const earning = replaceStreaks(first, { ...weekly, freezes }, at('10:00:00'));
   expect(earning.earnSince).toBe(at('10:00:00'));

@@ -135,7 +135,7 @@ const history = fc
   .record({
     weekStart,
     ...settings,
-    /** Settings of before, and how many days each held. */
+    /** Settings from before, and how many days each held. */
     before: fc.array(fc.record({ weekStart, ...settings, days: fc.integer({ min: 0, max: 60 }) }), { maxLength: 3 }),
     lengths: fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 })),
     last: day,

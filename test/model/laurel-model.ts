@@ -58,7 +58,7 @@ export class LaurelModel {
     this.nowMs = nowMs;
   }
 
-  /** Replaces the streak settings: what the clock did until now goes by those of before. */
+  /** Replaces the streak settings: what the clock did until now goes by the previous ones. */
   setStreaks(streaks: StreakSettings): void {
     for (const id of this.users.keys()) this.care(id);
     const earning = ({ freezes: { enabled, autoEarnInterval, autoEarnAmount } }: StreakSettings): string =>

@@ -112,7 +112,7 @@ function daysOf(first: LocalDate, last: LocalDate): LocalDate[] {
 }
 
 /**
- * What is earned when it is a day: every so many days from the first, or, for a user of before, from the day on which it
+ * What is earned when it is a day: every so many days from the first, or, for a user from before, from the day on which it
  * was set so, where the user is now. Whether there are more.
  */
 function earn({ streaks, tz }: ModelUser, day: LocalDate, { streaks: { freezes }, earnSince = 0 }: Catalog): boolean {

@@ -4,7 +4,7 @@ import type { ModelUser } from './user.ts';
 /**
  * Weeks begin on another day from now on. A week is the same week when it begins a day earlier or later: what was done in
  * it counts there, and what was met stays met. No streak ends by that, for streaks end at midnights: where today is in the
- * week after that of before, a living one stands as if the week that was cut off had been kept.
+ * week after that from before, a living one stands as if the week that was cut off had been kept.
  */
 export function beginWeeksOn(weekStart: WeekStart, user: ModelUser, today: LocalDate): void {
   const moved = (week: LocalDate): LocalDate => addDays(week, weekStart === 'monday' ? 1 : -1);

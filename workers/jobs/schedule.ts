@@ -13,7 +13,7 @@ const REPEAT_MS = 10_000;
 
 /**
  * Has what falls due done, about once a second. The job carries nothing: a lost one is followed by the next.
- * `pass` does some of the work; null where another process is at it. Returns what asks for a pass at once,
+ * `pass` does some of the work; null where another process works. Returns what asks for a pass at once,
  * what asks for the job again, should Redis have lost it, and what ends it.
  */
 export async function scheduleWorker(options: {

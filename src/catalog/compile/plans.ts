@@ -47,7 +47,7 @@ export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Pla
 
 /**
  * Compiles the plan for sweeping streaks: how they are settled, and the boards that follow them, whatever the time of day:
- * a streak that ended is over at once.
+ * a streak that ended is settled at once.
  */
 export function compileSweepPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const { plan } = compilePlanOf(catalogIndex, null, utcDay);

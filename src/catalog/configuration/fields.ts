@@ -14,7 +14,7 @@ import { daysOffAfter } from '../days-off.ts';
 import type { Fields } from '../kinds.ts';
 import type { References } from './references.ts';
 
-/** Where an item stands in the document, and the references of the document. */
+/** The place of an item in the document, and the references of the document. */
 export interface Place {
   path: string;
   references: References;

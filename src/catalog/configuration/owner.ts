@@ -1,6 +1,6 @@
 import type { Configuration } from '../../domain/configuration.ts';
 
-/** What stands at a path of a document, named for a person; null for the whole of a list. */
+/** What a path of a document names, named for a person; null for the whole of a list. */
 export function ownerAt({ document, path }: { document: Required<Configuration>; path: string }): string | null {
   if (path.startsWith('streaks.')) return 'the streak settings';
   const [, list, index, part, partIndex] = /^(\w+)\[(\d+)\](?:\.(triggers|boosts)\[(\d+)\])?/.exec(path) ?? [];

@@ -25,7 +25,7 @@ export class References {
   private readonly leftOut = new Set<string>();
   private readonly ownerAt: (path: string) => string | null;
 
-  /** @param ownerAt what stands at a path of the document, for a person */
+  /** @param ownerAt what a path of the document names, for a person */
   constructor(ownerAt: (path: string) => string | null) {
     this.ownerAt = ownerAt;
   }

@@ -54,7 +54,7 @@ const pieceOf = ({ tenantNo, achievementNo, achievementId }: Backdating): Piece 
 });
 
 /**
- * Completes activated or edited achievements for the users who qualify already. Requests stand in Postgres; each
+ * Completes activated or edited achievements for the users who qualify already. Requests are rows of Postgres; each
  * step is a transaction that notes how far it came, so a crash repeats at most one step, which changes nothing.
  */
 export class BackdatingEngine {
@@ -88,7 +88,7 @@ export class BackdatingEngine {
       return;
     }
     if (next.status === 'waiting') {
-      // Users of before the edit may not all stand in Postgres yet.
+      // Users from before the edit may not all be in Postgres yet.
       if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
       await transaction(pool, async (client) => {
         if (await isAsSeen(client, next)) await beginBackdating(client, next);
@@ -100,7 +100,7 @@ export class BackdatingEngine {
     await this.note(next, { lastUser: ids.at(-1) ?? '', users: ids.length, completed, end });
   }
 
-  /** Unless another worker has noted this step, or the achievement was edited meanwhile: then it is gone through anew. */
+  /** Unless another worker has noted this step, or the achievement was edited meanwhile: then it is done again. */
   private async note(request: Backdating, step: Parameters<typeof noteBackdating>[2]): Promise<void> {
     await transaction(this.options.pool, async (client) => {
       if (await isAsSeen(client, request)) await noteBackdating(client, request, step);

@@ -70,7 +70,7 @@ export class BatchProcessor {
     }
   }
 
-  /** Processes what is left of a batch. False: somebody else goes on with it, or we are to end. */
+  /** Processes what is left of a batch. False: another worker goes on with it, or we are to end. */
   private async process(
     batch: QueuedBatch,
     { shard, progress, ending }: { shard: number; progress: string; ending: AbortSignal | undefined },

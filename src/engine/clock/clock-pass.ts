@@ -9,7 +9,7 @@ const LOOK_MS = 10;
 
 /**
  * A pass of the schedule under the test clock: it begins when every live process shows the new time, so that no
- * event of before comes after the work, and its outcome is noted for whoever set the clock.
+ * earlier event comes after the work, and its outcome is noted for whoever set the clock.
  */
 export async function clockPass(
   { pool, clock, schedule }: { pool: Pool; clock: TestClock; schedule: Pick<Schedule, 'pass'> },
@@ -18,7 +18,7 @@ export async function clockPass(
   const { version } = clock;
   while (!ending.aborted && (await countFollowers(pool, version)).behind > 0) await sleep(LOOK_MS);
   const outcome = await schedule.pass(ending);
-  // Set once more in the meantime: the end of this pass says nothing about the later time.
+  // Set again in the meantime: the end of this pass says nothing about the later time.
   if (clock.version !== version) return { state: 'more' };
   if (outcome.state === 'done') await noteWork(pool, { version, problem: null });
   if (outcome.state === 'held up') await noteWork(pool, { version, problem: outcome.by });

@@ -7,7 +7,7 @@ import { awardId, uuidText } from '../ids/event-id.ts';
 
 const fragments = new WeakMap<CompiledCatalog, { day: number; of: AnswerFragments }>();
 
-/** Fragments are made anew with the catalog's version and with the day (a boost's status depends on it). */
+/** Fragments are made again with the catalog's version and with the day (a boost's status depends on it). */
 function fragmentsOf(compiled: CompiledCatalog, day: number): AnswerFragments {
   const known = fragments.get(compiled);
   if (known !== undefined && known.day === day) return known.of;

@@ -20,7 +20,7 @@ interface Queue {
 
 export interface EventBatcherOptions extends ScriptCallsOptions {
   script: Script;
-  /** Answers for those of these events that stand in Postgres; for retries whose first try has left the outbox. */
+  /** Answers for those of these events that Postgres holds; for retries whose first try has left the outbox. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
   /** Looks in Postgres whether idempotency keys that may be old were used. */
   lookUpKeys: LookUpKeys;
@@ -141,7 +141,7 @@ export class EventBatcher {
   }
 
   /**
-   * Some events of a retried call stand in Postgres: those are answered from there. The first try was applied as a
+   * Some events of a retried call are in Postgres: those are answered from there. The first try was applied as a
    * whole, so the others were refused then, and are asked again for their refusals.
    */
   private async callOthers(

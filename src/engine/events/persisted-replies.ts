@@ -7,7 +7,7 @@ import { decodeState } from '../../packed/state.ts';
 import type { ReadyEvent } from './event-call.ts';
 
 /**
- * The answers to those of some events that stand in Postgres already, by event ID: total and awards of then, the
+ * The answers to those of some events that Postgres holds already, by event ID: total and awards of then, the
  * streak of now, no completions and no ranks, which are not kept by event.
  */
 export async function persistedReplies(

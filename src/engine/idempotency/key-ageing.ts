@@ -30,9 +30,9 @@ const CALLS_A_PIECE = 20;
 
 /**
  * Moves used idempotency keys that are older than `hotDays` into the compact form, once a day of the clock. Only keys
- * whose events stand in Postgres: it finds them, waits until Postgres holds what the outbox held then, and moves these.
+ * whose events are in Postgres: it finds them, waits until Postgres holds what the outbox held then, and moves these.
  * So whoever meets a key there finds its event in Postgres. A crash, or two at once, change nothing: a key is in one of
- * both places at any moment. What a pass misses the next day's finds: Redis was started anew in between, a shard's outbox
+ * both places at any moment. What a pass misses the next day's finds: Redis was restarted in between, a shard's outbox
  * is not being stored, a tenant's keys cannot be moved.
  */
 export class KeyAgeing implements DueWork {

@@ -37,7 +37,7 @@ interface Copying extends Over {
 const CHUNK = 5_000;
 
 /**
- * Copies the standings of a run that is over from Redis into Postgres and declares it final: chunk by chunk, each in a
+ * Copies the standings of an ended run from Redis into Postgres and declares it final: chunk by chunk, each in a
  * transaction that notes how far it came, so that whatever crashes nobody is copied twice or left out.
  * False: we are to end before that.
  */
@@ -84,7 +84,7 @@ async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copyi
   });
 }
 
-/** As `copyChunk`; a group that moved all the same, so that somebody would stand in it twice, is begun again. */
+/** As `copyChunk`; a group that moved all the same, so that somebody would be in it twice, is begun again. */
 async function copyChunkAgain(options: CopyRunOptions, copying: Copying): Promise<boolean> {
   try {
     return await copyChunk(options, copying);

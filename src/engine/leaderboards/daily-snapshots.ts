@@ -80,7 +80,7 @@ export class DailySnapshots implements DueWork {
     return readyBoards(await boardsInProgress(this.options.pool), this.pieces);
   }
 
-  /** Takes the snapshots of a board up to a day, or the first of them; where it is then, null: somebody else is at it. */
+  /** Takes the snapshots of a board up to a day, or the first of them; where it is then, null: another worker does it. */
   private async take(progress: BoardProgress, lastDay: number): Promise<BoardProgress | null> {
     const { redis, pool, onWritten } = this.options;
     const { tenantNo, board, nextSnapshotDay } = progress;

@@ -60,7 +60,7 @@ interface Filling {
 
 /**
  * Fills boards from history: what users earned since the board's first day, by their local dates, before it was
- * switched on. Requests stand in Postgres; each step is a transaction that notes how far it came. Scores are set as
+ * switched on. Requests are rows of Postgres; each step is a transaction that notes how far it came. Scores are set as
  * they follow from history, not added, so a crash that repeats a step changes nothing. Runs that are past become
  * readable as final ones at the end.
  */
@@ -120,7 +120,7 @@ export class BoardFilling {
 
   /** Null: another worker has begun it, or the board was edited meanwhile. */
   private async begin(next: BoardFill): Promise<BoardFill | null> {
-    // Users of before the edit may not all stand in Postgres yet.
+    // Users from before the edit may not all be in Postgres yet.
     if (!(await isPersisted(this.options, shardOf(next.tenantNo)))) throw new Error(NOT_PERSISTED);
     let begun: BoardFill | null = null;
     await this.ifAsSeen(next, async (client) => {
@@ -129,7 +129,7 @@ export class BoardFilling {
     return begun;
   }
 
-  /** Runs `work` in a transaction, with the request locked; not if that is no more where it was. */
+  /** Runs `work` in a transaction, with the request locked; not if that has moved. */
   private async ifAsSeen(seen: BoardFill, work: (client: PoolClient) => Promise<void>): Promise<void> {
     await transaction(this.options.pool, async (client) => {
       const now = await lockFill(client, seen);

@@ -11,7 +11,7 @@ import { copyRun, type CopyStep } from './copy-run.ts';
 import { clearRun, groupsOfRun } from './groups-of-run.ts';
 import { overRun, type Over } from './over-run.ts';
 
-/** What was done last with a run that is over. */
+/** What was done last with an ended run. */
 export type FinalStep = CopyStep | 'cleared';
 
 export interface FinalRunsOptions {
@@ -69,7 +69,7 @@ export class FinalRuns implements DueWork {
     return earliest <= upToMs ? earliest : null;
   }
 
-  /** The schedule sees to it that what was accepted before is applied, batches included, and stands in Postgres. */
+  /** The schedule sees to it that what was accepted before is applied, batches included, and stored in Postgres. */
   async perform(dueMs: number, ending: AbortSignal): Promise<void> {
     if (await this.upTo(() => dueMs, ending)) await this.clear(dueMs, ending);
   }

@@ -2,7 +2,7 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import type { OverRun } from '../../postgres/boards/final-runs.ts';
 
-/** A run that is over, or will be, with its board. */
+/** A run with its board, ended or not yet. */
 export interface Over {
   board: Leaderboard;
   run: OverRun;

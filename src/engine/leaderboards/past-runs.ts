@@ -18,7 +18,7 @@ export interface Snapshot {
   value: number | null;
 }
 
-/** How a user ended a run that is over for good. */
+/** How a user ended a final run. */
 export interface PastPlace {
   boardNo: number;
   runDay: number;

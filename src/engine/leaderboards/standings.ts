@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** Who stands on a board with which score. */
+/** Who is on a board, with which score. */
 export interface Member {
   userId: string;
   score: number;

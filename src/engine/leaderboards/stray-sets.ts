@@ -14,16 +14,16 @@ const KEYS_A_STEP = 1_000;
 const PAUSE_MS = 1;
 /** A piece of work takes not much longer than this. */
 const WORK_MS = 2_000;
-/** When Redis is looked through every day, UTC: runs that ended the day before are final and cleared by then. */
+/** When Redis is scanned every day, UTC: runs that ended the day before are final and cleared by then. */
 const TIME_OF_DAY_MS = 13 * 3_600_000;
 
 /**
  * Takes out of Redis what nobody reads any more: the sets of boards that were deleted or score something else now, as
- * soon as that is so, and what events that came very late made again, of such boards and of runs that are over. Looks
- * through all keys, some at a time, once a day and when a board goes. A crash begins it anew.
+ * soon as that is so, and what events that came very late made again, of such boards and of ended runs. Looks
+ * through all keys, some at a time, once a day and when a board goes. A crash starts it over.
  */
 export class StraySets implements DueWork {
-  readonly name = 'sets of boards that are no more';
+  readonly name = 'sets of deleted boards';
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly boards: BoardsOfTenants;

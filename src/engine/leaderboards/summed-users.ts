@@ -18,7 +18,7 @@ export interface SummedUser {
   open: Sum[] | null;
 }
 
-/** Parts what a user earned by the first run that Redis holds (null: none). Scores of before that are not founded are set to 0. */
+/** Parts what a user earned by the first run that Redis holds (null: none). Previous scores without a source are set to 0. */
 export function summed(
   { id, state, sums }: HistorySums,
   { boardNo, openRunDay }: { boardNo: number; openRunDay: number | null },

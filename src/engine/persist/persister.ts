@@ -39,7 +39,7 @@ const FIRST_ENTRIES = 64;
  */
 const PAUSE_MS = 250;
 
-/** How soon a shard whose sweep is over is stored, and how long that may take: about two million users. */
+/** How soon a shard whose sweep has ended is stored, and how long that may take: about two million users. */
 const LOOK_MS = 50;
 const CATCH_UP_MS = 120_000;
 
@@ -150,7 +150,7 @@ export class Persister {
         }
         position = await this.setAside(shard, { after: cursor, fence, raw: raw[0]! });
       }
-      // Another persister is at work. It reads again after its COMMIT, so it will come upon all that we were woken for.
+      // Another persister is at work. It reads again after its COMMIT, so it will find all that we were woken for.
       if (position === null) return stored;
       cursor = position;
       stored += raw.length;

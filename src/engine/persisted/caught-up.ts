@@ -17,7 +17,7 @@ export class CaughtUp {
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly patience: typeof PATIENCE;
-  /** By shard: the cursor that did not move for as long as somebody waited. */
+  /** By shard: the cursor that did not move for as long as a caller waited. */
   private readonly stuckAt = new Map<number, string>();
 
   constructor({ redis, pool, patience = PATIENCE }: { redis: Redis; pool: Pool; patience?: typeof PATIENCE }) {

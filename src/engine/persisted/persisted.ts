@@ -18,7 +18,7 @@ export async function isPersisted(
   return end === 'reached';
 }
 
-/** Says once that somebody waits. A hint: one that is lost costs time and nothing else. */
+/** Says once that a caller waits. A hint: one that is lost costs time and nothing else. */
 export function sayAwaited(redis: Redis, shard: number): () => void {
   let said = false;
   return () => {

@@ -34,7 +34,7 @@ const NOTED_EVERY_MS = 60_000;
  * Points for time: a `time` trigger pays every n hours or days (of 24 hours) since the user was first seen, at
  * exact multiples, so that nothing drifts; only periods that end after its activation. Postgres says who is due by
  * an index on the time of day of the first sight: in a second, of a million users, these are the 12 (days) or 280
- * (hours) who were first seen at that time. How far each trigger is paid stands in Postgres, and what was paid last
+ * (hours) who were first seen at that time. How far each trigger is paid is in Postgres, and what was paid last
  * in the user's state: what is repeated after a crash, or by two schedules, is recognised there. A tenant whose periods
  * cannot be paid is set aside, and the others go on.
  */

@@ -17,7 +17,7 @@ What Redis holds that is derived from Postgres, in one place: rebuilding and ver
   user                                 users.state, byte for byte
   sorted set of a points system        users.state: totals above 0
   sorted set of a board, run, group    users.state: scores above 0, of boards that are not deleted; not of runs whose final
-                                       standings stand in board_finals alone
+                                       standings are in board_finals alone
   set of the groups of a run           the same, of boards with a breakdown
   counters: users                      users, counted
   counters: completions                users.state: completions, counted by achievement
@@ -75,7 +75,7 @@ export class BoardsOfTenants {
   }
 }
 
-/** The sorted sets that a user stands in. */
+/** The sorted sets that a user is a member of. */
 export function placesOf(tenantNo: number, state: PackedState, boards: Boards): Place[] {
   const places: Place[] = [];
   for (const [systemNo, total] of numbered(state.p)) {

@@ -14,7 +14,7 @@ interface Tenant {
   counts: Map<string, number>;
 }
 
-/** Loads all users of all tenants, the sorted sets that they stand in, and the counters. */
+/** Loads all users of all tenants, the sorted sets that they are members of, and the counters. */
 export async function loadUsers({
   pool,
   loaders,

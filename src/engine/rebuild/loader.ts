@@ -59,6 +59,6 @@ export class Loader {
 
   private async call(words: Word[]): Promise<void> {
     const done = await this.script.runUnguarded(this.redis, [rebuildingKey(this.shard)], [this.mark, ...words]);
-    if (done !== 1) throw new RebuildOvertaken('The rebuild was overtaken by another one, or Redis was started anew.');
+    if (done !== 1) throw new RebuildOvertaken('The rebuild was overtaken by another one, or Redis was restarted.');
   }
 }

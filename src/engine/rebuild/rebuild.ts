@@ -40,7 +40,7 @@ export interface RebuildOptions {
 /**
  * Makes Redis hold what Postgres does. From the first moment every shard is without its mark, so that all processes
  * answer 503; what the outbox holds beyond the cursor is stored first; the marks come back last. Whoever breaks off in
- * between leaves Redis without marks, and the next rebuild begins anew. Only one should run; should two, the
+ * between leaves Redis without marks, and the next rebuild starts over. Only one should run; should two, the
  * one that began first can write no more. Throws RebuildOvertaken then, or if the connection to Redis broke.
  */
 export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: RebuildOptions): Promise<void> {
@@ -85,7 +85,7 @@ export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: R
       await loader.add(['SET', markKey(shard), mark]);
       await loader.add(['DEL', rebuildingKey(shard)]);
     }
-    // A Redis that was started anew in between may lack what was loaded before.
+    // A Redis that was restarted in between may lack what was loaded before.
     if (connections > 0) throw new RebuildOvertaken('The connection to Redis broke during the rebuild.');
     await Promise.all(loaders.map((loader) => loader.flush()));
     const seen = await inspect(redis, pool);

@@ -119,7 +119,7 @@ export class RedisGuard {
     const { fence } = this.gate;
     const marks = await readMarks(this.options.redis);
     const same = marks.every((mark, shard) => mark === this.accepted?.marks[shard]);
-    // Emptied, or rebuilt by somebody meanwhile.
+    // Emptied, or rebuilt by another process meanwhile.
     if (!same && this.gate.fence === fence) this.gate.shut();
   }
 

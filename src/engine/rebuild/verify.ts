@@ -31,7 +31,7 @@ const COUNTS = /^(users|a\d+)$/;
 
 /**
  * Compares all that Redis holds with Postgres, key by key (the list is in `derived-keys.ts`), in both directions: what is
- * missing, what is other, what should not be there. Of a run's groups only those with somebody in them must be listed.
+ * missing, what is other, what should not be there. Of a run's groups only those with a member must be listed.
  * Events may go on meanwhile: what differs only because Postgres follows is looked at again. Not compared: what only
  * Redis holds. Changes nothing. How many differences there are. Throws NotStored without a worker.
  */

@@ -9,11 +9,11 @@ import type { Persister } from '../persist/persister.ts';
 
 const PATIENCE_MS = 30_000;
 const LOOK_MS = 10;
-/** No pauses: somebody waits. */
+/** No pauses: a caller waits. */
 const HURRY = AbortSignal.abort();
 
 /**
- * Waits until the events accepted so far, those of batches included, are applied and stand in Postgres; what comes
+ * Waits until the events accepted so far, those of batches included, are applied and stored in Postgres; what comes
  * meanwhile is not waited for. Costs a round trip where nothing is under way. False when nothing
  * comes nearer for half a minute, or when it is called off. Rejects when Redis or Postgres is away.
  */

@@ -78,13 +78,13 @@ export class StreakAdmin {
     return { id, userId, start, end, status: 'active' };
   }
 
-  /** Deletes pauses by ID; days of theirs that are over stay paused. The IDs that were deleted. */
+  /** Deletes pauses by ID; their past days stay paused. The IDs that were deleted. */
   async deletePauses(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<string[]> {
     const { pool, persisted, calls } = this.options;
     const { tenantNo } = compiled.catalog;
     let found = await findPauses(pool, tenantNo, ids);
     if (found.length < ids.length) {
-      // One made a moment ago may not stand in Postgres yet.
+      // One made a moment ago may not be in Postgres yet.
       await persisted(tenantNo);
       found = await findPauses(pool, tenantNo, ids);
     }

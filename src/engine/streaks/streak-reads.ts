@@ -16,7 +16,7 @@ import { baseStreak, settledNow } from '../responses/streak-response.ts';
 const MAX_PERIODS = 1000;
 const MAX_USERS = 100;
 
-/** Reads of streaks, as they stand on the user's local day. */
+/** Reads of streaks, as they are on the user's local day. */
 export class StreakReads {
   private readonly redis: Redis;
   private readonly pool: Pool;

@@ -119,7 +119,7 @@ export class StreakSweep implements DueWork {
 
   /**
    * Sweeps a zone of a tenant to the next day; `quiet`: nobody had anything to settle, and it is swept up to the day on
-   * which somebody may; `ended`: called off before the end, or another sweep is at it.
+   * which a process may; `ended`: called off before the end, or another sweep runs.
    */
   private async sweep(zone: SweptZone, dueMs: number, goesOn: () => boolean): Promise<'settled' | 'quiet' | 'ended'> {
     const { pool, catalogs } = this.options;

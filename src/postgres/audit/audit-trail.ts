@@ -41,7 +41,7 @@ export class AuditTrail {
     return (this.tail = this.tail.then(() => (this.retry === null ? this.write() : undefined)));
   };
 
-  /** Writes what waits, once more if Postgres was away. To be called when nothing is recorded any more. */
+  /** Writes what waits, again if Postgres was away. To be called when nothing is recorded any more. */
   async close(): Promise<void> {
     await this.tail;
     if (this.retry !== null) clearTimeout(this.retry);

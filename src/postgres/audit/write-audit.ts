@@ -5,7 +5,7 @@ import { storableJson, storableText } from '../storable-json.ts';
 export const AUDIT_ACTIONS = ['create', 'update', 'delete', 'rotate', 'restore', 'export', 'refuse'] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** What somebody did. */
+/** What a caller did. */
 export interface AuditEntry {
   action: AuditAction;
   kind: string;

@@ -3,7 +3,7 @@ import { copyRows } from '../persist/copy-rows.ts';
 import { copyText } from '../persist/copy-text.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A run that is over. */
+/** An ended run. */
 export interface OverRun {
   tenantNo: number;
   boardNo: number;
@@ -114,7 +114,7 @@ export async function finishRun(client: PoolClient, runId: number): Promise<void
 }
 
 /**
- * Final runs whose sorted sets are still in Redis, of before a time; oldest first.
+ * Final runs whose sorted sets are still in Redis, from before a time; oldest first.
  * @param except boards to be left out: `<tenant no>:<board no>`
  */
 export async function runsToClear(

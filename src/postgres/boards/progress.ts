@@ -61,7 +61,7 @@ export async function trackBoards(
 }
 
 /**
- * Locks a board's progress for the transaction. False: it is elsewhere than the caller saw it, or somebody else
+ * Locks a board's progress for the transaction. False: it is elsewhere than the caller saw it, or another process
  * holds it.
  */
 export async function lockProgress(

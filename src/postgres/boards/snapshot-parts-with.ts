@@ -29,7 +29,7 @@ export async function snapshotPartsWith(
   return rows;
 }
 
-/** Stores parts anew. */
+/** Stores parts again. */
 export async function replaceSnapshotParts(
   client: PoolClient,
   tenantNo: number,

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
 import { transaction } from '../transaction.ts';
 
-/** A board that is no more: deleted, or it got another number because it is to score something else. */
+/** A board that no longer exists: deleted, or it got another number because it is to score something else. */
 export interface DeadBoard {
   tenantNo: number;
   boardNo: number;
 }
 
-/** The boards that are no more and may have sets in Redis, and when Redis was last looked through (epoch day; null: never). */
+/** Boards that no longer exist and may have sets in Redis, and when Redis was last scanned (epoch day; null: never). */
 export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptDay: number | null }> {
   const [{ rows: dead }, { rows: swept }] = await Promise.all([
     pool.query<DeadBoard>(
@@ -32,7 +32,7 @@ export async function forgetBoard(pool: Pool, { tenantNo, boardNo }: DeadBoard):
   });
 }
 
-/** Notes that Redis was looked through on a day. */
+/** Notes that Redis was scanned on a day. */
 export async function noteSwept(pool: Pool, day: number): Promise<void> {
   await pool.query(
     `INSERT INTO stray_sets (swept_day) VALUES ($1)

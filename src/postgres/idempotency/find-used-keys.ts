@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** An idempotency key that somebody may have used. */
+/** An idempotency key that a user may have used. */
 export interface AskedKey {
   userId: string;
   metricNo: number;

@@ -4,7 +4,7 @@ import { OUTBOX_START } from '../../redis/outbox.ts';
 const READ = 'SELECT stream_id FROM outbox_cursors WHERE shard = $1';
 const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON CONFLICT DO NOTHING';
 
-/** How far the outbox of a shard stands in Postgres: an outbox position. The cursor is there afterwards. */
+/** How far the outbox of a shard is in Postgres: an outbox position. The cursor is there afterwards. */
 export async function readCursor(pool: Pool, shard: number): Promise<string> {
   const found = await pool.query<{ stream_id: string }>(READ, [shard]);
   const row = found.rows[0];
@@ -24,7 +24,7 @@ const ONE_BY_ONE = 'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin 
 
 /**
  * Locks the shard's cursor, which excludes every other persister of the shard until the transaction ends. Answers
- * position and fence, or null while another one has it. One round trip; `shard` is a number, so it stands in the text.
+ * position and fence, or null while another one has it. One round trip; `shard` is a number, so it is part of the text.
  */
 export async function lockCursor(
   client: PoolClient,

@@ -34,7 +34,7 @@ export async function readEpoch(client: Pool | PoolClient): Promise<StoredEpoch>
 }
 
 /**
- * Locks all cursors until the transaction ends: waits for the persisters that are at it, and from then on none stores
+ * Locks all cursors until the transaction ends: waits for the persisters that are working, and from then on none stores
  * anything that it read under an older fence.
  */
 export async function lockCursors(client: PoolClient): Promise<void> {

@@ -15,7 +15,7 @@ export interface UserPage {
 /**
  * Looks at some users of a zone after one, in the order of their IDs: who may have something to settle when a local day
  * begins. `earning`: as `lua/lib/earn_freezes.lua`, null where nothing is earned. Who has nothing is not read beyond the
- * row: a million users of whom none is due were looked through in 2.4 s (`npm run bench:sweep`, 2 busy cores).
+ * row: a million users of whom none is due were scanned in 2.4 s (`npm run bench:sweep`, 2 busy cores).
  */
 export async function dueUsers(
   pool: Pool,
@@ -35,7 +35,7 @@ export async function dueUsers(
     limit: number;
   },
 ): Promise<UserPage> {
-  // For a user of before earning was set so it counts from the local day, which may be the one before UTC's.
+  // For a user from before earning was set so it counts from the local day, which may be the one before UTC's.
   const sinceDay = earning === null ? null : Math.floor(earning[3] / DAY_MS) - 1;
   const { rows } = await pool.query<{ ids: string[]; seen: number; last: string; nextDay: number | null }>(
     `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*)::int AS seen,

@@ -21,7 +21,7 @@ export interface UserTable {
 
 /**
  * Every table with rows about users, in one place: what is not listed here is neither deleted with a user nor
- * exported. A test compares it with the database. Packed with those of others, users stand in
+ * exported. A test compares it with the database. Packed with those of others, users are in
  * `board_snapshot_parts` besides.
  */
 export const USER_TABLES: readonly UserTable[] = [
@@ -31,7 +31,7 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
   // Only while a board is being filled.
   { table: 'board_past_scores', user: 'user_id', section: null, order: ['board_no', 'run_day'] },
-  // Places in runs that are over: those of the others stay as they were.
+  // Places in ended runs: those of the others stay as they were.
   { table: 'board_finals', user: 'user_id', section: null, order: ['group_id'], anonymised: true },
   {
     table: 'streak_changes',

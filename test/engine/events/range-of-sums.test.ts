@@ -118,7 +118,7 @@ test('the count of matching events of an achievement', async () => {
   );
 });
 
-test('the sum of a streak period, which counts while streaks are on; the next period begins anew', async () => {
+test('the sum of a streak period, which counts while streaks are on; the next period starts over', async () => {
   let on: Catalog;
   await withEngine(
     (builder) => {

@@ -172,7 +172,7 @@ test('a change of zone alone neither ends a streak nor gains a day', () =>
     expect(await streak(laurel, 'u')).toEqual([3, true]);
   }));
 
-test('one who begins anew on a day that a journey back brought again does not gain the next one by the way on', () =>
+test('one who starts over on a day that a journey back brought again does not gain the next one by the way on', () =>
   withStreaks({}, async (laurel) => {
     at(laurel, '2026-11-18T12:00:00Z');
     expect(await streak(laurel, { id: 'u' })).toEqual([1, true]);

@@ -261,7 +261,7 @@ describe('a user who was deleted', () => {
     expect((await flip('ada', 3, 'k')).body).toMatchObject({ total: 3, eventId: second.body.eventId });
   });
 
-  test('and still stands in Postgres is not taken for the new one', async () => {
+  test('and still is in Postgres is not taken for the new one', async () => {
     const first = await flip('ada', 3, 'k');
     await persist();
     await laurel.admin.delete('/v1/users?ids=ada');

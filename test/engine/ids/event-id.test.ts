@@ -13,7 +13,7 @@ test('while the clock stands still, IDs are in the order in which they were made
   const ids = Array.from({ length: 20_000 }, () => eventId(NOW));
   expect(ids.toSorted()).toEqual(ids);
   expect(new Set(ids).size).toBe(ids.length);
-  // Another time in between begins anew.
+  // Another time in between starts over.
   const later = eventId(NOW + 1);
   expect(later > ids.at(-1)!).toBe(true);
 });

@@ -44,7 +44,7 @@ test('what was written is stored when the sweep is over', async () => {
   expect(persister.gaveWay(SHARD)).toBe(false);
 });
 
-test('what somebody waits for is stored while it goes on', async () => {
+test('what a caller waits for is stored while it goes on', async () => {
   await redis.set(sweepKey(SHARD), 'goes on');
   await writeEntry(redis, SHARD, { records: [eventRecord()] });
   const drained = persister.drain(SHARD);

@@ -58,7 +58,7 @@ async function differences(): Promise<Difference[]> {
   return found;
 }
 
-/** As `dump`, but of the groups of a run only those with somebody in them: no more comes back. */
+/** As `dump`, but of the groups of a run only those with a member: no more comes back. */
 async function held(): Promise<Record<string, unknown>> {
   const all = await dump(redis);
   for (const [key, groups] of Object.entries(all)) {

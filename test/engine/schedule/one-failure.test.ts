@@ -164,7 +164,7 @@ test('what fails is named and counted, all else is done; and when it is mended, 
     'backdating of achievements',
     'points for time',
     'midnights of streaks',
-    'sets of boards that are no more',
+    'sets of deleted boards',
     'ageing of idempotency keys',
   ])
     expect(metrics).toMatch(new RegExp(`laurel_scheduled_work_failures_total\\{kind="${kind}"\\} [1-9]`));

@@ -67,7 +67,7 @@ test('a freeze was used in the frequency of then; boards of streaks follow the s
   expect(await laurel.places('', 'days')).toEqual([[1, 'u', 2]]);
 });
 
-test('settings of before are kept until every zone is swept past them', async () => {
+test('previous settings are kept until every zone is swept past them', async () => {
   laurel = await start({ freezes: FREEZES });
   await laurel.event({ id: 'u', tz: 'Asia/Tokyo' }, 1);
   await laurel.at('2026-11-03T12:00:00Z');
@@ -171,7 +171,7 @@ test('the past is as it was by the rule of then: none while the user had switche
   expect(body.streakHistory.map(({ length }: { length: number }) => length)).toEqual([1, 0, 0, 0, 0, 0, 1, 0, 1]);
 });
 
-test('who travels in the moment of the change earns nothing more by the settings of before', async () => {
+test('who travels in the moment of the change earns nothing more by the previous settings', async () => {
   const earning = { enabled: true, initial: 0, max: 5, autoEarnInterval: 1, autoEarnAmount: 1 };
   laurel = await start({ freezes: earning });
   await laurel.event('u', 1);

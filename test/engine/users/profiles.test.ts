@@ -41,7 +41,7 @@ const upsert: TestUsers['profiles']['upsert'] = async (compiled, id, fields) => 
 const users = async (): Promise<number> => Number(await laurel.redis.hget('{s0}:0:n', 'users'));
 const entries = (): Promise<number> => laurel.redis.xlen('{s0}:outbox');
 
-test('the first sight grants freezes, pays creation triggers once, and stands in the outbox and on the boards', async () => {
+test('the first sight grants freezes, pays creation triggers once, and is in the outbox and on the boards', async () => {
   const before = await users();
   const user = await upsert(laurel.compiled(), 'a', { name: 'Ada', attributes: { plan: 'pro' } });
   expect(user).toEqual({

@@ -19,7 +19,7 @@ const whole = fc.oneof(
   fc.integer({ min: -12_000, max: 12_000 }),
   fc.integer({ min: -(2 ** 50), max: 2 ** 50 }),
   fc.nat(19).map((power) => 10 ** power),
-  // Totals of before they had a bound.
+  // Totals from before they had a bound.
   fc.integer({ min: -90_070, max: 90_070 }).map((units) => units * 1e15),
 );
 const decimal: fc.Arbitrary<Decimal> = fc

@@ -11,7 +11,7 @@ export const adminStreaksRestore = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/streaks/restore',
-  summary: "Restore users' longest streaks of late",
+  summary: "Restore users' longest recent streak",
   body: Type.Object({ users: items.body }),
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: RestoredStreaks, 201: RestoredStreaks },

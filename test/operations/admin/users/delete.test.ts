@@ -103,13 +103,13 @@ test('a user is gone from everywhere; others are as they were', async () => {
 test('who comes after is new, and no idempotency key is used', async () => {
   const first = (await flip('again', 12, 'same')).body;
   await remove('again');
-  const anew = await flip('again', 12, 'same');
-  expect(anew.status).toBe(201);
-  expect(anew.body).toMatchObject({ total: 12, idempotentReplayed: false });
-  expect(anew.body.achievements.map((one: { key: string }) => one.key)).toEqual(
+  const again = await flip('again', 12, 'same');
+  expect(again.status).toBe(201);
+  expect(again.body).toMatchObject({ total: 12, idempotentReplayed: false });
+  expect(again.body.achievements.map((one: { key: string }) => one.key)).toEqual(
     first.achievements.map((one: { key: string }) => one.key),
   );
-  expect(anew.body.points.xp.total).toBe(first.points.xp.total);
+  expect(again.body.points.xp.total).toBe(first.points.xp.total);
   // The new user's own key is used, also when Postgres is through with the old one.
   await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
   expect((await flip('again', 12, 'same')).body).toMatchObject({ total: 12, idempotentReplayed: true });

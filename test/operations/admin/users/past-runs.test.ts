@@ -18,7 +18,7 @@ const ranking = async (run: string): Promise<[string, number][]> =>
     ({ userId, rank }: { userId: string; rank: number }) => [userId, rank],
   );
 
-test('a deleted user leaves runs that are over and daily snapshots, which the export tells before', async () => {
+test('a deleted user leaves ended runs and daily snapshots, which the export tells before', async () => {
   await clock('2026-12-01T12:00:00Z');
   await flip('first', 50);
   await flip('second', 10);
@@ -57,8 +57,8 @@ test('a deleted user leaves runs that are over and daily snapshots, which the ex
   expect((await holding('second')).rowCount).toBe(0);
   expect((await holding('third')).rowCount).toBeGreaterThan(0);
   await flip('second', 1);
-  const anew = (await laurel.admin.get('/v1/users/second/export')).body;
-  expect([anew.finalRanks, anew.leaderboardDays]).toEqual([[], []]);
+  const again = (await laurel.admin.get('/v1/users/second/export')).body;
+  expect([again.finalRanks, again.leaderboardDays]).toEqual([[], []]);
   const history = (await laurel.app.get('/v1/users/third/leaderboards/flips?numEvents=10')).body.history;
   expect(history.some(({ rank }: { rank: number }) => rank === 3)).toBe(true);
 });

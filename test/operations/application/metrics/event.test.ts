@@ -123,7 +123,7 @@ test('an application key may send events of its user only, and ends everywhere w
   expect((await send('own')).status).toBe(401);
 });
 
-test('every event stands in Postgres exactly once', async () => {
+test('every event is in Postgres exactly once', async () => {
   await Promise.all(
     Array.from({ length: 200 }, (_, n) => laurel.app.post(PATH, { user: { id: `kept ${n % 7}` }, value: 1.5 })),
   );

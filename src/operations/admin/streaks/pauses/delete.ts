@@ -8,7 +8,7 @@ export const adminStreaksPausesDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/streaks/pauses',
-  summary: 'Delete pauses of streaks; days of theirs that are over stay paused',
+  summary: 'Delete pauses of streaks; their past days stay paused',
   query: Ids,
   responses: { 200: DeletedStreakPauses },
   handle: async ({ catalogs, streakAdmin }, { tenant, by, query }) => {
