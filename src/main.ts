@@ -54,7 +54,7 @@ async function main(): Promise<void> {
     stopServers = () => servers.stop();
     await acceptServers(servers);
     // Workers wait for the database that a frontend's machine prepares.
-    const prepared = role === 'workers' ? null : await prepareDatabase({ env, servers });
+    const prepared = role === 'workers' ? null : await prepareDatabase({ env, servers, log });
     unsaidKey = prepared?.newKey ?? null;
     await startProcesses(supervisor, { role, env, servers });
     unsaidKey = null;

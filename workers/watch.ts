@@ -5,6 +5,7 @@ import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
 import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
+import { BehindLog } from './behind-log.ts';
 
 const INTERVAL_MS = 1000;
 /** An entry that has waited so long was not woken for: normally it takes a tenth of this. */
@@ -27,6 +28,7 @@ interface WatchOptions {
  * or stand still. Returns a function that ends it and waits for what is under way.
  */
 export function watchOutbox({ redis, persister, log, ending }: WatchOptions): () => Promise<void> {
+  const behind = new BehindLog(log);
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, detail: object, message: string): void =>
     logThrottle.log(shard, () => log.error({ shard, ...detail }, message));
@@ -53,6 +55,7 @@ export function watchOutbox({ redis, persister, log, ending }: WatchOptions): ()
   const look = async (): Promise<void> => {
     const waits = await waitingMs(redis, SHARD_NUMBERS);
     for (const [shard, waiting] of waits.entries()) {
+      behind.note(shard, persister.gaveWay(shard) ? null : waiting);
       if (waiting === null || waiting < overdueMs) continue;
       if (waiting > LATE_MS && !persister.gaveWay(shard))
         complain(shard, { waitingMs: waiting }, 'persisting is behind');

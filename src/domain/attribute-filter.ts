@@ -11,5 +11,6 @@ export const AttributeFilter = Type.Unsafe<string | string[]>({
   type: ['string', 'array'],
   items: { type: 'string' },
   maxItems: MAX_PAIRS,
+  examples: ['plan:pro', ['city:Washington, DC']],
 });
 export type AttributeFilter = Static<typeof AttributeFilter>;

@@ -1,4 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
+import { describedParameter, describedSchema } from './descriptions/described.ts';
+import type { Schema } from './descriptions/examples.ts';
 import type { Operation } from './operation.ts';
 import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
 
@@ -20,27 +22,30 @@ const METHODS = {
 const json = (schema: unknown) => ({ 'application/json': { schema } });
 
 /** TypeBox keeps notes of its own on schemas; what is left as JSON is JSON Schema. */
-const plain = (schema: TSchema): unknown => JSON.parse(JSON.stringify(schema));
+const plain = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
 
-function parameters(place: 'path' | 'query', schema: TObject): unknown[] {
+function queryParameters(operation: string, schema: TObject): unknown[] {
   const required = new Set(schema.required ?? []);
   return Object.entries(schema.properties).map(([name, property]) => ({
     name,
-    in: place,
+    in: 'query',
     // A required parameter with a default is one that is always there for the handler, not for the client.
     required: required.has(name) && !('default' in property),
-    schema: plain(property),
+    ...describedParameter(plain(property), { operation, name }),
   }));
 }
 
 /** Every name in the path is a parameter, with or without a schema of its own. */
-function pathParameters({ path, params }: Operation): unknown[] {
+function pathParameters({ id, path, params }: Operation): unknown[] {
   const declared = params?.properties ?? {};
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
-    schema: declared[name!] ? plain(declared[name!]!) : { type: 'string' },
+    ...describedParameter(declared[name!] ? plain(declared[name!]!) : { type: 'string' }, {
+      operation: id,
+      name: name!,
+    }),
   }));
 }
 
@@ -49,19 +54,22 @@ const header = (name: string) => ({ $ref: `#/components/parameters/${name}` });
 function responses(operation: Operation): Record<string, unknown> {
   const all: Record<string, unknown> = {};
   for (const [status, schema] of Object.entries(operation.responses))
-    all[status] = { description: 'Done', ...(schema && { content: json(plain(schema)) }) };
+    all[status] = {
+      description: 'Done',
+      ...(schema && { content: json(describedSchema(plain(schema), { operation: operation.id, field: 'answer' })) }),
+    };
   for (const status of refusalsOf(operation)) all[status] = { $ref: `#/components/responses/${status}` };
   return all;
 }
 
 /** More is 413. */
-const requestBody = ({ bodyBytes }: Operation, schema: TSchema): unknown => ({
+const requestBody = ({ id, bodyBytes }: Operation, schema: TSchema): unknown => ({
   required: true,
   description:
     bodyBytes === null
       ? 'At most as many bytes as `BODY_LIMIT` allows.'
       : `At most ${bodyBytes.toLocaleString('en-US')} bytes.`,
-  content: json(plain(schema)),
+  content: json(describedSchema(plain(schema), { operation: id, field: 'body' })),
 });
 
 function describing({ description, aliases }: Operation): { description?: string } {
@@ -76,7 +84,7 @@ function operationObject(operation: Operation): unknown {
     ...describing(operation),
     parameters: [
       ...pathParameters(operation),
-      ...(operation.query ? parameters('query', operation.query) : []),
+      ...(operation.query ? queryParameters(operation.id, operation.query) : []),
       ...(operation.scope === 'tenant' ? [header('TenantId')] : []),
       ...(operation.idempotent ? [header('IdempotencyKey')] : []),
     ],

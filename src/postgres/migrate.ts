@@ -22,10 +22,10 @@ export class MigrationError extends Error {
 /**
  * Applies the numbered SQL files that the database has not had yet, in order, each in a transaction of its own.
  * Idempotent; of several processes one migrates and the others wait. Throws `MigrationError` for a database that
- * a newer Laurel has migrated, and where a file fails.
+ * a newer Laurel has migrated, and where a file fails. The names of the files that were applied now.
  * @param folder where the files are; Laurel's own by default
  */
-export async function migrate(pool: Pool, folder: string = FOLDER): Promise<void> {
+export async function migrate(pool: Pool, folder: string = FOLDER): Promise<string[]> {
   const migrations = await migrationsIn(folder);
   const client = await pool.connect();
   // Without a listener a connection that breaks would end the process; what was asked over it rejects by itself.
@@ -49,7 +49,9 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<void
       );
     }
     const applied = new Set(rows.map(({ no }) => no));
-    for (const migration of migrations) if (!applied.has(migration.no)) await apply(client, folder, migration);
+    const missing = migrations.filter(({ no }) => !applied.has(no));
+    for (const migration of missing) await apply(client, folder, migration);
+    return missing.map(({ file }) => file);
   } finally {
     // A closed connection gives the lock back as well.
     const unlocked = await client.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch((error: Error) => error);

@@ -3,6 +3,7 @@ import { announce } from '../catalog/announce.ts';
 import { ConfigurationStore } from '../catalog/configuration-store.ts';
 import { loadDemo } from '../catalog/demo.ts';
 import type { Env } from '../env.ts';
+import type { Log } from '../log/log.ts';
 import { AdminKeys } from '../postgres/admin-keys.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
 import { migrate } from '../postgres/migrate.ts';
@@ -25,9 +26,11 @@ export interface Prepared {
 export async function prepareDatabase({
   env,
   servers,
+  log,
 }: {
   env: Env;
   servers: { redisUrl: string; databaseUrl: string };
+  log?: Log;
 }): Promise<Prepared> {
   const pool = createPool(servers.databaseUrl, { max: 3 });
   const redis = createRedis(servers.redisUrl);
@@ -35,10 +38,16 @@ export async function prepareDatabase({
   const publish = (message: string): Promise<void> => announce(redis, message);
   try {
     await redisReady(redis);
-    await migrate(pool);
+    const startedMs = performance.now();
+    const applied = await migrate(pool);
+    if (applied.length > 0) {
+      const seconds = Math.round((performance.now() - startedMs) / 100) / 10;
+      log?.info({ migrations: applied.length, newest: applied.at(-1), seconds }, 'the database is migrated');
+    }
     const stored = await new AdminKeys({ pool, announce: publish }).ensureFirst(env.adminApiKey);
     const configuration = new ConfigurationStore({ pool, announce: publish });
-    if (env.demo) await loadDemo(configuration);
+    if (env.demo && (await loadDemo(configuration)))
+      log?.info({}, 'the demo is configured; LAUREL_DEMO=0 leaves it out');
     // A key that the operator set is known to them, and what is printed here is kept by whoever collects logs.
     const newKey = env.adminApiKey === null ? stored : null;
     const [metricToTry, demo] = await Promise.all([firstMetric(pool), configuration.hasDemo(0)]);

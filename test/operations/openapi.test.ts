@@ -1,13 +1,15 @@
 import { Type } from 'typebox';
 import { expect, test } from 'vitest';
+import { makeAjv } from '../../src/operations/ajv.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { openapiDocument } from '../../src/operations/openapi.ts';
-import { operation } from '../../src/operations/operation.ts';
+import { operation, type Operation } from '../../src/operations/operation.ts';
+import type { Schema } from '../../src/operations/descriptions/examples.ts';
 import { startServer } from '../http/server-fixture.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a document is looked into
-const documentOf = (...operations: Parameters<typeof openapiDocument>[1]): any =>
-  JSON.parse(JSON.stringify(openapiDocument('application', operations)));
+const documentOf = (surface: Operation['surface'], operations: readonly Operation[]): any =>
+  JSON.parse(JSON.stringify(openapiDocument(surface, operations)));
 
 const example = operation({
   id: 'things_event',
@@ -31,8 +33,13 @@ const example = operation({
   handle: async () => ({ status: 201, body: { id: 'x' } }),
 });
 
+/** Without descriptions and examples of parameters and fields. */
+// oxlint-disable-next-line typescript/no-explicit-any -- a document is looked into
+const withoutTexts = (document: object): any =>
+  JSON.parse(JSON.stringify(document, (name, value) => (/^(description|examples?)$/.test(name) ? undefined : value)));
+
 test('an operation is described from its schemas', () => {
-  const described = documentOf(example).paths['/v1/things/{key}/event/{day}'].post;
+  const described = withoutTexts(documentOf('application', [example])).paths['/v1/things/{key}/event/{day}'].post;
   expect(described.operationId).toBe('things_event');
   expect(described.parameters).toEqual([
     { name: 'key', in: 'path', required: true, schema: { type: 'string', maxLength: 20 } },
@@ -65,11 +72,70 @@ test('an operation is described from its schemas', () => {
   ]);
 });
 
+/** Every field in a schema, with its path. */
+function fieldsIn(schema: Schema, path: string): [path: string, field: Schema][] {
+  const inside = [schema.items, schema.additionalProperties, ...(schema.anyOf ?? [])];
+  return [
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, field]): [string, Schema][] => [
+      [`${path}.${name}`, field],
+      ...fieldsIn(field, `${path}.${name}`),
+    ]),
+    ...inside.flatMap((one) => (typeof one === 'object' ? fieldsIn(one, path) : [])),
+  ];
+}
+
+interface DescribedOperation {
+  operationId: string;
+  summary: string;
+  parameters: { name?: string; description?: string; example?: unknown; schema: Schema }[];
+  requestBody?: Content;
+  responses: Record<string, Content>;
+}
+interface Content {
+  content?: { 'application/json': { schema: Schema & { $ref?: string } } };
+}
+
+test.each([
+  ['application', applicationOperations],
+  ['admin', adminOperations],
+] as const)(
+  'every operation, parameter and field of the %s surface is described, with an example that fits',
+  (surface, operations) => {
+    const ajv = makeAjv();
+    const wrong: string[] = [];
+    const check = (
+      path: string,
+      { description, examples }: { description?: unknown; examples: unknown[] },
+      schema: object,
+    ) => {
+      if (typeof description !== 'string' || description.length < 3) wrong.push(`${path}: no description`);
+      // Objects, and lists of them, have fields with examples of their own; what may hold anything has none.
+      const isLeaf =
+        /"(type|enum|const)":/.test(JSON.stringify(schema)) &&
+        !/"type":"object"|"items":\{\}/.test(JSON.stringify(schema));
+      if (isLeaf && examples.length === 0) wrong.push(`${path}: no example`);
+      for (const value of examples)
+        if (!ajv.validate(schema, value)) wrong.push(`${path}: ${JSON.stringify(value)} does not fit`);
+    };
+    const { paths } = documentOf(surface, operations) as { paths: Record<string, Record<string, DescribedOperation>> };
+    for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+      const { operationId: id, summary, parameters, requestBody, responses } = operation;
+      if (!summary) wrong.push(`${id}: no summary`);
+      for (const { name, description, example, schema } of parameters)
+        if (name !== undefined)
+          check(`${id}?${name}`, { description, examples: example === undefined ? [] : [example] }, schema);
+      for (const { content } of [requestBody ?? {}, ...Object.values(responses)])
+        for (const [path, field] of fieldsIn(content?.['application/json'].schema ?? {}, id))
+          check(path, { description: field.description, examples: field.examples ?? [] }, field);
+    }
+    expect(wrong).toEqual([]);
+  },
+);
+
 test('what an operation does not take is not described', () => {
   const { body: _body, ...rest } = example;
-  const described = documentOf({ ...rest, body: null, idempotent: false, scope: 'organisation' }).paths[
-    '/v1/things/{key}/event/{day}'
-  ].post;
+  const described = documentOf('application', [{ ...rest, body: null, idempotent: false, scope: 'organisation' }])
+    .paths['/v1/things/{key}/event/{day}'].post;
   expect(described.requestBody).toBeUndefined();
   expect(JSON.stringify(described.parameters)).not.toContain('$ref');
   expect(described.responses).not.toHaveProperty('413');

@@ -21,11 +21,14 @@ interface PersistWorkerOptions {
  * lost or stalled one is only a wake-up less (see `watch.ts`).
  */
 export function persistWorker({ redis, persister, log, ending }: PersistWorkerOptions): Worker<ShardJob> {
+  let stored = false;
   const worker = new Worker<ShardJob>(
     PERSIST_QUEUE,
     async (job) => {
       try {
-        await persister.drain(job.data.shard, ending);
+        const entries = await persister.drain(job.data.shard, ending);
+        if (entries > 0 && !stored) log.info({ entries }, 'the first entries since the start are stored in Postgres');
+        stored ||= entries > 0;
       } catch (error) {
         // The watch speaks of it until it is mended.
         if (!(error instanceof StuckShard)) throw error;

@@ -1,9 +1,10 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/preferences.ts';
-import type { UpdatedUser, User } from '../../domain/user.ts';
+import type { ChangedUser, UpdatedUser, User } from '../../domain/user.ts';
 import { Script } from '../../redis/script.ts';
 import { sentUser } from '../calls/sent-user.ts';
+import { pendingLeaderboards } from './pending-leaderboards.ts';
 import { preferencesResponse, sentPreferences } from './preferences.ts';
 import type { UserCalls } from './user-calls.ts';
 import type { UserReads } from './user-reads.ts';
@@ -36,12 +37,12 @@ export class UserProfiles {
    * Creates the user, or lays the fields over the one who is there. Idempotent. 422 for unknown attributes or time
    * zones and a subscription without e-mail, 503 while Redis is away or the backlog is full.
    */
-  async upsert(compiled: CompiledCatalog, userId: string, fields: UpdatedUser): Promise<User> {
+  async upsert(compiled: CompiledCatalog, userId: string, fields: UpdatedUser): Promise<ChangedUser> {
     return this.identify(compiled, { userId, fields, mustExist: false });
   }
 
   /** As `upsert`, but 404 for a user never seen. */
-  async update(compiled: CompiledCatalog, userId: string, fields: UpdatedUser): Promise<User> {
+  async update(compiled: CompiledCatalog, userId: string, fields: UpdatedUser): Promise<ChangedUser> {
     return this.identify(compiled, { userId, fields, mustExist: true });
   }
 
@@ -66,11 +67,13 @@ export class UserProfiles {
   private async identify(
     compiled: CompiledCatalog,
     { userId, fields, mustExist }: { userId: string; fields: UpdatedUser; mustExist: boolean },
-  ): Promise<User> {
+  ): Promise<ChangedUser> {
     const { calls, clock, controlShare } = this.options;
     const sent = sentUser(fields, compiled, clock.now());
     const last = mustExist ? '1' : '';
     const { state } = await calls.run(compiled, { script: this.script, userId, sent, last });
-    return userResponse(compiled, { userId, state, controlShare: controlShare() });
+    const user = userResponse(compiled, { userId, state, controlShare: controlShare() });
+    const pending = pendingLeaderboards(compiled, state, clock.now());
+    return pending.length === 0 ? user : { ...user, pendingLeaderboards: pending };
   }
 }

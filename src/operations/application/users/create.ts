@@ -1,4 +1,4 @@
-import { UpsertedUser, User } from '../../../domain/user.ts';
+import { ChangedUser, UpsertedUser } from '../../../domain/user.ts';
 import { operation } from '../../operation.ts';
 import { recordProfileChange } from './record-profile-change.ts';
 
@@ -11,7 +11,7 @@ export const usersCreate = operation({
   path: '/v1/users',
   summary: 'Create a user, or change one who is there',
   body: UpsertedUser,
-  responses: { 201: User },
+  responses: { 201: ChangedUser },
   namedUsers: ({ body }) => [body.id],
   handle: async (services, call) => {
     const { tenant, body } = call;

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { UpdatedUser, User, UserId } from '../../../domain/user.ts';
+import { ChangedUser, UpdatedUser, UserId } from '../../../domain/user.ts';
 import { operation } from '../../operation.ts';
 import { recordProfileChange } from './record-profile-change.ts';
 
@@ -13,7 +13,7 @@ export const usersUpdate = operation({
   summary: 'Change a user who is there',
   params: Type.Object({ id: UserId }),
   body: UpdatedUser,
-  responses: { 200: User },
+  responses: { 200: ChangedUser },
   namedUsers: ({ params }) => [params.id],
   handle: async (services, call) => {
     const { tenant, params, body } = call;

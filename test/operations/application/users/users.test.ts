@@ -29,6 +29,23 @@ test('users_create makes a user, and again changes what is sent only', async () 
   expect((await laurel.app.get('/v1/users/a%2Fb%20c')).body).toEqual(third.body);
 });
 
+test('a changed attribute of a breakdown names the boards on which the next event moves the user', async () => {
+  const event = { user: { id: 'mover', attributes: { plan: 'free' } }, value: 3 };
+  await laurel.app.post('/v1/metrics/flips/event', event);
+  const board = STUDY_APP.leaderboards!.find(({ breakdownAttributes }) => breakdownAttributes?.[0] === 'plan')!.key;
+  const same = await laurel.app.patch('/v1/users/mover', { attributes: { plan: 'free' } });
+  expect(same.body).not.toHaveProperty('pendingLeaderboards');
+  for (const changed of [
+    await laurel.app.patch('/v1/users/mover', { attributes: { plan: 'pro' } }),
+    await laurel.app.put('/v1/users/mover', { name: 'Mo' }),
+    await laurel.app.post('/v1/users', { id: 'mover' }),
+  ])
+    expect(changed.body).toMatchObject({ attributes: { plan: 'pro' }, pendingLeaderboards: [board] });
+  expect((await laurel.app.get('/v1/users/mover')).body).not.toHaveProperty('pendingLeaderboards');
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'mover' }, value: 1 });
+  expect((await laurel.app.put('/v1/users/mover', {})).body).not.toHaveProperty('pendingLeaderboards');
+});
+
 test('users_identify makes or changes the user of the path, whatever ID the body has', async () => {
   const made = await laurel.app.put('/v1/users/put', { id: 'other', name: 'Put' });
   expect([made.status, made.body]).toMatchObject([200, { ...NOTHING, id: 'put', name: 'Put' }]);

@@ -1,0 +1,101 @@
+/** A JSON Schema, as far as examples need it. */
+export interface Schema {
+  type?: string;
+  description?: string;
+  examples?: unknown[];
+  default?: unknown;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  additionalProperties?: Schema | boolean;
+  patternProperties?: Record<string, Schema>;
+  pattern?: string;
+  format?: string;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  exclusiveMinimum?: number;
+  maximum?: number;
+  minItems?: number;
+}
+
+/** Values that a field of this name may have; the first that fits its schema is its example. */
+const BY_NAME: Readonly<Record<string, readonly unknown[]>> = {
+  key: ['flashcards-flipped'],
+  name: ['Flashcards flipped'],
+  id: ['18'],
+  userId: ['18'],
+  userName: ['Ada'],
+  email: ['ada@example.org'],
+  tz: ['Europe/Berlin'],
+  customerId: ['acme'],
+  tenantId: ['acme'],
+  metricKey: ['flashcards-flipped'],
+  metricName: ['Flashcards flipped'],
+  achievementKey: ['card-shark'],
+  pointsSystemKey: ['xp'],
+  pointsSystemName: ['XP'],
+  units: ['cards'],
+  url: ['https://example.org/badge.png'],
+  badgeUrl: ['https://example.org/badge.png'],
+  multiplier: [1.5],
+  value: [5, 'pro'],
+  attributeValue: ['pro'],
+  breakdownAttributeValue: ['de'],
+  address: ['203.0.113.7'],
+  userAttributes: ['plan:pro'],
+  startTime: ['08:00'],
+  endTime: ['20:00'],
+  year: [2026, '2026'],
+  openapi: ['3.1.0'],
+  prefix: ['adm_5f2k'],
+  search: ['ada'],
+  controlShare: [0.1],
+};
+
+/** Whatever the name. */
+const BY_FORMAT: Readonly<Record<string, string>> = {
+  uuid: '0190a5f2-7c3e-7b1a-9d3e-2f6b8c1d4e5f',
+  date: '2026-01-31',
+  'date-time': '2026-01-31T09:30:00.000Z',
+};
+const BY_TYPE: readonly unknown[] = [10, 1, 0, 0.5, true, 'example', '08:00', 'a.b', null];
+
+/** An example of a field: a value that fits its schema. Undefined for objects, whose fields have examples of their own. */
+export function exampleOf(schema: Schema, name: string): unknown {
+  if (schema.examples !== undefined) return schema.examples[0];
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum !== undefined) return schema.enum[0];
+  if (schema.anyOf !== undefined)
+    return schema.anyOf.map((one) => exampleOf(one, name)).find((value) => value !== undefined && value !== null);
+  if (schema.type === 'object' || schema.type === undefined) return undefined;
+  if (schema.type === 'array') {
+    const item = schema.items === undefined ? undefined : exampleOf(schema.items, name);
+    return item === undefined ? undefined : [item];
+  }
+  const candidates = [
+    ...(BY_NAME[name] ?? []),
+    BY_FORMAT[schema.format ?? ''],
+    schema.default,
+    ...BY_TYPE,
+    schema.minimum,
+  ];
+  return candidates.find((value) => value !== undefined && fits(schema, value));
+}
+
+function fits(schema: Schema, value: unknown): boolean {
+  if (typeof value === 'string') {
+    const { pattern = '', minLength = 0, maxLength = Infinity, format } = schema;
+    if (schema.type !== 'string' || (format !== undefined && format in BY_FORMAT && BY_FORMAT[format] !== value))
+      return false;
+    return new RegExp(pattern, 'u').test(value) && value.length >= minLength && value.length <= maxLength;
+  }
+  if (typeof value === 'number') {
+    const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity } = schema;
+    const isType = schema.type === 'number' || (schema.type === 'integer' && Number.isInteger(value));
+    return isType && value >= minimum && value <= maximum && value > exclusiveMinimum;
+  }
+  return schema.type === (value === null ? 'null' : typeof value);
+}
