@@ -3,9 +3,13 @@ import { expect, inject } from 'vitest';
 import { askForPostgres, databaseUrl, onServer } from './shared-postgres.ts';
 import { leftBehind, type Part } from './left-behind.ts';
 
-/** What a migration draws at random would be the same in all copies: which installation this is, and its first tenant. */
+/**
+ * What a migration draws at random would be the same in all copies: which installation this is, its secret, and its first
+ * tenant.
+ */
 const AS_ITSELF = `
   UPDATE redis_epoch SET installation = gen_random_uuid();
+  UPDATE event_id_secret SET secret = sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
   UPDATE tenants SET id = gen_random_uuid() WHERE no = 0`;
 
 const LAST_QUERIES = 'SELECT left(query, 100) AS query FROM pg_stat_activity';
