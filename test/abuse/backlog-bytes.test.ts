@@ -20,10 +20,10 @@ test('what waits for Postgres is bounded in bytes, and events are taken again wh
   const send = async (): Promise<number> =>
     (await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'large', attributes }, value: 1 })).status;
   const statuses: number[] = [];
-  // An entry has some 50 KB: 40 of them are the limit, and what is taken until it is measured is a second's.
+  // An entry takes 50 to 60 KB of Redis: 33 to 40 of them are the limit, and what is taken until it is measured is a second's.
   while (statuses.at(-1) !== 503 && statuses.length < 20_000) statuses.push(await send());
   expect(statuses.at(-1)).toBe(503);
-  expect(statuses.length).toBeGreaterThan(40);
+  expect(statuses.length).toBeGreaterThan(32);
   expect(await laurel.redis.xlen('{s0}:outbox')).toBe(statuses.length - 1);
 
   const { redisUrl, databaseUrl } = laurel;
