@@ -3,6 +3,7 @@ import type { StoredEvent } from './audit-events.ts';
 import type { HttpClient } from './http.ts';
 import { microsOf, microsText } from './micros.ts';
 import type { Metric, ModelUser } from './model.ts';
+import type { EntryPosition } from './stack.ts';
 
 /** What Postgres holds. */
 export interface Stored {
@@ -14,6 +15,7 @@ export interface Stored {
   awards: { userId: string; awarded: string }[];
   completions: { userId: string; no: number }[];
   states: Map<string, { state: Buffer; points: Record<string, number> }>;
+  deadLetters: EntryPosition[];
 }
 
 const METRICS: Metric[] = ['cards', 'minutes', 'spend'];

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
+import { auditDeadLetters } from './audit-dead-letters.ts';
 import { auditEvents, type StoredEvent } from './audit-events.ts';
 import { Ledger } from './ledger.ts';
 import { microsOf, microsText } from './micros.ts';
 import { ModelUser } from './model.ts';
 import { quantile } from './report.ts';
+import type { EntryPosition } from './stack.ts';
 
 // The auditor itself: that it sees what it is there for.
 
@@ -57,6 +59,19 @@ test('a lost event, one that stands twice, a refused one, one that nobody sent a
   abandoned.ledger.events.get('r-1')!.outcome = 'abandoned';
   abandoned.rows.shift();
   expect(abandoned.audit().differences).toEqual([]);
+});
+
+test('an entry that was planted and is not set aside, one that is though nobody planted it, and one that is twice are found', () => {
+  const [planted, other] = ['1-0', '2-0'].map((position) => ({ shard: 0, position })) as [EntryPosition, EntryPosition];
+  const found = (listed: EntryPosition[]): string[] => {
+    const differences: string[] = [];
+    auditDeadLetters([planted], listed, differences);
+    return differences;
+  };
+  expect(found([planted])).toEqual([]);
+  expect(found([])).toEqual(['the damaged entry at 1-0 of shard 0 is not listed']);
+  expect(found([planted, other])).toEqual(['the entry at 2-0 of shard 0 was set aside, and nobody damaged it']);
+  expect(found([planted, planted])).toEqual(['the entry at 1-0 of shard 0 is listed twice']);
 });
 
 test('decimals are exact', () => {

@@ -3,17 +3,21 @@ import type { Client } from 'pg';
 import type { HttpClient } from './http.ts';
 import type { Ledger } from './ledger.ts';
 import { auditEvents, type StoredEvent } from './audit-events.ts';
+import { auditDeadLetters } from './audit-dead-letters.ts';
 import { auditUser, type Stored } from './audit-user.ts';
 import { auditBoards } from './audit-boards.ts';
 import { ModelUser } from './model.ts';
 import { microsOf } from './micros.ts';
 import { eventually } from './processes.ts';
+import type { EntryPosition } from './stack.ts';
 
 export interface Evidence {
   app: HttpClient;
   sql: Client;
   redis: Redis;
   ledger: Ledger;
+  /** Damaged entries that were added to the outbox: none but these may be set aside. */
+  planted: readonly EntryPosition[];
 }
 
 /** What an audit finds. */
@@ -44,7 +48,7 @@ export async function drained(redis: Redis): Promise<void> {
  * Compares what the clients were told with what Postgres, Redis and the API hold. It shares no code with the
  * engine: the rules are worked out again in `model.ts`. To be called when nothing is sent and everything is drained.
  */
-export async function audit({ app, sql, redis, ledger }: Evidence): Promise<Findings> {
+export async function audit({ app, sql, redis, ledger, planted }: Evidence): Promise<Findings> {
   const differences = [...ledger.contradictions];
   const stored = await readStored(sql);
   const { lost, duplicated } = auditEvents(ledger, stored.events, differences);
@@ -55,6 +59,7 @@ export async function audit({ app, sql, redis, ledger }: Evidence): Promise<Find
   const models = new Map([...users].map((id) => [id, ledger.own.get(id)?.model ?? modelOf(id, ledger, stored.events)]));
   for (const [id, model] of models) await auditUser({ id, model, app, redis, stored }, differences);
   await auditBoards({ models, app, redis, numbers: stored.numbers }, differences);
+  auditDeadLetters(planted, stored.deadLetters, differences);
   return { differences, lost, duplicated, stored: stored.events.length };
 }
 
@@ -88,5 +93,6 @@ async function readStored(sql: Client): Promise<Stored> {
       'SELECT user_id AS "userId", achievement_no AS no FROM completions',
     ),
     states: new Map(states.map((row) => [row.id, row])),
+    deadLetters: await rows<EntryPosition>('SELECT shard, position FROM dead_letters'),
   };
 }

@@ -1,12 +1,23 @@
 import { expect, test } from 'vitest';
-import { runChaos } from './suite.ts';
+import { runChaos, type ChaosResult } from './suite.ts';
 
-// A short run of `npm run chaos`, which see; it runs the built code.
-test('faults under load: nothing is lost, nothing stands twice, all agree', async () => {
+// Short runs of `npm run chaos`, which see; they run the built code.
+async function run(rounds: number, only?: string): Promise<ChaosResult> {
   const lines: string[] = [];
-  const result = await runChaos({ rounds: 3, seed: Number(process.env['SEED']), say: (line) => lines.push(line) });
+  const seed = Number(process.env['SEED']);
+  const result = await runChaos({ rounds, seed, ...(only && { only }), say: (line) => lines.push(line) });
   expect({ lines, differences: result.findings.differences }).toEqual({ lines, differences: [] });
-  expect(result.rounds).toHaveLength(3);
+  expect(result.rounds).toHaveLength(rounds);
   expect(result.acknowledged).toBeGreaterThan(100);
   expect(result.findings.stored).toBeGreaterThanOrEqual(result.acknowledged);
+  return result;
+}
+
+test('faults under load: nothing is lost, nothing stands twice, all agree', async () => {
+  await run(3);
+});
+
+test('damaged entries under load: each is set aside once, and nothing that a client did is', async () => {
+  const { rounds } = await run(2, 'damaged entries');
+  expect(rounds.filter(({ hit }) => hit).length).toBeGreaterThan(0);
 });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cut, CuttingProxy } from '../stack/cutting-proxy.ts';
+import { plantDamagedEntries } from './damaged-entries.ts';
 import { signal } from './processes.ts';
 import type { Random } from './random.ts';
 import type { ChaosStack, Part } from './stack.ts';
@@ -80,6 +81,21 @@ export const FAULTS: Record<string, Fault> = {
   'kill Postgres between COMMIT and trim': (stack, random) =>
     cut(stack.postgresProxy, { what: 'replies', text: COMMIT, meanwhile: () => kill(stack, 'postgres', away(random)) }),
   'kill Redis and Postgres': async (stack, random) => {
+    await Promise.all([kill(stack, 'redis', away(random)), kill(stack, 'postgres', away(random))]);
+    return true;
+  },
+  'damaged entries': async (stack) => (await plantDamagedEntries(stack), true),
+  'damaged entries, and kill the worker over them': async (stack) => {
+    await plantDamagedEntries(stack);
+    return kill(stack, 'worker', 0);
+  },
+  'damaged entries, and cut between COMMIT and trim': async (stack) => {
+    const happened = cut(stack.postgresProxy, { what: 'replies', text: COMMIT });
+    await plantDamagedEntries(stack);
+    return happened;
+  },
+  'damaged entries, and kill Redis and Postgres': async (stack, random) => {
+    await plantDamagedEntries(stack);
     await Promise.all([kill(stack, 'redis', away(random)), kill(stack, 'postgres', away(random))]);
     return true;
   },

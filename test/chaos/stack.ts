@@ -16,6 +16,12 @@ export const API_KEY = 'chaos.0123456789abcdef0123456789abcdef';
 /** What a fault can hit. */
 export type Part = 'frontend' | 'worker' | 'redis' | 'postgres';
 
+/** Where an entry is in the outbox. */
+export interface EntryPosition {
+  shard: number;
+  position: string;
+}
+
 /**
  * Laurel as it is run: the built supervisor with two frontends and a worker, Redis and Postgres with every answer
  * on disk. Between them stand proxies that can cut a call.
@@ -25,6 +31,8 @@ export class ChaosStack {
   readonly adminPort: number;
   readonly redisProxy: CuttingProxy;
   readonly postgresProxy: CuttingProxy;
+  /** Damaged entries that a fault added to the outbox. */
+  readonly planted: EntryPosition[] = [];
   private readonly folder: string;
   private readonly servers: { redis: LocalServer; postgres: LocalServer };
   private supervisor: ChildProcess | null = null;

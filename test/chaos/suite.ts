@@ -150,7 +150,7 @@ async function auditNow(stack: ChaosStack, app: HttpClient, ledger: Ledger): Pro
   const sql = new pg.Client({ connectionString: stack.databaseUrl });
   await sql.connect();
   try {
-    return await audit({ app, sql, redis, ledger });
+    return await audit({ app, sql, redis, ledger, planted: stack.planted });
   } finally {
     redis.disconnect();
     await sql.end();
