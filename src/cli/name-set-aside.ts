@@ -10,3 +10,7 @@ export async function nameSetAside(pool: Pool): Promise<void> {
       'Postgres lacks what they hold: `laurel dead-letters list`.\n',
   );
 }
+
+/** Names a user whose state cannot be read. */
+export const nameUnreadable = ({ tenantNo, id }: { tenantNo: number; id: string }): void =>
+  void process.stdout.write(`\nThe state of the user ${id} of tenant ${tenantNo} cannot be read.\n`);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { SetAside } from '../engine/persist/set-aside.ts';
 import { rebuildAnyway } from '../engine/rebuild/accept.ts';
-import { nameSetAside } from './name-set-aside.ts';
+import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { progressLine, withServers } from './servers.ts';
 
 /** Adds `laurel rebuild`. */
@@ -16,7 +16,7 @@ export function addRebuild(laurel: Command): void {
           void process.stderr.write(
             `\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`,
           );
-        await rebuildAnyway({ redis, pool, onProgress: progressLine(), onSetAside });
+        await rebuildAnyway({ redis, pool, onProgress: progressLine(), onSetAside, onUnreadable: nameUnreadable });
         process.stdout.write(`\nRedis is rebuilt, in ${((performance.now() - startedMs) / 1000).toFixed(1)} s.\n`);
         await nameSetAside(pool);
       }),

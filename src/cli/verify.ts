@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { verify } from '../engine/rebuild/verify.ts';
-import { nameSetAside } from './name-set-aside.ts';
+import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { EXIT } from './command-error.ts';
 import { progressLine, withServers } from './servers.ts';
 
@@ -19,6 +19,7 @@ export function addVerify(laurel: Command): void {
           redis,
           pool,
           onProgress: progressLine(),
+          onUnreadable: nameUnreadable,
           onDifference: ({ key, part, redis: there, postgres: wanted }) => {
             if ((shown += 1) > MOST_SHOWN) return;
             const name = part === '' ? key : `${key}  ${part}`;

@@ -25,6 +25,11 @@ export interface UsedKey {
 export const fieldOfGeneration = (field: string, generation: number | undefined): string =>
   generation === undefined ? field : `${field}.${generation}`;
 
+const DIGEST_LENGTH = 16;
+
+/** What a field has of the key itself, whatever the user's generation. */
+export const fieldOfDigest = (field: string): string => field.slice(0, DIGEST_LENGTH);
+
 const CHUNK = 1000;
 
 /** Removes used keys. Idempotent. */

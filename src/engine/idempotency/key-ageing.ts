@@ -2,12 +2,15 @@ import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import { DAY_MS } from '../../domain/periods.ts';
 import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
-import { shardOf } from '../../redis/keys.ts';
-import { ageKeys, findAgedKeys, scanBuckets } from '../../redis/old-keys.ts';
+import { fieldOfDigest } from '../../redis/idempotency.ts';
+import { idempotencyKey, shardOf } from '../../redis/keys.ts';
+import { ageKeys, findAgedKeys, scanBuckets, type BucketKeys } from '../../redis/old-keys.ts';
+import { idempotencyDigest } from '../ids/event-id.ts';
 import { isPersisted } from '../persisted/persisted.ts';
 import { isUnavailable } from '../unavailable.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
+import { waitingKeys } from './waiting-keys.ts';
 
 export interface KeyAgeingOptions {
   redis: Redis;
@@ -30,7 +33,8 @@ const CALLS_A_PIECE = 20;
 
 /**
  * Moves used idempotency keys that are older than `hotDays` into the compact form, once a day of the clock. Only keys
- * whose events are in Postgres: it finds them, waits until Postgres holds what the outbox held then, and moves these.
+ * whose events are in Postgres: it finds them, waits until Postgres holds what the outbox held then, and moves these, but
+ * for those of events that wait in dead letters.
  * So whoever meets a key there finds its event in Postgres. A crash, or two at once, change nothing: a key is in one of
  * both places at any moment. What a pass misses the next day's finds: Redis was restarted in between, a shard's outbox
  * is not being stored, a tenant's keys cannot be moved.
@@ -84,17 +88,15 @@ export class KeyAgeing implements DueWork {
   }
 
   private async move(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
-    const { redis, onStep } = this.options;
+    const { redis, pool, onStep } = this.options;
     const aged = await findAgedKeys(redis, buckets, beforeMs);
     await onStep?.('found');
     const persisted = new Set<number>();
     for (const shard of new Set(aged.map(({ tenantNo }) => shardOf(tenantNo))))
       if (await this.isPersisted(shard, ending)) persisted.add(shard);
     if (ending.aborted) return false;
-    await ageKeys(
-      redis,
-      aged.filter(({ tenantNo }) => persisted.has(shardOf(tenantNo))),
-    );
+    const stored = aged.filter(({ tenantNo }) => persisted.has(shardOf(tenantNo)));
+    await ageKeys(redis, stored.length === 0 ? [] : await withoutWaiting({ redis, pool }, stored));
     await onStep?.('moved');
     return true;
   }
@@ -108,4 +110,18 @@ export class KeyAgeing implements DueWork {
     });
     return persisted !== undefined;
   }
+}
+
+/** Those keys whose events do not wait in dead letters: these are in Postgres, but not where a key is looked up. */
+async function withoutWaiting(
+  servers: { redis: Redis; pool: Pool },
+  keys: readonly BucketKeys[],
+): Promise<BucketKeys[]> {
+  const waiting = new Set<string>();
+  for await (const { tenantNo, userId, metricNo, key } of waitingKeys(servers)) {
+    const { bucket, field } = idempotencyDigest(userId, metricNo, key);
+    waiting.add(`${idempotencyKey(tenantNo, bucket)} ${field}`);
+  }
+  const isStored = (bucket: string, field: string): boolean => !waiting.has(`${bucket} ${fieldOfDigest(field)}`);
+  return keys.map((some) => ({ ...some, fields: some.fields.filter((field) => isStored(some.bucket, field)) }));
 }

@@ -5,8 +5,8 @@ import { clearedRuns } from '../../postgres/rebuild/cleared-runs.ts';
 import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
-import { fieldOfGeneration } from '../../redis/idempotency.ts';
-import { numbered, unpack, type PackedState } from '../../packed/state.ts';
+import { fieldOfDigest, fieldOfGeneration } from '../../redis/idempotency.ts';
+import { isPackedMap, numbered, unpack, type PackedState } from '../../packed/state.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import { useOf } from '../ids/keyed-ids.ts';
 
@@ -22,7 +22,8 @@ What Redis holds that is derived from Postgres, in one place: rebuilding and ver
   counters: users                      users, counted
   counters: completions                users.state: completions, counted by achievement
   counters: generation of new users    users.state: the youngest there is
-  buckets of idempotency keys          events.idempotency_key, with the event's ID and the user's generation
+  buckets of idempotency keys          events.idempotency_key, with the event's ID and the user's generation;
+                                       and the same of events that wait in dead letters
   compact form of idempotency keys     the same, of events before key_ageing.before_ms
   progress of batches of events        outbox_cursors.batch_progress
   position of the outbox               outbox_cursors.stream_id
@@ -100,27 +101,26 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
   return places;
 }
 
-/** Of a field without generation. */
-const FIELD_LENGTH = 16;
-
 /** The fields of the tenant's counters that count a user. */
 export const countersOf = (state: PackedState): string[] => [
   'users',
   ...Array.from(numbered(state.t), ([achievementNo]) => `a${achievementNo}`),
 ];
 
-/**
- * The decoded state of a stored user, as far as `placesOf` and `countersOf` need it. One that cannot be read says nothing:
- * it must keep nobody else from being loaded or compared.
- */
-export function stateOf(user: StoredUser): PackedState {
-  const nothing: PackedState = { c: 0, up: 0 };
+/** The decoded state of a stored user; null: it cannot be read. */
+export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | null {
   try {
-    return (unpack(user.state) as PackedState | null) ?? nothing;
+    return isPackedMap(state) ? (unpack(state) as PackedState) : null;
   } catch {
-    return nothing;
+    return null;
   }
 }
+
+/**
+ * The same, as far as `placesOf` and `countersOf` need it. One that cannot be read says nothing: it must keep nobody else
+ * from being loaded or compared.
+ */
+export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState => readState(user) ?? { c: 0, up: 0 };
 
 /** Where a used idempotency key stands, and the text of its use. `generation`: that of its user. */
 export function bucketOf(
@@ -139,7 +139,7 @@ export function bucketOf(
 
 /** What a bucket says of a used key, as a text without the user's generation. */
 export const useText = ({ key, field, value }: { key: string; field: string; value: string }): string =>
-  `${key} ${field.slice(0, FIELD_LENGTH)} ${value}`;
+  `${key} ${fieldOfDigest(field)} ${value}`;
 
 /** The generations (`src/redis/idempotency.ts`) of the users who are not of the first. */
 export class Generations {

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
 import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
+import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import { timeOfUse } from '../../redis/idempotency.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { loadOldKeys, type BucketKeys } from '../../redis/old-keys.ts';
@@ -12,7 +13,10 @@ const KEYS_A_PAGE = 5_000;
 /** Old keys that are collected before they are loaded: those of a bucket go to one segment, which is written once then. */
 const OLD_AT_ONCE = 200_000;
 
-/** Loads all used idempotency keys: those of events before a time in the compact form. */
+/**
+ * Loads all used idempotency keys: those of events before a time in the compact form, and those of events that wait in
+ * dead letters.
+ */
 export async function loadIdempotencyKeys({
   pool,
   redis,
@@ -55,5 +59,10 @@ export async function loadIdempotencyKeys({
     await onLoaded(loaded);
   });
   await loadOld();
+  // However old they are: the compact form is for keys whose events are in Postgres, where they are looked up.
+  for await (const used of waitingKeys({ redis, pool })) {
+    const { tenantNo, key, field, value } = bucketOf(used, generations.of(used));
+    await loaders[shardOf(tenantNo)]!.add(['HSET', key, field, value]);
+  }
   await Promise.all(loaders.map((loader) => loader.flush()));
 }

@@ -1,8 +1,9 @@
 import type { Pool } from 'pg';
 import { readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { countersKey, shardOf, userKey } from '../../redis/keys.ts';
-import { BoardsOfTenants, countersOf, placesOf, stateOf, type Boards, type Generations } from './derived-keys.ts';
+import { BoardsOfTenants, countersOf, placesOf, readState, type Boards, type Generations } from './derived-keys.ts';
 import type { Loader } from './loader.ts';
+import type { OnUnreadable } from './unreadable.ts';
 
 const USERS_A_PAGE = 2_000;
 
@@ -19,12 +20,14 @@ export async function loadUsers({
   pool,
   loaders,
   generations,
+  onUnreadable,
   onLoaded,
 }: {
   pool: Pool;
   loaders: readonly Loader[];
   /** Gets the users' generations. */
   generations: Generations;
+  onUnreadable: OnUnreadable;
   onLoaded: (users: number) => Promise<void>;
 }): Promise<void> {
   const tenants = new Map<number, Tenant>();
@@ -37,7 +40,7 @@ export async function loadUsers({
         tenant = { no: tenantNo, generations, boards: await boards.of(tenantNo), counts: new Map() };
         tenants.set(tenantNo, tenant);
       }
-      await loadPage(loaders[shardOf(tenantNo)]!, tenant, users);
+      await loadPage(loaders[shardOf(tenantNo)]!, { tenant, users, onUnreadable });
     }
     loaded += page.length;
     await onLoaded(loaded);
@@ -64,15 +67,19 @@ function byTenant(page: readonly StoredUser[]): { tenantNo: number; users: Store
 
 async function loadPage(
   loader: Loader,
-  { no: tenantNo, boards, counts, generations }: Tenant,
-  users: readonly StoredUser[],
+  { tenant, users, onUnreadable }: { tenant: Tenant; users: readonly StoredUser[]; onUnreadable: OnUnreadable },
 ): Promise<void> {
+  const { no: tenantNo, boards, counts, generations } = tenant;
   const states: (string | Buffer)[] = [];
   const sets = new Map<string, string[]>();
   const groups = new Map<string, Set<string>>();
   for (const user of users) {
     states.push(userKey(tenantNo, user.id), user.state);
-    const state = stateOf(user);
+    const state = readState(user);
+    if (state === null) {
+      onUnreadable(user);
+      continue;
+    }
     generations.note(user, state);
     for (const { key, score, listedIn } of placesOf(tenantNo, state, boards)) {
       const members = sets.get(key);

@@ -14,6 +14,7 @@ import { loadIdempotencyKeys } from './load-idempotency-keys.ts';
 import { loadUsers } from './load-users.ts';
 import { Loader, RebuildOvertaken } from './loader.ts';
 import { startOutbox } from './start-outbox.ts';
+import type { OnUnreadable } from './unreadable.ts';
 import { wipe } from './wipe.ts';
 
 /** By then every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
@@ -33,6 +34,7 @@ export interface RebuildOptions {
   onProgress?: (progress: RebuildProgress) => void | Promise<void>;
   /** Called for each entry of the outbox that could not be stored and was set aside. */
   onSetAside?: (entry: SetAside) => void;
+  onUnreadable?: OnUnreadable;
   /** Aborted: the rebuild ends with an error, and Redis stays shut until the next one. */
   ending?: AbortSignal;
 }
@@ -43,7 +45,8 @@ export interface RebuildOptions {
  * between leaves Redis without marks, and the next rebuild starts over. Only one should run; should two, the
  * one that began first can write no more. Throws RebuildOvertaken then, or if the connection to Redis broke.
  */
-export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: RebuildOptions): Promise<void> {
+export async function rebuild(options: RebuildOptions): Promise<void> {
+  const { redis, pool, onProgress, onSetAside, onUnreadable = () => undefined, ending } = options;
   const report = async (progress: RebuildProgress): Promise<void> => {
     ending?.throwIfAborted();
     await onProgress?.(progress);
@@ -71,6 +74,7 @@ export async function rebuild({ redis, pool, onProgress, onSetAside, ending }: R
       pool,
       loaders,
       generations,
+      onUnreadable,
       onLoaded: (done) => report({ step: 'users', done, total: Math.max(users, done) }),
     });
     await loadIdempotencyKeys({

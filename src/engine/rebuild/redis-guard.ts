@@ -85,6 +85,8 @@ export class RedisGuard {
       pool,
       ending: this.ending.signal,
       onSetAside: (entry) => sayWhatIsSetAside(log, entry),
+      onUnreadable: ({ tenantNo }) =>
+        log.error({ tenantNo }, "A user's state in Postgres cannot be read: `laurel verify` names the user"),
       onNeeded: (why, first) => {
         // On a new installation Redis is empty as it should be, and there is nothing to say.
         rebuilt = !first;

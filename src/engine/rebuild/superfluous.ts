@@ -4,7 +4,15 @@ import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
 import { placesOf, stateOf, useText } from './derived-keys.ts';
 import type { SetMembers } from './set-members.ts';
-import { groupsSuspect, placeSuspect, stateSuspect, storedUses, usedKeySuspect, type Sides } from './suspects.ts';
+import {
+  groupsSuspect,
+  placeSuspect,
+  stateSuspect,
+  storedUses,
+  usedKeySuspect,
+  waitingUses,
+  type Sides,
+} from './suspects.ts';
 
 const AT_ONCE = 1_000;
 
@@ -60,14 +68,14 @@ async function superfluousMembers(sides: Sides, key: string, tenantNo: number): 
     const known = await boards.of(tenantNo);
     for (const [index, id] of ids.entries()) {
       const state = states[index] ?? null;
-      const places = state === null ? [] : placesOf(tenantNo, stateOf({ tenantNo, id, state }), known);
+      const places = state === null ? [] : placesOf(tenantNo, stateOf({ state }), known);
       if (!places.some((place) => place.key === key)) suspects.push(placeSuspect(sides, { tenantNo, id, key }));
     }
   }
   return suspects;
 }
 
-/** The used idempotency keys that belong to no stored event. */
+/** The used idempotency keys that belong to no event, neither a stored one nor one that waits in a dead letter. */
 async function superfluousKeys({ redis, pool }: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const suspects: Suspect[] = [];
   let open = keys.flatMap((key) => {
@@ -83,7 +91,9 @@ async function superfluousKeys({ redis, pool }: Sides, keys: readonly string[]):
       pool,
       used.map(({ value }) => value),
     );
-    for (const field of used) if (!stored.has(useText(field))) suspects.push(usedKeySuspect({ redis, pool }, field));
+    const others = used.filter((field) => !stored.has(useText(field)));
+    const waiting = others.length === 0 ? new Set() : await waitingUses({ redis, pool });
+    for (const field of others) if (!waiting.has(useText(field))) suspects.push(usedKeySuspect({ redis, pool }, field));
     open = open.flatMap((bucket, index) => {
       const [cursor] = replies[index]!;
       return cursor === '0' ? [] : [{ ...bucket, cursor }];

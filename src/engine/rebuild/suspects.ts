@@ -5,9 +5,9 @@ import { countCompletions, countUsers } from '../../postgres/rebuild/tenant-coun
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { timeOfUse } from '../../redis/idempotency.ts';
 import { countersKey, userKey } from '../../redis/keys.ts';
-import { unpack, type PackedState } from '../../packed/state.ts';
+import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import type { Suspect } from './confirm.ts';
-import { bucketOf, placesOf, useText, type BoardsOfTenants, type Place } from './derived-keys.ts';
+import { bucketOf, placesOf, stateOf, useText, type BoardsOfTenants, type Place } from './derived-keys.ts';
 
 /** What both sides are read from. */
 export interface Sides {
@@ -26,7 +26,7 @@ export const stateSuspect = ({ redis, pool }: Sides, tenantNo: number, id: strin
 
 async function storedPlaces({ pool, boards }: Sides, tenantNo: number, id: string): Promise<Place[]> {
   const packed = await storedState(pool, { tenantNo, userId: id });
-  return packed === null ? [] : placesOf(tenantNo, unpack(packed) as PackedState, await boards.of(tenantNo));
+  return packed === null ? [] : placesOf(tenantNo, stateOf({ state: packed }), await boards.of(tenantNo));
 }
 
 /** A user's place in a sorted set. */
@@ -93,17 +93,27 @@ export const counterSuspect = ({ redis, pool }: Sides, tenantNo: number, field: 
 
 /** A field of a bucket of used idempotency keys. */
 export const usedKeySuspect = (
-  { redis, pool }: Pick<Sides, 'redis' | 'pool'>,
+  sides: Pick<Sides, 'redis' | 'pool'>,
   { key, field, value }: { key: string; field: string; value: string },
 ): Suspect => ({
   key,
   part: field,
-  redis: () => redis.hget(key, field),
-  postgres: async () => ((await storedUses(pool, [value])).has(useText({ key, field, value })) ? value : null),
+  redis: () => sides.redis.hget(key, field),
+  postgres: async () => {
+    const use = useText({ key, field, value });
+    return (await storedUses(sides.pool, [value])).has(use) || (await waitingUses(sides)).has(use) ? value : null;
+  },
 });
 
 /** The uses of keys that events with the times of some uses in their IDs stand for: `useText` of each. */
 export async function storedUses(pool: Pool, values: readonly string[]): Promise<Set<string>> {
   const times = new Set(values.map((value) => timeOfUse(Number(value))));
   return new Set((await usedKeysAt(pool, [...times])).map((used) => useText(bucketOf(used, undefined))));
+}
+
+/** The uses of keys that events in dead letters stand for: `useText` of each. */
+export async function waitingUses(sides: Pick<Sides, 'redis' | 'pool'>): Promise<Set<string>> {
+  const uses = new Set<string>();
+  for await (const used of waitingKeys(sides)) uses.add(useText(bucketOf(used, undefined)));
+  return uses;
 }

@@ -1,16 +1,18 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
+import { readIdempotencyKeys, type UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import { estimateRows, readUsers } from '../../postgres/rebuild/read-users.ts';
 import { ALL_SHARDS_PATTERN, countersKey, tenantKey } from '../../redis/keys.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
+import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import { behindPostgres } from './behind-postgres.ts';
 import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
-import { BoardsOfTenants, bucketOf, countersOf, Generations, stateOf } from './derived-keys.ts';
+import { BoardsOfTenants, bucketOf, countersOf, Generations, readState } from './derived-keys.ts';
 import { SetMembers } from './set-members.ts';
 import { superfluous } from './superfluous.ts';
 import { suspectUsers } from './suspect-users.ts';
 import { counterSuspect, type Sides } from './suspects.ts';
+import type { OnUnreadable } from './unreadable.ts';
 
 export interface VerifyProgress {
   step: 'users' | 'idempotency keys' | 'keys';
@@ -23,6 +25,7 @@ export interface VerifyOptions {
   pool: Pool;
   onProgress?: (progress: VerifyProgress) => void;
   onDifference: (difference: Difference) => void;
+  onUnreadable?: OnUnreadable;
 }
 
 const PAGE = 1_000;
@@ -70,12 +73,16 @@ class Verification {
 
   /** What Postgres knows of each user. */
   async users(): Promise<void> {
-    const { pool, onProgress } = this.options;
+    const { pool, onProgress, onUnreadable } = this.options;
     const total = await estimateRows(pool, 'users');
     let done = 0;
     for await (const page of readUsers(pool, PAGE)) {
       for (const user of page) {
-        const state = stateOf(user);
+        const state = readState(user);
+        if (state === null) {
+          onUnreadable?.(user);
+          continue;
+        }
         this.generations.note(user, state);
         let fields = this.counted.get(user.tenantNo);
         if (fields === undefined) this.counted.set(user.tenantNo, (fields = new Set(['users'])));
@@ -92,21 +99,27 @@ class Verification {
     const { redis, pool, onProgress } = this.options;
     let done = 0;
     await readIdempotencyKeys(pool, PAGE, async (used) => {
-      const places = used.map((key) => bucketOf(key, this.generations.of(key)));
-      const found = await Promise.all(places.map(({ key, field }) => redis.hget(key, field)));
-      const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ ...place, index }]));
-      // What is not hot may be old; and a key may become so in between, so this is asked second.
-      const held = await oldKeysHeld(
-        redis,
-        others.map(({ tenantNo, key, field }) => ({ tenantNo, bucket: key, field })),
-      );
-      for (const [at, { key, field, value, index }] of others.entries()) {
-        if (held[at] === true && found[index] === null) continue;
-        this.report({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
-      }
+      await this.areUsed(used);
       done += used.length;
       onProgress?.({ step: 'idempotency keys', done, total: null });
     });
+    for await (const used of waitingKeys({ redis, pool })) await this.areUsed([used]);
+  }
+
+  private async areUsed(used: readonly UsedKey[]): Promise<void> {
+    const { redis } = this.options;
+    const places = used.map((key) => bucketOf(key, this.generations.of(key)));
+    const found = await Promise.all(places.map(({ key, field }) => redis.hget(key, field)));
+    const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ ...place, index }]));
+    // What is not hot may be old; and a key may become so in between, so this is asked second.
+    const held = await oldKeysHeld(
+      redis,
+      others.map(({ tenantNo, key, field }) => ({ tenantNo, bucket: key, field })),
+    );
+    for (const [at, { key, field, value, index }] of others.entries()) {
+      if (held[at] === true && found[index] === null) continue;
+      this.report({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
+    }
   }
 
   /** The other direction: what Redis holds that should not be there. */

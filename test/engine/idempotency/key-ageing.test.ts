@@ -105,6 +105,21 @@ describe('a key older than the hot days', () => {
     expect(await events()).toBe(3);
   });
 
+  test('stays hot while its event waits in a dead letter, where no look-up finds it', async () => {
+    await laurel.pool.query(`ALTER TABLE events ADD CONSTRAINT no_ada CHECK (user_id <> 'ada')`);
+    await flip('ada', 3, 'k');
+    await flip('bob', 3, 'k');
+    pass(30);
+    await age();
+    expect([await hotKeys(), await oldKeys()]).toEqual([1, 1]);
+    expect(await flip('ada', 3, 'k')).toMatchObject({ status: 202, body: { total: 3 } });
+    await redis.flushall();
+    await rebuildByHand(laurel, redis);
+    expect([await hotKeys(), await oldKeys()]).toEqual([1, 1]);
+    expect(await flip('ada', 3, 'k')).toMatchObject({ status: 202, body: { total: 3 } });
+    expect(await events()).toBe(1);
+  });
+
   test('scoped as ever: another user, another metric, another key are new', async () => {
     await flip('ada', 3, 'k');
     pass(30);

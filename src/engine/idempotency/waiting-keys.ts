@@ -1,0 +1,48 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { waitingEntries, type WaitingEntry } from '../../postgres/dead-letters/waiting-entries.ts';
+import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
+import { keptEntry } from '../../redis/kept-entries.ts';
+import { readEntry, unpackFields } from '../../redis/outbox-entry.ts';
+
+/** An entry has at most some hundred KB. */
+const LETTERS_A_PAGE = 50;
+
+/**
+ * The idempotency keys that events used which wait in dead letters, as far as their records can be read. They are used,
+ * though `events` does not have them: an event with one of them has been counted, and must not be once more.
+ */
+export async function* waitingKeys({ redis, pool }: { redis: Redis; pool: Pool }): AsyncGenerator<UsedKey> {
+  let after: string | null = null;
+  for (;;) {
+    const page: WaitingEntry[] = await waitingEntries(pool, { after, limit: LETTERS_A_PAGE });
+    for (const letter of page) yield* keysOf(letter, await bytesOf(redis, letter));
+    if (page.length < LETTERS_A_PAGE) return;
+    after = page.at(-1)!.id;
+  }
+}
+
+/** Null: they are lost. */
+const bytesOf = async (redis: Redis, { entry, inRedis, shard, position }: WaitingEntry): Promise<Buffer | null> =>
+  inRedis ? keptEntry(redis, shard, position) : entry;
+
+function keysOf({ parts }: WaitingEntry, packed: Buffer | null): UsedKey[] {
+  if (packed === null) return [];
+  const { tenantNo, records } = readEntry(unpackFields(packed));
+  if (tenantNo === null) return [];
+  const waiting = new Set(parts.flatMap(({ part, at }) => (part === 'record' ? [at] : [])));
+  return records.flatMap(({ value }, at) => {
+    const used = waiting.has(at) ? keyOf(tenantNo, value) : null;
+    return used === null ? [] : [used];
+  });
+}
+
+const EVENT_ID = /^[0-9a-f]{32}$/;
+
+/** The key that the event of a record used; null: none, or it cannot be read. */
+function keyOf(tenantNo: number, record: unknown): UsedKey | null {
+  const { k, i, u, m, ik } = (record ?? {}) as Record<string, unknown>;
+  const isReadable = k === 'e' && typeof i === 'string' && EVENT_ID.test(i) && Number.isInteger(m);
+  if (!isReadable || typeof u !== 'string' || typeof ik !== 'string') return null;
+  return { tenantNo, userId: u, metricNo: Number(m), key: ik, eventId: i };
+}
