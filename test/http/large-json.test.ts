@@ -30,7 +30,24 @@ describe('a body parsed in pieces', () => {
   });
 
   test('is refused where JSON.parse refuses it: one character changed, added or left out', async () => {
-    const character = fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', ' ', '1', 'a', '\n');
+    const character = fc.constantFrom(
+      '[',
+      ']',
+      '{',
+      '}',
+      ',',
+      ':',
+      '"',
+      '\\',
+      ' ',
+      '\n',
+      '\u{a0}',
+      '1',
+      '-',
+      '.',
+      'e',
+      'a',
+    );
     const property = fc.asyncProperty(
       json,
       fc.nat(),
@@ -44,6 +61,17 @@ describe('a body parsed in pieces', () => {
       },
     );
     await fc.assert(property, { numRuns: 6_000 });
+  });
+
+  test.each([
+    ['a number before an object', '{"a":1{"b":[1,2]}}'],
+    ['a number before an array', '{"a":1.[1,2]}'],
+    ['a sign before an array', '{"a":-[1,2]}'],
+    ['a space that JSON does not have, in an array', '[\u{a0}[1,2]]'],
+    ['a byte order mark', '\u{feff}[1,2]'],
+  ])('%s is refused', async (_name, text) => {
+    expect(outcome(() => JSON.parse(text))).toBe('refused');
+    for (const piece of [0, 1, 1_000]) expect(await inPieces(text, piece)).toBe('refused');
   });
 
   test('may have fields of any name', async () => {

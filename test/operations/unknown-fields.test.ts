@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Configuration } from '../../src/domain/configuration.ts';
 import { bulkItems } from '../../src/operations/bulk.ts';
 import { editDistance, unknownFieldsText } from '../../src/operations/unknown-fields.ts';
+import { says } from './issue.ts';
 
 describe('unknown fields', () => {
   const board = { key: 'week', name: 'Week', rankBy: 'streak' };
@@ -54,8 +55,8 @@ test('an item with one is an issue; one with a field of the answer is not', asyn
   const { done, issues } = await items.each(sent, async (good) => good.map(({ name }) => ({ name })));
   expect(done).toEqual([{ name: 'a' }]);
   expect(issues).toEqual([
-    { index: 1, severity: 'error', message: 'nmae is not a known field (did you mean name?)' },
-    { index: 2, severity: 'error', message: 'colour is not a known field' },
+    { index: 1, ...says('error', 'nmae is not a known field (did you mean name?)') },
+    { index: 2, ...says('error', 'colour is not a known field') },
   ]);
 });
 
