@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { KEY_PATTERN } from './domain/catalog.ts';
 import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
 import { parseNetworks, type Network } from './domain/networks.ts';
 import { StartError } from './start-error.ts';
@@ -37,6 +38,8 @@ export interface Env {
   auditRetentionDays: number;
   /** Whether webhooks may go to private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
+  /** What this deployment is called, by name and by key. */
+  environment: { name: string; key: string };
   /** Bytes of a request's body; more is answered 413. */
   bodyLimitBytes: number;
   /** The origin whose pages may use the Application API from a browser, `*` for any; null: none. */
@@ -53,6 +56,9 @@ export interface Env {
   /** Whether a database without configuration gets the demo (never in production). */
   demo: boolean;
 }
+
+/** What a deployment is called where nothing says otherwise. */
+export const ENVIRONMENT = { name: 'Production', key: 'production' };
 
 /** Retries come within minutes, those of devices that were off within days. */
 export const IDEMPOTENCY_HOT_DAYS = 7;
@@ -101,6 +107,10 @@ export function readEnv(variables: Variables): Env {
     idempotencyHotDays: read.whole('IDEMPOTENCY_HOT_DAYS', { fallback: IDEMPOTENCY_HOT_DAYS, min: 1, max: 36_500 }),
     auditRetentionDays: read.whole('AUDIT_RETENTION_DAYS', { fallback: AUDIT_RETENTION_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
+    environment: {
+      name: read.text('ENVIRONMENT_NAME') ?? ENVIRONMENT.name,
+      key: read.text('ENVIRONMENT_KEY') ?? ENVIRONMENT.key,
+    },
     bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 4_194_304, min: 1_024, max: 67_108_864 }),
     corsOrigin: read.origin('CORS_ORIGIN', '*'),
     rateLimit: read.optional('RATE_LIMIT', { min: 1, max: 1_000_000 }),
@@ -111,6 +121,8 @@ export function readEnv(variables: Variables): Env {
     demo: !production && read.flag('LAUREL_DEMO', true),
   };
 
+  if (!new RegExp(KEY_PATTERN).test(env.environment.key))
+    problems.push(`ENVIRONMENT_KEY may have letters, digits, "-" and "_"; it is "${env.environment.key}".`);
   const adminKey = env.adminApiKey === null ? null : parseApiKey(env.adminApiKey);
   if (env.adminApiKey !== null && adminKey === null) {
     problems.push(

@@ -20,6 +20,7 @@ describe('readEnv', () => {
       adminApiKey: null,
       testClock: false,
       webhookAllowPrivate: false,
+      environment: { name: 'Production', key: 'production' },
       httpProcesses: 1,
       backlogLimit: 100_000,
       backlogLimitBytes: 1_073_741_824,

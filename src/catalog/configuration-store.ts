@@ -1,19 +1,21 @@
 import type { Pool } from 'pg';
 import { systemClock, type Clock } from '../clock.ts';
 import type { Author } from '../domain/author.ts';
-import type { Catalog, StreakSettings } from '../domain/catalog.ts';
+import type { Catalog } from '../domain/catalog.ts';
 import type { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../domain/configuration.ts';
+import type { StreakSettingsChanges } from '../domain/streak-settings.ts';
 import { AppError } from '../errors.ts';
 import { demoResources, endDemo } from '../postgres/demo-resources.ts';
 import type { Announce } from '../postgres/revisions.ts';
 import type { Catalogs } from './catalogs.ts';
+import { changedStreaks } from './changed-streaks.ts';
 import { changesOf } from './configuration/changes-of.ts';
 import { configure } from './configuration/configure.ts';
 import { countsText, demoLeft } from './configuration/demo-left.ts';
 import { exportConfiguration } from './configuration/export.ts';
 import type { CatalogDraft } from './draft.ts';
 import { Resources } from './resources.ts';
-import { daysOffAfter } from './days-off.ts';
+import type { Problem } from './rules/problem.ts';
 import { streakProblems } from './rules/streaks.ts';
 
 /** A tenant's configuration as one document, by key. */
@@ -88,17 +90,23 @@ export class ConfigurationStore {
     return changes.length > 0;
   }
 
-  async streaks(tenantNo: number): Promise<StreakSettings> {
-    return (await this.resources.read(tenantNo)).streaks;
+  /** The streak settings, with the metrics that they name. */
+  streaks(tenantNo: number): Promise<Pick<Catalog, 'streaks' | 'metrics'>> {
+    return this.resources.read(tenantNo);
   }
 
   /** Sets what is given of the streak settings; all of them as they are then. 422 for what breaks a rule. */
-  async updateStreaks(tenantNo: number, changes: StreakSettingsChanges, by: Author): Promise<StreakSettings> {
+  async updateStreaks(
+    tenantNo: number,
+    changes: StreakSettingsChanges,
+    by: Author,
+  ): Promise<Pick<Catalog, 'streaks' | 'metrics'>> {
     const { result } = await this.resources.edit(tenantNo, by, (draft) => {
-      const settings = changedStreaks(draft.catalog.streaks, changes);
-      refuse([...streakProblems(settings, draft.catalog)].map(({ field, text }) => ({ path: field, text })));
+      const { settings, problems } = changedStreaks(draft.catalog, changes);
+      refuse(problems.map(toPath));
+      refuse([...streakProblems(settings, draft.catalog)].map(toPath));
       draft.setStreaks(settings);
-      return settings;
+      return { streaks: settings, metrics: draft.catalog.metrics };
     });
     return result;
   }
@@ -121,24 +129,7 @@ export class ConfigurationStore {
   }
 }
 
-/** Streak settings to set; those of the freezes one by one. */
-export type StreakSettingsChanges = Partial<Omit<StreakSettings, 'freezes'>> & {
-  freezes?: Partial<StreakSettings['freezes']>;
-};
-
-/** `changes` may come from a request, with fields that mean nothing to us: they are left behind. */
-function changedStreaks(current: StreakSettings, changes: StreakSettingsChanges): StreakSettings {
-  const freezes = onlyFieldsOf(current.freezes, { ...current.freezes, ...changes.freezes });
-  const metrics = (changes.metrics ?? current.metrics).map(({ metricId, threshold }) => ({
-    metricId: metricId.toLowerCase(),
-    threshold,
-  }));
-  const settings = { ...onlyFieldsOf(current, { ...current, ...changes }), metrics, freezes };
-  return { ...settings, daysOff: daysOffAfter(current, settings.frequency, changes.daysOff) };
-}
-
-const onlyFieldsOf = <T extends object>(model: T, value: object): T =>
-  Object.fromEntries(Object.entries(value).filter(([name]) => Object.hasOwn(model, name))) as T;
+const toPath = ({ field, text }: Problem): { path: string; text: string } => ({ path: field, text });
 
 const WITHOUT_DEMO = { path: 'demo', text: 'is left out here; with ?demo=keep (--keep-demo) it stays' };
 

@@ -100,9 +100,13 @@ export const OrganisationSettings = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 255 }),
   multiTenancy: Type.Boolean(),
   controlShare: Type.Number({ minimum: 0, maximum: 1 }),
+  /** Whether values of boards are rounded down to whole numbers: `byClient`: for clients that take nothing else. */
+  boardValues: Type.Enum(['exact', 'whole', 'byClient']),
 });
 
 /** `demo`: whether resources of the demo are configured that nobody has made their own. */
+export type OrganisationSettings = Static<typeof OrganisationSettings>;
+
 export const Organisation = Type.Object({ ...OrganisationSettings.properties, demo: Type.Boolean() });
 export type Organisation = Static<typeof Organisation>;
 

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
 import { TIME_OF_DAY_PATTERN } from './catalog.ts';
 import { LocalDate, Nullable } from './schemas.ts';
+import { NullableWholeNumber, WholeNumber } from './whole-number.ts';
 
 const TimeOfDay = Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN }));
 
@@ -38,7 +39,7 @@ export const MetricEventLeaderboardResponse = Type.Object({
   rank: Nullable(Type.Integer()),
   previousRank: Nullable(Type.Integer()),
   // A decimal metric has decimal scores, and so thresholds.
-  threshold: Type.Number(),
+  threshold: WholeNumber(),
   breakdownAttributeValue: Type.Optional(Type.String()),
   breakdownAttributeValues: Type.Optional(Type.Array(KeyValue)),
 });
@@ -52,7 +53,7 @@ export const LeaderboardRanking = Type.Object({
   userName: Nullable(Type.String()),
   rank: Type.Integer(),
   // As thresholds: decimal where the metric is.
-  value: Type.Number(),
+  value: WholeNumber(),
 });
 export type LeaderboardRanking = Static<typeof LeaderboardRanking>;
 
@@ -69,8 +70,8 @@ export const LeaderboardEvent = Type.Object({
   timestamp: Type.String({ format: 'date-time' }),
   previousRank: Nullable(Type.Integer()),
   rank: Nullable(Type.Integer()),
-  previousValue: Nullable(Type.Number()),
-  value: Nullable(Type.Number()),
+  previousValue: NullableWholeNumber(),
+  value: NullableWholeNumber(),
 });
 export type LeaderboardEvent = Static<typeof LeaderboardEvent>;
 
@@ -78,7 +79,7 @@ export const UserLeaderboardResponseWithHistory = Type.Object({
   ...leaderboardFields,
   status: BoardStatus,
   rank: Nullable(Type.Integer()),
-  value: Nullable(Type.Number()),
+  value: NullableWholeNumber(),
   history: Type.Array(LeaderboardEvent),
 });
 export type UserLeaderboardResponseWithHistory = Static<typeof UserLeaderboardResponseWithHistory>;

@@ -3,6 +3,7 @@ import { UserAchievementResponse } from './achievement.ts';
 import { BoardStatus, leaderboardFields } from './leaderboard.ts';
 import { byKey, LocalDate, Nullable } from './schemas.ts';
 import { User } from './user.ts';
+import { NullableWholeNumber } from './whole-number.ts';
 
 const change = {
   currentTotal: Type.Number(),
@@ -40,7 +41,7 @@ const WrappedLeaderboard = Type.Object({
   status: BoardStatus,
   rank: Nullable(Type.Integer()),
   // A decimal metric has decimal scores.
-  value: Nullable(Type.Number()),
+  value: NullableWholeNumber(),
 });
 export type WrappedLeaderboard = Static<typeof WrappedLeaderboard>;
 

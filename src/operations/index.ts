@@ -26,6 +26,9 @@ import { adminClockPut } from './admin/clock/put.ts';
 import { adminConfigurationDiff } from './admin/configuration/diff.ts';
 import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
+import { adminEnvironmentsList } from './admin/environments/list.ts';
+import { adminSettingsGet } from './admin/settings/get.ts';
+import { adminSettingsUpdate } from './admin/settings/update.ts';
 import { adminMetricsBatchEvents } from './admin/metrics/batch-events.ts';
 import { adminDeadLettersDelete } from './admin/dead-letters/delete.ts';
 import { adminDeadLettersGet } from './admin/dead-letters/get.ts';
@@ -158,6 +161,9 @@ export const adminOperations: readonly Operation[] = [
   adminTenantsCreate,
   adminTenantsUpdate,
   adminTenantsDelete,
+  adminSettingsGet,
+  adminSettingsUpdate,
+  adminEnvironmentsList,
   adminOrganisationGet,
   adminOrganisationUpdate,
   adminClockGet,

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
 import type { ConfigurationStore } from '../catalog/configuration-store.ts';
 import type { Resources } from '../catalog/resources.ts';
+import type { Environment } from '../domain/settings.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import type { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import type { ClockControl } from '../engine/clock/clock-control.ts';
@@ -55,6 +56,8 @@ export interface Services {
   history: HistoryReads;
   wrapped: WrappedReads;
   tenants: Tenants;
+  /** What this deployment is called. */
+  environment: Environment;
   applicationKeys: ApplicationKeys;
   /** The secrets of a tenant's webhooks, by ID. */
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, string>>;

@@ -1,18 +1,41 @@
 import type { Pool, PoolClient } from 'pg';
+import type { OrganisationSettings } from '../domain/admin.ts';
+import type { Branding, Settings } from '../domain/settings.ts';
 
-/** The organisation's settings. */
-export interface Organisation {
-  name: string;
-  multiTenancy: boolean;
-  /** Share of the users in the control group, 0 to 1. */
-  controlShare: number;
+/** The organisation as it is stored: its own settings, and those of the contract. */
+export interface OrganisationRow extends OrganisationSettings {
+  /** Only what was set. */
+  branding: Partial<Branding>;
+  /** Days. */
+  userActivationWindow: number;
+  aggregationPeriod: Settings['aggregationPeriod'];
 }
 
-const COLUMNS = 'name, multi_tenancy AS "multiTenancy", control_share AS "controlShare"';
+/** Columns by the setting that they hold. */
+const COLUMNS: Readonly<Record<keyof OrganisationRow, string>> = {
+  name: 'name',
+  multiTenancy: 'multi_tenancy',
+  controlShare: 'control_share',
+  boardValues: 'board_values',
+  branding: 'branding',
+  userActivationWindow: 'user_activation_window',
+  aggregationPeriod: 'aggregation_period',
+};
+const NAMES = Object.keys(COLUMNS) as (keyof OrganisationRow)[];
+const SELECTED = NAMES.map((name) => `${COLUMNS[name]} AS "${name}"`).join(', ');
+
+/** What is set of the branding is merged into what was; all else is replaced. */
+const ASSIGNED = NAMES.map((name, index) => {
+  const column = COLUMNS[name];
+  const sent = `$${index + 1}`;
+  return name === 'branding'
+    ? `${column} = ${column} || coalesce(${sent}::jsonb, '{}')`
+    : `${column} = coalesce(${sent}, ${column})`;
+}).join(', ');
 
 /** The settings as they are now. */
-export async function readOrganisation(pool: Pool): Promise<Organisation> {
-  const { rows } = await pool.query<Organisation>(`SELECT ${COLUMNS} FROM organisation`);
+export async function readOrganisation(pool: Pool): Promise<OrganisationRow> {
+  const { rows } = await pool.query<OrganisationRow>(`SELECT ${SELECTED} FROM organisation`);
   const [settings] = rows;
   if (settings === undefined) throw new Error('The database holds no organisation.');
   return settings;
@@ -21,18 +44,17 @@ export async function readOrganisation(pool: Pool): Promise<Organisation> {
 /** Sets what is given, in a transaction; the settings before and after, and the names of those that changed. */
 export async function updateOrganisation(
   client: PoolClient,
-  changes: Partial<Organisation>,
-): Promise<{ before: Organisation; after: Organisation; fields: (keyof Organisation)[] }> {
-  const { rows: earlier } = await client.query<Organisation>(`SELECT ${COLUMNS} FROM organisation FOR UPDATE`);
-  const { rows: later } = await client.query<Organisation>(
-    `UPDATE organisation SET
-       name = coalesce($1, name), multi_tenancy = coalesce($2, multi_tenancy), control_share = coalesce($3, control_share),
-       revision = revision + 1
-     RETURNING ${COLUMNS}`,
-    [changes.name ?? null, changes.multiTenancy ?? null, changes.controlShare ?? null],
+  changes: Partial<OrganisationRow>,
+): Promise<{ before: OrganisationRow; after: OrganisationRow; fields: (keyof OrganisationRow)[] }> {
+  const { rows: earlier } = await client.query<OrganisationRow>(`SELECT ${SELECTED} FROM organisation FOR UPDATE`);
+  const { rows: later } = await client.query<OrganisationRow>(
+    `UPDATE organisation SET ${ASSIGNED}, revision = revision + 1 RETURNING ${SELECTED}`,
+    NAMES.map((name) => changes[name] ?? null),
   );
   const before = earlier[0]!;
   const after = later[0]!;
-  const names = Object.keys(after) as (keyof Organisation)[];
-  return { before, after, fields: names.filter((name) => before[name] !== after[name]) };
+  // As JSON: Postgres keeps the fields of a jsonb value in one order.
+  const differs = (name: keyof OrganisationRow): boolean =>
+    JSON.stringify(before[name]) !== JSON.stringify(after[name]);
+  return { before, after, fields: NAMES.filter(differs) };
 }

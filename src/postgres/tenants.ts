@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '../clock.ts';
 import type { Author } from '../domain/author.ts';
 import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { isUniqueViolation } from './is-unique-violation.ts';
-import { readOrganisation, updateOrganisation, type Organisation } from './organisation.ts';
+import { readOrganisation, updateOrganisation, type OrganisationRow } from './organisation.ts';
 import type { Announce } from './revisions.ts';
 import {
   archiveTenants,
@@ -27,7 +27,15 @@ export class Tenants {
   private readonly clock: Clock;
   private known = new Map<number, KnownTenant>();
   private knownByCustomerId = new Map<string, KnownTenant>();
-  private settings: Organisation = { name: '', multiTenancy: false, controlShare: 0 };
+  private settings: OrganisationRow = {
+    name: '',
+    multiTenancy: false,
+    controlShare: 0,
+    boardValues: 'byClient',
+    branding: {},
+    userActivationWindow: 7,
+    aggregationPeriod: 'weekly',
+  };
   private refreshing: Promise<void> | null = null;
   private again = false;
 
@@ -54,7 +62,7 @@ export class Tenants {
     return this.settings.multiTenancy;
   }
 
-  organisation(): Organisation {
+  organisation(): OrganisationRow {
     return this.settings;
   }
 
@@ -79,10 +87,10 @@ export class Tenants {
    * Sets what is given of the organisation's settings; all of them as they are now. `by`: who asks for it, as for all
    * of these.
    */
-  async updateOrganisation(changes: Partial<Organisation>, by: Author): Promise<Organisation> {
+  async updateOrganisation(changes: Partial<OrganisationRow>, by: Author): Promise<OrganisationRow> {
     const updated = await this.audited(by, async (client, note) => {
       const { before, after, fields } = await updateOrganisation(client, changes);
-      const of = (settings: Organisation): object => Object.fromEntries(fields.map((name) => [name, settings[name]]));
+      const of = (settings: OrganisationRow): object => Object.fromEntries(fields.map((name) => [name, settings[name]]));
       if (fields.length > 0)
         note({ action: 'update', kind: 'organisation', name: after.name, before: of(before), after: of(after) });
       return after;

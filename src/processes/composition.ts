@@ -6,6 +6,7 @@ import { Changes } from '../catalog/changes.ts';
 import { ConfigurationStore } from '../catalog/configuration-store.ts';
 import { Resources } from '../catalog/resources.ts';
 import type { Clock } from '../clock.ts';
+import { ENVIRONMENT } from '../env.ts';
 import { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import { BatchIntake } from '../engine/batches/batch-intake.ts';
@@ -84,6 +85,7 @@ export async function openLaurel({
   backlogLimit,
   backlogLimitBytes = Infinity,
   webhookAllowPrivate = false,
+  environment = ENVIRONMENT,
   clock: given,
   log,
 }: {
@@ -92,6 +94,8 @@ export async function openLaurel({
   backlogLimit: number;
   backlogLimitBytes?: number;
   webhookAllowPrivate?: boolean;
+  /** What this deployment is called. */
+  environment?: { name: string; key: string };
   /** 'test': the one that the admin API sets. */
   clock: Clock | 'test';
   log: Log;
@@ -219,6 +223,7 @@ export async function openLaurel({
       history: new HistoryReads({ pool, users: usersWithHistory }),
       wrapped: new WrappedReads({ pool, redis, past, clock, users: usersWithHistory, controlShare }),
       tenants,
+      environment: { ...environment, priority: 1 },
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       applicationKeys,
       adminKeys: new AdminKeys({ pool, announce: publish, clock }),

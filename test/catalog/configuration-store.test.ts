@@ -341,7 +341,7 @@ test('a diff tells the changes and makes none', async () => {
 test('streak settings are set one by one', async () => {
   await apply(DEMO);
   const [metric] = (await catalog()).metrics;
-  const settings = await store.updateStreaks(
+  const { streaks: settings } = await store.updateStreaks(
     0,
     { metrics: [{ metricId: metric!.id, threshold: 5 }], freezes: { max: 3 } },
     WHO,
@@ -351,7 +351,7 @@ test('streak settings are set one by one', async () => {
     metrics: [{ metricId: metric!.id, threshold: 5 }],
     freezes: { ...DEFAULT_STREAK_SETTINGS.freezes, max: 3 },
   });
-  expect(await store.streaks(0)).toEqual(settings);
+  expect(await store.streaks(0)).toMatchObject({ streaks: settings });
   await expect(store.updateStreaks(0, { freezes: { initial: 4 } }, WHO)).rejects.toThrow(
     'freezes.initial: must not be above freezes.max',
   );

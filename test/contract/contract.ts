@@ -3,7 +3,10 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { Operation } from '../../src/operations/operation.ts';
 
-/** The wire contract: tables of facts in this folder, against which the tests hold every answer. */
+/**
+ * The wire contract: tables of facts in this folder, against which the tests hold every answer. `newer.json` holds what a
+ * newer version added and changed; its operations and schemas take the place of those of the same name.
+ */
 
 type Surface = Operation['surface'];
 
@@ -16,17 +19,29 @@ export interface ContractOperation {
 
 interface Document {
   paths: Record<string, Record<string, ContractOperation>>;
-  components: { schemas: Record<string, unknown> };
+  components: { schemas: Record<string, object> };
+  webhooks?: Record<string, object>;
 }
 
-const load = (surface: Surface): Document =>
-  JSON.parse(readFileSync(new URL(`${surface}.json`, import.meta.url), 'utf8')) as Document;
+const load = (name: string): Document =>
+  JSON.parse(readFileSync(new URL(`${name}.json`, import.meta.url), 'utf8')) as Document;
 
 const documents = { application: load('application'), admin: load('admin') };
 
+const newer = load('newer');
+for (const [name, schema] of Object.entries(newer.components.schemas)) {
+  const { schemas } = documents[(schema as { 'x-surface': Surface })['x-surface']].components;
+  schemas[name] = { $ref: `newer.json#/components/schemas/${name}` };
+}
+for (const [path, methods] of Object.entries(newer.paths)) {
+  const [method] = Object.keys(methods).filter((one) => one !== 'parameters');
+  const surface = (methods[method!] as unknown as { 'x-surface': Surface })['x-surface'];
+  documents[surface].paths[path] = { ...documents[surface].paths[path], ...methods };
+}
+
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 formats.default(ajv);
-for (const [surface, document] of Object.entries(documents)) ajv.addSchema(document, surface);
+for (const [name, document] of Object.entries({ ...documents, newer })) ajv.addSchema(document, `${name}.json`);
 
 const compiled = new Map<string, ValidateFunction>();
 
@@ -42,6 +57,9 @@ function validator(pointer: string): ValidateFunction {
 export function contractOperation(surface: Surface, method: string, path: string): ContractOperation | undefined {
   return documents[surface].paths[path.replace(/^\/(v1|api)(?=\/)/, '')]?.[method.toLowerCase()];
 }
+
+/** The names of the events that webhooks may be sent. */
+export const contractEvents = (): string[] => Object.keys(documents.application.webhooks ?? {});
 
 /** Every operation of the contract: its method and path, with our `/v1` before it. */
 export function contractOperations(surface: Surface): { method: string; path: string }[] {
@@ -97,7 +115,7 @@ export function checkAnswer(answer: SeenAnswer): void {
     'application/json',
     'schema',
   ];
-  const validate = validator(`${surface}#/${pointer.map(step).join('/')}`);
+  const validate = validator(`${surface}.json#/${pointer.map(step).join('/')}`);
   if (!validate(body))
     throw new Error(
       `${place}, which does not fit the contract: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`,

@@ -1,5 +1,6 @@
 import { Organisation } from '../../../domain/admin.ts';
 import { operation } from '../../operation.ts';
+import { organisationAnswer } from './organisation-answer.ts';
 
 export const adminOrganisationGet = operation({
   id: 'admin_organisation_get',
@@ -11,6 +12,6 @@ export const adminOrganisationGet = operation({
   responses: { 200: Organisation },
   handle: async ({ tenants, configuration }) => ({
     status: 200,
-    body: { ...tenants.organisation(), demo: await configuration.hasDemo(tenants.default().no) },
+    body: { ...organisationAnswer(tenants.organisation()), demo: await configuration.hasDemo(tenants.default().no) },
   }),
 });

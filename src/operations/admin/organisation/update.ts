@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { Organisation, OrganisationSettings } from '../../../domain/admin.ts';
 import { operation } from '../../operation.ts';
+import { organisationAnswer } from './organisation-answer.ts';
 
 export const adminOrganisationUpdate = operation({
   id: 'admin_organisation_update',
@@ -15,7 +16,7 @@ export const adminOrganisationUpdate = operation({
   handle: async ({ tenants, configuration }, { by, body }) => ({
     status: 200,
     body: {
-      ...(await tenants.updateOrganisation(body, by)),
+      ...organisationAnswer(await tenants.updateOrganisation(body, by)),
       demo: await configuration.hasDemo(tenants.default().no),
     },
   }),

@@ -85,15 +85,23 @@ test('admin_streaks_settings_update sets what is sent', async () => {
   const changes = {
     frequency: 'weekly',
     metrics: [{ metricId: rows[0].id, threshold: 3 }],
-    freezes: { max: 5 },
+    freezes: { enabled: true, max: 5 },
   };
   const { status, body } = await laurel.admin.patch(path, changes);
   expect(status).toBe(200);
   expect(body).toEqual({
     ...before,
     frequency: 'weekly',
-    metrics: changes.metrics,
-    freezes: { ...before.freezes, max: 5 },
+    metrics: [{ key: 'flashcards-flipped', ...changes.metrics[0] }],
+    freezes: {
+      enabled: true,
+      initial: 0,
+      max: 5,
+      startCount: 0,
+      maxCount: 5,
+      autoEarnInterval: null,
+      autoEarnAmount: null,
+    },
   });
   expect((await laurel.admin.get(path)).body).toEqual(body);
   expect((await laurel.admin.get(PATH)).body.streaks.metrics).toEqual([

@@ -1,22 +1,6 @@
-import { Type } from 'typebox';
-import { StreakSettings } from '../../../../domain/catalog.ts';
+import { StreakSettingsAnswer, StreakSettingsChanges } from '../../../../domain/streak-settings.ts';
 import { operation } from '../../../operation.ts';
-
-const Changes = Type.Partial(
-  Type.Object({ ...StreakSettings.properties, freezes: Type.Partial(StreakSettings.properties.freezes) }),
-);
-
-/** With those of newer contracts, which are taken and say nothing yet. */
-const Known = Type.Object({
-  ...StreakSettings.properties,
-  customizationEnabled: Type.Unknown(),
-  metrics: Type.Array(Type.Object({ ...StreakSettings.properties.metrics.items.properties, key: Type.Unknown() })),
-  freezes: Type.Object({
-    ...StreakSettings.properties.freezes.properties,
-    startCount: Type.Unknown(),
-    maxCount: Type.Unknown(),
-  }),
-});
+import { streakSettingsAnswer } from './streak-settings-answer.ts';
 
 export const adminStreaksSettingsUpdate = operation({
   id: 'admin_streaks_settings_update',
@@ -24,11 +8,15 @@ export const adminStreaksSettingsUpdate = operation({
   method: 'patch',
   path: '/v1/streaks/settings',
   summary: 'Set the streak settings that are sent',
-  body: Changes,
-  knownFields: Known,
-  responses: { 200: StreakSettings },
+  description:
+    '`metrics` and `freezes` replace what was there; `freezes: null` switches freezes off. Of two names of one setting ' +
+    '(`customizationEnabled` and `personalization`, `key` and `metricId`, `startCount` and `initial`, `maxCount` and `max`) either ' +
+    'will do, and both if they agree. By `initial` and `max` alone the fields of `freezes` are set one by one.',
+  body: StreakSettingsChanges,
+  knownFields: StreakSettingsChanges,
+  responses: { 200: StreakSettingsAnswer },
   handle: async ({ configuration }, { tenant, body, by }) => ({
     status: 200,
-    body: await configuration.updateStreaks(tenant.no, body, by),
+    body: streakSettingsAnswer(await configuration.updateStreaks(tenant.no, body, by)),
   }),
 });

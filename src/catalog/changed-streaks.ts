@@ -1,0 +1,87 @@
+import type { Catalog, StreakSettings } from '../domain/catalog.ts';
+import type { StreakSettingsChanges } from '../domain/streak-settings.ts';
+import { daysOffAfter } from './days-off.ts';
+import { problem, type Problem } from './rules/problem.ts';
+
+type Freezes = StreakSettings['freezes'];
+
+/**
+ * The streak settings of a catalog with what a request says of them, and what makes no sense in it: two names of one
+ * setting that differ, an unknown key. What the request names and nobody knows is left behind.
+ */
+export function changedStreaks(
+  { streaks: current, metrics }: Pick<Catalog, 'streaks' | 'metrics'>,
+  changes: StreakSettingsChanges,
+): { settings: StreakSettings; problems: Problem[] } {
+  const problems: Problem[] = [];
+  const frequency = changes.frequency ?? current.frequency;
+  const personalization = eitherName(changes, ['customizationEnabled', 'personalization'], { at: '', problems });
+  const settings = {
+    enabled: changes.enabled ?? current.enabled,
+    frequency,
+    weekStart: changes.weekStart ?? current.weekStart,
+    evaluationMode: changes.evaluationMode ?? current.evaluationMode,
+    daysOff: daysOffAfter(current, frequency, changes.daysOff),
+    metrics: changes.metrics === undefined ? current.metrics : countedMetrics(changes.metrics, metrics, problems),
+    freezes: changedFreezes(current.freezes, changes.freezes, problems),
+    personalization: personalization ?? current.personalization,
+  };
+  return { settings, problems };
+}
+
+/** The value of a setting that has two names; a problem where both are sent and differ. */
+function eitherName<T extends object, N extends keyof T & string>(
+  sent: T,
+  [name, earlier]: [N, N],
+  { at, problems }: { at: string; problems: Problem[] },
+): T[N] | undefined {
+  const values = [sent[name], sent[earlier]].filter((value) => value !== undefined);
+  if (values.length === 2 && values[0] !== values[1])
+    problems.push(problem(`${at}${name}`, `differs from ${at}${earlier}, an earlier name of the same setting`));
+  return values[0];
+}
+
+function countedMetrics(
+  sent: NonNullable<StreakSettingsChanges['metrics']>,
+  metrics: Catalog['metrics'],
+  problems: Problem[],
+): StreakSettings['metrics'] {
+  return sent.flatMap(({ key, metricId, threshold }, index) => {
+    const at = `metrics[${index}]`;
+    const byKey = key === undefined ? undefined : metrics.find((metric) => metric.key === key);
+    const id = metricId?.toLowerCase();
+    if (key === undefined && id === undefined) problems.push(problem(`${at}.key`, 'required'));
+    else if (key !== undefined && byKey === undefined) problems.push(problem(`${at}.key`, `unknown metric '${key}'`));
+    else if (byKey !== undefined && id !== undefined && byKey.id !== id)
+      problems.push(problem(`${at}.key`, `names another metric than ${at}.metricId`));
+    const found = byKey?.id ?? id;
+    return found === undefined ? [] : [{ metricId: found, threshold }];
+  });
+}
+
+/** By `startCount` and `maxCount` the freezes are replaced as a whole; by the earlier names alone they are set one by one. */
+function changedFreezes(current: Freezes, sent: StreakSettingsChanges['freezes'], problems: Problem[]): Freezes {
+  if (sent === undefined) return current;
+  if (sent === null) return { ...current, enabled: false };
+  const names = { at: 'freezes.', problems };
+  const initial = eitherName(sent, ['startCount', 'initial'], names);
+  const max = eitherName(sent, ['maxCount', 'max'], names);
+  if (sent.startCount === undefined && sent.maxCount === undefined)
+    return {
+      enabled: sent.enabled ?? current.enabled,
+      initial: initial ?? current.initial,
+      max: max ?? current.max,
+      // Null is a value of its own: nothing is earned.
+      autoEarnInterval: sent.autoEarnInterval === undefined ? current.autoEarnInterval : sent.autoEarnInterval,
+      autoEarnAmount: sent.autoEarnAmount === undefined ? current.autoEarnAmount : sent.autoEarnAmount,
+    };
+  if (initial === undefined) problems.push(problem('freezes.startCount', 'goes with freezes.maxCount'));
+  if (max === undefined) problems.push(problem('freezes.maxCount', 'goes with freezes.startCount'));
+  return {
+    enabled: sent.enabled ?? true,
+    initial: initial ?? current.initial,
+    max: max ?? current.max,
+    autoEarnInterval: sent.autoEarnInterval ?? null,
+    autoEarnAmount: sent.autoEarnAmount ?? null,
+  };
+}
