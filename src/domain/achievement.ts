@@ -1,11 +1,15 @@
 import { Type, type Static } from 'typebox';
+import { OLDER_VALUES } from './client-keywords.ts';
 
 export const KeyValue = Type.Object({ key: Type.String(), value: Type.String() });
 
 export const achievementFields = {
   id: Type.String(),
   name: Type.String(),
-  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
+  // To an older client an anniversary is what the API completes: no event and no streak of its leads there.
+  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary'], {
+    [OLDER_VALUES]: { anniversary: 'api' },
+  }),
   description: Type.Union([Type.String(), Type.Null()]),
   badgeUrl: Type.Union([Type.String(), Type.Null()]),
   key: Type.Optional(Type.String()),

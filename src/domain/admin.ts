@@ -103,10 +103,9 @@ export const OrganisationSettings = Type.Object({
   /** Whether values of boards are rounded down to whole numbers: `byClient`: for clients that take nothing else. */
   boardValues: Type.Enum(['exact', 'whole', 'byClient']),
 });
-
-/** `demo`: whether resources of the demo are configured that nobody has made their own. */
 export type OrganisationSettings = Static<typeof OrganisationSettings>;
 
+/** `demo`: whether resources of the demo are configured that nobody has made their own. */
 export const Organisation = Type.Object({ ...OrganisationSettings.properties, demo: Type.Boolean() });
 export type Organisation = Static<typeof Organisation>;
 

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
 import { TIME_OF_DAY_PATTERN } from './catalog.ts';
 import { LocalDate, Nullable } from './schemas.ts';
-import { NullableWholeNumber, WholeNumber } from './whole-number.ts';
+import { NullableWholeNumber, WholeNumber } from './client-keywords.ts';
 
 const TimeOfDay = Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN }));
 

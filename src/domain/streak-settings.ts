@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { StreakSettings } from './catalog.ts';
 import { Nullable, Uuid } from './schemas.ts';
-import { WholeNumber } from './whole-number.ts';
+import { WholeNumber } from './client-keywords.ts';
 
 /**
  * The streak settings as the Admin API shows and takes them: by the contract's names, with what Laurel has besides, and

@@ -3,7 +3,7 @@ import { UserAchievementResponse } from './achievement.ts';
 import { BoardStatus, leaderboardFields } from './leaderboard.ts';
 import { byKey, LocalDate, Nullable } from './schemas.ts';
 import { User } from './user.ts';
-import { NullableWholeNumber } from './whole-number.ts';
+import { NullableWholeNumber } from './client-keywords.ts';
 
 const change = {
   currentTotal: Type.Number(),

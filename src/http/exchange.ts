@@ -19,6 +19,7 @@ import type { FailedKeys } from './failed-keys.ts';
 import { remoteAddress } from './remote-address.ts';
 import { requestIdOf } from './request-id.ts';
 import { streamJson } from './stream.ts';
+import { strictnessOf, type BoardValues } from './strict-client.ts';
 import type { ResolveTenant } from './tenancy.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
@@ -35,6 +36,8 @@ export interface ExchangeContext {
   failedKeys: FailedKeys | undefined;
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly Network[];
+  /** To whom values of boards are whole numbers. */
+  boardValues: () => BoardValues;
   log: Log;
   /** Called for every key that is refused. */
   onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;
@@ -228,8 +231,16 @@ export class Exchange {
 
   private answer(answer: Answer): void | Promise<void> {
     if ('chunks' in answer) return this.stream(answer.chunks);
-    const json = 'json' in answer ? answer.json : answer.body === undefined ? null : JSON.stringify(answer.body);
-    this.respond({ status: answer.status, json }, false);
+    this.respond({ status: answer.status, json: this.written(answer) }, false);
+  }
+
+  /** The answer as JSON text that this client can read. */
+  private written(answer: Exclude<Answer, { chunks: unknown }>): string | null {
+    const { writeAdapted } = this.route;
+    const client = writeAdapted === null ? null : strictnessOf(this.head, this.context.boardValues());
+    if (client !== null) return writeAdapted!(answer, client);
+    if ('json' in answer) return answer.json;
+    return answer.body === undefined ? null : JSON.stringify(answer.body);
   }
 
   private async stream(chunks: AsyncIterator<string>): Promise<void> {

@@ -21,11 +21,12 @@ const MANY = 10_000;
  * A limit for each caller by itself, so that a flood of one takes nothing from the others. Each process counts what
  * reaches it: several together let through that much more. One number a caller: the time up to which what was let
  * through is paid off. Undefined where nothing is limited, so that it costs nothing then.
- * @param nowMs the machine's time, not the test clock's
+ * @param nowMs the machine's time, not the test clock's, from whenever; `wallMs`: the same as epoch ms
  */
 export function createRateLimit(
   limits: RateLimits,
   nowMs: () => number = () => performance.now(),
+  wallMs: () => number = () => Date.now(),
 ): RateLimit | undefined {
   const { applicationPerSecond, adminPerSecond } = limits;
   if (applicationPerSecond === null && adminPerSecond === null) return undefined;
@@ -54,6 +55,8 @@ export function createRateLimit(
       'RateLimit-Remaining': String(Math.max(0, Math.floor(burst - (after - now) / costMs + 1e-6))),
       // Seconds until a whole burst may be made again.
       'RateLimit-Reset': String(Math.ceil((after - now) / 1000)),
+      // The same as a time, epoch seconds: what generated clients wait for.
+      'X-RateLimit-Reset': String(Math.ceil((wallMs() + after - now) / 1000)),
     };
     if (admitted) return headers;
     throw new AppError('too_many_requests', 'Too many requests; try again after the time in Retry-After', {

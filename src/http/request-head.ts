@@ -16,6 +16,10 @@ export interface RequestHead {
   transferEncoding: string | null;
   /** All of them in one, as their order is; a proxy may add a header of its own. */
   forwardedFor: string | null;
+  /** The language that a generated client says it is of. */
+  language: string | null;
+  /** The version of the contract that it says it was made from. */
+  contractVersion: string | null;
   /** A header of these that was sent twice. */
   repeated: string | null;
   /** Bytes of all headers, whether they are read or not. */
@@ -64,6 +68,16 @@ function collect(name: string, value: string): void {
       if (head.transferEncoding !== null) head.repeated = 'Transfer-Encoding';
       head.transferEncoding = value;
       break;
+    case 'x-fern-language':
+      head.language = value;
+      break;
+    case 'x-sdk-version':
+      head.contractVersion = value;
+      break;
+    case 'x-fern-sdk-version':
+      // The package's own version: only where it does not say the contract's.
+      head.contractVersion ??= value;
+      break;
     case 'x-forwarded-for':
       head.forwardedFor = head.forwardedFor === null ? value : `${head.forwardedFor},${value}`;
       break;
@@ -85,6 +99,8 @@ export function readHead(request: HttpRequest): RequestHead {
     contentLength: null,
     transferEncoding: null,
     forwardedFor: null,
+    language: null,
+    contractVersion: null,
     repeated: null,
     bytes: 0,
   };

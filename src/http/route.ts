@@ -1,5 +1,6 @@
 import type { Operation } from '../operations/operation.ts';
 import { unsentDropper } from '../operations/unsent.ts';
+import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
 import type { Check, Validation } from './validation.ts';
 
 /** An operation with everything compiled that its requests need. */
@@ -13,6 +14,8 @@ export interface Route {
   checkBody: Check | null;
   /** Most bytes of the body. */
   bodyBytes: number;
+  /** Writes answers for clients that cannot read all of them; null where every client can. */
+  writeAdapted: WriteAdapted | null;
   /** Removes the optional fields of a body that are null. */
   dropUnsent: (body: unknown) => void;
 }
@@ -29,6 +32,7 @@ export function compileRoute(operation: Operation, validation: Validation, limit
       readQuery: query && validation.query(query),
       checkBody: body && validation.body(body, knownFields),
       bodyBytes: Math.min(operation.bodyBytes ?? limits.bodyBytes, limits.bodyBytes),
+      writeAdapted: adaptedWriter(operation.responses),
       dropUnsent: body === null ? () => undefined : unsentDropper(body),
     };
   } catch (error) {

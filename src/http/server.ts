@@ -35,6 +35,8 @@ export interface ServerOptions {
   rateLimit?: RateLimit | undefined;
   failedKeys?: ExchangeContext['failedKeys'];
   trustedProxies?: ExchangeContext['trustedProxies'];
+  /** The organisation's setting; without it whole numbers go to the clients that need them. */
+  boardValues?: ExchangeContext['boardValues'];
   readiness: Readiness;
   /** Whether requests can be answered now: 503 otherwise. Without it they always can. */
   isReady?: () => boolean;
@@ -84,6 +86,7 @@ export function createServer(options: ServerOptions): Server {
     rateLimit: options.rateLimit,
     failedKeys: options.failedKeys,
     trustedProxies: options.trustedProxies ?? [],
+    boardValues: options.boardValues ?? (() => 'byClient'),
     log,
     onRefused: options.onRefused,
     logThrottle: new LogThrottle(REPEAT_MS),

@@ -8,6 +8,7 @@ export const ERROR_HEADERS = {
   'RateLimit-Limit': 'integer',
   'RateLimit-Remaining': 'integer',
   'RateLimit-Reset': 'integer',
+  'X-RateLimit-Reset': 'integer',
   'X-Request-Id': 'string',
 } as const;
 
@@ -46,7 +47,7 @@ export const REFUSALS: Record<ErrorStatus, Refusal> = {
   },
   429: {
     description: 'Over the limit of requests, where one is set; try again after `Retry-After` seconds',
-    headers: ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
+    headers: ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'X-RateLimit-Reset'],
     of: withKey,
   },
   431: { description: 'Request line and headers are too long', headers: [], of: always },

@@ -90,7 +90,8 @@ export class Tenants {
   async updateOrganisation(changes: Partial<OrganisationRow>, by: Author): Promise<OrganisationRow> {
     const updated = await this.audited(by, async (client, note) => {
       const { before, after, fields } = await updateOrganisation(client, changes);
-      const of = (settings: OrganisationRow): object => Object.fromEntries(fields.map((name) => [name, settings[name]]));
+      const of = (settings: OrganisationRow): object =>
+        Object.fromEntries(fields.map((name) => [name, settings[name]]));
       if (fields.length > 0)
         note({ action: 'update', kind: 'organisation', name: after.name, before: of(before), after: of(after) });
       return after;

@@ -71,6 +71,7 @@ export async function serve(
     failedKeys,
     trustedProxies: options.trustedProxies,
     resolveTenant: createTenantResolver(services.tenants),
+    boardValues: () => services.tenants.organisation().boardValues,
     limits: { bodyBytes },
     rateLimit: createRateLimit(options.rateLimits),
     readiness,

@@ -39,8 +39,18 @@ describe('the count', () => {
 
   test('the headers say how much is left, and a refusal when to come again', () => {
     let nowMs = 0;
-    const limit = createRateLimit({ applicationPerSecond: 1, adminPerSecond: null }, () => nowMs)!;
-    expect(limit(user('ada'))).toEqual({ 'RateLimit-Limit': '2', 'RateLimit-Remaining': '1', 'RateLimit-Reset': '1' });
+    const limits = { applicationPerSecond: 1, adminPerSecond: null };
+    const limit = createRateLimit(
+      limits,
+      () => nowMs,
+      () => 1_790_000_000_000 + nowMs,
+    )!;
+    expect(limit(user('ada'))).toEqual({
+      'RateLimit-Limit': '2',
+      'RateLimit-Remaining': '1',
+      'RateLimit-Reset': '1',
+      'X-RateLimit-Reset': '1790000001',
+    });
     nowMs = 250;
     expect(limit(user('ada'))).toMatchObject({ 'RateLimit-Remaining': '0', 'RateLimit-Reset': '2' });
     let refused: unknown;

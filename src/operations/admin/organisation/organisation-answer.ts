@@ -2,7 +2,12 @@ import type { OrganisationSettings } from '../../../domain/admin.ts';
 import type { OrganisationRow } from '../../../postgres/organisation.ts';
 
 /** What of the organisation is not in the contract's settings; the control share, which is in both, exactly. */
-export const organisationAnswer = ({ name, multiTenancy, controlShare, boardValues }: OrganisationRow): OrganisationSettings => ({
+export const organisationAnswer = ({
+  name,
+  multiTenancy,
+  controlShare,
+  boardValues,
+}: OrganisationRow): OrganisationSettings => ({
   name,
   multiTenancy,
   controlShare,

@@ -8,7 +8,8 @@ export const adminSettingsGet = operation({
   method: 'get',
   path: '/v1/settings',
   summary: 'Branding, experiments and the period of recaps',
-  description: 'Settings of the organisation, whichever tenant is named. `/organisation` has those that are ours alone.',
+  description:
+    'Settings of the organisation, whichever tenant is named. `/organisation` has those that are ours alone.',
   scope: 'organisation',
   responses: { 200: Settings },
   handle: async ({ tenants }) => ({ status: 200, body: settingsAnswer(tenants.organisation()) }),

@@ -110,7 +110,7 @@ test('admin_streaks_settings_update sets what is sent', async () => {
   expect(await laurel.admin.patch(path, { frequency: 'hourly' })).toMatchObject({ status: 400 });
   expect(await laurel.admin.patch(path, { freezes: { maximum: 5 } })).toMatchObject({
     status: 400,
-    body: { error: 'freezes.maximum is not a known field (did you mean max?)' },
+    body: { error: 'freezes.maximum is not a known field (did you mean maxCount?)' },
   });
   const unknown = { metrics: [{ metricId: '00000000-0000-7000-8000-000000000000', threshold: 1 }] };
   expect(await laurel.admin.patch(path, unknown)).toMatchObject({ status: 422 });

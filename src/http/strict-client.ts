@@ -1,0 +1,40 @@
+import type { OrganisationSettings } from '../domain/admin.ts';
+import type { RequestHead } from './request-head.ts';
+
+/** What a client cannot read of an answer. */
+export interface Strictness {
+  /** Fractions where the contract has integers. */
+  wholeOnly: boolean;
+  /** Values of enums that are newer than its version of the contract. */
+  olderValues: boolean;
+}
+
+export type BoardValues = OrganisationSettings['boardValues'];
+
+/** The version of the contract that all values of enums are in. */
+const NEWEST = [1, 26] as const;
+
+/** Reads whatever a JSON number is. */
+const LENIENT_LANGUAGE = 'javascript';
+
+/**
+ * What the client of a request cannot read; null: it reads everything. Generated clients name their language and the
+ * version of the contract that they were made from: one that names itself without a version is taken for an older one.
+ * Whoever does not name itself at all reads for itself.
+ * @param boardValues as the organisation has set it
+ */
+export function strictnessOf(
+  { language, contractVersion }: Pick<RequestHead, 'language' | 'contractVersion'>,
+  boardValues: BoardValues,
+): Strictness | null {
+  const needsWhole = language !== null && language.toLowerCase() !== LENIENT_LANGUAGE;
+  const wholeOnly = boardValues === 'whole' || (boardValues === 'byClient' && needsWhole);
+  const olderValues = (language !== null || contractVersion !== null) && !isNewest(contractVersion ?? '');
+  return wholeOnly || olderValues ? { wholeOnly, olderValues } : null;
+}
+
+function isNewest(version: string): boolean {
+  const [, major, minor] = /^(\d{1,6})\.(\d{1,6})/.exec(version) ?? [];
+  if (major === undefined) return false;
+  return Number(major) > NEWEST[0] || (Number(major) === NEWEST[0] && Number(minor) >= NEWEST[1]);
+}

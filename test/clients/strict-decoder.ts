@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { NOT_YET } from '../contract/contract.ts';
+
+interface Document {
+  components: { schemas: Record<string, object> };
+}
+
+const load = (name: string): Document =>
+  JSON.parse(readFileSync(new URL(`../contract/${name}.json`, import.meta.url), 'utf8')) as Document;
+
+/**
+ * Decodes answers as typed languages do that know one version of the contract: throws for a fraction where it has an
+ * integer, for a value that an enum does not list, and where a required field is missing. More fields are read over.
+ */
+export function strictDecoder(version: '1.21.1' | '1.26.0'): (schema: string, body: unknown) => void {
+  const documents = { application: load('application'), admin: load('admin'), newer: load('newer') };
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  formats.default(ajv);
+  if (version === '1.26.0')
+    for (const [name, schema] of Object.entries(documents.newer.components.schemas))
+      if ((schema as { 'x-surface': string })['x-surface'] === 'application' && !NOT_YET.has(name))
+        documents.application.components.schemas[name] = { $ref: `newer.json#/components/schemas/${name}` };
+  for (const [name, document] of Object.entries(documents)) ajv.addSchema(document, `${name}.json`);
+  return (pointer, body) => {
+    if (!ajv.validate({ $ref: pointer }, body)) throw new Error(`${pointer}: ${ajv.errorsText()}`);
+  };
+}

@@ -1,0 +1,69 @@
+import { Type } from 'typebox';
+import { describe, expect, test } from 'vitest';
+import { NullableWholeNumber, OLDER_VALUES, WholeNumber } from '../../src/domain/client-keywords.ts';
+import { byKey } from '../../src/domain/schemas.ts';
+import { adaptedWriter } from '../../src/http/adapted-answer.ts';
+import { strictnessOf } from '../../src/http/strict-client.ts';
+
+const Trigger = Type.Enum(['api', 'anniversary'], { [OLDER_VALUES]: { anniversary: 'api' } });
+const Board = Type.Object({
+  value: WholeNumber(),
+  exact: Type.Number(),
+  history: Type.Array(Type.Object({ value: NullableWholeNumber() })),
+  trigger: Type.Optional(Trigger),
+});
+const BOTH = { wholeOnly: true, olderValues: true };
+
+const write = adaptedWriter({ 200: Type.Object({ boards: byKey(Board), text: Type.String() }), 204: null })!;
+const body = {
+  boards: { a: { value: 2.9, exact: 2.9, history: [{ value: -0.5 }, { value: null }], trigger: 'anniversary' } },
+  text: 'anniversary 1.5',
+};
+const adapted = {
+  boards: { a: { value: 2, exact: 2.9, history: [{ value: -1 }, { value: null }], trigger: 'api' } },
+  text: 'anniversary 1.5',
+};
+
+test('what is marked is adapted wherever it is, and the body itself stays', () => {
+  const before = structuredClone(body);
+  expect(JSON.parse(write({ body }, BOTH)!)).toEqual(adapted);
+  expect(JSON.parse(write({ json: JSON.stringify(body) }, BOTH)!)).toEqual(adapted);
+  expect(body).toEqual(before);
+});
+
+test('each only where the client needs it', () => {
+  const [a] = [body.boards.a];
+  const read = (client: object): typeof a => JSON.parse(write({ body }, { ...BOTH, ...client })!).boards.a;
+  expect(read({ wholeOnly: false })).toMatchObject({ value: 2.9, trigger: 'api' });
+  expect(read({ olderValues: false })).toMatchObject({ value: 2, trigger: 'anniversary' });
+});
+
+test('text in which nothing has to change is the same text', () => {
+  const json = '{ "boards": {},  "text": "spaces stay" }';
+  expect(write({ json }, BOTH)).toBe(json);
+});
+
+test('an operation without such fields has nothing to compile', () => {
+  expect(adaptedWriter({ 200: Type.Object({ value: Type.Number() }), 204: null })).toBeNull();
+});
+
+describe('who is strict', () => {
+  const of = (language: string | null, contractVersion: string | null) =>
+    strictnessOf({ language, contractVersion }, 'byClient');
+
+  test.each([
+    [null, null, null],
+    [null, '1.26.0', null],
+    ['JavaScript', '1.26.3', null],
+    ['JavaScript', '1.27.0', null],
+    ['JavaScript', '2.0.0', null],
+    ['JavaScript', '1.9.9', { wholeOnly: false, olderValues: true }],
+    ['JavaScript', null, { wholeOnly: false, olderValues: true }],
+    [null, 'newest', { wholeOnly: false, olderValues: true }],
+    ['Go', '1.26.0', { wholeOnly: true, olderValues: false }],
+    ['', null, { wholeOnly: true, olderValues: true }],
+    ['PHP', '1.25.9', BOTH],
+  ])('language %s, version %s', (language, version, expected) => {
+    expect(of(language, version)).toEqual(expected);
+  });
+});

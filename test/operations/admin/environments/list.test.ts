@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readEnv } from '../../../../src/env.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel();
+});
+afterAll(() => laurel.close());
+
+test('one environment is listed: this deployment', async () => {
+  const { status, body } = await laurel.admin.get('/v1/environments');
+  expect([status, body]).toEqual([200, [{ name: 'Production', key: 'production', priority: 1 }]]);
+});
+
+test('it is called what the environment says', () => {
+  const named = readEnv({ ENVIRONMENT_NAME: 'Staging area', ENVIRONMENT_KEY: 'staging' });
+  expect(named.environment).toEqual({ name: 'Staging area', key: 'staging' });
+  expect(() => readEnv({ ENVIRONMENT_KEY: 'staging area' })).toThrow('ENVIRONMENT_KEY');
+});
