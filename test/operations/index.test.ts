@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { contractOperation } from '../contract/contract.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
+import { contractEvents, contractOperation, contractOperations } from '../contract/contract.ts';
 
 const surfaces = { application: applicationOperations, admin: adminOperations };
 const root = join(import.meta.dirname, '../../src/operations');
@@ -40,6 +41,21 @@ test.each(['application', 'admin'] as const)('%s: operations are declared for th
 
 test('on the admin surface no operation names users: application keys do not get there', () => {
   expect(adminOperations.filter(({ namedUsers }) => namedUsers !== null)).toEqual([]);
+});
+
+/** Operations of the contract that there are not yet. */
+const NOT_YET = new Set(['/v1/streaks/reset']);
+
+test.each(['application', 'admin'] as const)('%s: every operation of the contract is there', (surface) => {
+  const shapeOf = (method: string, path: string): string => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`;
+  const ours = new Set(surfaces[surface].map(({ method, path }) => shapeOf(method, path)));
+  const theirs = contractOperations(surface).filter(({ path }) => !NOT_YET.has(path));
+  expect(theirs.length).toBeGreaterThan(20);
+  expect(theirs.filter(({ method, path }) => !ours.has(shapeOf(method, path)))).toEqual([]);
+});
+
+test('every event of the contract is there', () => {
+  expect([...WEBHOOK_EVENTS].sort()).toEqual(contractEvents().sort());
 });
 
 const both = [...applicationOperations, ...adminOperations];
