@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { LogThrottle } from '../src/log-throttle.ts';
+import { LogThrottle } from '../src/log/log-throttle.ts';
 import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
 import { SHARD_NUMBERS } from '../src/redis/keys.ts';

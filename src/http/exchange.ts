@@ -1,4 +1,4 @@
-import type { LogThrottle } from '../log-throttle.ts';
+import type { LogThrottle } from '../log/log-throttle.ts';
 import type { Author } from '../domain/author.ts';
 import { AppError } from '../errors.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Operation } from '../operations/operation.ts';

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { LogThrottle } from '../log-throttle.ts';
+import type { LogThrottle } from '../log/log-throttle.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log/log.ts';
 import { isUnavailable } from '../engine/unavailable.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LogThrottle } from '../log-throttle.ts';
+import { LogThrottle } from '../log/log-throttle.ts';
 import type { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';

@@ -1,7 +1,7 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { LogThrottle } from '../../src/log-throttle.ts';
+import { LogThrottle } from '../../src/log/log-throttle.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
 import { QUEUE_PREFIX, SHARD_NUMBERS, SHARDS } from '../../src/redis/keys.ts';

@@ -1,7 +1,7 @@
 import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { LogThrottle } from '../../src/log-throttle.ts';
+import { LogThrottle } from '../../src/log/log-throttle.ts';
 import type { PassOutcome } from '../../src/engine/schedule/schedule.ts';
 import { QUEUE_PREFIX } from '../../src/redis/keys.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { LogThrottle } from '../../log-throttle.ts';
+import { LogThrottle } from '../../log/log-throttle.ts';
 import type { Log } from '../../log/log.ts';
 import { Gate } from '../../redis/gate.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';

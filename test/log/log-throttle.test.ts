@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { LogThrottle } from '../src/log-throttle.ts';
+import { LogThrottle } from '../../src/log/log-throttle.ts';
 
 test('a line of one kind is logged once in a while, and then reports how many were left out', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
