@@ -11,7 +11,7 @@
 
 --[[
 Changes a user's streak by an administrator's word, in one atomic step: what the clock did is settled first, then a
-freeze is given, a pause made or deleted, or the longest streak restored; streak boards follow.
+freeze is given, a pause made or deleted, the streaks reset, or the longest streak restored; streak boards follow.
 
 KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), 3 the user (string). Boards come as a prefix; same
       hash tag.

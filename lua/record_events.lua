@@ -138,7 +138,7 @@ for n = 1, count do
       [RECORD.kind] = REFUSAL.replay,
       [REPLAY.use] = tonumber(use_before),
       [REPLAY.total] = { total[TOTAL.whole], total[TOTAL.micros] },
-      [REPLAY.streak] = streak_record(copy[USER.streaks][plan.streak.frequency], false, copy),
+      [REPLAY.streak] = streak_record(copy, plan.streak, false, day),
       [REPLAY.day] = day,
     })
   else
@@ -186,7 +186,7 @@ for n = 1, count do
         [RECORD.metric] = plan.metric,
         [RECORD.value] = { event.whole, event.micros },
         [RECORD.total] = { total[TOTAL.whole], total[TOTAL.micros] },
-        [RECORD.streak] = streak_record(outcome.streak, outcome.extended, state),
+        [RECORD.streak] = streak_record(state, plan.streak, outcome.extended, outcome.day),
         [RECORD.completed] = outcome.completed,
         [RECORD.points] = points_record(outcome.ledgers),
         [RECORD.boards] = nil,

@@ -34,6 +34,16 @@ for n = 0, #ARGV - FIRST_USER do
 end
 read_users(users, user_keys, user_ids)
 
+-- Days off alone are nothing that anybody sees: they are recorded with whatever comes next.
+local function is_seen(told)
+  for _, each in ipairs(told) do
+    if each[SETTLEMENT.kind] ~= SETTLED.off then
+      return true
+    end
+  end
+  return (told.earned or 0) > 0
+end
+
 for n, user in ipairs(users) do
   local state = user.packed and state_of(user, now, 0)
   -- Whoever is in another zone by now was settled when that was said.
@@ -45,7 +55,7 @@ for n, user in ipairs(users) do
     end
     told = settle_streaks(state, plan.streak, row, left)
   end
-  if told then
+  if told and is_seen(told) then
     local id = id_prefix .. string.format('%04x0000', n)
     local record = {
       [RECORD.kind] = KIND.streaks,

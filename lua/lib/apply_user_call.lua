@@ -21,14 +21,14 @@ local function apply_user_call(call, state, is_new)
   if refusal then
     return nil, refusal
   end
-  if call.sent then
-    set_preferences(state, call.sent)
-  end
   local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
   local outcome = { day = day, second = local_second % 86400, completed = {}, peaks = {} }
   local row, left = plan.periods[day - plan.firstDay + 1], call.sent and call.sent.left
   outcome.told = add_told(told, settle_streaks(state, plan.streak, row, left))
+  if call.sent then
+    set_preferences(state, call.sent, day)
+  end
   outcome.length = state[USER.streaks][plan.streak.frequency][STREAK.length]
 
   local ledgers = open_ledgers(plan, state, call.boosts)

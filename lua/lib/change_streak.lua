@@ -45,13 +45,33 @@ local function delete_pause(state, pause, day, record)
   record[RECORD.pauses] = { pause }
 end
 
+-- Ends the streaks as if they were lost now. A period that was met already is used up with the streak: what is done in it
+-- from now on begins the next one.
+local function reset_streaks(state, at)
+  local streaks = state[USER.streaks]
+  if streaks[at.rule.frequency][STREAK.length] == 0 then
+    return STREAK_REFUSAL.idle
+  end
+  for frequency = FREQUENCY.daily, FREQUENCY.monthly do
+    local streak, current = streaks[frequency], at.row[frequency]
+    if streak[STREAK.length] > 0 then
+      local last = first_day(frequency, streak[STREAK.lastPeriod] + 1, at.row) - 1
+      at.told[#at.told + 1] = { frequency, SETTLED.reset, streak[STREAK.startDay], last, streak[STREAK.length] }
+      streak[STREAK.length], streak[STREAK.startDay] = 0, -1
+      if streak[STREAK.lastPeriod] >= current then
+        streak[STREAK.lastPeriod], streak[STREAK.sums] = current - 1, {}
+      end
+    end
+  end
+end
+
 -- Gives the streak its greatest length of the window back: of those lost before, and of what was lost only now; of
--- equals the latest. A period that is met already is not met again; else the streak waits for it. The streak that there
--- is gives way to it.
+-- equals the latest. A period that is met already, by that streak or the one that there is, is not met again; else the
+-- streak waits for it. The streak that there is gives way to it.
 local function restore_streak(state, best, at)
   local frequency = at.rule.frequency
   local streak, current = state[USER.streaks][frequency], at.row[frequency]
-  local length, first = best.length, best.first
+  local length, first, last_day = best.length, best.first, best.last
   for _, each in ipairs(at.told) do
     if
       each[SETTLEMENT.frequency] == frequency
@@ -59,7 +79,7 @@ local function restore_streak(state, best, at)
       and each[SETTLEMENT.lastDay] >= best.since
       and each[SETTLEMENT.length] >= length
     then
-      first, length = each[SETTLEMENT.firstDay], each[SETTLEMENT.length]
+      first, last_day, length = each[SETTLEMENT.firstDay], each[SETTLEMENT.lastDay], each[SETTLEMENT.length]
     end
   end
   if length <= streak[STREAK.length] then
@@ -70,14 +90,16 @@ local function restore_streak(state, best, at)
     at.told[#at.told + 1] = { frequency, SETTLED.replaced, streak[STREAK.startDay], last, streak[STREAK.length] }
   end
   streak[STREAK.length], streak[STREAK.startDay], streak[STREAK.lastPeriod] =
-    length, first, math.max(streak[STREAK.lastPeriod], current - 1)
+    length,
+    first,
+    math.max(streak[STREAK.lastPeriod], last_day >= at.row[frequency + ROW_OFFSET.start] and current or current - 1)
   at.told[#at.told + 1] = { frequency, SETTLED.restored, first, at.row[ROW.day], length }
 end
 
 -- Applies one change of an administrator to a settled state. `change`: freeze (true: give one, up to `max`), pause or
--- unpause { first day, last day, id }, or restore { length, first, since }: the longest streak that was lost on or after
--- the day `since`. `at`: rule (the plan's streak), row (of the plan's periods), told and record, which are added to.
--- Returns: nil, or why not: full, past, overlap, many, gone, none.
+-- unpause { first day, last day, id }, reset (true), or restore { length, first, last, since }: the longest streak that was
+-- lost or reset on or after the day `since`. `at`: rule (the plan's streak), row (of the plan's periods), told and record, which are added to.
+-- Returns: nil, or why not: full, past, overlap, many, gone, none, idle.
 local function change_streak(state, change, at)
   if change.freeze then
     if (state[USER.freezes] or 0) >= change.max then
@@ -88,6 +110,8 @@ local function change_streak(state, change, at)
     return make_pause(state, change.pause, at.row[ROW.day], at.record)
   elseif change.unpause then
     return delete_pause(state, change.unpause, at.row[ROW.day], at.record)
+  elseif change.reset then
+    return reset_streaks(state, at)
   elseif change.restore then
     return restore_streak(state, change.restore, at)
   end

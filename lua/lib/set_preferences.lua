@@ -1,7 +1,7 @@
--- Lays sent preferences over a user's; what is not sent stays.
+-- Lays sent preferences over those of a user whose streaks are settled to the local day; what is not sent stays.
 -- `sent`: np notifications, a digit a kind ('-' not sent; src/engine/users/preferences.ts), sp the streak's
--- { on, all, metrics } with -1 and false for what is not sent.
-local function set_preferences(state, sent)
+-- { on, all, metrics } with -1 and false for what is not sent, of days off, which hold from the next day on.
+local function set_preferences(state, sent, day)
   if sent[SENT.notifications] then
     local merged = {}
     for i = 1, #sent[SENT.notifications] do
@@ -19,5 +19,10 @@ local function set_preferences(state, sent)
     end
     own[STREAK_RULE.metrics] = sent[SENT.streakRule][STREAK_RULE.metrics] or own[STREAK_RULE.metrics]
     state[USER.streakRule] = own
+  end
+  if sent[SENT.daysOff] then
+    local own = state[USER.daysOff]
+    local before = own and own[day >= own[DAYS_OFF.fromDay] and DAYS_OFF.set or DAYS_OFF.before] or -1
+    state[USER.daysOff] = { sent[SENT.daysOff], day + 1, before }
   end
 end

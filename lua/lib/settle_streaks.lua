@@ -1,5 +1,6 @@
 --- @include "add_told"
 --- @include "day_at"
+--- @include "day_off"
 --- @include "earn_freezes"
 --- @include "month_start"
 --- @include "paused"
@@ -13,7 +14,7 @@ local function first_day(frequency, period, row)
   return row[frequency + ROW_OFFSET.start] - (row[frequency] - period) * days
 end
 
--- Adds to what is told of the freezes and pauses used; periods that follow one another are told as one.
+-- Adds to what is told of the freezes and pauses used and of days off; periods that follow one another are told as one.
 local function tell_used(told, frequency, kind, first, last)
   local before = told[#told]
   if
@@ -29,16 +30,20 @@ local function tell_used(told, frequency, kind, first, last)
 end
 
 -- What each local midnight after an unmet period brought, oldest first: see `settleStreaks` of src/domain/settle-streaks.ts,
--- where the rule is explained. Returns: how many freezes were earned meanwhile.
-local function settle_gap(state, rule, frequency, row, told, left)
+-- where the rule is explained. `at`: row, left, and `all`: the plan's rule with those before it.
+-- Returns: how many freezes were earned meanwhile.
+local function settle_gap(state, rule, frequency, told, at)
   local streak, earned = state[USER.streaks][frequency], 0
+  local row, left = at.row, at.left
   local current, counts = row[frequency], frequency == rule.frequency
   for period = streak[STREAK.lastPeriod] + 1, current - 1 do
     local first, last = first_day(frequency, period, row), first_day(frequency, period + 1, row) - 1
     if counts and rule.earn then
       earned = earned + earn_freezes(state, rule.earn, last, left)
     end
-    if paused(state[USER.pauses], first, last) then
+    if frequency == FREQUENCY.daily and is_day_off(state, at.all, first, left) then
+      tell_used(told, frequency, SETTLED.off, first, last)
+    elseif paused(state[USER.pauses], first, last) then
       tell_used(told, frequency, SETTLED.pause, first, last)
     elseif counts and rule.frozen and state[USER.freezes] then
       state[USER.freezes] = state[USER.freezes] > 1 and state[USER.freezes] - 1 or nil
@@ -62,13 +67,14 @@ local function row_of(day, row, week_0)
   return { day, week, month, day, week_0 + week * 7, month_start(month) }
 end
 
-local function settle_by(state, rule, row, left)
+-- `all`: the plan's rule with those before it.
+local function settle_by(state, rule, row, left, all)
   local streaks, told, earned = state[USER.streaks], nil, 0
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
     local streak, current = streaks[frequency], row[frequency]
     if streak[STREAK.length] > 0 and streak[STREAK.lastPeriod] < current - 1 then
       told = told or {}
-      earned = earned + settle_gap(state, rule, frequency, row, told, left)
+      earned = earned + settle_gap(state, rule, frequency, told, { row = row, left = left, all = all })
     end
   end
   if rule.earn then
@@ -100,7 +106,8 @@ local function settle_by_earlier(state, rule, row, left)
       local day = day_at(state, earlier.ends, left)
       -- What was done at that very moment was done before it: all is settled, but for weeks that began anew then.
       if earlier.ends > state[USER.updatedMs] then
-        told = add_told(told, settle_by(state, earlier, row_of(math.min(day, row[ROW.day]), row, earlier.week), left))
+        local then_row = row_of(math.min(day, row[ROW.day]), row, earlier.week)
+        told = add_told(told, settle_by(state, earlier, then_row, left, rule))
       end
       if day > row[ROW.day] then
         return told, true
@@ -123,14 +130,14 @@ end
 -- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums };
 -- -1: none. `row`: of the plan's periods for that day. `rule`: the plan's `streak`. `left`: see `day_at`.
 -- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 a freeze was used,
--- 2 a pause was used, 3 the streak of that length was lost; `earned` freezes.
+-- 2 a pause was used, 3 the streak of that length was lost, 6 the days were days off; `earned` freezes.
 local function settle_streaks(state, rule, row, left)
   local told, passed
   if rule.before then
     told, passed = settle_by_earlier(state, rule, row, left)
   end
   if not passed then
-    told = add_told(told, settle_by(state, rule, row, left))
+    told = add_told(told, settle_by(state, rule, row, left, rule))
   end
   -- A pause counts until the month that it ends in is over, and the week, on whichever day weeks begin.
   local needed = math.min(row[ROW.day] - 7, row[ROW.monthStart])

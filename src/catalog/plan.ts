@@ -29,6 +29,10 @@ export interface PlanSettling {
   frozen?: true | undefined;
   /** Freezes are earned: every so many days, amount, maximum, since when it is so (epoch ms). */
   earn?: [number, number, number, number] | undefined;
+  /** Days off, as a set of weekdays. */
+  off?: number | undefined;
+  /** Users' own days off count. */
+  own?: true | undefined;
 }
 
 export interface PlanStreak extends PlanSettling {

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { DaysOff } from './catalog.ts';
 
 /** Each channel once is all there is to say. */
 const Channels = Type.Optional(Type.Array(Type.Enum(['email', 'push']), { maxItems: 2 }));
@@ -24,6 +25,7 @@ export const StreakPreferences = Type.Object({
       maxItems: MAX_METRICS,
     }),
   ),
+  daysOff: Type.Optional(DaysOff),
 });
 export type StreakPreferences = Static<typeof StreakPreferences>;
 

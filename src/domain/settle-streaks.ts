@@ -7,14 +7,16 @@ import type { StreakAsLeft } from './streak.ts';
  * local days alone, so it does not matter when it is applied, nor how often:
  *
  * - At the local midnight after a period that was not met, a streak that has a length
- *   1. is kept if every day of the period is inside a pause (of one or of several); a day that is not ends the cover;
- *   2. else, in the configured frequency, uses a freeze if one is left;
- *   3. else ends. An ended streak uses nothing.
+ *   1. is kept, in the daily frequency, if the day is a day off;
+ *   2. else is kept if every day of the period is inside a pause (of one or of several); a day that is not ends the cover;
+ *   3. else, in the configured frequency, uses a freeze if one is left;
+ *   4. else ends. An ended streak uses nothing.
  * - A freeze that is earned at that very midnight comes after: the day that ended could not use it.
  * - The other two frequencies are tracked with the same pauses, without freezes.
  * - It makes no difference whether streaks are switched off, for all or for one user: they are not extended then, and
  *   what was not met is settled as ever.
- * - A change of the settings counts from when it is made: each midnight goes by the settings of its time. Where weeks begin
+ * - A change of the settings counts from when it is made: each midnight goes by the settings of its time, but which days
+ *   are days off by those of when the day began (`isDayOff`). Where weeks begin
  *   a day earlier or later from then on, each goes on as the same week, with what was done in it; where they begin a day
  *   earlier on their last day, that week was not missed, for no midnight ended it.
  */
@@ -46,13 +48,15 @@ export interface StreaksAsLeft {
   earnedDay: number | null;
   /** By first day. */
   pauses: readonly { from: number; to: number }[];
+  /** Whether a local day needs nothing for the daily streak. */
+  isDayOff: (day: number) => boolean;
 }
 
-export type SettlementKind = 'freeze' | 'pause' | 'lost' | 'restored' | 'replaced';
+export type SettlementKind = 'freeze' | 'pause' | 'lost' | 'restored' | 'replaced' | 'off' | 'reset';
 
 /**
- * Something that became of a streak: days that a freeze or pause excused; a streak lost, with its days and length, or
- * restored, or replaced by one that was restored.
+ * Something that became of a streak: days that a freeze or pause excused, or that were days off; a streak lost or reset,
+ * with its days and length, or restored, or replaced by one that was restored.
  */
 export interface Settlement {
   frequency: Frequency;
@@ -60,8 +64,10 @@ export interface Settlement {
   /** First and last day (epoch days). */
   from: number;
   to: number;
-  /** Of the streak that was lost, restored or replaced. */
+  /** Of the streak that was lost, reset, restored or replaced. */
   length: number | null;
+  /** Of what is stored: when it happened, epoch ms. */
+  atMs?: number;
 }
 
 export interface SettledStreaks {
@@ -139,7 +145,8 @@ function settleGap(
     const from = periodStart(lastPeriod + 1, frequency, rule.weekStart);
     const to = periodEnd(lastPeriod + 1, frequency, rule.weekStart);
     if (counts && rule.earning !== null) earnFreezes(purse, rule.earning, to);
-    if (isPaused(purse.pauses, from, to)) used('pause', from, to);
+    if (frequency === 'daily' && purse.isDayOff(from)) used('off', from, to);
+    else if (isPaused(purse.pauses, from, to)) used('pause', from, to);
     else if (counts && rule.frozen && purse.freezes > 0) {
       purse.freezes -= 1;
       used('freeze', from, to);

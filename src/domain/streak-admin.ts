@@ -6,7 +6,8 @@ import { UserId } from './user.ts';
 export const StreakFreezeItem = Type.Object({ userId: UserId });
 export const StreakPauseItem = Type.Object({ userId: UserId, start: LocalDate, end: LocalDate });
 export type StreakPauseItem = Static<typeof StreakPauseItem>;
-export const StreakRestoreItem = Type.Object({ id: UserId });
+/** A user whose streak is restored or reset. */
+export const StreakUserItem = Type.Object({ id: UserId });
 
 /** A pause of a user's streaks, from one local day to another, both included. */
 export const AdminStreakPause = Type.Object({
@@ -26,5 +27,9 @@ export const CreatedStreakPauses = Type.Object({
 export const DeletedStreakPauses = DeletedResources;
 export const RestoredStreaks = Type.Object({
   restoredUsers: Type.Array(Type.String()),
+  issues: Type.Array(AdminIssue),
+});
+export const ResetStreaks = Type.Object({
+  resetUsers: Type.Array(Type.String()),
   issues: Type.Array(AdminIssue),
 });

@@ -29,6 +29,7 @@ export const StreakResponse = Type.Object({
       length: Type.Integer(),
       usedFreeze: Type.Optional(Type.Boolean()),
       usedPause: Type.Boolean(),
+      resetAt: Type.Optional(Type.String({ format: 'date-time' })),
     }),
   ),
   pauses: Type.Array(
@@ -50,10 +51,13 @@ export const BulkStreakResponse = Type.Array(
 );
 export type BulkStreakResponse = Static<typeof BulkStreakResponse>;
 
-/** The dates of a settled streak: null at length 0; `expires` is the last day on which acting still keeps it. */
+/**
+ * The dates of a settled streak: null at length 0; `expires` is the last day on which acting still keeps it.
+ * `offDays`: how many days off follow from the day on by which to act otherwise.
+ */
 export function streakDates(
   { length, startDay, lastPeriod }: StreakAsLeft,
-  { day, frequency, weekStart }: { day: number; frequency: Frequency; weekStart: WeekStart },
+  { day, frequency, weekStart, offDays }: { day: number; frequency: Frequency; weekStart: WeekStart; offDays: number },
 ): {
   started: string | null;
   periodStart: string | null;
@@ -67,7 +71,7 @@ export function streakDates(
     started: dateOf(startDay),
     periodStart: dateOf(periodStart(period, frequency, weekStart)),
     periodEnd: dateOf(periodEnd(period, frequency, weekStart)),
-    expires: dateOf(periodEnd(last, frequency, weekStart)),
+    expires: dateOf(periodEnd(last, frequency, weekStart) + offDays),
   };
 }
 

@@ -24,7 +24,12 @@ export function replaceStreaks(catalog: Catalog, streaks: StreakSettings, nowMs:
   const { freezes } = catalog.streaks;
   const earning = ['enabled', 'autoEarnInterval', 'autoEarnAmount'] as const;
   const differs = earning.some((name) => freezes[name] !== streaks.freezes[name]);
-  const settles = differs || streaks.frequency !== catalog.streaks.frequency || streaks.freezes.max !== freezes.max;
+  const settles =
+    differs ||
+    streaks.frequency !== catalog.streaks.frequency ||
+    streaks.freezes.max !== freezes.max ||
+    streaks.personalization !== catalog.streaks.personalization ||
+    streaks.daysOff.join() !== catalog.streaks.daysOff.join();
   const sinceMs = before.at(-1)?.untilMs ?? -Infinity;
   const hadMidnight = Math.floor(sinceMs / QUARTER_MS) < Math.floor(nowMs / QUARTER_MS);
   const isKept = (settles && hadMidnight) || streaks.weekStart !== catalog.streaks.weekStart;

@@ -39,6 +39,7 @@ import { adminOrganisationUpdate } from './admin/organisation/update.ts';
 import { adminStreaksFreezesCreate } from './admin/streaks/freezes/create.ts';
 import { adminStreaksPausesCreate } from './admin/streaks/pauses/create.ts';
 import { adminStreaksPausesDelete } from './admin/streaks/pauses/delete.ts';
+import { adminStreaksReset } from './admin/streaks/reset.ts';
 import { adminStreaksRestore } from './admin/streaks/restore.ts';
 import { adminStreaksSettingsGet } from './admin/streaks/settings/get.ts';
 import { adminStreaksSettingsUpdate } from './admin/streaks/settings/update.ts';
@@ -147,6 +148,7 @@ export const adminOperations: readonly Operation[] = [
   adminStreaksFreezesCreate,
   adminStreaksPausesCreate,
   adminStreaksPausesDelete,
+  adminStreaksReset,
   adminStreaksRestore,
   adminApplicationApiKeysList,
   adminApplicationApiKeysCreate,

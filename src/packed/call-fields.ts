@@ -50,6 +50,8 @@ export const SENT = {
   notifications: 'np',
   /** STREAK_RULE, with -1 and false for what is not sent. */
   streakRule: 'sp',
+  /** The user's own days off: a set of weekdays. */
+  daysOff: 'of',
 } as const;
 
 /** A zone's offset (seconds) that held before the state's, and until when (epoch ms). */

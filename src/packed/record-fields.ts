@@ -73,7 +73,15 @@ export const RECORD = {
 } as const;
 
 /** A streak as a record holds it; -1: none. `extended`: 0 or 1. */
-export const RECORDED_STREAK = { length: 0, startDay: 1, lastPeriod: 2, extended: 3, freezes: 4 } as const;
+export const RECORDED_STREAK = {
+  length: 0,
+  startDay: 1,
+  lastPeriod: 2,
+  extended: 3,
+  freezes: 4,
+  /** How many days off follow from the day on by which to act; absent: none. */
+  offDays: 5,
+} as const;
 
 /** What a points system's total was and is; a list of AWARD. */
 export const RECORDED_POINTS = { system: 0, before: 1, after: 2, awards: 3 } as const;
@@ -99,4 +107,8 @@ export const SETTLED = {
   restored: 4,
   /** A streak of that length and those days gave way to the restored one. */
   replaced: 5,
+  /** The days were days off. */
+  off: 6,
+  /** An administrator reset the streak of that length and those days. */
+  reset: 7,
 } as const;

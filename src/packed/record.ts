@@ -67,7 +67,8 @@ export interface GoneRecord {
 /**
  * `[frequency 1 to 3, kind, first day, last day, length]`: kind 1 a freeze excused the days, 2 a pause did, 3 the streak
  * of that length and those days was lost, 4 a streak of that length was restored (it began on the first of the days and
- * waits, or was met already, on the last), 5 a streak of that length and those days gave way to the restored one.
+ * waits, or was met already, on the last), 5 a streak of that length and those days gave way to the restored one,
+ * 6 the days were days off, 7 an administrator reset the streak of that length and those days.
  */
 export type RecordedSettlement = [number, number, number, number, number?];
 
@@ -77,8 +78,8 @@ export interface ProgressRecord {
   p: string;
 }
 
-/** `[length, startDay, lastPeriod, extended 0|1, freezes]`; −1 stands for null. */
-export type RecordedStreak = [number, number, number, number, number];
+/** `[length, startDay, lastPeriod, extended 0|1, freezes, days off that follow]`; −1 stands for null. */
+export type RecordedStreak = [number, number, number, number, number, number?];
 /** `[system no, total before, total after, awards]`. */
 export type RecordedPoints = [number, number, number, RecordedAward[]];
 /** `[trigger no, awarded, total after, numbers of the boosts applied]`. */
@@ -86,7 +87,7 @@ export type RecordedAward = [number, number, number, number[]];
 /** `[board no, run day, group, previous rank, rank, threshold]`; rank −1: not on the board. */
 export type RecordedBoard = [number, number, string, number, number, number];
 
-export type StreakRefusal = 'full' | 'past' | 'overlap' | 'many' | 'gone' | 'none' | 'large';
+export type StreakRefusal = 'full' | 'past' | 'overlap' | 'many' | 'gone' | 'none' | 'idle' | 'large';
 
 /** The other answers of the script; they are not recorded. */
 export type Refusal =

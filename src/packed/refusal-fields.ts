@@ -67,6 +67,8 @@ export const STREAK_REFUSAL = {
   gone: 'gone',
   /** No streak was lost that is longer than the one there is. */
   none: 'none',
+  /** There is no streak. */
+  idle: 'idle',
   /** The packed state would have more than `STATE_BYTES`. */
   large: 'large',
 } as const;

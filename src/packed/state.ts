@@ -1,6 +1,7 @@
 import { Unpackr } from 'msgpackr';
 import type { Decimal } from '../domain/decimal.ts';
 import { decimalText } from '../domain/decimal.ts';
+import type { OwnDaysOff } from '../domain/days-off.ts';
 
 /**
  * The state of a user: one msgpack map under one key, written by `lua/record_events.lua` (see
@@ -39,6 +40,8 @@ export interface UserState {
   notifications: string | null;
   /** The user's own rule of the streak; null in its fields: as for everyone. */
   streakRule: StreakRule | null;
+  /** The user's own days off; null: as for everyone. */
+  daysOff: OwnDaysOff | null;
   /** Points system number → total. */
   points: Record<number, number>;
   /** Achievement number → epoch ms of completion. */
@@ -135,6 +138,9 @@ type PackedBoard = (number | string)[];
 /** `[enabled, all, metrics]`: 0 or 1, −1 stands for null; a metric is `[no, whole, micros]`. */
 export type PackedStreakRule = [number, number, [number, number, number][]];
 
+/** Set of weekdays, the day from which it holds, the set until then; −1 stands for null. */
+export type PackedDaysOff = [number, number, number];
+
 /** The packed fields; absent ones are nil in Lua. */
 export interface PackedState {
   c: number;
@@ -156,6 +162,7 @@ export interface PackedState {
   pa?: [number, number, string][];
   np?: string;
   sp?: PackedStreakRule;
+  of?: PackedDaysOff;
   p?: Numbered<number>;
   t?: Numbered<number>;
   tp?: Numbered<number>;
@@ -243,6 +250,7 @@ export function decodeState(packed: Buffer): UserState {
     pauses: (state.pa ?? []).map(([from, to, id]) => ({ from, to, id })),
     notifications: state.np ?? null,
     streakRule: state.sp === undefined ? null : streakRule(state.sp),
+    daysOff: state.of === undefined ? null : { set: state.of[0], fromDay: state.of[1], before: orNull(state.of[2]) },
     points: mapNumbered(state.p, (total) => total),
     completions: mapNumbered(state.t, (at) => at),
     timePaid: mapNumbered(state.tp, (at) => at),

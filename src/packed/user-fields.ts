@@ -42,6 +42,8 @@ export const USER = {
   notifications: 'np',
   /** STREAK_RULE: the user's own. */
   streakRule: 'sp',
+  /** DAYS_OFF: the user's own. */
+  daysOff: 'of',
   /** Points system number → total. */
   points: 'p',
   /** Achievement number → epoch ms of completion. */
@@ -87,6 +89,9 @@ export const PAUSE = { firstDay: 0, lastDay: 1, id: 2 } as const;
 
 /** A user's own rule of the streak: 0 or 1, -1 as for everyone; a list of THRESHOLD, empty as for everyone. */
 export const STREAK_RULE = { enabled: 0, all: 1, metrics: 2 } as const;
+
+/** A user's own days off: sets of weekdays (`src/domain/days-off.ts`), -1 as for everyone, and the day between them. */
+export const DAYS_OFF = { set: 0, fromDay: 1, before: 2 } as const;
 
 /** What a metric must reach in a period of a streak. */
 export const THRESHOLD = { metric: 0, whole: 1, micros: 2 } as const;

@@ -12,6 +12,7 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   STREAK: user.STREAK,
   PAUSE: user.PAUSE,
   STREAK_RULE: user.STREAK_RULE,
+  DAYS_OFF: user.DAYS_OFF,
   THRESHOLD: user.THRESHOLD,
   RECORDED_STREAK: record.RECORDED_STREAK,
   RECORDED_POINTS: record.RECORDED_POINTS,

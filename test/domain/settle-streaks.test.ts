@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { isOnWeekday, weekdaySet } from '../../src/domain/days-off.ts';
 import { dayOf, periodOf, type Frequency } from '../../src/domain/periods.ts';
 import { FREQUENCIES, settleStreaks, type StreakSettlementRule } from '../../src/domain/settle-streaks.ts';
 
@@ -9,11 +10,12 @@ interface Left {
   last: string;
   freezes?: number;
   pauses?: Pause[];
+  daysOff?: number[];
   /** Every so many days since `last`, at most two. */
   earnEvery?: number;
 }
 
-function settled({ frequency, last, freezes = 0, pauses = [], earnEvery }: Left, today: string) {
+function settled({ frequency, last, freezes = 0, pauses = [], daysOff = [], earnEvery }: Left, today: string) {
   const streak = (each: Frequency) => ({
     length: 5,
     startDay: dayOf(last) - 200,
@@ -32,6 +34,7 @@ function settled({ frequency, last, freezes = 0, pauses = [], earnEvery }: Left,
     freezes,
     earnedDay: null,
     pauses: pauses.map(([from, to]) => ({ from: dayOf(from), to: dayOf(to) })),
+    isDayOff: (day: number) => isOnWeekday(weekdaySet(daysOff), day),
   };
   const { streaks, freezes: after } = settleStreaks(left, rule, dayOf(today));
   return [...FREQUENCIES.map((each) => streaks[each].length), after];
@@ -49,6 +52,19 @@ test.each<[string, Left, string, number[]]>([
     '2026-01-03',
     [5, 5, 5, 0],
   ],
+  [
+    'a weekend off uses no freeze',
+    { frequency: 'daily', last: '2026-03-06', freezes: 1, daysOff: [0, 6] },
+    '2026-03-09',
+    [5, 5, 5, 1],
+  ],
+  [
+    'the Monday after it is missed',
+    { frequency: 'daily', last: '2026-03-06', daysOff: [0, 6] },
+    '2026-03-10',
+    [0, 5, 5, 0],
+  ],
+  ['weeks know no days off', { frequency: 'weekly', last: '2026-03-06', daysOff: [0, 6] }, '2026-03-15', [0, 0, 5, 0]],
   [
     'a pause goes before a freeze',
     { frequency: 'daily', last: '2026-03-01', freezes: 1, pauses: [['2026-03-02', '2026-03-02']] },

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { isOnWeekday, ownDaysOff, type OwnDaysOff } from '../../src/domain/days-off.ts';
 import { localDay, periodOf, periodStart } from '../../src/domain/periods.ts';
 import {
   FREQUENCIES,
@@ -49,19 +50,33 @@ const rowOf = (day: number, { weekStart }: StreakSettlementRule): number[] => {
 /** The local noon of a day, epoch ms. */
 const noon = (day: number, offsetSeconds: number): number => (day + 0.5) * 86_400_000 - offsetSeconds * 1000;
 
-const planOf = (rule: StreakSettlementRule) => ({
+/** A rule with the days off under it, as a set of weekdays, and whether the user's own count. */
+type WithDaysOff<Rule> = Rule & { off: number; own: boolean };
+
+const planOf = (rule: WithDaysOff<StreakSettlementRule>) => ({
   frequency: FREQUENCIES.indexOf(rule.frequency) + 1,
   ...(rule.frozen && { frozen: true }),
   ...(rule.earning !== null && { earn: rule.earning }),
+  ...(rule.frequency === 'daily' && rule.off > 0 && { off: rule.off }),
+  ...(rule.frequency === 'daily' && rule.own && { own: true }),
 });
 
+/** A day is off by what held when it began. */
+const isOff = (day: number, { rule, earlier, own }: Pick<Case, 'rule' | 'earlier' | 'own'>): boolean => {
+  const held = earlier.find(({ lastDay }) => lastDay >= day) ?? rule;
+  return held.frequency === 'daily' && isOnWeekday((held.own ? ownDaysOff(own, day) : null) ?? held.off, day);
+};
+
+interface Case {
+  offsetSeconds: number;
+  rule: WithDaysOff<StreakSettlementRule>;
+  earlier: readonly WithDaysOff<EarlierSettlementRule>[];
+  own: OwnDaysOff | null;
+}
+
 async function inLua(
-  left: StreaksAsLeft,
-  {
-    offsetSeconds,
-    rule,
-    earlier,
-  }: { offsetSeconds: number; rule: StreakSettlementRule; earlier: readonly EarlierSettlementRule[] },
+  left: Omit<StreaksAsLeft, 'isDayOff'>,
+  { offsetSeconds, rule, earlier, own }: Case,
   days: number[],
 ): Promise<LuaOutcome> {
   const state = {
@@ -74,6 +89,7 @@ async function inLua(
     }),
     ...(left.freezes > 0 && { fz: left.freezes }),
     ...(left.earnedDay !== null && { fe: left.earnedDay }),
+    ...(own !== null && { of: [own.set, own.fromDay, own.before ?? -1] }),
     ...(left.pauses.length > 0 && { pa: left.pauses.map(({ from, to }) => [from, to, 'id']) }),
   };
   const plan = {
@@ -118,7 +134,12 @@ const DAY0 = 19_000;
 const day = fc.integer({ min: DAY0, max: DAY0 + 800 });
 const weekStart = fc.constantFrom('sunday' as const, 'monday' as const);
 
+/** Weekdays: none, any six, or any. */
+const weekdays = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 126 }));
+
 const settings = {
+  off: weekdays,
+  own: fc.boolean(),
   frequency: fc.constantFrom(...FREQUENCIES),
   frozen: fc.boolean(),
   earning: fc.option(
@@ -139,6 +160,7 @@ const history = fc
     before: fc.array(fc.record({ weekStart, ...settings, days: fc.integer({ min: 0, max: 60 }) }), { maxLength: 3 }),
     lengths: fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 })),
     last: day,
+    preferred: fc.option(fc.record({ set: weekdays, fromDay: fc.nat(40), before: fc.option(weekdays) })),
     freezes: fc.integer({ min: 0, max: 6 }),
     earnedDay: fc.option(day),
     created: fc.integer({ min: DAY0 - 50, max: DAY0 + 50 }),
@@ -159,7 +181,7 @@ const history = fc
       return pause;
     });
     const offsetSeconds = made.offsetHours * 3600;
-    const left: StreaksAsLeft = {
+    const left: Omit<StreaksAsLeft, 'isDayOff'> = {
       createdMs: made.created * 86_400_000 + 40_000_000,
       dayAt: (ms) => localDay(ms, offsetSeconds),
       streaks: {
@@ -175,15 +197,17 @@ const history = fc
     let sinceMs: number | null = null;
     let lastDay = made.last - 3;
     const settled = (
-      { frequency, frozen, earning }: Pick<typeof made, keyof typeof settings>,
+      { frequency, frozen, earning, off, own }: Pick<typeof made, keyof typeof settings>,
       weekStartThen: typeof made.weekStart,
-    ): StreakSettlementRule => ({
+    ): WithDaysOff<StreakSettlementRule> => ({
       frequency,
       weekStart: weekStartThen,
       frozen,
+      off,
+      own,
       earning: earning && frozen ? [earning[0], earning[1], earning[2], sinceMs ?? earning[3]] : null,
     });
-    const earlier = made.before.map((one): EarlierSettlementRule => {
+    const earlier = made.before.map((one): WithDaysOff<EarlierSettlementRule> => {
       const under = settled(one, one.weekStart);
       lastDay += one.days;
       sinceMs = noon(lastDay, offsetSeconds);
@@ -191,8 +215,11 @@ const history = fc
     });
     const rule = settled(made, made.weekStart);
     let at = made.last;
-    return { left, offsetSeconds, rule, earlier, days: made.steps.map((step) => (at += step)) };
+    const own = made.preferred && { ...made.preferred, fromDay: made.last + made.preferred.fromDay };
+    return { left, offsetSeconds, rule, earlier, own, days: made.steps.map((step) => (at += step)) };
   });
+
+const PLAIN = { frozen: false, earning: null, off: 0, own: false };
 
 /** One in 20,000: weeks began on Mondays for a while, with a pause that ended in the last of these, settled day by day. */
 const PAUSED_WEEK = {
@@ -212,26 +239,24 @@ const PAUSED_WEEK = {
     ],
   },
   offsetSeconds: -43_200,
-  rule: { frequency: 'daily' as const, weekStart: 'sunday' as const, frozen: false, earning: null },
+  rule: { frequency: 'daily' as const, weekStart: 'sunday' as const, ...PLAIN },
   earlier: [
-    { frequency: 'daily' as const, weekStart: 'sunday' as const, frozen: false, earning: null, lastDay: 19_075 },
-    { frequency: 'daily' as const, weekStart: 'monday' as const, frozen: false, earning: null, lastDay: 19_086 },
+    { frequency: 'daily' as const, weekStart: 'sunday' as const, ...PLAIN, lastDay: 19_075 },
+    { frequency: 'daily' as const, weekStart: 'monday' as const, ...PLAIN, lastDay: 19_086 },
   ],
+  own: null,
   days: [19_056, 19_086],
 };
 
 test('read and script settle alike, at once or on any days between', async () => {
   await fc.assert(
-    fc.asyncProperty(history, async ({ left, offsetSeconds, rule, earlier, days }) => {
+    fc.asyncProperty(history, async ({ left, days, ...of }) => {
+      const { rule, earlier } = of;
       const last = days.at(-1)!;
-      const read = settleStreaks(left, rule, last, earlier);
-      const atOnce = await inLua(left, { offsetSeconds, rule, earlier }, [last]);
+      const read = settleStreaks({ ...left, isDayOff: (one) => isOff(one, of) }, rule, last, earlier);
+      const atOnce = await inLua(left, of, [last]);
       const everyDay = Array.from({ length: last - days[0]! + 1 }, (_, index) => days[0]! + index);
-      for (const outcome of [
-        atOnce,
-        await inLua(left, { offsetSeconds, rule, earlier }, days),
-        await inLua(left, { offsetSeconds, rule, earlier }, everyDay),
-      ]) {
+      for (const outcome of [atOnce, await inLua(left, of, days), await inLua(left, of, everyDay)]) {
         expect(outcome.fz).toBe(read.freezes);
         for (const [at, frequency] of FREQUENCIES.entries()) {
           const [length, startDay, lastPeriod] = outcome.s[at]!;

@@ -21,6 +21,8 @@ export const midnight = (of: LocalDate, tz: string | null): number =>
 export const addDays = (to: LocalDate, days: number): LocalDate => date(to).add({ days }).toString();
 export const daysBetween = (from: LocalDate, to: LocalDate): number =>
   date(from).until(date(to), { largestUnit: 'days' }).days;
+/** 0: Sunday. */
+export const weekday = (day: LocalDate): number => date(day).dayOfWeek % 7;
 /** A day itself or the first Sunday after it. */
 export const sundayFrom = (day: LocalDate): LocalDate => addDays(day, 7 - date(day).dayOfWeek);
 export const latest = (a: LocalDate, b: LocalDate): LocalDate => (a > b ? a : b);

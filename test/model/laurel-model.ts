@@ -1,7 +1,7 @@
 import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
 import { completes } from './achievements.ts';
 import { groupOf, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
-import { runOf, wall, type LocalDate } from './calendar.ts';
+import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
 import { told } from './streak-told.ts';
@@ -24,6 +24,9 @@ export interface SentEvent {
   attributes: Record<string, string>;
   key: string | null;
 }
+
+/** What a user may prefer of streaks. */
+export type Preferences = ModelUser['prefers'] & { daysOff?: readonly number[] };
 
 type Answer = Record<string, unknown>;
 
@@ -65,7 +68,8 @@ export class LaurelModel {
       JSON.stringify([enabled, autoEarnInterval, autoEarnAmount]);
     const before = this.catalog.streaks;
     const isNew = earning(streaks) !== earning(before);
-    this.catalog = { ...this.catalog, streaks, ...(isNew && { earnSince: this.nowMs }) };
+    const streaksBefore = [...(this.catalog.streaksBefore ?? []), { streaks: before, untilMs: this.nowMs }];
+    this.catalog = { ...this.catalog, streaks, streaksBefore, ...(isNew && { earnSince: this.nowMs }) };
     if (streaks.weekStart === before.weekStart) return;
     for (const user of this.users.values()) beginWeeksOn(streaks.weekStart, user, wall(this.nowMs, user.tz).date);
   }
@@ -140,20 +144,30 @@ export class LaurelModel {
   }
 
   /** Lays preferences over those of a user who is known; null: users must not have their own rule. */
-  prefer(userId: string, prefers: ModelUser['prefers']): Answer | null {
+  prefer(userId: string, { daysOff, ...prefers }: Preferences): Answer | null {
     if (!this.catalog.streaks.personalization) return null;
     const after = this.upserted({ id: userId });
     after.prefers = { ...after.prefers, ...prefers };
+    if (daysOff !== undefined) this.preferDaysOff(after, daysOff);
     this.show(after);
     this.users.set(userId, after);
-    return { enabled: true, ...after.prefers };
+    const shown = this.catalog.streaks.frequency === 'daily' ? after.daysOff : null;
+    return { enabled: true, ...after.prefers, ...(shown !== null && { daysOff: shown.days }) };
+  }
+
+  /** Days off that hold from the user's next midnight. */
+  private preferDaysOff(user: ModelUser, days: readonly number[]): void {
+    const { date: today } = wall(this.nowMs, user.tz);
+    const { daysOff: own } = user;
+    const before = own === null ? null : today >= own.from ? own.days : own.before;
+    user.daysOff = { days, from: addDays(today, 1), before };
   }
 
   /** The user's streak as it stands now. */
   streak(user: ModelUser): Answer {
     const { date } = wall(this.nowMs, user.tz);
     bringTo(user, date, this.catalog);
-    return told(user.streaks, date, this.catalog);
+    return told(user, date, this.catalog);
   }
 
   /** A user's streaks brought to now, and the local date; null for nobody. */
@@ -205,6 +219,7 @@ export class LaurelModel {
             shown: new Map(),
             completed: new Map(),
             prefers: {},
+            daysOff: null,
             travelled: false,
             weeksShifted: false,
             streaks: firstStreaks(this.catalog, this.nowMs, wall(this.nowMs, tz ?? null).date),

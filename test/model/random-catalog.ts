@@ -83,11 +83,18 @@ export const freezes = maybe(
   }),
 );
 
+/** Days off: mostly few. */
+export const weekdays = fc.oneof(
+  fc.constantFrom<number[]>([], [0, 6], [3]),
+  fc.uniqueArray(fc.integer({ min: 0, max: 6 }), { maxLength: 6 }).map((days) => days.sort((a, b) => a - b)),
+);
+
 const streaks = fc.record({
   frequency: fc.constantFrom('daily', 'weekly', 'monthly'),
   weekStart: fc.constantFrom('sunday', 'monday'),
   evaluationMode: fc.constantFrom('OR', 'AND'),
   personalization: fc.boolean(),
+  daysOff: maybe(weekdays),
   freezes,
   thresholds: fc.tuple(maybe(fc.constantFrom(0.5, 1, 3)), maybe(fc.constantFrom(0.5, 1, 3))),
 });
@@ -170,10 +177,11 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       runInterval: isPlain ? null : ((one.run?.[1] ?? null) as number | null),
     });
   }
-  const { thresholds, freezes: drawnFreezes, ...settings } = drawn.streaks;
+  const { thresholds, freezes: drawnFreezes, daysOff, ...settings } = drawn.streaks;
   builder.streaks({
     ...settings,
     freezes: freezesOf(drawnFreezes),
+    daysOff: settings.frequency === 'daily' ? (daysOff ?? []) : [],
     metrics: thresholds.flatMap((threshold, index) =>
       threshold === null ? [] : [{ metricId: metrics[index]!.id, threshold }],
     ),

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { DECKS, freezes, maybe, METRICS, PLANS } from './random-catalog.ts';
+import { DECKS, freezes, maybe, METRICS, PLANS, weekdays } from './random-catalog.ts';
 
 /** Zones of every kind: both ends of the date line, half and quarter hours, both hemispheres, clocks changed at midnight. */
 const ZONES = [
@@ -76,6 +76,7 @@ const steps = {
     user,
     enabled: fc.boolean(),
     mode: maybe(fc.constantFrom('OR' as const, 'AND' as const)),
+    daysOff: maybe(weekdays),
   }),
   complete: fc.record({ do: fc.constant('complete' as const), user, nth: fc.nat(5) }),
   settings: fc.record({
@@ -83,6 +84,8 @@ const steps = {
     enabled: maybe(fc.boolean(), 33),
     frequency: maybe(fc.constantFrom('daily' as const, 'weekly' as const, 'monthly' as const)),
     freezes: maybe(fc.record({ of: freezes })),
+    daysOff: maybe(weekdays),
+    personalization: maybe(fc.boolean(), 25),
   }),
   /** On Sundays, at the end of a week or at its beginning, something comes of it. */
   weeks: fc.record({ do: fc.constant('weeks' as const), onSunday: fc.boolean() }),
@@ -96,6 +99,7 @@ const steps = {
   }),
   unpause: fc.record({ do: fc.constant('unpause' as const), nth: fc.nat(5) }),
   restore: fc.record({ do: fc.constant('restore' as const), user }),
+  reset: fc.record({ do: fc.constant('reset' as const), user }),
   sweep: fc.record({ do: fc.constant('sweep' as const) }),
   read: fc.record({ do: fc.constant('read' as const) }),
 };
@@ -116,6 +120,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: steps.pause },
   { weight: 1, arbitrary: steps.unpause },
   { weight: 1, arbitrary: steps.restore },
+  { weight: 1, arbitrary: steps.reset },
 );
 export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 

@@ -81,12 +81,15 @@ export class SideBySide {
       case 'pause':
       case 'unpause':
       case 'restore':
+      case 'reset':
         return this.care.take(step);
       case 'settings':
         return this.settings({
           ...(step.enabled !== null && { enabled: step.enabled }),
           ...(step.frequency !== null && { frequency: step.frequency }),
           ...(step.freezes !== null && { freezes: freezesOf(step.freezes.of) }),
+          ...(step.daysOff !== null && { daysOff: step.daysOff }),
+          ...(step.personalization !== null && { personalization: step.personalization }),
         });
       case 'weeks': {
         const sunday = midnight(sundayFrom(wall(this.model.nowMs, null).date), null) + NOON_MS;
@@ -115,6 +118,7 @@ export class SideBySide {
     const { users, nowMs } = this.model;
     if ([...users.values()].some((user) => user.streaks.firstMs === nowMs)) await this.clockTo(nowMs + 1);
     const streaks = { ...this.model.catalog.streaks, ...changed };
+    if (streaks.frequency !== 'daily') streaks.daysOff = [];
     if (streaks.frequency !== this.model.catalog.streaks.frequency) this.isSwitched = true;
     this.model.setStreaks(streaks);
     this.engine.catalog = replaceStreaks(this.engine.catalog, streaks, this.model.nowMs);
@@ -140,9 +144,14 @@ export class SideBySide {
     return this.batches.take(events.map((event) => this.sentEvent(event)));
   }
 
-  private async prefer({ user, enabled, mode }: Extract<Step, { do: 'prefer' }>): Promise<Said> {
+  private async prefer({ user, enabled, mode, daysOff }: Extract<Step, { do: 'prefer' }>): Promise<Said> {
     if (!this.model.users.has(user)) return NOTHING;
-    const streak = { enabled, ...(mode !== null && { evaluationMode: mode }) };
+    const isDaily = this.model.catalog.streaks.frequency === 'daily';
+    const streak = {
+      enabled,
+      ...(mode !== null && { evaluationMode: mode }),
+      ...(daysOff !== null && isDaily && { daysOff }),
+    };
     const updated = this.engine.profiles.updatePreferences(this.engine.compiled(), user, { streak });
     const engine = await updated.then((preferences) => preferences.streak).catch((error) => refused(error, 403));
     return { engine, model: this.model.prefer(user, streak) };

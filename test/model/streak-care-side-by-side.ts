@@ -7,11 +7,11 @@ import type { LaurelModel } from './laurel-model.ts';
 import type { Step } from './random-history.ts';
 import type { Said } from './seen.ts';
 import { stored } from './stored.ts';
-import { giveFreeze, pause, restore, unpause } from './streak-care.ts';
+import { giveFreeze, pause, reset, restore, unpause } from './streak-care.ts';
 
 const BY = { who: 'test' };
 
-type CareStep = Extract<Step, { do: 'freeze' | 'pause' | 'unpause' | 'restore' }>;
+type CareStep = Extract<Step, { do: 'freeze' | 'pause' | 'unpause' | 'restore' | 'reset' }>;
 
 interface Made {
   id: string;
@@ -59,6 +59,16 @@ export class StreakCare {
         const given = await this.admin.giveFreeze(compiled, step.user, BY);
         const found = this.model.care(step.user);
         return { engine: isDone(given), model: found !== null && giveFreeze(found.streaks, catalog) };
+      }
+      case 'reset': {
+        const done = await this.admin.reset(compiled, step.user, BY);
+        const found = this.model.care(step.user);
+        const { nowMs: atMs } = this.model;
+        const user = this.model.users.get(step.user);
+        return {
+          engine: isDone(done),
+          model: found !== null && reset(user!, { today: found.today, atMs }, catalog),
+        };
       }
       case 'restore': {
         const found = this.model.care(step.user);

@@ -1,6 +1,8 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { addDays, latest, periodBefore, periodOf, type LocalDate } from './calendar.ts';
+import { lastDayOf, type Frequency } from './calendar.ts';
 import type { Streaks } from './streak.ts';
+import type { ModelUser } from './user.ts';
 
 /** What administrators do to a user's streaks. Each tells whether it was done; `today` is the user's local date. */
 
@@ -26,18 +28,53 @@ export function unpause(streaks: Streaks, pause: { start: LocalDate; end: LocalD
   streaks.pauses = streaks.pauses.filter(({ start, end }) => start <= end);
 }
 
+/**
+ * Ends the streaks. What was done in a period that was met is used up: a streak that begins in it needs more; but freezes
+ * stay.
+ */
+export function reset({ streaks, events }: ModelUser, { today, atMs }: Now, { streaks: settings }: Catalog): boolean {
+  const { tracks, kept, lost, resets, usedUp } = streaks;
+  if (tracks[settings.frequency].length === 0) return false;
+  for (const frequency of Object.keys(tracks) as Frequency[]) {
+    const track = tracks[frequency];
+    if (track.length === 0) continue;
+    const current = periodOf(today, frequency, settings.weekStart);
+    lost.push({ frequency, length: track.length, started: track.started!, last: lastDayOf(track.kept, frequency) });
+    resets[frequency].set(current, atMs);
+    const isMet = track.kept >= current;
+    if (isMet) usedUp[frequency] = events.length;
+    if (isMet) kept[frequency].delete(track.kept);
+    tracks[frequency] = {
+      length: 0,
+      started: null,
+      kept: isMet ? periodBefore(current, frequency) : track.kept,
+      extendedMs: track.extendedMs,
+    };
+  }
+  return true;
+}
+
+interface Now {
+  today: LocalDate;
+  atMs: number;
+}
+
 /** Gives back the longest streak that was lost in the window, if it is longer than the one there is. */
 export function restore(streaks: Streaks, today: LocalDate, { streaks: settings }: Catalog): boolean {
   const { frequency, weekStart } = settings;
   const since = windowStart(today, { frequency, weekStart });
   const best = streaks.lost
     .filter((lost) => lost.frequency === frequency && lost.last >= since)
-    .reduce((longest, lost) => (lost.length >= longest.length ? lost : longest), { length: 0, started: '' });
+    .reduce((longest, lost) => (lost.length >= longest.length ? lost : longest), { length: 0, started: '', last: '' });
   const track = streaks.tracks[frequency];
   if (best.length <= track.length) return false;
-  const before = periodBefore(periodOf(today, frequency, weekStart), frequency);
+  const current = periodOf(today, frequency, weekStart);
+  const before = periodBefore(current, frequency);
   const { length, started } = best;
-  streaks.tracks[frequency] = { ...track, length, started, kept: latest(track.kept, before) };
+  // One that was reset may have had the period that goes on.
+  const had = best.last >= current;
+  if (had && track.kept < current) streaks.kept[frequency].set(current, { length, by: 'met' });
+  streaks.tracks[frequency] = { ...track, length, started, kept: latest(track.kept, had ? current : before) };
   // The period that goes on may be met already.
   const met = streaks.kept[frequency].get(track.kept);
   if (track.kept > before && met !== undefined) met.length = length;

@@ -1,9 +1,12 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
-import { lastDayOf, nextPeriod, periodBefore, periodOf, type LocalDate } from './calendar.ts';
-import type { Streaks } from './streak.ts';
+import { addDays, lastDayOf, nextPeriod, periodBefore, periodOf, type LocalDate } from './calendar.ts';
+import { isDayOff, type Streaks } from './streak.ts';
+import type { ModelUser } from './user.ts';
 
 /** The streak as the wire tells it on a local date. */
-export function told({ tracks, freezes: left }: Streaks, today: LocalDate, { streaks: settings }: Catalog) {
+export function told(user: ModelUser, today: LocalDate, catalog: Catalog) {
+  const { tracks, freezes: left } = user.streaks;
+  const { streaks: settings } = catalog;
   const { frequency, weekStart, freezes } = settings;
   const { length, started, kept } = tracks[frequency];
   const current = periodOf(today, frequency, weekStart);
@@ -14,15 +17,27 @@ export function told({ tracks, freezes: left }: Streaks, today: LocalDate, { str
     started,
     periodStart: length === 0 ? null : current,
     periodEnd: length === 0 ? null : lastDayOf(current, frequency),
-    expires: length === 0 ? null : lastDayOf(nextPeriod(kept, frequency), frequency),
+    expires: length === 0 ? null : lastDayToAct(user, nextPeriod(kept, frequency), catalog),
     ...(freezes.enabled && { freezes: left, maxFreezes: freezes.max }),
     ...(freezes.enabled && autoEarnInterval !== null && { freezeAutoEarnInterval: autoEarnInterval }),
     ...(freezes.enabled && autoEarnAmount !== null && { freezeAutoEarnAmount: autoEarnAmount }),
   };
 }
 
+/** The last day of the next period to act in: days off are left out. */
+function lastDayToAct(user: ModelUser, period: LocalDate, catalog: Catalog): LocalDate {
+  const { frequency } = catalog.streaks;
+  if (frequency !== 'daily') return lastDayOf(period, frequency);
+  return isDayOff(user, period, catalog) ? lastDayToAct(user, addDays(period, 1), catalog) : period;
+}
+
 /** The last periods of the streak, oldest first, the current one last. */
-export function historyOf({ tracks, kept }: Streaks, today: LocalDate, { streaks: settings }: Catalog, count: number) {
+export function historyOf(
+  { tracks, kept, resets }: Streaks,
+  today: LocalDate,
+  { streaks: settings }: Catalog,
+  count: number,
+) {
   const { frequency, weekStart } = settings;
   const current = periodOf(today, frequency, weekStart);
   const history = [];
@@ -34,6 +49,7 @@ export function historyOf({ tracks, kept }: Streaks, today: LocalDate, { streaks
       length: period === current ? tracks[frequency].length : length,
       usedFreeze: by === 'freeze',
       usedPause: by === 'pause',
+      ...(resets[frequency].has(period) && { resetAt: new Date(resets[frequency].get(period)!).toISOString() }),
     });
   }
   return history;

@@ -4,9 +4,11 @@ import {
   daysBetween,
   lastDayOf,
   latest,
+  midnight,
   periodBefore,
   periodOf,
   wall,
+  weekday,
   type Frequency,
   type LocalDate,
 } from './calendar.ts';
@@ -25,7 +27,7 @@ export interface StreakTrack {
 
 interface Kept {
   length: number;
-  by: 'met' | 'freeze' | 'pause';
+  by: 'met' | 'freeze' | 'pause' | 'off';
 }
 
 /** A user's streaks, brought day by day to the last day that began for the user. Days do not begin twice. */
@@ -43,6 +45,10 @@ export interface Streaks {
   pauses: { start: LocalDate; end: LocalDate }[];
   /** Streaks that ended, with the last day of their last period; oldest first. */
   lost: { frequency: Frequency; length: number; started: LocalDate; last: LocalDate }[];
+  /** When the streak was reset last in a period. */
+  resets: Record<Frequency, Map<LocalDate, number>>;
+  /** How many of the user's first events are used up by streaks that were reset. */
+  usedUp: Record<Frequency, number>;
   /** The days whose beginning changed something since somebody looked, with the lengths on them; oldest first. */
   unseen: { on: LocalDate; lengths: Record<Frequency, number> }[];
 }
@@ -64,6 +70,8 @@ export function firstStreaks({ streaks: { freezes } }: Catalog, firstMs: number,
     earnsFrom: first,
     pauses: [],
     lost: [],
+    resets: { daily: new Map(), weekly: new Map(), monthly: new Map() },
+    usedUp: { daily: 0, weekly: 0, monthly: 0 },
     unseen: [],
   };
 }
@@ -72,7 +80,7 @@ export function firstStreaks({ streaks: { freezes } }: Catalog, firstMs: number,
 export function bringTo(user: ModelUser, today: LocalDate, catalog: Catalog): void {
   const { streaks } = user;
   while (streaks.day < today) {
-    const changed = FREQUENCIES.map((frequency) => atMidnight(streaks, frequency, catalog));
+    const changed = FREQUENCIES.map((frequency) => atMidnight(user, frequency, catalog));
     streaks.day = addDays(streaks.day, 1);
     changed.push(earn(user, streaks.day, catalog));
     if (!changed.includes(true)) continue;
@@ -84,14 +92,21 @@ export function bringTo(user: ModelUser, today: LocalDate, catalog: Catalog): vo
 }
 
 /**
- * What the end of `streaks.day` does: a living streak whose period ends unmet is kept by a pause, a freeze or not. Whether
- * it did anything.
+ * What the end of `streaks.day` does: a living streak whose period ends unmet is kept by a day off, a pause, a freeze or
+ * not. Whether it did anything that shows.
  */
-function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings }: Catalog): boolean {
+function atMidnight(user: ModelUser, frequency: Frequency, catalog: Catalog): boolean {
+  const { streaks } = user;
+  const { streaks: settings } = catalog;
   const { day, tracks, pauses } = streaks;
   const track = tracks[frequency];
   const period = periodOf(day, frequency, settings.weekStart);
   if (track.length === 0 || track.kept >= period || day !== lastDayOf(period, frequency)) return false;
+  if (frequency === 'daily' && isDayOff(user, day, catalog)) {
+    tracks.daily = { ...track, kept: day };
+    streaks.kept.daily.set(day, { length: track.length, by: 'off' });
+    return false;
+  }
   const paused = daysOf(period, day).every((one) => pauses.some(({ start, end }) => start <= one && one <= end));
   const frozen = !paused && frequency === settings.frequency && settings.freezes.enabled && streaks.freezes > 0;
   if (frozen) streaks.freezes -= 1;
@@ -105,6 +120,15 @@ function atMidnight(streaks: Streaks, frequency: Frequency, { streaks: settings 
     streaks.lost.push({ frequency, length, started: started!, last });
   }
   return true;
+}
+
+/** Whether a day needs nothing: by the settings, and what the user preferred, when the day began. */
+export function isDayOff({ daysOff: own, tz }: ModelUser, day: LocalDate, catalog: Catalog): boolean {
+  const begun = midnight(day, tz);
+  const settings = catalog.streaksBefore?.find(({ untilMs }) => begun <= untilMs)?.streaks ?? catalog.streaks;
+  if (settings.frequency !== 'daily') return false;
+  const preferred = settings.personalization && own !== null ? (day >= own.from ? own.days : own.before) : null;
+  return (preferred ?? settings.daysOff).includes(weekday(day));
 }
 
 function daysOf(first: LocalDate, last: LocalDate): LocalDate[] {
@@ -175,7 +199,7 @@ function isMet(
   { frequency, period }: { frequency: Frequency; period: LocalDate },
 ): boolean {
   const streaks = ruleOf(user, catalog);
-  const done = user.events.filter(({ counts }) => counts?.[frequency] === period);
+  const done = user.events.slice(user.streaks.usedUp[frequency]).filter(({ counts }) => counts?.[frequency] === period);
   if (streaks.metrics.length === 0) return done.some(({ amount }) => amount > 0n);
   const reached = streaks.metrics.map(
     ({ metricId, threshold }) =>

@@ -56,6 +56,8 @@ export interface ModelUser {
   streaks: Streaks;
   /** What the user prefers to the rule of streaks that is everyone's. */
   prefers: { enabled?: boolean; evaluationMode?: StreakSettings['evaluationMode'] };
+  /** The user's own days off, from a local day on, and those until then; null: everyone's. */
+  daysOff: { days: readonly number[]; from: LocalDate; before: readonly number[] | null } | null;
   /** Has been in another zone before. */
   travelled: boolean;
   /** When weeks began on another day, one in which the streak waited was cut off, or one that was begun is yet to come. */

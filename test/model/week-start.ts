@@ -9,8 +9,9 @@ import type { ModelUser } from './user.ts';
 export function beginWeeksOn(weekStart: WeekStart, user: ModelUser, today: LocalDate): void {
   const moved = (week: LocalDate): LocalDate => addDays(week, weekStart === 'monday' ? 1 : -1);
   for (const { counts } of user.events) if (counts !== null) counts.weekly = moved(counts.weekly);
-  const { tracks, kept } = user.streaks;
+  const { tracks, kept, resets } = user.streaks;
   kept.weekly = new Map([...kept.weekly].map(([week, how]) => [moved(week), how]));
+  resets.weekly = new Map([...resets.weekly].map(([week, atMs]) => [moved(week), atMs]));
   const thisWeek = periodOf(today, 'weekly', weekStart);
   const weekBefore = periodBefore(thisWeek, 'weekly');
   const last = moved(tracks.weekly.kept);

@@ -1,4 +1,5 @@
 import type { StreaksInForce } from '../../domain/catalog.ts';
+import { weekdaySet } from '../../domain/days-off.ts';
 import { periodStart } from '../../domain/periods.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
@@ -16,11 +17,18 @@ export function earning({ streaks, earnSince }: StreaksInForce): [number, number
 }
 
 /** By what streaks are settled, of the settings. */
-const settling = (inForce: StreaksInForce): PlanSettling => ({
-  frequency: FREQUENCY[inForce.streaks.frequency],
-  frozen: inForce.streaks.freezes.enabled ? true : undefined,
-  earn: earning(inForce) ?? undefined,
-});
+function settling(inForce: StreaksInForce): PlanSettling {
+  const { frequency, freezes, daysOff, personalization } = inForce.streaks;
+  return {
+    frequency: FREQUENCY[frequency],
+    frozen: freezes.enabled ? true : undefined,
+    earn: earning(inForce) ?? undefined,
+    ...(frequency === 'daily' && {
+      off: daysOff.length > 0 ? weekdaySet(daysOff) : undefined,
+      own: personalization ? true : undefined,
+    }),
+  };
+}
 
 /** The streak settings as the script takes them. */
 export function compileStreak(catalogIndex: CatalogIndex): PlanStreak {

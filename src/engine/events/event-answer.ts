@@ -18,9 +18,9 @@ function fragmentsOf(compiled: CompiledCatalog, day: number): AnswerFragments {
 
 /** JSON of the streak in the configured frequency, as it stands after the event. */
 export function streakJson(compiled: CompiledCatalog, recorded: RecordedStreak, day: number): string {
-  const [length, startDay, lastPeriod, extended, freezesLeft] = recorded;
+  const [length, startDay, lastPeriod, extended, freezesLeft, offDays = 0] = recorded;
   const streak = { length, startDay: startDay === -1 ? null : startDay, lastPeriod };
-  const base = baseStreak(compiled, { streak, freezesLeft, day });
+  const base = baseStreak(compiled, { streak, freezesLeft, day, offDays });
   return JSON.stringify({ ...base, extended: extended === 1 });
 }
 

@@ -1,6 +1,7 @@
 import { earning } from '../../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { StreaksInForce } from '../../domain/catalog.ts';
+import type { Catalog, StreaksInForce } from '../../domain/catalog.ts';
+import { daysOffFrom, isOnWeekday, ownDaysOff, weekdaySet, type OwnDaysOff } from '../../domain/days-off.ts';
 import type { Frequency } from '../../domain/periods.ts';
 import { settleStreaks, type SettledStreaks, type StreakSettlementRule } from '../../domain/settle-streaks.ts';
 import { streakDates, type StreakAsLeft } from '../../domain/streak.ts';
@@ -17,16 +18,19 @@ export interface BaseStreak extends ReturnType<typeof streakDates> {
   freezeAutoEarnAmount?: number;
 }
 
-/** A settled streak in the configured frequency on a local day; the freezes where the tenant has them. */
+/**
+ * A settled streak in the configured frequency on a local day; the freezes where the tenant has them. `offDays`: see
+ * `streakDates`.
+ */
 export function baseStreak(
   compiled: CompiledCatalog,
-  { streak, freezesLeft, day }: { streak: StreakAsLeft; freezesLeft: number; day: number },
+  { streak, freezesLeft, day, offDays }: { streak: StreakAsLeft; freezesLeft: number; day: number; offDays: number },
 ): BaseStreak {
   const { frequency, weekStart, freezes } = compiled.catalog.streaks;
   return {
     length: streak.length,
     frequency,
-    ...streakDates(streak, { day, frequency, weekStart }),
+    ...streakDates(streak, { day, frequency, weekStart, offDays }),
     ...(freezes.enabled && {
       freezes: freezesLeft,
       maxFreezes: freezes.max,
@@ -42,12 +46,25 @@ export function settlementRule(inForce: StreaksInForce): StreakSettlementRule {
   return { frequency, weekStart, frozen: freezes.enabled, earning: earning(inForce) };
 }
 
-/** A user's streaks as they stand now, on the user's local day. */
+/** Which local days are days off of a user: those that were when the day began. */
+const daysOffOf =
+  ({ streaks, streaksBefore = [] }: Catalog, own: OwnDaysOff | null, dayAt: (ms: number) => number) =>
+  (day: number): boolean => {
+    const inForce = streaksBefore.find(({ untilMs }) => dayAt(untilMs) >= day)?.streaks ?? streaks;
+    if (inForce.frequency !== 'daily') return false;
+    const preferred = inForce.personalization ? ownDaysOff(own, day) : null;
+    return isOnWeekday(preferred ?? weekdaySet(inForce.daysOff), day);
+  };
+
+/**
+ * A user's streaks as they stand now, on the user's local day. `offDays`: how many days off follow from the day on by
+ * which to act for the streak that counts.
+ */
 export function settledNow(
   { catalog }: CompiledCatalog,
   state: UserState,
   nowMs: number,
-): SettledStreaks & { day: number } {
+): SettledStreaks & { day: number; offDays: number } {
   const dayAt = (ms: number): number => dayIn(state.tz, ms);
   const day = dayAt(nowMs);
   const earlier = (catalog.streaksBefore ?? [])
@@ -57,6 +74,11 @@ export function settledNow(
       lastDay: dayAt(one.untilMs),
       settled: one.untilMs === state.updatedMs,
     }));
-  const { streaks, freezes, settlements } = settleStreaks({ ...state, dayAt }, settlementRule(catalog), day, earlier);
-  return { streaks, freezes, settlements, day };
+  const isDayOff = daysOffOf(catalog, state.daysOff, dayAt);
+  const left = { ...state, dayAt, isDayOff };
+  const { streaks, freezes, settlements } = settleStreaks(left, settlementRule(catalog), day, earlier);
+  const { length, lastPeriod } = streaks.daily;
+  const counts = catalog.streaks.frequency === 'daily' && length > 0;
+  const offDays = counts ? daysOffFrom(Math.max((lastPeriod ?? -1) + 1, day), isDayOff) : 0;
+  return { streaks, freezes, settlements, day, offDays };
 }

@@ -1,5 +1,5 @@
 import { periodOf, periodStart, type Frequency, type WeekStart } from '../../domain/periods.ts';
-import type { Settlement } from '../../domain/settle-streaks.ts';
+import type { Settlement, SettlementKind } from '../../domain/settle-streaks.ts';
 import type { StreakAsLeft } from '../../domain/streak.ts';
 
 export interface Calendar {
@@ -13,6 +13,9 @@ export interface Reached {
   startDay: number;
 }
 
+/** What kept a streak in a period that was not met. */
+export type Excuse = Extract<SettlementKind, 'freeze' | 'pause' | 'off'>;
+
 /** What is known of a user's streaks in a frequency. */
 export interface StreakPast {
   /** Periods that were met, ascending; those of the streak that lives may be missing. */
@@ -23,23 +26,32 @@ export interface StreakPast {
   calendar: Calendar;
 }
 
+/** Weeks may have begun on another day once: a week is the one that it has most days of. */
+const half = (frequency: Frequency): number => (frequency === 'weekly' ? 3 : 0);
+
+/** The period that begins on a day, or about that day. */
+const periodBegunOn = (day: number, { frequency, weekStart }: Calendar): number =>
+  periodOf(day + half(frequency), frequency, weekStart);
+
+/** The period that ends on a day, or about that day. */
+export const periodEndedOn = (day: number, { frequency, weekStart }: Calendar): number =>
+  periodOf(day - half(frequency), frequency, weekStart);
+
 /**
- * The length in each period that was met or excused, and what excused the latter. A streak that was lost
- * or replaced, and the one that lives, counts back from its length; before those recorded, lengths count up through the met periods. Periods
+ * The length in each period that was met or excused, and what excused the latter. A streak that was lost,
+ * reset or replaced, and the one that lives, counts back from its length; before those recorded, lengths count up through the met periods. Periods
  * between losing a streak and restoring it keep what they had.
  */
 export function reachedLengths({ met, settlements, live, calendar: { frequency, weekStart } }: StreakPast): {
   reached: Map<number, Reached>;
-  excused: Map<number, 'freeze' | 'pause'>;
+  excused: Map<number, Excuse>;
 } {
   const periodAt = (day: number): number => periodOf(day, frequency, weekStart);
-  // Weeks may have begun on another day then: a week is the one that it has most days of.
-  const half = frequency === 'weekly' ? 3 : 0;
-  const begunOn = (day: number): number => periodAt(day + half);
-  const endedOn = (day: number): number => periodAt(day - half);
-  const excused = new Map<number, 'freeze' | 'pause'>();
+  const begunOn = (day: number): number => periodBegunOn(day, { frequency, weekStart });
+  const endedOn = (day: number): number => periodEndedOn(day, { frequency, weekStart });
+  const excused = new Map<number, Excuse>();
   for (const { kind, from, to } of settlements) {
-    if (kind !== 'freeze' && kind !== 'pause') continue;
+    if (kind !== 'freeze' && kind !== 'pause' && kind !== 'off') continue;
     for (let period = begunOn(from); period <= endedOn(to); period++) excused.set(period, kind);
   }
   const reached = new Map<number, Reached>();
@@ -61,7 +73,8 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
     }
   };
   for (const [index, { kind, from, to, length }] of settlements.entries())
-    if (kind === 'lost' || kind === 'replaced') countBack(from, endedOn(to), length ?? 0, settlements.slice(0, index));
+    if (kind === 'lost' || kind === 'reset' || kind === 'replaced')
+      countBack(from, endedOn(to), length ?? 0, settlements.slice(0, index));
   if (live.length > 0 && live.startDay !== null)
     countBack(live.startDay, live.lastPeriod ?? -1, live.length, settlements);
   return { reached, excused };

@@ -116,6 +116,15 @@ export class StreakAdmin {
     return outcomes;
   }
 
+  /** Ends a user's streaks now; freezes stay. A text tells why not. */
+  async reset(compiled: CompiledCatalog, userId: string, by: Author): Promise<StreakOwner | string | NothingDone> {
+    const refused = await this.options.calls.change(compiled, userId, { reset: true });
+    if (refused?.why === 'idle') return new NothingDone('The user has no streak');
+    if (refused !== null) return reason(refused);
+    this.record(compiled, by, { action: 'reset', kind: 'streak', userId });
+    return { userId };
+  }
+
   /** Nobody waits for it. */
   private record({ catalog }: CompiledCatalog, by: Author, entry: AuditEntry): void {
     void this.options.recordAudit({ tenantNo: catalog.tenantNo, by, entries: [entry] });
@@ -129,7 +138,7 @@ export class StreakAdmin {
     const since = restoreWindowStart(dayIn(state.tz, clock.now()), streaks);
     const lost = await longestLost(pool, { tenantNo, userId, frequency: streaks.frequency, since });
     const refused = await calls.change(compiled, userId, {
-      restore: { length: lost?.length ?? 0, first: lost?.from ?? 0, since },
+      restore: { length: lost?.length ?? 0, first: lost?.from ?? 0, last: lost?.to ?? 0, since },
     });
     if (refused?.why === 'none') return new NothingDone('There is no longer streak to restore');
     return refused === null ? { userId } : reason(refused);
@@ -151,6 +160,7 @@ function reason({ why, day }: RefusedChange): string {
     case 'full':
     case 'gone':
     case 'none':
+    case 'idle':
       return 'Nothing to do';
   }
 }

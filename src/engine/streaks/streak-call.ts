@@ -15,7 +15,8 @@ export type StreakChange =
   | { freeze: true; max: number }
   | { pause: PackedPause }
   | { unpause: PackedPause }
-  | { restore: { length: number; first: number; since: number } };
+  | { reset: true }
+  | { restore: { length: number; first: number; last: number; since: number } };
 
 /** First day, last day, ID (32 hex digits). */
 type PackedPause = [number, number, string];

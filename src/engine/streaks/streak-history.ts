@@ -1,14 +1,15 @@
 import { dateOf, periodEnd, periodStart } from '../../domain/periods.ts';
 import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { StreakAsLeft, StreakResponse } from '../../domain/streak.ts';
-import { reachedLengths, type Calendar } from './reached-lengths.ts';
+import { periodEndedOn, reachedLengths, type Calendar } from './reached-lengths.ts';
 
 /**
  * The streak's length in each of the last `count` periods, oldest first, the current one last, with what excused them
  * (see `reachedLengths`). A period that was neither met nor excused has 0, and the current one, while it waits, the length
- * so far.
+ * so far. One in which the streak was reset says when; what it was until then no longer counts.
  * @param live the settled streak
  * @param settlements what became of the user's streaks in this frequency, in order
+ * @param dayAt the user's local day at a time (epoch ms)
  */
 export function streakHistory({
   live,
@@ -16,15 +17,20 @@ export function streakHistory({
   current,
   count,
   calendar,
+  dayAt,
 }: {
   live: StreakAsLeft;
   settlements: readonly Settlement[];
   current: number;
   count: number;
   calendar: Calendar;
+  dayAt: (ms: number) => number;
 }): StreakResponse['streakHistory'] {
   const { frequency, weekStart } = calendar;
-  const { reached, excused } = reachedLengths({ met: [], settlements, live, calendar });
+  const resets = resetPeriods(settlements, calendar, dayAt);
+  const counted = settlements.flatMap((one) => upToReset(one, resets.get(one), calendar));
+  const { reached, excused } = reachedLengths({ met: [], settlements: counted, live, calendar });
+  const resetAt = new Map([...resets].map(([{ atMs }, period]) => [period, new Date(atMs!).toISOString()]));
   return Array.from({ length: count }, (_, index) => {
     const period = current - count + 1 + index;
     return {
@@ -33,6 +39,29 @@ export function streakHistory({
       length: period === current ? live.length : (reached.get(period)?.length ?? 0),
       usedFreeze: excused.get(period) === 'freeze',
       usedPause: excused.get(period) === 'pause',
+      ...(resetAt.has(period) && { resetAt: resetAt.get(period)! }),
     };
   });
+}
+
+/** The period in which each reset happened: the last one that the streak was kept in, or, on a day after that, the next. */
+function resetPeriods(
+  settlements: readonly Settlement[],
+  calendar: Calendar,
+  dayAt: (ms: number) => number,
+): Map<Settlement, number> {
+  const periods = new Map<Settlement, number>();
+  for (const one of settlements) {
+    if (one.kind !== 'reset' || one.atMs === undefined) continue;
+    periods.set(one, periodEndedOn(one.to, calendar) + (dayAt(one.atMs) > one.to ? 1 : 0));
+  }
+  return periods;
+}
+
+/** A streak that was reset, without the period in which it was; others as they are. */
+function upToReset(one: Settlement, period: number | undefined, calendar: Calendar): Settlement[] {
+  if (period === undefined || periodEndedOn(one.to, calendar) < period) return [one];
+  const length = (one.length ?? 0) - 1;
+  const { frequency, weekStart } = calendar;
+  return length > 0 ? [{ ...one, to: periodStart(period, frequency, weekStart) - 1, length }] : [];
 }

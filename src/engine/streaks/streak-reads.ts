@@ -4,6 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { dateOf, periodOf, periodStart } from '../../domain/periods.ts';
 import type { BulkStreakResponse, StreakResponse } from '../../domain/streak.ts';
+import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
 import { userKey } from '../../redis/keys.ts';
@@ -41,10 +42,10 @@ export class StreakReads {
     const state = await this.users.state(compiled.catalog.tenantNo, userId);
     const { streaks: settings } = compiled.catalog;
     const { frequency, weekStart } = settings;
-    const { day, streaks, freezes, settlements } = settledNow(compiled, state, this.clock.now());
+    const { day, streaks, freezes, settlements, offDays } = settledNow(compiled, state, this.clock.now());
     const live = streaks[frequency];
     const current = periodOf(day, frequency, weekStart);
-    const base = baseStreak(compiled, { streak: live, freezesLeft: freezes, day });
+    const base = baseStreak(compiled, { streak: live, freezesLeft: freezes, day, offDays });
     const oldest = current - historyPeriods + 1;
     const stored =
       historyPeriods > 0
@@ -52,7 +53,8 @@ export class StreakReads {
             tenantNo: compiled.catalog.tenantNo,
             userId,
             frequency,
-            fromDay: Math.min(periodStart(oldest, frequency, weekStart), live.startDay ?? day),
+            // A streak that was reset in the oldest period may have reached to the one before only.
+            fromDay: Math.min(periodStart(oldest - 1, frequency, weekStart), live.startDay ?? day),
           })
         : [];
     const unstored = settlements.filter((settlement) => settlement.frequency === frequency);
@@ -65,6 +67,7 @@ export class StreakReads {
         current,
         count: historyPeriods,
         calendar: settings,
+        dayAt: (ms) => dayIn(state.tz, ms),
       }),
       pauses: state.pauses
         .filter(({ to }) => to >= day)

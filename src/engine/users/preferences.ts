@@ -1,4 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { weekdaySet, weekdaysOf } from '../../domain/days-off.ts';
 import { MAX_VALUE } from '../../domain/event.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type {
@@ -21,11 +22,12 @@ const EVERY_CHANNEL = 3;
 export interface SentPreferences {
   np?: string;
   sp?: [number, number, [number, number, number][] | false];
+  of?: number;
 }
 
 /**
  * Checks sent preferences against the catalog. 403 for a streak rule where personalization is off; 422 for an
- * unknown metric, one named twice, or a threshold that is not above 0.
+ * unknown metric, one named twice, a threshold that is not above 0, or days off where streaks are not daily.
  */
 export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPreferencesRequest): SentPreferences {
   const sent: SentPreferences = {};
@@ -37,7 +39,7 @@ export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPr
     if (!compiled.catalog.streaks.personalization) {
       throw new AppError('forbidden', 'Streak preferences cannot be set: personalization of streaks is off.');
     }
-    const { enabled, evaluationMode, metrics } = streak;
+    const { enabled, evaluationMode, metrics, daysOff } = streak;
     if (enabled !== undefined || evaluationMode !== undefined || metrics !== undefined) {
       sent.sp = [
         enabled === undefined ? -1 : Number(enabled),
@@ -45,6 +47,7 @@ export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPr
         metrics === undefined ? false : sentMetrics(compiled, metrics),
       ];
     }
+    if (daysOff !== undefined) sent.of = sentDaysOff(compiled, daysOff);
   }
   return sent;
 }
@@ -53,6 +56,12 @@ const channelsDigit = (channels: ('email' | 'push')[] | undefined): string =>
   channels === undefined
     ? NOT_SENT
     : String([...new Set(channels)].reduce((digit, channel) => digit + CHANNELS[channel], 0));
+
+function sentDaysOff({ catalog }: CompiledCatalog, daysOff: readonly number[]): number {
+  if (daysOff.length > 0 && catalog.streaks.frequency !== 'daily')
+    throw new AppError('unprocessable', 'streak.daysOff: only while the frequency of streaks is daily.');
+  return weekdaySet(daysOff);
+}
 
 function sentMetrics(
   compiled: CompiledCatalog,
@@ -90,6 +99,7 @@ export function preferencesResponse(compiled: CompiledCatalog, state: UserState)
   const notifications = notificationPreferences(state);
   if (!compiled.catalog.streaks.personalization) return { notifications };
   const rule = state.streakRule;
+  const daily = compiled.catalog.streaks.frequency === 'daily';
   const metrics = (rule?.metrics ?? []).flatMap(({ no, threshold }) => {
     const metric = compiled.metricsByNo.get(no);
     return metric === undefined ? [] : [{ key: metric.key, threshold: Number(threshold) }];
@@ -100,6 +110,7 @@ export function preferencesResponse(compiled: CompiledCatalog, state: UserState)
       enabled: rule?.enabled ?? true,
       ...(rule !== null && rule.all !== null && { evaluationMode: rule.all ? ('AND' as const) : ('OR' as const) }),
       ...(metrics.length > 0 && { metrics }),
+      ...(daily && state.daysOff !== null && { daysOff: weekdaysOf(state.daysOff.set) }),
     },
   };
 }

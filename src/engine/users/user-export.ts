@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/author.ts';
+import { weekdaysOf } from '../../domain/days-off.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import { finalPlaces } from '../../postgres/boards/finals.ts';
@@ -124,6 +125,7 @@ export class UserExport {
           ...state.streakRule,
           metrics: state.streakRule.metrics.map(({ no, threshold }) => ({ metric: names.get(no) ?? no, threshold })),
         },
+        daysOff: state.daysOff && weekdaysOf(state.daysOff.set),
       },
       metrics: named(state.totals, Number),
       counts: named(state.counts, Number),

@@ -4,7 +4,15 @@ import { BinaryRows } from './binary-rows.ts';
 import { copyRows } from './copy-rows.ts';
 
 /** By their numbers, from 1. */
-export const SETTLEMENT_KINDS = ['freeze', 'pause', 'lost', 'restored', 'replaced'] as const satisfies SettlementKind[];
+export const SETTLEMENT_KINDS = [
+  'freeze',
+  'pause',
+  'lost',
+  'restored',
+  'replaced',
+  'off',
+  'reset',
+] as const satisfies SettlementKind[];
 
 /** What became of a streak, as the outbox reports it. */
 export interface StreakChangeRow {

@@ -8,8 +8,8 @@ export async function streakChangesSince(
   pool: Pool,
   { tenantNo, userId, frequency, fromDay }: { tenantNo: number; userId: string; frequency: Frequency; fromDay: number },
 ): Promise<Settlement[]> {
-  const { rows } = await pool.query<{ kind: number; from: number; to: number; length: number | null }>(
-    `SELECT kind, from_day AS "from", to_day AS "to", length FROM streak_changes
+  const { rows } = await pool.query<Omit<Required<Settlement>, 'frequency' | 'kind'> & { kind: number }>(
+    `SELECT kind, from_day AS "from", to_day AS "to", length, (extract(epoch FROM at) * 1000)::float8 AS "atMs" FROM streak_changes
       WHERE tenant_no = $1 AND user_id = $2 AND frequency = $3 AND to_day >= $4 ORDER BY no`,
     [tenantNo, userId, FREQUENCIES.indexOf(frequency) + 1, fromDay],
   );

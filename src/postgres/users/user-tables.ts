@@ -41,7 +41,7 @@ export const USER_TABLES: readonly UserTable[] = [
     hidden: ['no'],
     words: {
       frequency: { 1: 'daily', 2: 'weekly', 3: 'monthly' },
-      kind: { 1: 'freeze', 2: 'pause', 3: 'lost', 4: 'restored', 5: 'replaced' },
+      kind: { 1: 'freeze', 2: 'pause', 3: 'lost', 4: 'restored', 5: 'replaced', 6: 'dayOff', 7: 'reset' },
     },
   },
   { table: 'streak_pauses', user: 'user_id', section: 'streakPauses', order: ['id'] },

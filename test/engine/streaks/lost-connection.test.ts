@@ -83,3 +83,16 @@ test('a state of an earlier version, which kept the last call, is read and goes 
   expect(await grant('before')).toBeNull();
   expect(await freezes('before')).toBe(1);
 });
+
+test.each(moments)(
+  'a reset whose reply is lost ends the streak once, not that of since: %s',
+  async (name, meanwhile) => {
+    const user = `reset, ${name}`;
+    await laurel.event('flips', user, 1);
+    proxy.cutNext('replies', meanwhile);
+    expect(await streaks.change(laurel.compiled(), user, { reset: true })).toBeNull();
+    expect((await laurel.users.state(0, user)).streaks.daily).toMatchObject({ length: 0, startDay: null });
+    await laurel.event('flips', user, 1);
+    expect((await laurel.users.state(0, user)).streaks.daily.length).toBe(1);
+  },
+);

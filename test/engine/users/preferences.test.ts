@@ -147,3 +147,33 @@ test.each([
   await laurel.profiles.upsert(laurel.compiled(), 'g', {});
   await expect(prefer('g', { streak: { metrics } })).rejects.toMatchObject({ status: 422 });
 });
+
+test('days off: everyone’s, replaced by the user’s own from the next local midnight', async () => {
+  const everyone = { ...builder.catalog.streaks, metrics: [], daysOff: [0, 6] };
+  laurel.catalog = { ...builder.catalog, streaks: everyone };
+  const streakOf = async (id: string) => (await laurel.event('flips', id, 1)).currentStreak;
+  laurel.clock.set(Date.parse('2026-11-20T12:00:00Z')); // a Friday
+  expect(await streakOf('off')).toMatchObject({ length: 1, expires: '2026-11-23' });
+  laurel.clock.set(Date.parse('2026-11-21T12:00:00Z'));
+  expect((await prefer('off', { streak: { daysOff: [1] } })).streak).toEqual({ enabled: true, daysOff: [1] });
+  // Today is off as it began; from tomorrow on only Mondays are.
+  laurel.clock.set(Date.parse('2026-11-22T12:00:00Z'));
+  expect(await streakOf('off')).toMatchObject({ length: 2, started: '2026-11-20', expires: '2026-11-24' });
+  laurel.clock.set(Date.parse('2026-11-24T12:00:00Z'));
+  expect(await streakOf('off')).toMatchObject({ length: 3, expires: '2026-11-25' });
+  // On a day off one may act like on any other.
+  laurel.clock.set(Date.parse('2026-11-25T12:00:00Z'));
+  await prefer('off', { streak: { daysOff: [] } });
+  expect(await streakOf('off')).toMatchObject({ length: 4 });
+  laurel.clock.set(Date.parse('2026-11-29T12:00:00Z'));
+  expect(await streakOf('off')).toMatchObject({ length: 1, started: '2026-11-29' });
+});
+
+test('days off are refused where streaks are not daily, and not shown', async () => {
+  await laurel.event('flips', 'weekly', 1);
+  await prefer('weekly', { streak: { daysOff: [2] } });
+  laurel.catalog = { ...builder.catalog, streaks: { ...builder.catalog.streaks, frequency: 'weekly' } };
+  const refusal = { status: 422, message: 'streak.daysOff: only while the frequency of streaks is daily.' };
+  await expect(prefer('weekly', { streak: { daysOff: [2] } })).rejects.toMatchObject(refusal);
+  expect((await prefer('weekly', {})).streak).toEqual({ enabled: true });
+});

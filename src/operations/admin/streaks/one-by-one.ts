@@ -1,4 +1,5 @@
 import { NothingDone } from '../../../engine/streaks/streak-admin.ts';
+import type { AdminIssue } from '../../../domain/admin.ts';
 import { Warning } from '../../bulk.ts';
 
 /** Works on the items of a bulk call one after another; what is no mistake becomes a warning. */
@@ -13,3 +14,7 @@ export async function oneByOne<Item, Done extends object>(
 
 export const toOutcome = <Done extends object>(outcome: Done | string | NothingDone): Done | string | Warning =>
   outcome instanceof NothingDone ? new Warning(outcome.reason) : outcome;
+
+/** An issue of items that are users: what names an item is a user's ID. */
+export const byUserId = ({ id, ...issue }: AdminIssue): AdminIssue =>
+  id === undefined ? issue : { userId: id, ...issue };

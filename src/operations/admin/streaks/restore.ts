@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { RestoredStreaks, StreakRestoreItem } from '../../../domain/streak-admin.ts';
+import { RestoredStreaks, StreakUserItem } from '../../../domain/streak-admin.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
-import { toOutcome } from './one-by-one.ts';
+import { byUserId, toOutcome } from './one-by-one.ts';
 
-const items = bulkItems(StreakRestoreItem);
+const items = bulkItems(StreakUserItem);
 
 export const adminStreaksRestore = operation({
   id: 'admin_streaks_restore',
@@ -25,8 +25,7 @@ export const adminStreaksRestore = operation({
       status: done.length > 0 ? 201 : 200,
       body: {
         restoredUsers: done.map(({ userId }) => userId),
-        // The items are users, so what names an item is a user's ID.
-        issues: issues.map(({ id, ...issue }) => (id === undefined ? issue : { userId: id, ...issue })),
+        issues: issues.map(byUserId),
       },
     };
   },

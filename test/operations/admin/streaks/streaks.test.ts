@@ -76,6 +76,7 @@ test.each([
   ['pauses', { pauses: {} }],
   ['pauses', {}],
   ['restore', { users: [] }],
+  ['reset', { users: [] }],
 ])('%s: a body that is not an object of 1 to 100 items is 422', async (path, body) => {
   expect((await laurel.admin.post(`/v1/streaks/${path}`, body)).status).toBe(422);
 });
@@ -212,4 +213,69 @@ test('admin_streaks_restore: of equals the latest, also where it was lost only n
   at('2028-01-05T12:00:00Z');
   expect((await restore('equals')).body).toMatchObject({ restoredUsers: ['equals'] });
   expect(await streak('equals')).toMatchObject({ length: 1, started: '2028-01-03' });
+});
+
+const reset = (...ids: string[]) => laurel.admin.post('/v1/streaks/reset', { users: ids.map((id) => ({ id })) });
+
+test('admin_streaks_reset: as if the streak were lost now, and it can be restored', async () => {
+  at('2026-09-01T12:00:00Z');
+  await act('r');
+  await freeze('r');
+  at('2026-09-02T12:00:00Z');
+  await act('r');
+  const { status, body } = await reset('r', 'stranger');
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    resetUsers: ['r'],
+    issues: [{ userId: 'stranger', ...says('error', 'There is no user with this ID') }],
+  });
+  expect(await reset('r')).toMatchObject({
+    status: 200,
+    body: { resetUsers: [], issues: [{ userId: 'r', ...says('warning', 'The user has no streak') }] },
+  });
+  const resetAt = '2026-09-02T12:00:00.000Z';
+  await expectStreak('r', 2).toMatchObject({
+    length: 0,
+    started: null,
+    freezes: 1,
+    streakHistory: [{ length: 1 }, { length: 0, resetAt }],
+  });
+  expect((await streak('r', 2)).streakHistory[0]).not.toHaveProperty('resetAt');
+
+  // What is done from then on begins the next streak, on the same day.
+  expect((await act('r')).body.currentStreak).toMatchObject({ length: 1, started: '2026-09-02', extended: true });
+  expect((await act('r')).body.currentStreak).toMatchObject({ length: 1, extended: false });
+  at('2026-09-03T12:00:00Z');
+  await act('r');
+  await expectStreak('r', 3).toMatchObject({
+    length: 2,
+    streakHistory: [{ length: 1 }, { length: 1, resetAt }, { length: 2 }],
+  });
+
+  // Before anything is done on its day it leaves the days before as they were.
+  at('2026-09-04T12:00:00Z');
+  await reset('r');
+  await expectStreak('r', 3).toMatchObject({
+    length: 0,
+    streakHistory: [{ length: 1, resetAt }, { length: 2 }, { length: 0, resetAt: '2026-09-04T12:00:00.000Z' }],
+  });
+  expect((await restore('r')).body.restoredUsers).toEqual(['r']);
+  expect(await streak('r')).toMatchObject({ length: 2, expires: '2026-09-04' });
+  const resets = async (): Promise<unknown[]> =>
+    (await laurel.admin.get('/v1/audit-log?limit=100')).body.filter(
+      ({ action }: { action: string }) => action === 'reset',
+    );
+  const entry = { kind: 'streak', userId: 'r' };
+  await expect.poll(resets).toMatchObject([entry, entry]);
+});
+
+test('a streak that was reset after its day was met is restored as met', async () => {
+  at('2026-10-01T12:00:00Z');
+  await act('m');
+  at('2026-10-02T12:00:00Z');
+  await act('m');
+  await reset('m');
+  await restore('m');
+  expect(await streak('m')).toMatchObject({ length: 2, expires: '2026-10-03' });
+  expect((await act('m')).body.currentStreak).toMatchObject({ length: 2, extended: false });
 });
