@@ -24,17 +24,19 @@ Errors: those of Redis only.
 Writes: outbox, user, boards.
 Cost: O(size of the user + days unmet + boards × log N).
 ]]
-local now, plan, user_id, call_id = tonumber(ARGV[1]), cjson.decode(ARGV[3]), ARGV[6], ARGV[7]
-local earlier, position = earlier_try(KEYS[1], ARGV[5], call_id)
+local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
+local now, tenant_no, plan, board_prefix = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3]), ARGV[4]
+local retry_position, user_id, call_id = ARGV[5], ARGV[6], ARGV[7]
+local sent, change = ARGV[8] ~= '' and cjson.decode(ARGV[8]) or nil, cjson.decode(ARGV[9])
+local earlier, position = earlier_try(outbox, retry_position, call_id)
 if earlier then
   return { earlier, position }
 end
-local user = read_user({}, KEYS[3], user_id)
+local user = read_user({}, user_key, user_id)
 if not user.packed then
   return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUser }), '' }
 end
-local state = state_of(user, now, 0)
-local sent = ARGV[8] ~= '' and cjson.decode(ARGV[8]) or nil
+local state = state_of(user)
 local refusal = admit_user(state, sent, now, plan)
 if refusal then
   return { cmsgpack.pack(refusal), '' }
@@ -51,7 +53,7 @@ local record = {
   [RECORD.byAdmin] = 1,
 }
 local told = settle_streaks(state, plan.streak, row, sent and sent.left) or {}
-local why = change_streak(state, cjson.decode(ARGV[9]), { rule = plan.streak, row = row, told = told, record = record })
+local why = change_streak(state, change, { rule = plan.streak, row = row, told = told, record = record })
 if why then
   return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = why, [UNCHANGED.day] = day }), '' }
 end
@@ -68,5 +70,5 @@ if not has_room(packed, user.packed) then
     '',
   }
 end
-local reply = write_record(record, changes, KEYS[2], '', ARGV[4])
-return { reply, write_users(KEYS[1], ARGV[2], { reply }, { { user.key, user_id, packed } }) }
+local reply = write_record(record, changes, counters, '', board_prefix)
+return { reply, write_users(outbox, tenant_no, { reply }, { { user.key, user_id, packed } }) }

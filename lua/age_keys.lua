@@ -11,6 +11,7 @@ Errors: those of Redis only.
 Writes: buckets, segments, the hash of the old keys.
 Cost: O(fields × size of a bucket + buckets × size of a segment).
 ]]
+local old_keys = KEYS[1]
 local moved, at = 0, 1
 for n = 2, #KEYS do
   local bucket, fields = KEYS[n], {}
@@ -22,7 +23,7 @@ for n = 2, #KEYS do
   end
   at = at + count + 1
   if fields[1] then
-    add_old_keys(KEYS[1], bucket, fields)
+    add_old_keys(old_keys, bucket, fields)
     moved = moved + #fields
   end
 end

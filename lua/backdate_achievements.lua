@@ -26,8 +26,10 @@ Errors: those of Redis only.
 Writes: outbox, users, counters, points sets, boards.
 Cost: O(users × size of a user), and for those who complete something as record_events.
 ]]
-local now, plan = tonumber(ARGV[1]), cjson.decode(ARGV[3])
-local FIRST, STRIDE = 6, 5
+local outbox, counters = KEYS[1], KEYS[2]
+local now, tenant_no, plan = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3])
+local board_prefix, points_prefix = ARGV[4], ARGV[5]
+local FIRST, STRIDE, FIRST_USER = 6, 5, 3
 local count = (#ARGV - FIRST + 1) / STRIDE
 local replies, applied, touched = {}, {}, {}
 
@@ -42,7 +44,7 @@ end
 -- is nothing to write. A trigger that blocks refuses here what it would in an event: all that the user would complete;
 -- the counts stay, so that it is completed by the first event that can pay for it.
 local function backdate(user, counts, own_boosts)
-  local state = state_of(user, now, 0)
+  local state = state_of(user)
   local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {}, peaks = {} }
   local record = {
@@ -62,7 +64,7 @@ local function backdate(user, counts, own_boosts)
     if not counts then
       return nil
     end
-    take_counts(state_of(user, now, 0), counts)
+    take_counts(state_of(user), counts)
     return record, {}
   end
   if #outcome.completed == 0 and not counts then
@@ -81,7 +83,7 @@ end
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
   local user_id, record_id, boosts, counted_from, counts = unpack(ARGV, at, at + STRIDE - 1)
-  local user = read_user({}, KEYS[2 + n], user_id)
+  local user = read_user({}, KEYS[FIRST_USER + n - 1], user_id)
   replies[n] = 0
   if user.packed and counts ~= '' and user.packed ~= counted_from then
     replies[n] = -1
@@ -98,7 +100,8 @@ end
 
 local records = {}
 for i, completion in ipairs(applied) do
-  records[i] = write_record(completion[APPLIED.record], completion[APPLIED.changes], KEYS[2], ARGV[5], ARGV[4])
+  records[i] =
+    write_record(completion[APPLIED.record], completion[APPLIED.changes], counters, points_prefix, board_prefix)
 end
-replies[count + 1] = #records > 0 and write_users(KEYS[1], ARGV[2], records, touched) or ''
+replies[count + 1] = #records > 0 and write_users(outbox, tenant_no, records, touched) or ''
 return replies

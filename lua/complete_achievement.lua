@@ -14,4 +14,5 @@ Errors: those of Redis only.
 Writes: outbox, user, counters, points sets, boards.
 Cost: O(size of the user + size of the plan + boards × log N).
 ]]
-return run_user_call(KEYS, ARGV, cjson.decode(ARGV[11]), false)
+local achievement = cjson.decode(ARGV[11])
+return run_user_call(KEYS, ARGV, achievement, false)

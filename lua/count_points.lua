@@ -9,13 +9,14 @@ Errors: those of Redis only.
 Writes: nothing.
 Cost: O(ranges × log N).
 ]]
-local top = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+local counters, points = KEYS[1], KEYS[2]
+local _, greatest = unpack(redis.call('ZREVRANGE', points, 0, 0, 'WITHSCORES'))
 local counts = {
-  tonumber(redis.call('HGET', KEYS[1], 'users') or 0),
-  redis.call('ZCARD', KEYS[2]),
-  tonumber(top[2] or 0),
+  tonumber(redis.call('HGET', counters, COUNTER.users) or 0),
+  redis.call('ZCARD', points),
+  tonumber(greatest or 0),
 }
 for at = 1, #ARGV, 2 do
-  counts[#counts + 1] = redis.call('ZCOUNT', KEYS[2], ARGV[at], ARGV[at + 1])
+  counts[#counts + 1] = redis.call('ZCOUNT', points, ARGV[at], ARGV[at + 1])
 end
 return counts

@@ -18,13 +18,14 @@ Cost: O(size of the user + KEYS × log N).
 local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
 local now, tenant_no, board_prefix, points_prefix = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local user_id, deletion_id = ARGV[5], ARGV[6]
+local FIRST_PLACE = 4
 
 local packed = redis.call('GET', user_key)
 local state = packed and cmsgpack.unpack(packed) or {}
 
 -- 1. Find.
 local places = {}
-for i = 4, #KEYS do
+for i = FIRST_PLACE, #KEYS do
   places[KEYS[i]] = true
 end
 for no in pairs(state[USER.points] or {}) do

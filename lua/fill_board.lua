@@ -24,9 +24,10 @@ Errors: those of Redis only.
 Writes: outbox, users, boards.
 Cost: O(users × (size of a user + log N)).
 ]]
-local now, plan, board_prefix = tonumber(ARGV[1]), cjson.decode(ARGV[3]), ARGV[4]
+local outbox = KEYS[1]
+local now, tenant_no, plan, board_prefix = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3]), ARGV[4]
 local board = plan.board
-local FIRST, STRIDE = 5, 3
+local FIRST, STRIDE, FIRST_USER = 5, 3, 2
 local count = (#ARGV - FIRST + 1) / STRIDE
 local replies, moves, touched = {}, {}, {}
 
@@ -98,10 +99,10 @@ end
 
 for n = 1, count do
   local user_id, counted_from, sums = unpack(ARGV, FIRST + (n - 1) * STRIDE, FIRST + n * STRIDE - 1)
-  local user = read_user({}, KEYS[1 + n], user_id)
+  local user = read_user({}, KEYS[FIRST_USER + n - 1], user_id)
   replies[n] = 0
   if user.packed then
-    local state = state_of(user, now, 0)
+    local state = state_of(user)
     sums = cjson.decode(sums)
     local certain = true
     if board.by == 'streak' then
@@ -116,7 +117,7 @@ for n = 1, count do
       local any, changes = set_scores(state, sums)
       replies[n] = any and 1 or 0
       if #changes > 0 then
-        moves[#moves + 1] = { user_id, changes }
+        moves[#moves + 1] = { user_id = user_id, changes = changes }
         touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(state) }
       end
     else
@@ -126,10 +127,10 @@ for n = 1, count do
 end
 
 for _, move in ipairs(moves) do
-  for _, change in ipairs(move[2]) do
+  for _, change in ipairs(move.changes) do
     local key = board_prefix .. board.no .. ':' .. change[CHANGE.runDay] .. ':' .. change[CHANGE.group]
-    move_on_board(change, move[1], board_prefix, key)
+    move_on_board(change, move.user_id, board_prefix, key)
   end
 end
-replies[count + 1] = #touched > 0 and write_users(KEYS[1], ARGV[2], {}, touched) or ''
+replies[count + 1] = #touched > 0 and write_users(outbox, tenant_no, {}, touched) or ''
 return replies

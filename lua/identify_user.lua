@@ -17,4 +17,5 @@ Errors: those of Redis only.
 Writes: outbox, user, counters, points sets, boards.
 Cost: O(size of the user + size of the plan + boards × log N).
 ]]
-return run_user_call(KEYS, ARGV, nil, ARGV[11] == '1')
+local must_exist = ARGV[11] == '1'
+return run_user_call(KEYS, ARGV, nil, must_exist)

@@ -12,7 +12,9 @@ Errors: those of Redis only.
 Writes: segments, the hash of the old keys.
 Cost: O(fields + buckets × size of a segment).
 ]]
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+local mark_key, old_keys = KEYS[1], KEYS[2]
+local mark = ARGV[1]
+if redis.call('GET', mark_key) ~= mark then
   return 0
 end
 local at = 2
@@ -23,6 +25,6 @@ for n = 3, #KEYS do
     fields[#fields + 1] = ARGV[i]
   end
   at = at + count + 1
-  add_old_keys(KEYS[2], KEYS[n], fields)
+  add_old_keys(old_keys, KEYS[n], fields)
 end
 return 1

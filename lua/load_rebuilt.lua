@@ -8,7 +8,9 @@ Errors: those of Redis only.
 Writes: what the commands say.
 Cost: that of the commands.
 ]]
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+local mark_key = KEYS[1]
+local mark = ARGV[1]
+if redis.call('GET', mark_key) ~= mark then
   return 0
 end
 local at = 2

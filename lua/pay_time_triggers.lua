@@ -23,16 +23,17 @@ Errors: those of Redis only.
 Writes: outbox, users, points sets, boards.
 Cost: O(payments × (size of a user + boards × log N)).
 ]]
-local plan = cjson.decode(ARGV[2])
-local FIRST, STRIDE = 5, 7
+local outbox, counters = KEYS[1], KEYS[2]
+local tenant_no, plan, board_prefix, points_prefix = ARGV[1], cjson.decode(ARGV[2]), ARGV[3], ARGV[4]
+local FIRST, STRIDE, FIRST_USER = 5, 7, 3
 local count = (#ARGV - FIRST + 1) / STRIDE
 local users, replies, applied = {}, {}, {}
 
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
   local user_id, record_id, due, trigger_nos, boosts, zone, offset = unpack(ARGV, at, at + STRIDE - 1)
-  local user = read_user(users, KEYS[2 + n], user_id)
-  local state = user.packed and state_of(user, 0, 0)
+  local user = read_user(users, KEYS[FIRST_USER + n - 1], user_id)
+  local state = user.packed and state_of(user)
   due = tonumber(due)
   replies[n] = 0
   if state and (state[USER.zone] or '') ~= zone then
@@ -71,7 +72,7 @@ for _, user in ipairs(users) do
 end
 local records = {}
 for i, payment in ipairs(applied) do
-  records[i] = write_record(payment[APPLIED.record], payment[APPLIED.changes], KEYS[2], ARGV[4], ARGV[3])
+  records[i] = write_record(payment[APPLIED.record], payment[APPLIED.changes], counters, points_prefix, board_prefix)
 end
-replies[count + 1] = #records > 0 and write_users(KEYS[1], ARGV[1], records, touched) or ''
+replies[count + 1] = #records > 0 and write_users(outbox, tenant_no, records, touched) or ''
 return replies

@@ -45,10 +45,12 @@ local now, tenant_no = tonumber(ARGV[1]), ARGV[2]
 local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
 local old_keys, looked_up = ARGV[7], ARGV[8] ~= '' and cjson.decode(ARGV[8]) or {}
 local old_segments
-local FIRST_PLAN, STRIDE = 9, EVENT.size
-local FIRST = FIRST_PLAN + tonumber(ARGV[3])
+local plan_count = tonumber(ARGV[3])
+local FIRST_PLAN, STRIDE, FIRST_KEY = 9, EVENT.size, 3
+local FIRST = FIRST_PLAN + plan_count
 local count = math.floor((#ARGV - FIRST + 1) / STRIDE)
-local step = #KEYS > 2 + count * 2 and open_batch_step(3 + count * 2, FIRST + count * STRIDE)
+local STEP_KEY = FIRST_KEY + count * EVENT_KEY.size
+local step = #KEYS >= STEP_KEY and open_batch_step(KEYS, STEP_KEY, ARGV, FIRST + count * STRIDE)
 if step and step.passed then
   return { STEP.passed }
 end
@@ -94,19 +96,20 @@ end
 -- 1. Compute.
 local user_keys, user_ids = {}, {}
 for n = 1, count do
-  user_keys[n], user_ids[n] = KEYS[1 + n * 2], ARGV[FIRST + (n - 1) * STRIDE + EVENT.userId]
+  user_keys[n] = KEYS[FIRST_KEY + (n - 1) * EVENT_KEY.size + EVENT_KEY.user]
+  user_ids[n] = ARGV[FIRST + (n - 1) * STRIDE + EVENT.userId]
 end
 read_users(users, user_keys, user_ids)
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
-  local plan = plan_of(ARGV[FIRST_PLAN - 1 + ARGV[at]])
+  local plan = plan_of(ARGV[FIRST_PLAN - 1 + ARGV[at + EVENT.plan]])
   local user_id, event_id = ARGV[at + EVENT.userId], ARGV[at + EVENT.id]
   local field, idempotency_key = ARGV[at + EVENT.keyField], ARGV[at + EVENT.idempotencyKey]
-  local bucket = KEYS[2 + n * 2]
+  local bucket = KEYS[FIRST_KEY + (n - 1) * EVENT_KEY.size + EVENT_KEY.bucket]
   local user = users[user_keys[n]]
   local earlier = find_retried and find_retried.record(event_id)
   if field ~= '' then
-    field = field_of_generation(field, state_of(user, now, plan.streak.freezes))
+    field = field_of_generation(field, state_of(user, now, plan.streak.freezes, counters))
   end
   local use = field ~= '' and bucket .. field
   local use_before = use and (used[use] or redis.call('HGET', bucket, field))
@@ -128,7 +131,7 @@ for n = 1, count do
     })
     held_back[user] = cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUse })
   elseif use_before then
-    local state = state_of(user, now, 0)
+    local state = state_of(user, now, plan.streak.freezes, counters)
     local total = state[USER.totals][plan.metric] or { 0, 0 }
     -- The streak of now is told of a copy: a replay writes nothing.
     local day = math.floor((now + (state[USER.offsetSeconds] or 0) * 1000) / 86400000)
@@ -143,7 +146,7 @@ for n = 1, count do
     })
   else
     local is_new = not user.packed and not user.changed
-    local state = state_of(user, now, plan.streak.freezes)
+    local state = state_of(user, now, plan.streak.freezes, counters)
     local event = {
       plan = plan,
       now = now,

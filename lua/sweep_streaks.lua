@@ -19,6 +19,8 @@ Errors: those of Redis only.
 Writes: outbox, users, boards.
 Cost: O(users × size of a user), and for those who are changed O(boards × log N).
 ]]
+local outbox, counters = KEYS[1], KEYS[2]
+local tenant_no, board_prefix = ARGV[2], ARGV[4]
 -- Earlier versions stored a zone as it was sent: in capitals, or partly so.
 local now, plan, zone = tonumber(ARGV[1]), plan_of(ARGV[3]), string.lower(ARGV[5])
 local offset, until_ms, id_prefix = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
@@ -45,7 +47,7 @@ local function is_seen(told)
 end
 
 for n, user in ipairs(users) do
-  local state = user.packed and state_of(user, now, 0)
+  local state = user.packed and state_of(user)
   -- Whoever is in another zone by now was settled when that was said.
   local left = state and { state[USER.offsetSeconds] or 0, state[USER.offsetUntilMs] }
   local told
@@ -74,6 +76,6 @@ end
 
 local records = {}
 for n, each in ipairs(applied) do
-  records[n] = write_record(each[APPLIED.record], each[APPLIED.changes], KEYS[2], '', ARGV[4])
+  records[n] = write_record(each[APPLIED.record], each[APPLIED.changes], counters, '', board_prefix)
 end
-return { #records, #records > 0 and write_users(KEYS[1], ARGV[2], records, touched) or '' }
+return { #records, #records > 0 and write_users(outbox, tenant_no, records, touched) or '' }

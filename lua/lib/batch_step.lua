@@ -1,30 +1,34 @@
 -- A call may be one step of a queued batch: it applies the next events of the batch and moves the shard's progress,
 -- all or nothing, and only from where the caller saw it. So whoever sends a step twice, or late, changes nothing.
--- KEYS from `key`: progress of the shard's batches (string), the queued batches (stream), results (hash).
--- ARGV from `arg`: progress expected ('' if there never was any), progress afterwards, ID of the batch if the step
--- is its last ('' if not), what is wanted of results: '' nothing, else JSON { at = indexes in the batch of the
--- call's events, refused = a list of { index, status, text } for events that were not sent here }.
+-- `keys` from `key` on (BATCH_KEY): progress of the shard's batches (string), the queued batches (stream), results (hash).
+-- `args` from `arg` on (BATCH_ARG): progress expected ('' if there never was any), progress afterwards, ID of the batch if
+-- the step is its last ('' if not), what is wanted of results: '' nothing, else JSON { at = indexes in the batch of the
+-- call's events, refused = a list of UNSENT_EVENT for events that were not sent here }.
 -- Returns: the step; `passed`: the progress is elsewhere.
-local function open_batch_step(key, arg)
-  local step = { key = key, after = ARGV[arg + 1], finished = ARGV[arg + 2] }
-  step.results = ARGV[arg + 3] ~= '' and cjson.decode(ARGV[arg + 3])
-  step.passed = (redis.call('GET', KEYS[key]) or '') ~= ARGV[arg]
+local function open_batch_step(keys, key, args, arg)
+  local wanted = args[arg + BATCH_ARG.wanted]
+  local step = {
+    progress = keys[key + BATCH_KEY.progress],
+    queue = keys[key + BATCH_KEY.queue],
+    results = keys[key + BATCH_KEY.results],
+    after = args[arg + BATCH_ARG.after],
+    finished = args[arg + BATCH_ARG.finished],
+    wanted = wanted ~= '' and cjson.decode(wanted),
+  }
+  step.passed = (redis.call('GET', step.progress) or '') ~= args[arg + BATCH_ARG.expected]
   return step
 end
 
 -- Results are kept for a minute: whoever waits for them looks many times a second.
 local RESULTS_SECONDS = 60
 
--- Field of the results that counts the events answered; the others are a step's each, named by the progress after it.
-local ANSWERED = 'n'
-
 -- Writes the step's part: progress, results, and the end of the batch.
 local function close_batch_step(step, replies)
-  redis.call('SET', KEYS[step.key], step.after)
+  redis.call('SET', step.progress, step.after)
   if step.finished ~= '' then
-    redis.call('XDEL', KEYS[step.key + 1], step.finished)
+    redis.call('XDEL', step.queue, step.finished)
   end
-  local wanted, results = step.results, KEYS[step.key + 2]
+  local wanted, results = step.wanted, step.results
   if not wanted then
     return
   end
@@ -40,6 +44,6 @@ local function close_batch_step(step, replies)
   end
   answers[1] = cmsgpack.pack(wanted.at)
   redis.call('HSET', results, step.after, table.concat(answers))
-  redis.call('HINCRBY', results, ANSWERED, #wanted.at)
+  redis.call('HINCRBY', results, BATCH_RESULT.answered, #wanted.at)
   redis.call('EXPIRE', results, RESULTS_SECONDS)
 end

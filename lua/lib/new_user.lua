@@ -1,7 +1,8 @@
 --- @include "generation"
 
--- The state of a user who is seen for the first time; see src/packed/state.ts for its fields. KEYS[2]: the counters.
-local function new_user(now, freezes)
+-- The state of a user who is seen for the first time; see src/packed/user-fields.ts. `counters`: key of the
+-- tenant's counters.
+local function new_user(now, freezes, counters)
   local function no_streak()
     return { 0, -1, -1, -1, -1, {} }
   end
@@ -15,6 +16,6 @@ local function new_user(now, freezes)
     [USER.points] = {},
     [USER.completions] = {},
     [USER.boards] = {},
-    [USER.generation] = generation_of_new_users(),
+    [USER.generation] = generation_of_new_users(counters),
   }
 end

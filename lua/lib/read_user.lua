@@ -30,13 +30,14 @@ local function read_users(users, keys, ids)
   end
 end
 
--- Decodes a user's state, or makes it. A refused event drops it, to be decoded again.
-local function state_of(user, now, freezes)
+-- Decodes a user's state, or makes it; for a user who is certainly there nothing but the user is needed. A refused event
+-- drops it, to be decoded again. `freezes`: those of a new user; `counters`: key of the tenant's counters.
+local function state_of(user, now, freezes, counters)
   if not user.state then
     if user.packed then
       user.state = cmsgpack.unpack(user.packed)
     else
-      user.state = new_user(now, freezes)
+      user.state = new_user(now, freezes, counters)
     end
   end
   return user.state

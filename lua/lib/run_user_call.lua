@@ -24,7 +24,8 @@ end
 -- outbox ('' if nothing was written).
 local function run_user_call(keys, argv, achievement, must_exist)
   local outbox, counters, user_key = keys[1], keys[2], keys[3]
-  local now, tenant_no, retry_position = tonumber(argv[1]), argv[2], argv[6]
+  local now, tenant_no, plan_text = tonumber(argv[1]), argv[2], argv[3]
+  local board_prefix, points_prefix, retry_position = argv[4], argv[5], argv[6]
   local user_id, happened_id, sent, boosts = argv[7], argv[8], argv[9], argv[10]
   local user = read_user({}, user_key, user_id)
 
@@ -37,8 +38,8 @@ local function run_user_call(keys, argv, achievement, must_exist)
   if is_new and must_exist then
     return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUser }), '', '' }
   end
-  local plan = cjson.decode(argv[3])
-  local state = state_of(user, now, plan.streak.freezes)
+  local plan = cjson.decode(plan_text)
+  local state = state_of(user, now, plan.streak.freezes, counters)
   local call = {
     plan = plan,
     now = now,
@@ -71,6 +72,6 @@ local function run_user_call(keys, argv, achievement, must_exist)
   if not has_room(packed, user.packed) then
     return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.tooLarge }), '', '' }
   end
-  local reply = write_record(record, outcome.changes, counters, argv[5], argv[4])
+  local reply = write_record(record, outcome.changes, counters, points_prefix, board_prefix)
   return { reply, packed, write_users(outbox, tenant_no, { reply }, { { user_key, user_id, packed } }) }
 end

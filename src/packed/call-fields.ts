@@ -23,6 +23,21 @@ export const EVENT = {
   size: 11,
 } as const;
 
+/** The keys of one event of such a call: its user, the bucket of its idempotency key. */
+export const EVENT_KEY = { user: 0, bucket: 1, size: 2 } as const;
+
+/** The keys of a step of a batch, behind those of its events. */
+export const BATCH_KEY = { progress: 0, queue: 1, results: 2 } as const;
+
+/** The arguments of a step of a batch, behind those of its events. */
+export const BATCH_ARG = { expected: 0, after: 1, finished: 2, wanted: 3 } as const;
+
+/** Fields of a batch's results; the others are a step's each, named by the progress after it. */
+export const BATCH_RESULT = {
+  /** How many events are answered. */
+  answered: 'n',
+} as const;
+
 /** What Postgres says of an idempotency key: the token it was asked with; the use, 0 for none. */
 export const LOOKED_UP = { token: 0, use: 1 } as const;
 

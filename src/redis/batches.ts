@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
+import { BATCH_RESULT } from '../packed/call-fields.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
 import type { ScriptReply } from '../packed/record.ts';
 import { unpackAll } from '../packed/state.ts';
@@ -92,17 +93,14 @@ export async function shardsWithBatches(redis: Redis, shards: readonly number[])
   return shards.filter((_, index) => lengths[index]! > 0);
 }
 
-/** The field of a batch's results that counts the events answered (`lua/lib/batch_step.lua`). */
-const ANSWERED = 'n';
-
 /** What became of the events of a batch, in their order; null while some are not processed. */
 export async function batchReplies(
   redis: Redis,
   { tenantNo, batchId, events }: { tenantNo: number; batchId: string; events: number },
 ): Promise<BatchReply[] | null> {
   const key = batchResultsKey(shardOf(tenantNo), batchId);
-  if (Number(await redis.hget(key, ANSWERED)) < events) return null;
-  const { [ANSWERED]: _, ...steps } = await redis.hgetallBuffer(key);
+  if (Number(await redis.hget(key, BATCH_RESULT.answered)) < events) return null;
+  const { [BATCH_RESULT.answered]: _, ...steps } = await redis.hgetallBuffer(key);
   const replies: BatchReply[] = [];
   for (const step of Object.values(steps)) {
     // A step's: the indexes of its events, and an answer to each.
