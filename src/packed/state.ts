@@ -2,10 +2,11 @@ import { Unpackr } from 'msgpackr';
 import type { Decimal } from '../domain/decimal.ts';
 import { decimalText } from '../domain/decimal.ts';
 import type { OwnDaysOff } from '../domain/days-off.ts';
+import { SCORE, STREAK, TOTAL, USER } from './user-fields.ts';
 
 /**
  * The state of a user: one msgpack map under one key, written by `lua/record_events.lua` (see
- * `lua/lib/new_user.lua` for a new user's fields). `users.state` in Postgres holds the same bytes. Here are its
+ * `lua/lib/new_user.lua` for a new user's fields, `user-fields.ts` for all). `users.state` in Postgres holds the same bytes. Here are its
  * readable form and the decoding.
  */
 export interface UserState {
@@ -129,46 +130,55 @@ export function* numbered<T>(table: Numbered<T> | undefined): Generator<[number,
   for (const key of Object.keys(table)) yield [Number(key), table[Number(key)] as T];
 }
 
-/** `[whole, micros]`, followed by the whole part of the peak where that is above (thresholds of triggers are integers). */
-type PackedTotal = [number, number] | [number, number, number];
-/** `[length, startDay, lastPeriod, extendedMs, currentPeriod, sums]`; −1 stands for null. */
-type PackedStreak = [number, number, number, number, number, Numbered<[number, number]>];
-/** `runDay, group, whole, micros`, repeated, newest run first. */
+/** TOTAL; thresholds of triggers are integers, so a peak has no micros. */
+type PackedTotal = [whole: number, micros: number, peak?: number];
+/** STREAK; -1 is null. */
+type PackedStreak = [
+  length: number,
+  startDay: number,
+  lastPeriod: number,
+  extendedMs: number,
+  currentPeriod: number,
+  sums: Numbered<PackedTotal>,
+];
+/** SCORE, repeated, newest run first. */
 type PackedBoard = (number | string)[];
-/** `[enabled, all, metrics]`: 0 or 1, −1 stands for null; a metric is `[no, whole, micros]`. */
-export type PackedStreakRule = [number, number, [number, number, number][]];
+/** STREAK_RULE: 0 or 1, -1 is null; a list of THRESHOLD. */
+export type PackedStreakRule = [enabled: number, all: number, metrics: [no: number, whole: number, micros: number][]];
 
-/** Set of weekdays, the day from which it holds, the set until then; −1 stands for null. */
-export type PackedDaysOff = [number, number, number];
+/** Set of weekdays, the day from which it holds, the set until then; -1 is null. */
+export type PackedDaysOff = [set: number, fromDay: number, before: number];
 
-/** The packed fields; absent ones are nil in Lua. */
+/** A packed state; absent fields are nil in Lua. */
 export interface PackedState {
-  c: number;
-  up: number;
-  n?: string;
-  e?: string;
-  z?: string;
-  zo?: number;
-  zu?: number;
-  d?: string;
-  un?: number;
-  a?: Numbered<string>;
-  m?: Numbered<PackedTotal>;
-  f?: Numbered<PackedTotal>;
-  s?: [PackedStreak, PackedStreak, PackedStreak];
-  fz?: number;
-  fe?: number;
-  se?: number;
-  pa?: [number, number, string][];
-  np?: string;
-  sp?: PackedStreakRule;
-  of?: PackedDaysOff;
-  p?: Numbered<number>;
-  t?: Numbered<number>;
-  tp?: Numbered<number>;
-  b?: Numbered<PackedBoard>;
-  /** Generation of the user, see `idempotency.ts`. */
-  g?: number;
+  [USER.createdMs]: number;
+  [USER.updatedMs]: number;
+  [USER.name]?: string;
+  [USER.email]?: string;
+  [USER.zone]?: string;
+  [USER.offsetSeconds]?: number;
+  [USER.offsetUntilMs]?: number;
+  [USER.deviceTokens]?: string;
+  [USER.unsubscribed]?: number;
+  [USER.attributes]?: Numbered<string>;
+  [USER.totals]?: Numbered<PackedTotal>;
+  [USER.counts]?: Numbered<PackedTotal>;
+  [USER.streaks]?: [daily: PackedStreak, weekly: PackedStreak, monthly: PackedStreak];
+  [USER.freezes]?: number;
+  [USER.earnedDay]?: number;
+  [USER.settledMs]?: number;
+  [USER.begunDay]?: number;
+  [USER.pauses]?: [firstDay: number, lastDay: number, id: string][];
+  [USER.notifications]?: string;
+  [USER.streakRule]?: PackedStreakRule;
+  [USER.daysOff]?: PackedDaysOff;
+  [USER.points]?: Numbered<number>;
+  [USER.completions]?: Numbered<number>;
+  [USER.timePaid]?: Numbered<number>;
+  [USER.boards]?: Numbered<PackedBoard>;
+  [USER.generation]?: number;
+  /** Removed by the next change by an administrator. */
+  [USER.earlierChange]?: unknown;
 }
 
 const decimal = (whole: number, micros: number): Decimal => ({ whole, micros });
@@ -182,19 +192,19 @@ function mapNumbered<T, R>(table: Numbered<T> | undefined, convert: (value: T) =
   return result;
 }
 
-const totalText = (total: PackedTotal): string => decimalText(decimal(total[0], total[1]));
-const peakText = (total: PackedTotal): string | undefined => (total.length === 3 ? String(total[2]) : undefined);
+const totalText = (total: PackedTotal): string => decimalText(decimal(total[TOTAL.whole], total[TOTAL.micros]));
+const peakText = (total: PackedTotal): string | undefined => total[TOTAL.peak]?.toString();
 
 const orNull = (value: number | undefined): number | null => (value === undefined || value === -1 ? null : value);
 
 function streak(packed: PackedStreak | undefined): StreakState {
   return {
-    length: packed?.[0] ?? 0,
-    startDay: orNull(packed?.[1]),
-    lastPeriod: orNull(packed?.[2]),
-    extendedMs: orNull(packed?.[3]),
-    currentPeriod: orNull(packed?.[4]),
-    sums: mapNumbered(packed?.[5], (sum) => decimalText(decimal(sum[0], sum[1]))),
+    length: packed?.[STREAK.length] ?? 0,
+    startDay: orNull(packed?.[STREAK.startDay]),
+    lastPeriod: orNull(packed?.[STREAK.lastPeriod]),
+    extendedMs: orNull(packed?.[STREAK.extendedMs]),
+    currentPeriod: orNull(packed?.[STREAK.currentPeriod]),
+    sums: mapNumbered(packed?.[STREAK.sums], totalText),
   };
 }
 
@@ -209,9 +219,9 @@ function streakRule([enabled, all, metrics]: PackedStreakRule): StreakRule {
 
 function boardScores(packed: PackedBoard): BoardScore[] {
   const scores: BoardScore[] = [];
-  for (let i = 0; i < packed.length; i += 4) {
-    const score = decimalText(decimal(packed[i + 2] as number, packed[i + 3] as number));
-    scores.push({ runDay: packed[i] as number, group: packed[i + 1] as string, score });
+  for (let at = 0; at < packed.length; at += SCORE.size) {
+    const score = decimalText(decimal(packed[at + SCORE.whole] as number, packed[at + SCORE.micros] as number));
+    scores.push({ runDay: packed[at + SCORE.runDay] as number, group: packed[at + SCORE.group] as string, score });
   }
   return scores;
 }
@@ -225,35 +235,33 @@ export const nameInState = (packed: Buffer): string | null => (unpack(packed) as
 /** Decodes a user's packed state. */
 export function decodeState(packed: Buffer): UserState {
   const state = unpack(packed) as PackedState;
+  const [daily, weekly, monthly] = state[USER.streaks] ?? [];
+  const { [USER.deviceTokens]: deviceTokens, [USER.streakRule]: rule, [USER.daysOff]: daysOff } = state;
   return {
-    createdMs: state.c,
-    updatedMs: state.up,
-    name: state.n ?? null,
-    email: state.e ?? null,
-    tz: state.z ?? null,
-    offsetSeconds: state.zo ?? 0,
-    deviceTokens: state.d === undefined ? null : (JSON.parse(state.d) as string[]),
-    subscribed: state.un === undefined,
-    attributes: mapNumbered(state.a, (value) => value),
-    totals: mapNumbered(state.m, totalText),
-    peaks: mapNumbered(state.m, peakText),
-    counts: mapNumbered(state.f, totalText),
-    countPeaks: mapNumbered(state.f, peakText),
-    streaks: {
-      daily: streak(state.s?.[0]),
-      weekly: streak(state.s?.[1]),
-      monthly: streak(state.s?.[2]),
-    },
-    freezes: state.fz ?? 0,
-    earnedDay: state.fe ?? null,
-    settledMs: state.se ?? null,
-    pauses: (state.pa ?? []).map(([from, to, id]) => ({ from, to, id })),
-    notifications: state.np ?? null,
-    streakRule: state.sp === undefined ? null : streakRule(state.sp),
-    daysOff: state.of === undefined ? null : { set: state.of[0], fromDay: state.of[1], before: orNull(state.of[2]) },
-    points: mapNumbered(state.p, (total) => total),
-    completions: mapNumbered(state.t, (at) => at),
-    timePaid: mapNumbered(state.tp, (at) => at),
-    boards: mapNumbered(state.b, boardScores),
+    createdMs: state[USER.createdMs],
+    updatedMs: state[USER.updatedMs],
+    name: state[USER.name] ?? null,
+    email: state[USER.email] ?? null,
+    tz: state[USER.zone] ?? null,
+    offsetSeconds: state[USER.offsetSeconds] ?? 0,
+    deviceTokens: deviceTokens === undefined ? null : (JSON.parse(deviceTokens) as string[]),
+    subscribed: state[USER.unsubscribed] === undefined,
+    attributes: mapNumbered(state[USER.attributes], (value) => value),
+    totals: mapNumbered(state[USER.totals], totalText),
+    peaks: mapNumbered(state[USER.totals], peakText),
+    counts: mapNumbered(state[USER.counts], totalText),
+    countPeaks: mapNumbered(state[USER.counts], peakText),
+    streaks: { daily: streak(daily), weekly: streak(weekly), monthly: streak(monthly) },
+    freezes: state[USER.freezes] ?? 0,
+    earnedDay: state[USER.earnedDay] ?? null,
+    settledMs: state[USER.settledMs] ?? null,
+    pauses: (state[USER.pauses] ?? []).map(([from, to, id]) => ({ from, to, id })),
+    notifications: state[USER.notifications] ?? null,
+    streakRule: rule === undefined ? null : streakRule(rule),
+    daysOff: daysOff === undefined ? null : { set: daysOff[0], fromDay: daysOff[1], before: orNull(daysOff[2]) },
+    points: mapNumbered(state[USER.points], (total) => total),
+    completions: mapNumbered(state[USER.completions], (at) => at),
+    timePaid: mapNumbered(state[USER.timePaid], (at) => at),
+    boards: mapNumbered(state[USER.boards], boardScores),
   };
 }

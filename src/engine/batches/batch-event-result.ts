@@ -1,4 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
 import type { BatchReply } from '../../redis/batches.ts';
@@ -12,12 +14,12 @@ export function batchEventResult(
   { key, user, idempotencyKey }: BatchMetricEvent,
   reply: BatchReply,
 ): BatchEventResult {
-  if (reply.k === 'x') return { status: reply.s, error: reply.e };
-  if (reply.k === 'e') {
+  if (reply[kindField] === REFUSAL.unsent) return { status: reply.s, error: reply.e };
+  if (reply[kindField] === KIND.event) {
     return { status: 201, eventId: uuidText(reply.i), total: totalOf(reply.t!), replayed: false };
   }
   const metric = compiled.metrics.get(key);
-  if (reply.k === 'r') {
+  if (reply[kindField] === REFUSAL.replay) {
     const total = totalOf(reply.t);
     // A metric that was deleted since has no number any more to make the ID from.
     if (metric === undefined) return { status: 202, total, replayed: true };

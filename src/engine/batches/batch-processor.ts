@@ -3,6 +3,8 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { AppError } from '../../errors.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
 import type { ScriptReply } from '../../packed/record.ts';
+import { kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
@@ -121,7 +123,7 @@ export class BatchProcessor {
   private async withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const questions = step.ready.flatMap((event, index) => {
       const asked = replies[index];
-      return asked?.k === 'p' ? [{ index, event, asked }] : [];
+      return asked?.[kindField] === REFUSAL.unknownUse ? [{ index, event, asked }] : [];
     });
     if (questions.length === 0) return step;
     const answered = await this.options.lookUpKeys(step.batch.tenantNo, questions);
@@ -147,7 +149,7 @@ export class BatchProcessor {
 function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): BatchStep {
   const ready = step.ready.map((event, index) => {
     const reply = replies[index];
-    if (reply?.k !== 'z') return event;
+    if (reply?.[kindField] !== REFUSAL.unknownOffset) return event;
     return { ...event, sent: withZone(event.sent, reply.tz, step.batch.acceptedMs) };
   });
   return { ...step, ready };

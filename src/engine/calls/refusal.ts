@@ -2,6 +2,8 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { SUM_BOUND } from '../../domain/decimal.ts';
 import { AppError } from '../../errors.ts';
 import type { Refusal, ScriptReply } from '../../packed/record.ts';
+import { kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { STATE_BYTES } from '../../packed/state.ts';
 
 export const SUBSCRIBED_WITHOUT_ADDRESS =
@@ -11,26 +13,31 @@ export const STATE_IS_FULL = `The user's data would have more than ${STATE_BYTES
 
 /** The error that says why a script refused an event or a call about a user. */
 export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): AppError {
-  if (reply.k === 'm') {
+  if (reply[kindField] === REFUSAL.noAddress) {
     return new AppError('unprocessable', SUBSCRIBED_WITHOUT_ADDRESS);
   }
-  if (reply.k === 'o') {
+  if (reply[kindField] === REFUSAL.outOfPoints) {
     const trigger = compiled.triggersByNo.get(reply.trigger);
     const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
     return new AppError('unprocessable', `Out of points: the user's balance in '${system?.key}' does not cover this.`);
   }
-  if (reply.k === 'f') return new AppError('unprocessable', STATE_IS_FULL);
-  if (reply.k === 'v') return new AppError('unprocessable', outOfRange(compiled, reply));
-  if (reply.k === 'n') return new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
-  if (reply.k === 'l') return new AppError('unprocessable', 'The achievement is locked: no one new gets it.');
-  if (reply.k === 'q') {
+  if (reply[kindField] === REFUSAL.tooLarge) return new AppError('unprocessable', STATE_IS_FULL);
+  if (reply[kindField] === REFUSAL.outOfRange) return new AppError('unprocessable', outOfRange(compiled, reply));
+  if (reply[kindField] === REFUSAL.unknownUser)
+    return new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
+  if (reply[kindField] === REFUSAL.locked)
+    return new AppError('unprocessable', 'The achievement is locked: no one new gets it.');
+  if (reply[kindField] === REFUSAL.unmetConditions) {
     return new AppError('unprocessable', "The user's attributes do not meet the achievement's conditions.");
   }
   return new AppError('internal', 'Internal error');
 }
 
 /** Why an event that would take a sum out of its range is refused. What is named may be deleted by now. */
-function outOfRange(compiled: CompiledCatalog, { m: metricNo, of, no = 0 }: Refusal & { k: 'v' }): string {
+function outOfRange(
+  compiled: CompiledCatalog,
+  { m: metricNo, of, no = 0 }: Refusal & { [kindField]: typeof REFUSAL.outOfRange },
+): string {
   const counting = compiled.achievementsByNo.get(no) ?? compiled.triggersByNo.get(no);
   const sum = {
     total: "the user's total",

@@ -7,6 +7,8 @@ import { outboxKey, shardOf } from '../../redis/keys.ts';
 import { isConnectionLost } from '../../redis/outage.ts';
 import { OUTBOX_START } from '../../redis/outbox.ts';
 import type { ScriptReply } from '../../packed/record.ts';
+import { kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 
@@ -70,7 +72,7 @@ export class ScriptCalls {
         const position = replies.pop()!.toString('latin1');
         if (retryPosition !== '') {
           const first = unpack(replies[0]!) as ScriptReply;
-          if (first.k === 'd') {
+          if (first[kindField] === REFUSAL.maybeStored) {
             if (await call.foundElsewhere()) return null;
             retryPosition = first.upTo;
             continue;

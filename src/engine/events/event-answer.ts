@@ -1,6 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalText } from '../../domain/decimal.ts';
 import type { HappenedRecord, RecordedBoard, RecordedPoints, RecordedStreak } from '../../packed/record.ts';
+import { RECORD } from '../../packed/record-fields.ts';
 import { baseStreak } from '../responses/streak-response.ts';
 import { AnswerFragments } from './answer-fragments.ts';
 import { awardId, uuidText } from '../ids/event-id.ts';
@@ -26,10 +27,10 @@ export function streakJson(compiled: CompiledCatalog, recorded: RecordedStreak, 
 
 /** JSON of the points systems that something changed, by key. Award IDs count through all systems of a record. */
 export function pointsJson(compiled: CompiledCatalog, record: HappenedRecord): string {
-  const parts = fragmentsOf(compiled, record.d);
-  const date = new Date(record.at).toISOString();
+  const parts = fragmentsOf(compiled, record[RECORD.day]);
+  const date = new Date(record[RECORD.atMs]).toISOString();
   let ordinal = 0;
-  const systems = (record.p ?? []).map(([no, before, total, awards]: RecordedPoints) => {
+  const systems = (record[RECORD.points] ?? []).map(([no, before, total, awards]: RecordedPoints) => {
     const systemId = compiled.pointsSystemsByNo.get(no)!.id;
     const level = compiled.levelOf(systemId, total);
     const changed = level?.id !== compiled.levelOf(systemId, before)?.id;
@@ -37,7 +38,7 @@ export function pointsJson(compiled: CompiledCatalog, record: HappenedRecord): s
     const awardTexts = awards.map(([triggerNo, awarded, after, boosts]) => {
       ordinal += 1;
       const boostField = boosts.length > 0 ? `,"boosts":${parts.boosts(boosts.join(','))}` : '';
-      return `{"id":"${awardId(record.i, ordinal)}","awarded":${awarded},"date":"${date}","total":${after},"trigger":${parts.trigger(triggerNo)}${boostField}}`;
+      return `{"id":"${awardId(record[RECORD.id], ordinal)}","awarded":${awarded},"date":"${date}","total":${after},"trigger":${parts.trigger(triggerNo)}${boostField}}`;
     });
     return `${parts.system(no)},"total":${total}${levelField},"added":${total - before},"awards":[${awardTexts.join(',')}]}`;
   });
@@ -55,17 +56,17 @@ function boardsJson(parts: AnswerFragments, boards: RecordedBoard[]): string {
 
 /** The answer to an event that was processed, as JSON text of an `EventResponse`. */
 export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, idempotencyKey: string | null): string {
-  const parts = fragmentsOf(compiled, record.d);
-  const metricId = compiled.metricsByNo.get(record.m!)!.id;
-  const [whole, micros] = record.t!;
-  const completed = record.c ?? [];
-  const achievedAt = completed.length > 0 ? `,"achievedAt":"${new Date(record.at).toISOString()}"}` : '';
+  const parts = fragmentsOf(compiled, record[RECORD.day]);
+  const metricId = compiled.metricsByNo.get(record[RECORD.metric]!)!.id;
+  const [whole, micros] = record[RECORD.total]!;
+  const completed = record[RECORD.completed] ?? [];
+  const achievedAt = completed.length > 0 ? `,"achievedAt":"${new Date(record[RECORD.atMs]).toISOString()}"}` : '';
   const achievements = completed.map((no) => parts.achievement(no) + achievedAt).join(',');
   const key =
     idempotencyKey === null ? '' : `,"idempotencyKey":${JSON.stringify(idempotencyKey)},"idempotentReplayed":false`;
   return (
-    `{"eventId":"${uuidText(record.i)}","metricId":"${metricId}","total":${decimalText({ whole, micros })}` +
-    `,"achievements":[${achievements}],"currentStreak":${streakJson(compiled, record.s!, record.d)}` +
-    `,"points":${pointsJson(compiled, record)},"leaderboards":${boardsJson(parts, record.b ?? [])}${key}}`
+    `{"eventId":"${uuidText(record[RECORD.id])}","metricId":"${metricId}","total":${decimalText({ whole, micros })}` +
+    `,"achievements":[${achievements}],"currentStreak":${streakJson(compiled, record[RECORD.streak]!, record[RECORD.day])}` +
+    `,"points":${pointsJson(compiled, record)},"leaderboards":${boardsJson(parts, record[RECORD.boards] ?? [])}${key}}`
   );
 }

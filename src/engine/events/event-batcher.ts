@@ -1,4 +1,6 @@
 import type { ScriptReply } from '../../packed/record.ts';
+import { kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 import type { KeyQuestion, LookUpKeys } from './look-up-keys.ts';
@@ -104,10 +106,10 @@ export class EventBatcher {
     const questions: (KeyQuestion & Waiting)[] = [];
     for (const [index, waiting] of batch.entries()) {
       const reply = replies[index]!;
-      if (reply.k === 'z') {
+      if (reply[kindField] === REFUSAL.unknownOffset) {
         const sent = withZone(waiting.event.sent, reply.tz, this.options.clock.now());
         zones.push({ ...waiting, event: { ...waiting.event, sent } });
-      } else if (reply.k === 'p') questions.push({ ...waiting, asked: reply });
+      } else if (reply[kindField] === REFUSAL.unknownUse) questions.push({ ...waiting, asked: reply });
       else waiting.resolve(reply);
     }
     queue.waiting.unshift(...zones);

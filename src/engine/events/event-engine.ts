@@ -3,6 +3,8 @@ import type { Clock } from '../../clock.ts';
 import { decimalText } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
 import type { Refusal } from '../../packed/record.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { refuseOverload } from '../calls/overload.ts';
 import { refusalError } from '../calls/refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
@@ -50,8 +52,8 @@ export class EventEngine {
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
     const ready = this.prepare(compiled, metricKey, { event, idempotencyKey });
     const reply = await batcher.submit(tenantNo, ready);
-    if (reply.k === 'e') return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
-    if (reply.k === 'r') return { status: 202, json: replayAnswer(ids, ready, reply) };
+    if (reply[kindField] === KIND.event) return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
+    if (reply[kindField] === REFUSAL.replay) return { status: 202, json: replayAnswer(ids, ready, reply) };
     throw refusalError(compiled, reply);
   }
 
@@ -67,7 +69,11 @@ export class EventEngine {
 }
 
 /** The answer to a replay: the original event's ID, the current total and streak, nothing changed. */
-function replayAnswer(ids: KeyedIds, event: ReadyEvent, replay: Refusal & { k: 'r' }): string {
+function replayAnswer(
+  ids: KeyedIds,
+  event: ReadyEvent,
+  replay: Refusal & { [kindField]: typeof REFUSAL.replay },
+): string {
   const { compiled } = event;
   const [whole, micros] = replay.t;
   const scoped = scopedKey(event);

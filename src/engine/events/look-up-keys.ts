@@ -2,6 +2,8 @@ import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
 import type { Refusal } from '../../packed/record.ts';
+import type { kindField } from '../../packed/record-fields.ts';
+import type { REFUSAL } from '../../packed/refusal-fields.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
 import { possibleParts, useOf } from '../ids/keyed-ids.ts';
 import { untilPersisted } from '../persisted/until-persisted.ts';
@@ -9,7 +11,7 @@ import { untilPersisted } from '../persisted/until-persisted.ts';
 /** An event and the script's question about its idempotency key. */
 export interface KeyQuestion {
   event: ReadyEvent;
-  asked: Refusal & { k: 'p' };
+  asked: Refusal & { [kindField]: typeof REFUSAL.unknownUse };
 }
 
 /** Answers for the questions in their order: the events, to be sent to the script again. */

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { findPersistedEvents } from '../../postgres/persisted-events.ts';
 import type { ScriptReply } from '../../packed/record.ts';
+import { RECORD } from '../../packed/record-fields.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState } from '../../packed/state.ts';
 import type { ReadyEvent } from './event-call.ts';
@@ -23,10 +24,10 @@ export async function persistedReplies(
   for (const event of events) {
     const record = records.get(event.id);
     if (record === undefined) continue;
-    const packed = await redis.getBuffer(userKey(tenantNo, record.u));
+    const packed = await redis.getBuffer(userKey(tenantNo, record[RECORD.userId]));
     const state = packed === null ? null : decodeState(packed);
     const streak = state?.streaks[event.compiled.catalog.streaks.frequency];
-    const extended = streak?.extendedMs === record.at ? 1 : 0;
+    const extended = streak?.extendedMs === record[RECORD.atMs] ? 1 : 0;
     const { length = 0, startDay, lastPeriod } = streak ?? {};
     replies.set(event.id, { ...record, s: [length, startDay ?? -1, lastPeriod ?? -1, extended, state?.freezes ?? 0] });
   }

@@ -8,6 +8,7 @@ import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../packed/record.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { unpackAll } from '../../packed/state.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
@@ -102,14 +103,14 @@ function add(
   { tenantNo, record: each }: { tenantNo: number; record: unknown },
 ): void {
   const record = each as HappenedRecord | GoneRecord | ProgressRecord;
-  if (record.k === 'b') {
-    if (!isProgress(record.p)) throw new UnreadableEntry('a progress of batches that is none');
-    batch.batchProgress = record.p;
+  if (record[kindField] === KIND.progress) {
+    if (!isProgress(record[RECORD.points])) throw new UnreadableEntry('a progress of batches that is none');
+    batch.batchProgress = record[RECORD.points];
     return;
   }
-  if (record.k === 'g') {
+  if (record[kindField] === KIND.deletion) {
     addDeletion(batch, tenantNo, record);
-    touched.forget(tenantNo, record.u);
+    touched.forget(tenantNo, record[RECORD.userId]);
     return;
   }
   addRecord(batch, tenantNo, record);
@@ -140,7 +141,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
     const { m, v, t } = record;
     if (m === undefined || v === undefined || t === undefined) throw new UnreadableEntry('an event lacks a field');
     batch.events.push({
-      id: record.i,
+      id: record[RECORD.id],
       tenantNo,
       userId,
       metricNo: m,
@@ -148,13 +149,14 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
       total: { whole: t[0], micros: t[1] },
       atMs,
       localDay,
-      attributes: record.x ?? null,
-      idempotencyKey: record.ik ?? null,
+      attributes: record[RECORD.attributes] ?? null,
+      idempotencyKey: record[RECORD.idempotencyKey] ?? null,
     });
   }
-  if (record.ad === 1) batch.streakCalls.push(record.i);
-  for (const achievementNo of record.c ?? []) batch.completions.push({ tenantNo, userId, achievementNo, atMs });
-  for (const [frequency, change, fromDay, toDay, length] of record.w ?? []) {
+  if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
+  for (const achievementNo of record[RECORD.completed] ?? [])
+    batch.completions.push({ tenantNo, userId, achievementNo, atMs });
+  for (const [frequency, change, fromDay, toDay, length] of record[RECORD.settlements] ?? []) {
     batch.streakChanges.push({
       tenantNo,
       userId,
@@ -166,14 +168,14 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
       atMs,
     });
   }
-  for (const [fromDay, toDay, id] of record.pa ?? []) {
+  for (const [fromDay, toDay, id] of record[RECORD.pauses] ?? []) {
     batch.pauses.push({ id, tenantNo, userId, fromDay, toDay, atMs });
   }
   let ordinal = 0;
-  for (const [systemNo, , , awards] of record.p ?? []) {
+  for (const [systemNo, , , awards] of record[RECORD.points] ?? []) {
     for (const [triggerNo, awarded, total, boostNos] of awards) {
       ordinal += 1;
-      const id = awardId(record.i, ordinal);
+      const id = awardId(record[RECORD.id], ordinal);
       batch.awards.push({ id, tenantNo, userId, systemNo, triggerNo, awarded, total, boostNos, atMs, localDay });
     }
   }

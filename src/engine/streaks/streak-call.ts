@@ -3,6 +3,8 @@ import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
 import type { HappenedRecord, ScriptReply, StreakRefusal } from '../../packed/record.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 import { eventId } from '../ids/event-id.ts';
@@ -74,10 +76,10 @@ export class StreakCall {
       });
       if (packed === null) return null;
       const reply = unpack(packed[0]!) as ScriptReply | HappenedRecord;
-      if (reply.k === 's') return null;
-      if (reply.k === 'z') zone = withZone(zone, reply.tz, clock.now());
-      else if (reply.k === 'n') return { why: 'unknown', day: 0 };
-      else if (reply.k === 'w') return { why: reply.why, day: reply.d };
+      if (reply[kindField] === KIND.streaks) return null;
+      if (reply[kindField] === REFUSAL.unknownOffset) zone = withZone(zone, reply.tz, clock.now());
+      else if (reply[kindField] === REFUSAL.unknownUser) return { why: 'unknown', day: 0 };
+      else if (reply[kindField] === REFUSAL.unchanged) return { why: reply.why, day: reply.d };
       else throw new Error(`adjust_streak answered ${reply.k}`);
     }
   }

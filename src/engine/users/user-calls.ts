@@ -3,6 +3,8 @@ import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { decodeState, unpack, type UserState } from '../../packed/state.ts';
 import { eventId } from '../ids/event-id.ts';
@@ -55,11 +57,11 @@ export class UserCalls {
         foundElsewhere: async () => false,
       });
       const reply = unpack(packed![0]!) as ScriptReply;
-      if (reply.k === 'z') {
+      if (reply[kindField] === REFUSAL.unknownOffset) {
         sent = withZone(sent, reply.tz, clock.now());
         continue;
       }
-      if (reply.k !== 'u' && reply.k !== 'c') throw refusalError(compiled, reply);
+      if (reply[kindField] !== KIND.user && reply[kindField] !== KIND.completion) throw refusalError(compiled, reply);
       return { record: reply, state: decodeState(packed![1]!) };
     }
   }

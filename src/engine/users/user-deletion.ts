@@ -5,6 +5,7 @@ import type { ApplicationKeys } from '../../postgres/application-keys.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { ScriptReply } from '../../packed/record.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
 import { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 import { eventId } from '../ids/event-id.ts';
@@ -72,6 +73,6 @@ export class UserDeletion {
       foundElsewhere: async () => false,
     });
     const reply = unpack(replies![0]!) as ScriptReply;
-    return reply.k === 'g' || hadKeys || (retried && wasThere);
+    return reply[kindField] === KIND.deletion || hadKeys || (retried && wasThere);
   }
 }
