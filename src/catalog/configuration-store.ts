@@ -11,7 +11,7 @@ import type { Catalogs } from './catalogs.ts';
 import { changedStreaks } from './changed-streaks.ts';
 import { changesOf } from './configuration/changes-of.ts';
 import { configure } from './configuration/configure.ts';
-import { countsText, demoLeft } from './configuration/demo-left.ts';
+import { demoLeft } from './configuration/demo-left.ts';
 import { exportConfiguration } from './configuration/export.ts';
 import type { CatalogDraft } from './draft.ts';
 import { Resources } from './resources.ts';
@@ -44,7 +44,7 @@ export class ConfigurationStore {
   /**
    * What applying the document would change, and which resources of the demo it would leave in force although it does not
    * name them. 422 names every field that is wrong (the first ten).
-   * @param choice what is done about these: without one they are taken to be removed
+   * @param choice what is done about these; without one they stay
    */
   async diff(
     tenantNo: number,
@@ -53,32 +53,34 @@ export class ConfigurationStore {
   ): Promise<{ changes: ConfigurationChange[]; demo: DemoResource[] }> {
     const demo = await demoResources(this.pool, tenantNo);
     const { result, ...edited } = await this.resources.preview(tenantNo, (draft) =>
-      this.configure(draft, document, { demo, choice: choice ?? 'remove' }),
+      this.configure(draft, document, { demo, choice }),
     );
-    return { changes: await changesOf({ ...result, ...edited, demo }), demo: choice === undefined ? result.left : [] };
+    return { changes: await changesOf({ ...result, ...edited, demo }), demo: result.left };
   }
 
   /**
    * Makes the configuration what the document says, as a whole or (422) not at all. Applying a document again
-   * changes nothing. Resolves when it is stored and announced. From then on nothing is the demo's: what the document names or
+   * changes nothing. Resolves when it is stored and announced. `demo`: the resources of the demo that it did not name; without
+   * a choice they are in force and still the demo's. Otherwise nothing is the demo's from then on: what the document names or
    * keeps of it is the tenant's own.
    * @param by who asks for it, for the record
-   * @param choice what is done about resources of the demo that the document would leave in force without naming them;
-   *   without a choice a document that leaves some is refused (422)
+   * @param choice what is done about resources of the demo that the document would leave in force without naming them
    */
   async apply(
     tenantNo: number,
     document: Configuration,
     by: Author,
     choice?: DemoChoice,
-  ): Promise<{ version: number; changes: ConfigurationChange[] }> {
+  ): Promise<{ version: number; changes: ConfigurationChange[]; demo: DemoResource[] }> {
     const { result, version, ...edited } = await this.resources.edit(tenantNo, by, async (draft, client) => {
       const demo = await demoResources(client, tenantNo);
       const configured = await this.configure(draft, document, { demo, choice });
-      if (demo.size > 0) await endDemo(client, tenantNo);
+      const decided = choice !== undefined || configured.left.length === 0;
+      if (demo.size > 0 && decided) await endDemo(client, tenantNo);
       return { ...configured, demo };
     });
-    return { version, changes: await changesOf({ ...result, ...edited }) };
+    const demo = choice === 'remove' ? [] : result.left;
+    return { version, changes: await changesOf({ ...result, ...edited }), demo };
   }
 
   /** Applies the document as the demo if nothing was ever configured; whether it did. */
@@ -118,7 +120,6 @@ export class ConfigurationStore {
     { demo, choice }: { demo: ReadonlySet<string>; choice: DemoChoice | undefined },
   ): Promise<{ before: Catalog; after: Catalog; left: DemoResource[] }> {
     const left = demo.size === 0 ? [] : demoLeft(draft.before, document, demo);
-    if (left.length > 0 && choice === undefined) throw demoInTheWay(left);
     const today = new Date(this.clock.now()).toISOString().slice(0, 10);
     const without = choice === 'remove' ? { without: new Set(left.map(({ id }) => id)) } : {};
     const problems = await configure(draft, document, { today, ...without });
@@ -132,13 +133,6 @@ export class ConfigurationStore {
 const toPath = ({ field, text }: Problem): { path: string; text: string } => ({ path: field, text });
 
 const WITHOUT_DEMO = { path: 'demo', text: 'is left out here; with ?demo=keep (--keep-demo) it stays' };
-
-const demoInTheWay = (left: DemoResource[]): AppError =>
-  new AppError(
-    'unprocessable',
-    `The demo is configured here, and the document leaves some of it in force without naming it (${countsText(left)}). ` +
-      'Add ?demo=remove to remove that, or ?demo=keep to keep it as your own',
-  );
 
 const MOST_LISTED = 10;
 

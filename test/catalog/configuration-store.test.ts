@@ -65,27 +65,24 @@ describe('applying', () => {
     expect([levels.length, boosts.length, leaderboards.length]).toEqual([3, 1, 3]);
   });
 
-  test('a document does not mix with the demo: it says what becomes of what it does not name', async () => {
+  test('a document does not mix with the demo unseen: what it does not name is listed, and removed or kept by choice', async () => {
     const systems = [{ key: 'xp', name: 'XP', triggers: [] }];
     const mine: Configuration = { metrics: [{ key: 'steps', name: 'Steps' }], pointsSystems: systems };
     expect(await store.hasDemo(0)).toBe(false);
     await loadDemo(store);
     expect(await store.hasDemo(0)).toBe(true);
-    await expect(apply(mine)).rejects.toMatchObject({
-      code: 'unprocessable',
-      message: expect.stringContaining(
-        '(3 attributes, 8 achievements, 3 points levels, 1 points boost, 3 leaderboards)',
-      ),
-    });
-    expect((await catalog()).version).toBe(1);
 
-    const { changes, demo } = await store.diff(0, mine);
+    const { changes, demo } = await store.diff(0, mine, 'remove');
     expect(demo.map(({ kind }) => kind)).toHaveLength(18);
     expect(demo).toContainEqual(expect.objectContaining({ kind: 'points_boost', pointsSystemKey: 'xp' }));
     expect(changes).toContainEqual(expect.objectContaining({ kind: 'points_boost', action: 'delete', demo: true }));
-    expect(await store.diff(0, mine, 'remove')).toEqual({ changes, demo: [] });
     // What is kept builds on metrics that the document leaves out.
     await expect(store.diff(0, mine, 'keep')).rejects.toThrow("unknown metric 'flashcards-flipped'");
+    await expect(apply(mine)).rejects.toThrow("unknown metric 'flashcards-flipped'");
+    // Where nothing is decided what is not named stays, is listed, and is still the demo's.
+    const undecided = await apply({ attributes: DEMO.attributes! });
+    expect([undecided.changes, undecided.demo.some(({ kind }) => kind === 'points_boost')]).toEqual([[], true]);
+    expect(await store.hasDemo(0)).toBe(true);
 
     const { version } = await store.apply(0, mine, { who: 'test' }, 'remove');
     const { metrics, boosts, levels, attributes, achievements, leaderboards, pointsSystems } = await catalog();
@@ -125,8 +122,8 @@ describe('applying', () => {
     await apply(DEMO);
     const before = await catalog();
     clock.set(Date.UTC(2026, 5, 1));
-    expect(await apply(DEMO)).toEqual({ version: 1, changes: [] });
-    expect(await apply(await store.read(0))).toEqual({ version: 1, changes: [] });
+    expect(await apply(DEMO)).toEqual({ version: 1, changes: [], demo: [] });
+    expect(await apply(await store.read(0))).toEqual({ version: 1, changes: [], demo: [] });
     expect(await catalog()).toEqual(before);
     expect(announced).toEqual(['0:1']);
     const { rows } = await database.pool.query('SELECT DISTINCT version, who FROM audit_log');

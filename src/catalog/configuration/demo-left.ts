@@ -44,12 +44,3 @@ export function nameOf(resource: object): string {
   const { key, name, type } = resource as { key?: string | null; name?: string; type?: string };
   return key ?? name ?? type ?? '';
 }
-
-/** For a person: how many of which kind there are. */
-export function countsText(resources: readonly { kind: DocumentKind }[]): string {
-  const counts = KINDS.flatMap((kind) => {
-    const count = resources.filter((resource) => resource.kind === kind).length;
-    return count === 0 ? [] : [`${count} ${kind.replace('_', ' ')}${count === 1 ? '' : 's'}`];
-  });
-  return counts.join(', ');
-}

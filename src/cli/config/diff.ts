@@ -12,7 +12,7 @@ export async function changesBy(
   document: object,
   choice?: DemoChoice,
 ): Promise<{ changes: Change[]; demo: DemoResource[] }> {
-  const path = `/v1/configuration/diff${demoQuery(choice)}`;
+  const path = `/v1/configuration/diff${demoQuery(choice ?? 'remove')}`;
   return (await askAdmin(options, { method: 'POST', path, body: document })) as {
     changes: Change[];
     demo: DemoResource[];

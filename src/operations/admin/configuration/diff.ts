@@ -11,7 +11,7 @@ export const adminConfigurationDiff = operation({
   summary: 'What applying the document would change',
   description:
     '`demo` lists the resources of the demo that the document would leave in force without naming them. The changes are those of a ' +
-    '`PUT` with the same parameter `demo`; without it those of `remove`.',
+    '`PUT` with the same parameter `demo`.',
   query: Type.Object({ demo: Type.Optional(DemoChoice) }),
   body: Configuration,
   bodyBytes: null,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Configuration, ConfigurationChange, DemoChoice } from '../../../domain/configuration.ts';
+import { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../../../domain/configuration.ts';
 import { operation } from '../../operation.ts';
 
 export const adminConfigurationPut = operation({
@@ -9,13 +9,19 @@ export const adminConfigurationPut = operation({
   path: '/v1/configuration',
   summary: 'Make the configuration what the document says; lists that it does not name stay',
   description:
-    'Where the demo is configured and the document leaves some of it in force without naming it, it is refused (422) unless `demo` ' +
-    'says what becomes of that: `remove` deletes it, `keep` makes it your own.',
+    'Where the demo is configured, the answer lists under `demo` what of it the document leaves in force without naming it. The ' +
+    'parameter `demo` decides about that: `remove` deletes it, `keep` makes it your own.',
   query: Type.Object({ demo: Type.Optional(DemoChoice) }),
   body: Configuration,
   bodyBytes: null,
   knownFields: Configuration,
-  responses: { 200: Type.Object({ version: Type.Integer(), changes: Type.Array(ConfigurationChange) }) },
+  responses: {
+    200: Type.Object({
+      version: Type.Integer(),
+      changes: Type.Array(ConfigurationChange),
+      demo: Type.Array(DemoResource),
+    }),
+  },
   handle: async ({ configuration }, { tenant, query, body, by }) => ({
     status: 200,
     body: await configuration.apply(tenant.no, body, by, query.demo),
