@@ -15,21 +15,28 @@ interface Schema {
 
 const takesNull = ({ type, anyOf = [] }: Schema): boolean => [type].flat().includes('null') || anyOf.some(takesNull);
 
-/** A value with every field there is, all the way down, of which the optional ones that do not take null are left to `unset`. */
-function whole(schema: Schema, unset: () => object): unknown {
+/** What a value holds where there is a choice. */
+interface Choice {
+  /** What stands for an optional field that does not take null. */
+  unset: (name: string) => object;
+  /** Whether a field that takes null is null; else it is a value, all the way down. */
+  nulls: boolean;
+}
+
+/** A value with every field there is, all the way down. */
+function whole(schema: Schema, choice: Choice): unknown {
   if (schema.anyOf !== undefined)
     return whole(
       schema.anyOf.find((one) => !takesNull(one))!,
-      unset,
+      choice,
     );
-  if (schema.items !== undefined) return [whole(schema.items, unset), whole(schema.items, unset)];
-  if (schema.properties === undefined) return schema.additionalProperties === undefined ? 'x' : { ...unset() };
+  if (schema.items !== undefined) return [whole(schema.items, choice), whole(schema.items, choice)];
+  if (schema.properties === undefined)
+    return schema.additionalProperties === undefined ? 'x' : { ...choice.unset('key') };
   const { required = [] } = schema;
   const fields = Object.entries(schema.properties).map(([name, property]): object => {
-    if (required.includes(name)) return { [name]: whole(property, unset) };
-    const inside = { [`${name} itself`]: whole(property, unset) };
-    if (takesNull(property)) return { [name]: null, ...inside };
-    return Object.fromEntries(Object.keys(unset()).map(() => [name, null]));
+    const value = { [name]: choice.nulls && takesNull(property) ? null : whole(property, choice) };
+    return required.includes(name) || takesNull(property) ? value : choice.unset(name);
   });
   return Object.assign({}, ...fields) as object;
 }
@@ -40,9 +47,11 @@ test.each(withBody.map((one) => [`${one.surface} ${one.id}`, one] as const))(
   '%s: an optional field that is null is one that was not sent, at every depth',
   (_id, { body }) => {
     const written = JSON.parse(JSON.stringify(body)) as Schema;
-    const sent = whole(written, () => ({ key: null }));
-    unsentDropper(body!)(sent);
-    expect(sent).toEqual(whole(written, () => ({})));
+    for (const nulls of [true, false]) {
+      const sent = whole(written, { unset: (name) => ({ [name]: null }), nulls });
+      unsentDropper(body!)(sent);
+      expect(sent).toEqual(whole(written, { unset: () => ({}), nulls }));
+    }
   },
 );
 

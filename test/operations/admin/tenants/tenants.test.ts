@@ -138,6 +138,7 @@ test('admin_organisation_get tells what admin_organisation_update set, which ref
     multiTenancy: false,
     controlShare: 0.25,
     demo: false,
+    boardValues: 'byClient',
   });
   for (const body of [{ controlShare: 1.1 }, { multiTenancy: 'yes' }, { name: '' }]) {
     expect((await laurel.admin.patch('/v1/organisation', body)).status).toBe(400);
