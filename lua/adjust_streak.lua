@@ -52,12 +52,12 @@ local record = {
   [RECORD.day] = day,
   [RECORD.byAdmin] = 1,
 }
-local told = settle_streaks(state, plan.streak, row, sent and sent.left) or {}
-local why = change_streak(state, change, { rule = plan.streak, row = row, told = told, record = record })
+local settlements = settle_streaks(state, plan.streak, row, sent and sent.left) or {}
+local why = change_streak(state, change, { rule = plan.streak, row = row, settlements = settlements, record = record })
 if why then
   return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = why, [UNCHANGED.day] = day }), '' }
 end
-settled_record(record, told, state)
+settled_record(record, settlements, state)
 -- Earlier versions kept the last call here.
 state[USER.earlierChange] = nil
 local outcome =

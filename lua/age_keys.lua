@@ -1,7 +1,7 @@
 --- @include "lib/add_old_keys"
 
 --[[
-Moves used idempotency keys whose events stand in Postgres from their buckets into the compact form (lib/old_key_place),
+Moves used idempotency keys whose events are in Postgres from their buckets into the compact form (lib/old_key_place),
 all of the call in one atomic step. Those that are not in their bucket any more are left out, so that it may be repeated.
 
 KEYS: 1 the tenant's old keys (hash, and prefix of the segments), then the buckets (hashes).

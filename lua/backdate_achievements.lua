@@ -54,7 +54,7 @@ local function backdate(user, counts, own_boosts)
     [RECORD.day] = outcome.day,
     [RECORD.backdated] = 1,
   }
-  local told = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
+  local settlements = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
   outcome.length = state[USER.streaks][plan.streak.frequency][STREAK.length]
   take_counts(state, counts or {})
   complete_achievements(state, plan.achievements, now, outcome.completed)
@@ -76,7 +76,7 @@ local function backdate(user, counts, own_boosts)
     record[RECORD.kind], record[RECORD.completed] = KIND.completion, outcome.completed
   end
   record[RECORD.points] = points_record(ledgers)
-  settled_record(record, told, state)
+  settled_record(record, settlements, state)
   return record, changes
 end
 

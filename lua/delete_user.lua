@@ -1,13 +1,13 @@
 --- @include "lib/leave_board"
 
 --[[
-Deletes a user, in one atomic step: state, places on boards and in points sets, the tenant's counts; the outbox is told,
+Deletes a user, in one atomic step: state, places on boards and in points sets, the tenant's counts; the outbox records it,
 so that Postgres deletes what it holds after what came before and before what comes after. Used idempotency keys stay
 where they are and count as unused: whoever comes after under the same ID is of a younger generation (lib/generation),
 and the persister removes them. Done twice, it changes nothing.
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant, 3 the user, then sorted sets of boards in which the user may
-      stand though the state does not name them any more: of runs that are over.
+      still be though the state no longer names them: of ended runs.
 ARGV: 1 now (epoch ms), 2 tenant no, 3 prefix of boards, 4 prefix of points sets, 5 user id, 6 id of the deletion
       (32 hex).
 Returns: the record `g`, or `n` if there was no such user (packed, src/packed/record.ts), the position of the outbox.

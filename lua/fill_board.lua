@@ -106,7 +106,7 @@ for n = 1, count do
     sums = cjson.decode(sums)
     local certain = true
     if board.by == 'streak' then
-      -- The streak as the clock would have it. What that uses is told when the user is settled: this is a copy.
+      -- The streak as the clock would have it. What that uses is recorded when the user is settled: this is a copy.
       local copy = cmsgpack.unpack(user.packed)
       settle_streaks(copy, plan.streak, plan.periods[local_day(state, now) - plan.firstDay + 1])
       sums[1][HISTORY_SUM.whole] = copy[USER.streaks][plan.streak.frequency][STREAK.length]

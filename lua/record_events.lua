@@ -133,7 +133,7 @@ for n = 1, count do
   elseif use_before then
     local state = state_of(user, now, plan.streak.freezes, counters)
     local total = state[USER.totals][plan.metric] or { 0, 0 }
-    -- The streak of now is told of a copy: a replay writes nothing.
+    -- The present streak is computed on a copy: a replay writes nothing.
     local day = math.floor((now + (state[USER.offsetSeconds] or 0) * 1000) / 86400000)
     local copy = cmsgpack.unpack(cmsgpack.pack(state))
     settle_streaks(copy, plan.streak, plan.periods[day - plan.firstDay + 1])
@@ -210,14 +210,14 @@ for n = 1, count do
       if outcome.due_moved or event.sent and event.sent.moved then
         record[RECORD.due] = 1
       end
-      settled_record(record, outcome.told, state)
+      settled_record(record, outcome.settlements, state)
       applied[#applied + 1] = { n, record, outcome.changes, use, bucket, field }
     end
   end
 end
 
 if step and next(held_back) then
-  -- A step is applied as a whole or not at all, so that the progress tells all.
+  -- A step is applied as a whole or not at all, so that the progress says everything.
   for n = 1, count do
     replies[n] = replies[n] or ''
   end

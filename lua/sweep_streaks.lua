@@ -37,27 +37,27 @@ end
 read_users(users, user_keys, user_ids)
 
 -- Days off alone are nothing that anybody sees: they are recorded with whatever comes next.
-local function is_seen(told)
-  for _, each in ipairs(told) do
+local function is_seen(settlements)
+  for _, each in ipairs(settlements) do
     if each[SETTLEMENT.kind] ~= SETTLED.off then
       return true
     end
   end
-  return (told.earned or 0) > 0
+  return (settlements.earned or 0) > 0
 end
 
 for n, user in ipairs(users) do
   local state = user.packed and state_of(user)
   -- Whoever is in another zone by now was settled when that was said.
   local left = state and { state[USER.offsetSeconds] or 0, state[USER.offsetUntilMs] }
-  local told
+  local settlements
   if state and string.lower(state[USER.zone] or '') == zone then
     if until_ms then
       state[USER.offsetSeconds], state[USER.offsetUntilMs] = offset, until_ms
     end
-    told = settle_streaks(state, plan.streak, row, left)
+    settlements = settle_streaks(state, plan.streak, row, left)
   end
-  if told and is_seen(told) then
+  if settlements and is_seen(settlements) then
     local id = id_prefix .. string.format('%04x0000', n)
     local record = {
       [RECORD.kind] = KIND.streaks,
@@ -66,7 +66,7 @@ for n, user in ipairs(users) do
       [RECORD.atMs] = now,
       [RECORD.day] = day,
     }
-    settled_record(record, told, state)
+    settled_record(record, settlements, state)
     local outcome =
       { day = day, second = local_second % 86400, length = state[USER.streaks][plan.streak.frequency][STREAK.length] }
     applied[#applied + 1] = { record, score_boards(event, state, {}, outcome) }

@@ -16,9 +16,9 @@ local function admit_user(state, sent, now, plan)
   if not sent then
     return nil
   end
-  local accepted, told = upsert_user(state, sent, now, plan)
+  local accepted, settlements = upsert_user(state, sent, now, plan)
   if not accepted then
     return { [RECORD.kind] = REFUSAL.noAddress }
   end
-  return nil, told
+  return nil, settlements
 end

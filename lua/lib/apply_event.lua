@@ -1,5 +1,5 @@
 --- @include "add_to_total"
---- @include "add_told"
+--- @include "add_settlements"
 --- @include "admit_user"
 --- @include "streak_rule"
 --- @include "settle_streaks"
@@ -19,11 +19,11 @@
 -- The order is the published one: user, out-of-points check, total, streak, achievements, points, boards.
 -- `event`: plan, now, whole, micros, sent (see upsert_user), counted (numbers of the achievements and triggers
 -- whose event-attribute conditions match), boosts (the user's own, by points system number).
--- Returns: outcome { day, second, length, extended, streak, due_moved, told, completed, ledgers, changes }, or nil and
--- a refusal. `due_moved`: a streak was extended, in whichever frequency; `told`: see settle_streaks.
+-- Returns: outcome { day, second, length, extended, streak, due_moved, settlements, completed, ledgers, changes }, or nil and
+-- a refusal. `due_moved`: a streak was extended, in whichever frequency; `settlements`: see settle_streaks.
 local function apply_event(event, state, is_new)
   local plan, now = event.plan, event.now
-  local refusal, told = admit_user(state, event.sent, now, plan)
+  local refusal, settlements = admit_user(state, event.sent, now, plan)
   if refusal then
     return nil, refusal
   end
@@ -36,7 +36,7 @@ local function apply_event(event, state, is_new)
     second = local_second % 86400,
     completed = {},
     peaks = nil,
-    told = nil,
+    settlements = nil,
     due_moved = nil,
     extended = nil,
     streak = nil,
@@ -73,7 +73,8 @@ local function apply_event(event, state, is_new)
     return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }
   end
 
-  outcome.told = add_told(told, settle_streaks(state, plan.streak, periods, event.sent and event.sent.left))
+  outcome.settlements =
+    add_settlements(settlements, settle_streaks(state, plan.streak, periods, event.sent and event.sent.left))
   local rule = streak_rule(plan.streak, state[USER.streakRule])
   if rule.on then
     for frequency = FREQUENCY.daily, FREQUENCY.monthly do

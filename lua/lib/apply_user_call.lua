@@ -1,4 +1,4 @@
---- @include "add_told"
+--- @include "add_settlements"
 --- @include "admit_user"
 --- @include "settle_streaks"
 --- @include "set_preferences"
@@ -14,10 +14,10 @@
 -- state may be half changed and must be dropped.
 -- `call`: plan (of no metric), now, sent (see upsert_user and set_preferences; nil for none), boosts (the user's
 -- own), achievement { no, users, locked } to complete, nil for none.
--- Returns: outcome { day, second, length, told, completed, ledgers, changes }, or nil and a refusal.
+-- Returns: outcome { day, second, length, settlements, completed, ledgers, changes }, or nil and a refusal.
 local function apply_user_call(call, state, is_new)
   local plan, now = call.plan, call.now
-  local refusal, told = admit_user(state, call.sent, now, plan)
+  local refusal, settlements = admit_user(state, call.sent, now, plan)
   if refusal then
     return nil, refusal
   end
@@ -25,7 +25,7 @@ local function apply_user_call(call, state, is_new)
   local day = math.floor(local_second / 86400)
   local outcome = { day = day, second = local_second % 86400, completed = {}, peaks = {} }
   local row, left = plan.periods[day - plan.firstDay + 1], call.sent and call.sent.left
-  outcome.told = add_told(told, settle_streaks(state, plan.streak, row, left))
+  outcome.settlements = add_settlements(settlements, settle_streaks(state, plan.streak, row, left))
   if call.sent then
     set_preferences(state, call.sent, day)
   end

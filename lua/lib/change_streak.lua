@@ -23,7 +23,7 @@ local function make_pause(state, pause, day, record)
   record[RECORD.pauses] = { pause }
 end
 
--- Deletes a pause, as it was made: days that are over stay paused, today does not.
+-- Deletes a pause, as it was made: past days stay paused, today does not.
 local function delete_pause(state, pause, day, record)
   for at, held in ipairs(state[USER.pauses] or {}) do
     if held[PAUSE.id] == pause[PAUSE.id] then
@@ -56,7 +56,8 @@ local function reset_streaks(state, at)
     local streak, current = streaks[frequency], at.row[frequency]
     if streak[STREAK.length] > 0 then
       local last = first_day(frequency, streak[STREAK.lastPeriod] + 1, at.row) - 1
-      at.told[#at.told + 1] = { frequency, SETTLED.reset, streak[STREAK.startDay], last, streak[STREAK.length] }
+      at.settlements[#at.settlements + 1] =
+        { frequency, SETTLED.reset, streak[STREAK.startDay], last, streak[STREAK.length] }
       streak[STREAK.length], streak[STREAK.startDay] = 0, -1
       if streak[STREAK.lastPeriod] >= current then
         streak[STREAK.lastPeriod], streak[STREAK.sums] = current - 1, {}
@@ -72,7 +73,7 @@ local function restore_streak(state, best, at)
   local frequency = at.rule.frequency
   local streak, current = state[USER.streaks][frequency], at.row[frequency]
   local length, first, last_day = best.length, best.first, best.last
-  for _, each in ipairs(at.told) do
+  for _, each in ipairs(at.settlements) do
     if
       each[SETTLEMENT.frequency] == frequency
       and each[SETTLEMENT.kind] == SETTLED.lost
@@ -87,18 +88,19 @@ local function restore_streak(state, best, at)
   end
   if streak[STREAK.length] > 0 then
     local last = first_day(frequency, streak[STREAK.lastPeriod] + 1, at.row) - 1
-    at.told[#at.told + 1] = { frequency, SETTLED.replaced, streak[STREAK.startDay], last, streak[STREAK.length] }
+    at.settlements[#at.settlements + 1] =
+      { frequency, SETTLED.replaced, streak[STREAK.startDay], last, streak[STREAK.length] }
   end
   streak[STREAK.length], streak[STREAK.startDay], streak[STREAK.lastPeriod] =
     length,
     first,
     math.max(streak[STREAK.lastPeriod], last_day >= at.row[frequency + ROW_OFFSET.start] and current or current - 1)
-  at.told[#at.told + 1] = { frequency, SETTLED.restored, first, at.row[ROW.day], length }
+  at.settlements[#at.settlements + 1] = { frequency, SETTLED.restored, first, at.row[ROW.day], length }
 end
 
 -- Applies one change of an administrator to a settled state. `change`: freeze (true: give one, up to `max`), pause or
 -- unpause { first day, last day, id }, reset (true), or restore { length, first, last, since }: the longest streak that was
--- lost or reset on or after the day `since`. `at`: rule (the plan's streak), row (of the plan's periods), told and record, which are added to.
+-- lost or reset on or after the day `since`. `at`: rule (the plan's streak), row (of the plan's periods), settlements and record, which are added to.
 -- Returns: nil, or why not: full, past, overlap, many, gone, none, idle.
 local function change_streak(state, change, at)
   if change.freeze then

@@ -1,4 +1,4 @@
--- Takes the scores on boards that are no more out of the user's state, with the first event of a UTC day: nobody reads
+-- Takes the scores on boards that no longer exist out of the user's state, with the first event of a UTC day: nobody reads
 -- them, and they would stay for ever. `plan.present`: { newest, boards }: a board with a number above the newest is of
 -- a catalog that whoever sent this plan does not have yet.
 local function drop_gone_boards(plan, state)

@@ -1,7 +1,7 @@
 --- @include "day_at"
 
 -- Gives the freezes that are earned up to a local day: `amount` every `interval` days since the user was first seen,
--- or, for a user of before, since earning was set so; never above the maximum. See `earnFreezes` of
+-- or, for a user from before, since earning was set so; never above the maximum. See `earnFreezes` of
 -- src/domain/settle-streaks.ts.
 -- `earn`: { interval in days, amount, maximum, epoch ms since when it is so }. `left`: see `day_at`.
 -- Writes: state.fz, state.fe (the day from which the next interval counts). Returns: how many were given.

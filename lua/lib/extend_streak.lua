@@ -2,7 +2,7 @@
 --- @include "decimal_reaches"
 
 -- Counts a value towards the current period of a (settled) streak, and extends the streak if that meets it. A period
--- before the one begun (an event applied late, a zone further west) begins nothing anew.
+-- before the one begun (an event applied late, a zone further west) begins nothing new.
 -- `rule`: all (true: every metric must reach its threshold, false: one), metrics { { no, whole, micros } };
 -- without metrics any event of positive value meets the period. A period once met stays met.
 -- Returns: whether this value extended the streak.

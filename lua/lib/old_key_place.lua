@@ -1,7 +1,7 @@
 --[[
 Where an idempotency key that is not hot any more is remembered, and as what. Segments are strings of fingerprints of
 one width, in no order. There are as many as are needed to hold SEGMENT_KEYS each, one is split at a time (linear
-hashing), and what tells segments apart is not stored: a key costs 35 bits less the depth of its segment, in whole
+hashing), and what distinguishes segments is not stored: a key costs 35 bits less the depth of its segment, in whole
 bytes. The lower 16 bits are the number of its bucket, so that the old keys of a bucket go to one segment.
 
 Among n old keys a new one looks like one of them in n / 2^35 of cases: 1 in 34,000 of a million, 1 % of 343 million.

@@ -7,7 +7,7 @@ local function position_before(id)
   return string.format('%.0f', tonumber(ms) - 1) .. '-18446744073709551615'
 end
 
--- For a retry after a lost connection: what earlier tries of the same call have applied stands in the outbox,
+-- For a retry after a lost connection: what earlier tries of the same call have applied is in the outbox,
 -- or, if it was taken from there since, in Postgres.
 -- Returns: { record = function(event id) → packed record or nil }, or { left = position } if entries after
 -- `since` may have left the outbox: Postgres holds everything up to that position.

@@ -3,7 +3,7 @@
 -- The user's score in a run of a board, at the returned index of the flat list `scores` (see `run_place`). It is made, with
 -- score 0, where there is none.
 -- `oldest`: first day of the oldest run that still takes events anywhere (-1: not known); scores of runs before it
--- are dropped: what they came to stands in Postgres. So at most three are kept: somebody who crosses the date
+-- are dropped: Postgres holds their final scores. So at most three are kept: a user who crosses the date
 -- line may go back to the run before the last.
 local function score_slot(scores, run_day, oldest)
   if scores[1] == run_day and run_day >= oldest and not scores[1 + SCORE.size] then

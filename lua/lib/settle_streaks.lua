@@ -1,4 +1,4 @@
---- @include "add_told"
+--- @include "add_settlements"
 --- @include "day_at"
 --- @include "day_off"
 --- @include "earn_freezes"
@@ -14,9 +14,9 @@ local function first_day(frequency, period, row)
   return row[frequency + ROW_OFFSET.start] - (row[frequency] - period) * days
 end
 
--- Adds to what is told of the freezes and pauses used and of days off; periods that follow one another are told as one.
-local function tell_used(told, frequency, kind, first, last)
-  local before = told[#told]
+-- Adds to what is settlements of the freezes and pauses used and of days off; periods that follow one another are settlements as one.
+local function add_used(settlements, frequency, kind, first, last)
+  local before = settlements[#settlements]
   if
     before
     and before[SETTLEMENT.frequency] == frequency
@@ -25,14 +25,14 @@ local function tell_used(told, frequency, kind, first, last)
   then
     before[SETTLEMENT.lastDay] = last
   else
-    told[#told + 1] = { frequency, kind, first, last }
+    settlements[#settlements + 1] = { frequency, kind, first, last }
   end
 end
 
 -- What each local midnight after an unmet period brought, oldest first: see `settleStreaks` of src/domain/settle-streaks.ts,
 -- where the rule is explained. `at`: row, left, and `all`: the plan's rule with those before it.
 -- Returns: how many freezes were earned meanwhile.
-local function settle_gap(state, rule, frequency, told, at)
+local function settle_gap(state, rule, frequency, settlements, at)
   local streak, earned = state[USER.streaks][frequency], 0
   local row, left = at.row, at.left
   local current, counts = row[frequency], frequency == rule.frequency
@@ -42,14 +42,15 @@ local function settle_gap(state, rule, frequency, told, at)
       earned = earned + earn_freezes(state, rule.earn, last, left)
     end
     if frequency == FREQUENCY.daily and is_day_off(state, at.all, first, left) then
-      tell_used(told, frequency, SETTLED.off, first, last)
+      add_used(settlements, frequency, SETTLED.off, first, last)
     elseif paused(state[USER.pauses], first, last) then
-      tell_used(told, frequency, SETTLED.pause, first, last)
+      add_used(settlements, frequency, SETTLED.pause, first, last)
     elseif counts and rule.frozen and state[USER.freezes] then
       state[USER.freezes] = state[USER.freezes] > 1 and state[USER.freezes] - 1 or nil
-      tell_used(told, frequency, SETTLED.freeze, first, last)
+      add_used(settlements, frequency, SETTLED.freeze, first, last)
     else
-      told[#told + 1] = { frequency, SETTLED.lost, streak[STREAK.startDay], first - 1, streak[STREAK.length] }
+      settlements[#settlements + 1] =
+        { frequency, SETTLED.lost, streak[STREAK.startDay], first - 1, streak[STREAK.length] }
       streak[STREAK.length], streak[STREAK.startDay] = 0, -1
       break
     end
@@ -69,22 +70,22 @@ end
 
 -- `all`: the plan's rule with those before it.
 local function settle_by(state, rule, row, left, all)
-  local streaks, told, earned = state[USER.streaks], nil, 0
+  local streaks, settlements, earned = state[USER.streaks], nil, 0
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
     local streak, current = streaks[frequency], row[frequency]
     if streak[STREAK.length] > 0 and streak[STREAK.lastPeriod] < current - 1 then
-      told = told or {}
-      earned = earned + settle_gap(state, rule, frequency, told, { row = row, left = left, all = all })
+      settlements = settlements or {}
+      earned = earned + settle_gap(state, rule, frequency, settlements, { row = row, left = left, all = all })
     end
   end
   if rule.earn then
     earned = earned + earn_freezes(state, rule.earn, row[ROW.day], left)
   end
   if earned > 0 then
-    told = told or {}
-    told.earned = earned
+    settlements = settlements or {}
+    settlements.earned = earned
   end
-  return told
+  return settlements
 end
 
 -- Weeks begin on another day from a day on. A week that is cut off by that was not missed: no midnight ended it.
@@ -95,22 +96,22 @@ local function begin_weeks(streak, day, week_0)
   end
 end
 
--- Settles by the rules of before, each up to the user's local day when it ended.
+-- Settles by the previous rules, each up to the user's local day when it ended.
 -- Writes: state.se, when the last of those ended by which everything is settled; an event after it says the same.
--- Returns: what happened; whether the day of the row itself is of before such an end.
+-- Returns: what happened; whether the day of the row itself lies before such an end.
 local function settle_by_earlier(state, rule, row, left)
-  local told
+  local settlements
   local settled = state[USER.settledMs] or 0
   for n, earlier in ipairs(rule.before) do
     if earlier.ends >= state[USER.updatedMs] and earlier.ends > settled then
       local day = day_at(state, earlier.ends, left)
-      -- What was done at that very moment was done before it: all is settled, but for weeks that began anew then.
+      -- What was done at that very moment was done before it: all is settled, but for weeks that began again then.
       if earlier.ends > state[USER.updatedMs] then
         local then_row = row_of(math.min(day, row[ROW.day]), row, earlier.week)
-        told = add_told(told, settle_by(state, earlier, then_row, left, rule))
+        settlements = add_settlements(settlements, settle_by(state, earlier, then_row, left, rule))
       end
       if day > row[ROW.day] then
-        return told, true
+        return settlements, true
       end
       local following = rule.before[n + 1]
       begin_weeks(
@@ -121,7 +122,7 @@ local function settle_by_earlier(state, rule, row, left)
       state[USER.settledMs] = earlier.ends
     end
   end
-  return told, false
+  return settlements, false
 end
 
 -- Brings the streaks of a user to a local day, as the clock would have: streaks whose periods were not met use
@@ -132,18 +133,18 @@ end
 -- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 a freeze was used,
 -- 2 a pause was used, 3 the streak of that length was lost, 6 the days were days off; `earned` freezes.
 local function settle_streaks(state, rule, row, left)
-  local told, passed
+  local settlements, passed
   if rule.before then
-    told, passed = settle_by_earlier(state, rule, row, left)
+    settlements, passed = settle_by_earlier(state, rule, row, left)
   end
   if not passed then
-    told = add_told(told, settle_by(state, rule, row, left, rule))
+    settlements = add_settlements(settlements, settle_by(state, rule, row, left, rule))
   end
-  -- A pause counts until the month that it ends in is over, and the week, on whichever day weeks begin.
+  -- A pause counts until the month that it ends in has passed, and the week, on whichever day weeks begin.
   local needed = math.min(row[ROW.day] - 7, row[ROW.monthStart])
   while state[USER.pauses] and state[USER.pauses][1][PAUSE.lastDay] < needed do
     table.remove(state[USER.pauses], 1)
     state[USER.pauses] = #state[USER.pauses] > 0 and state[USER.pauses] or nil
   end
-  return told
+  return settlements
 end

@@ -45,7 +45,7 @@ local function upsert_user(state, sent, now, plan)
       end
     end
   end
-  local told
+  local settlements
   if sent[SENT.zone] ~= nil and (sent[SENT.zone] or nil) ~= state[USER.zone] then
     -- Who is seen for the first time, and is there already, comes from nowhere.
     if state[USER.createdMs] ~= now or state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod] ~= -1 then
@@ -57,7 +57,7 @@ local function upsert_user(state, sent, now, plan)
       local before = math.floor((now + (state[USER.offsetSeconds] or 0) * 1000) / 86400000)
       local after = math.floor((now + (sent[SENT.offsetSeconds] or 0) * 1000) / 86400000)
       local row = plan.periods[before - plan.firstDay + 1]
-      told = settle_streaks(state, plan.streak, row, left)
+      settlements = settle_streaks(state, plan.streak, row, left)
       -- Moving back changes nothing, but for one who acted the days that began already do not begin again.
       local latest = math.max(before, state[USER.begunDay] or before)
       if after > latest then
@@ -81,5 +81,5 @@ local function upsert_user(state, sent, now, plan)
     end
     state[USER.offsetSeconds], state[USER.offsetUntilMs] = sent[SENT.offsetSeconds], sent[SENT.offsetUntilMs]
   end
-  return true, told
+  return true, settlements
 end

@@ -59,7 +59,7 @@ export type User = Static<typeof User>;
 
 /**
  * A user as a change answers. `pendingLeaderboards`: keys of the leaderboards on which the user's score is still in the group of the
- * attributes of before; the user's next event moves it. Left out where there are none.
+ * previous attributes; the user's next event moves it. Left out where there are none.
  */
 export const ChangedUser = Type.Object({
   ...User.properties,

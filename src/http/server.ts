@@ -61,7 +61,7 @@ export interface Server {
    * Ends well: at once `/readyz` answers 503 and responses close their connections; after `graceMs` (for a load
    * balancer to notice) no connection is taken; when all in flight has ended, or after `timeoutMs`, the rest is
    * closed. Connections that are open and quiet get `lingerMs` more: a client may be just about to use one, is
-   * answered, and told to close it. Resolves with the number of exchanges that were cut off.
+   * answered, and asked to close it. Resolves with the number of exchanges that were cut off.
    */
   drain(options?: { graceMs?: number; lingerMs?: number; timeoutMs?: number }): Promise<number>;
   /** Closes the listener and every connection at once. Safe to call twice. */

@@ -11,7 +11,7 @@ export interface PostgresBinaries {
 
 /**
  * The Postgres programs that npm brought for this platform, made ready to run: the links between their
- * libraries are created by an install script, which npm may have been told to skip.
+ * libraries are created by an install script, which npm may have been configured to skip.
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const native = nativeDirectory();

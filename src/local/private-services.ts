@@ -15,7 +15,7 @@ export interface Servers {
   databaseUrl: string;
   /** Which of the two are private, for a line on the screen. */
   private: readonly string[];
-  /** Settles with a sentence when a private server ends that was not told to. */
+  /** Settles with a sentence when a private server ends without having been asked to. */
   failed: Promise<string>;
   /** Ends the private servers; their data stays. */
   stop(): Promise<void>;

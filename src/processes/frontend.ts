@@ -10,7 +10,7 @@ import { StartError } from '../start-error.ts';
 const DRAIN_MS = 10_000;
 /** How long a load balancer gets to see that this process is going, before connections are refused. */
 const GRACE_MS = { production: 2_000, otherwise: 0 };
-/** How long clients get to be told to close connections that they keep. */
+/** How long clients get to be asked to close connections that they keep. */
 const LINGER_MS = 1_000;
 
 /** A frontend process: both surfaces, on databases that are there and migrated. SIGTERM or SIGINT ends it well. */

@@ -25,7 +25,7 @@ const RESTART_MS = { first: 200, last: 10_000 };
 const SETTLED_MS = 30_000;
 
 /**
- * Keeps child processes running: one that ends without being told to is started again, with growing pauses.
+ * Keeps child processes running: one that ends without being asked to is started again, with growing pauses.
  * Children have a session of their own, so a Ctrl-C in the terminal reaches only this process, which ends them
  * in their order.
  */

@@ -116,7 +116,7 @@ export class StreakAdmin {
     return outcomes;
   }
 
-  /** Ends a user's streaks now; freezes stay. A text tells why not. */
+  /** Ends a user's streaks now; freezes stay. A text says why not. */
   async reset(compiled: CompiledCatalog, userId: string, by: Author): Promise<StreakOwner | string | NothingDone> {
     const refused = await this.options.calls.change(compiled, userId, { reset: true });
     if (refused?.why === 'idle') return new NothingDone('The user has no streak');

@@ -1,5 +1,5 @@
 -- What was settled first (see settle_streaks; nil for nothing) and what was settled after it, as one.
-local function add_told(first, after)
+local function add_settlements(first, after)
   if not first or not after then
     return first or after
   end
