@@ -33,6 +33,12 @@ function timesOf(pid: number | string): ProcessTimes | null {
 /** CPU seconds that a process has used. */
 export const processCpu = (pid: number): number => (timesOf(pid)?.own ?? 0) / ticksPerSecond();
 
+/** The processes that a process started and that run, with their command lines. */
+export const childrenOf = (parent: number): { pid: number; command: string }[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && timesOf(name)?.parent === parent)
+    .map((name) => ({ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'utf8') }));
+
 /** CPU seconds that a process has used with all its children, those that have ended included. */
 export function treeCpu(root: number): number {
   const all = readdirSync('/proc')

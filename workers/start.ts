@@ -37,6 +37,7 @@ import { batchWorker } from './jobs/batch.ts';
 import { fillWorker } from './jobs/fill-boards.ts';
 import { persistWorker } from './jobs/persist.ts';
 import { scheduleWorker } from './jobs/schedule.ts';
+import type { Rounds } from './rounds.ts';
 import { watchOutbox } from './watch.ts';
 
 export interface WorkersOptions {
@@ -66,6 +67,9 @@ export interface Workers {
 
 /** How much of the backlog that is allowed a sweep may fill. */
 const SWEEP_AHEAD = 0.4;
+
+/** How soon after rows were persisted it is looked whether they made something due: under load, once in this time. */
+const STORED_WITHIN_MS = 1_000;
 
 /** Held by the worker process that does what falls due. */
 const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
@@ -116,18 +120,21 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     countFailedWork(redis, kind).catch(() => undefined);
   };
   const onFailed: OnPieceFailed = ({ kind, piece, error }) => failed(kind, piece.detail, error);
+  // Made last: it is woken by what is made before.
+  const woken: { due?: Rounds } = {};
   const persister = new Persister({
     redis,
     pool,
     gate: guard.gate,
     onSetAside: (entry) => sayWhatIsSetAside(log, entry),
+    // Users in a zone that was not known, or who are paid for time.
+    onStored: () => woken.due?.wake(STORED_WITHIN_MS),
     ...(onStep && { onStep }),
   });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
   // Under the test clock a caller waits for what was switched on.
   const hurry = testClock === null ? {} : { engine: { settleMs: 500 }, worker: { everyMs: 200 } };
-  const backdating = await backdateWorker({
-    redis: queueRedis,
+  const backdating = backdateWorker({
     engine: new BackdatingEngine({
       redis,
       pool,
@@ -141,8 +148,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     ending: ending.signal,
     ...hurry.worker,
   });
-  const filling = await fillWorker({
-    redis: queueRedis,
+  const filling = fillWorker({
     engine: new BoardFilling({
       redis,
       pool,
@@ -152,6 +158,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       onFailed,
       ...hurry.engine,
     }),
+    // A board that is filled may have something due.
+    onStepped: () => woken.due?.wake(),
     log,
     ending: ending.signal,
     ...hurry.worker,
@@ -204,8 +212,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     settled: (signal) => settled({ redis, pool, persister }, signal),
     onTrouble: (kind, error) => failed(kind, {}, error),
   });
-  const due = await scheduleWorker({
-    redis: queueRedis,
+  const due = scheduleWorker({
     // What is due is read from Redis as well, so from one that is whole.
     pass: async () =>
       guard.gate.fence === null
@@ -214,17 +221,17 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
             const signal = AbortSignal.any([ending.signal, lost, guard.gate.shutting]);
             return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
           }),
+    untilNextMs: (withinMs) => schedule.untilNextMs(withinMs),
     log,
     ending: ending.signal,
   });
+  woken.due = due;
+  const wakeAll = (): void => {
+    for (const each of [backdating, filling, due]) each.wake();
+  };
+  changes.listen({ catalogChanged: wakeAll, anyCatalogChanged: wakeAll, organisationChanged: wakeAll });
   testClock?.onChange(() => due.wake());
-  guard.gate.listen((open) => {
-    // A Redis that came back empty has lost them.
-    if (open)
-      Promise.all([backdating.renew(), filling.renew(), due.renew()]).catch((error: unknown) =>
-        log.warn({ err: error }, 'the jobs that come round could not be asked for'),
-      );
-  });
+  guard.gate.listen((open) => open && wakeAll());
 
   const finish = async (): Promise<void> => {
     await due.close();

@@ -1,54 +1,58 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Queue, Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { QUEUE_PREFIX } from '../src/redis/keys.ts';
+import { LogThrottle } from '../src/log/log-throttle.ts';
+import { rounds, type Rounds } from './rounds.ts';
 
 /** How soon a request is taken up; requests must settle for longer than this anyway. */
 const EVERY_MS = 1_000;
+/** How often is looked while there is no request, should nobody say that there is one. */
+const BACKSTOP_MS = 10_000;
 /** Between two steps: events go first. 200 users a step, so 10,000 users a second at most. */
 const PAUSE_MS = 20;
+/** The same line is not logged again sooner. */
+const REPEAT_MS = 10_000;
 
 export interface StepwiseOptions {
-  redis: Redis;
-  /** `step` does a bounded part of what is asked for in Postgres; false: there is nothing to do. */
-  engine: { step(): Promise<boolean> };
+  engine: {
+    /** Does a bounded part of what is asked for in Postgres; false: there is nothing that can be done now. */
+    step(): Promise<boolean>;
+    /** Whether a request is unfinished: one that is not settled yet, that failed, or that another process works on. */
+    waits(): Promise<boolean>;
+  };
+  /** Called when something was done. */
+  onStepped?: () => void;
   log: Logger;
   ending: AbortSignal;
   /** See `EVERY_MS`. */
   everyMs?: number;
+  /** See `BACKSTOP_MS`. */
+  backstopMs?: number;
 }
 
 /**
- * Works off requests that Postgres holds, one step after another. The job carries nothing: a lost one is followed
- * by the next. `what` is said of it in the log. Returns what asks for the job again, should Redis have lost it, and
- * what ends it.
+ * Works off requests that Postgres holds, one step after another. While there is one it looks every second; while there
+ * is none it waits to be woken, and looks every 10 s should a wake-up be lost. What wakes it: an edit of a catalog, which
+ * every process hears of (`Changes`, whose own backstop finds edits that nobody announced), and a Redis that is whole again.
+ * `what` is said of the work in the log.
  */
-export async function stepwiseWorker(
-  { name, what }: { name: string; what: string },
-  { redis, engine, log, ending, everyMs = EVERY_MS }: StepwiseOptions,
-): Promise<{ renew(): Promise<void>; close(): Promise<void> }> {
-  const connection = { connection: redis, prefix: QUEUE_PREFIX };
-  const queue = new Queue(name, connection);
-  queue.on('error', () => undefined);
-  const renew = async (): Promise<void> => {
-    await queue.upsertJobScheduler(name, { every: everyMs }, { opts: { removeOnComplete: true, removeOnFail: 10 } });
-  };
-  await renew();
-  const worker = new Worker(
-    name,
-    async () => {
-      while (!ending.aborted && (await engine.step())) await sleep(PAUSE_MS);
-    },
-    { ...connection, concurrency: 1, lockDuration: 30_000 },
-  );
-  worker.on('failed', (_, error) => log.warn({ err: error }, `${what} was interrupted; it goes on`));
-  worker.on('error', (error) => log.warn({ err: error }, `the queue for ${what} does not answer`));
-  return {
-    renew,
-    close: async () => {
-      await worker.close();
-      await queue.close();
-    },
-  };
+export function stepwiseWorker(
+  what: string,
+  { engine, onStepped, log, ending, everyMs = EVERY_MS, backstopMs = BACKSTOP_MS }: StepwiseOptions,
+): Rounds {
+  const logThrottle = new LogThrottle(REPEAT_MS);
+  return rounds(async () => {
+    let stepped = false;
+    try {
+      while (!ending.aborted && (await engine.step())) {
+        stepped = true;
+        await sleep(PAUSE_MS);
+      }
+      return (await engine.waits()) ? everyMs : backstopMs;
+    } catch (error) {
+      if (!ending.aborted) logThrottle.log('', () => log.warn({ err: error }, `${what} was interrupted; it goes on`));
+      return everyMs;
+    } finally {
+      if (stepped) onStepped?.();
+    }
+  });
 }

@@ -1,13 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { LogThrottle } from '../src/log/log-throttle.ts';
 import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
-import { SHARD_NUMBERS } from '../src/redis/keys.ts';
+import { Arrivals } from '../src/redis/arrivals.ts';
+import { outboxKey, SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
 import { BehindLog } from './behind-log.ts';
 
 const INTERVAL_MS = 1000;
+/** How often is looked while the outboxes are empty, should the blocking read miss an entry. */
+const BACKSTOP_MS = 10_000;
 /** An entry that has waited so long was not woken for: normally it takes a tenth of this. */
 const OVERDUE_MS = 1000;
 const LATE_MS = 10_000;
@@ -19,15 +23,24 @@ interface WatchOptions {
   persister: Persister;
   log: Logger;
   ending: AbortSignal;
+  /** See `BACKSTOP_MS`. */
+  backstopMs?: number;
 }
 
 /**
- * The backstop behind the wake-ups: once a second it looks at the oldest entry of every shard and stores what is
- * overdue, whatever became of its wake-up. Eight small reads in one round trip; a job scheduler would cost more
- * and fail together with the queue that it is to back. It also complains, every 10 s, about shards that are late
- * or stand still. Returns a function that ends it and waits for what is under way.
+ * The backstop behind the wake-ups: while anything waits it looks once a second at the oldest entry of every shard and
+ * stores what is overdue, whatever became of its wake-up. Eight small reads in one round trip; a job scheduler would cost
+ * more and fail together with the queue that it is to back. While nothing waits it does not look: a blocking read ends with
+ * the first entry, which is looked at a second later. It also complains, every 10 s, about shards that are late or stand
+ * still. Returns a function that ends it and waits for what is under way.
  */
-export function watchOutbox({ redis, persister, log, ending }: WatchOptions): () => Promise<void> {
+export function watchOutbox({
+  redis,
+  persister,
+  log,
+  ending,
+  backstopMs = BACKSTOP_MS,
+}: WatchOptions): () => Promise<void> {
   const behind = new BehindLog(log);
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, detail: object, message: string): void =>
@@ -52,7 +65,8 @@ export function watchOutbox({ redis, persister, log, ending }: WatchOptions): ()
   const underWay = new Map<number, Promise<void>>();
   // The first look takes everything: the wake-ups of a process that died may hang on the job that died with it.
   let overdueMs = 0;
-  const look = async (): Promise<void> => {
+  /** Whether anything waits. */
+  const look = async (): Promise<boolean> => {
     const waits = await waitingMs(redis, SHARD_NUMBERS);
     for (const [shard, waiting] of waits.entries()) {
       behind.note(shard, persister.gaveWay(shard) ? null : waiting);
@@ -66,19 +80,26 @@ export function watchOutbox({ redis, persister, log, ending }: WatchOptions): ()
       );
     }
     overdueMs = OVERDUE_MS;
+    return waits.some((waiting) => waiting !== null);
   };
 
-  let ended = false;
-  let timer: NodeJS.Timeout | undefined;
-  const tick = async (): Promise<void> => {
-    await look().catch((error: unknown) => complain(-1, { err: error }, 'the outbox cannot be watched'));
-    if (!ended) timer = setTimeout(() => void (ticking = tick()), INTERVAL_MS);
+  const arrivals = new Arrivals(redis, SHARD_NUMBERS.map(outboxKey));
+  const ended = new AbortController();
+  const run = async (): Promise<void> => {
+    while (!ended.signal.aborted) {
+      const waits = await look().catch((error: unknown) => {
+        complain(-1, { err: error }, 'the outbox cannot be watched');
+        return true;
+      });
+      if (!waits) await arrivals.wait(backstopMs, ended.signal);
+      await sleep(INTERVAL_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+    }
   };
-  let ticking = tick();
+  const running = run();
   return async () => {
-    ended = true;
-    clearTimeout(timer);
-    await ticking;
+    ended.abort();
+    await running;
+    arrivals.close();
     await Promise.all(underWay.values());
   };
 }

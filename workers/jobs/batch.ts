@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { LogThrottle } from '../../src/log/log-throttle.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
+import { Arrivals } from '../../src/redis/arrivals.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
-import { QUEUE_PREFIX, SHARD_NUMBERS, SHARDS } from '../../src/redis/keys.ts';
+import { batchesKey, QUEUE_PREFIX, SHARD_NUMBERS, SHARDS } from '../../src/redis/keys.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 
 interface BatchWorkerOptions {
@@ -16,21 +18,31 @@ interface BatchWorkerOptions {
   log: Logger;
   /** Aborted when the process ends: the step under way is the last. */
   ending: AbortSignal;
+  /** See `BACKSTOP_MS`. */
+  backstopMs?: number;
 }
 
 const LOOK_MS = 1000;
+/** How often is looked while no batch waits, should the blocking read miss one. */
+const BACKSTOP_MS = 10_000;
 /** The same line about a shard is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
 /**
- * Has batches processed: at once when a wake-up comes, and by a look once a second at what waits, whatever became
- * of its wake-up or of the worker that was at it. A failure leaves the batch where it is, in part applied or not;
+ * Has batches processed: at once when a wake-up comes, and while any waits by a look once a second, whatever became of its
+ * wake-up or of the worker that processed it. While none waits a blocking read ends with the first one, which is looked at
+ * a second later. A failure leaves the batch where it is, in part applied or not;
  * the next look goes on with it. Events of a batch stay in their order, so one that cannot be applied for a fault of
  * ours holds up its shard's batches: nothing is dropped.
  */
-export function batchWorker({ redis, queueRedis, processor, log, ending }: BatchWorkerOptions): {
-  close(): Promise<void>;
-} {
+export function batchWorker({
+  redis,
+  queueRedis,
+  processor,
+  log,
+  ending,
+  backstopMs = BACKSTOP_MS,
+}: BatchWorkerOptions): { close(): Promise<void> } {
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, error: unknown): void =>
     logThrottle.log(shard, () =>
@@ -59,21 +71,32 @@ export function batchWorker({ redis, queueRedis, processor, log, ending }: Batch
   });
   worker.on('error', (error) => log.warn({ err: error }, 'the batch queue does not answer'));
 
-  let timer: NodeJS.Timeout | undefined;
-  const look = async (): Promise<void> => {
+  /** Whether any waits. */
+  const look = async (): Promise<boolean> => {
     try {
-      for (const shard of await shardsWithBatches(redis, SHARD_NUMBERS)) void drain(shard);
+      const shards = await shardsWithBatches(redis, SHARD_NUMBERS);
+      for (const shard of shards) void drain(shard);
+      return shards.length > 0;
     } catch (error) {
       complain(-1, error);
+      return true;
     }
-    if (!ending.aborted) timer = setTimeout(() => void (looking = look()), LOOK_MS);
   };
-  let looking = look();
+  const arrivals = new Arrivals(redis, SHARD_NUMBERS.map(batchesKey));
+  const closing = new AbortController();
+  const ended = AbortSignal.any([ending, closing.signal]);
+  const run = async (): Promise<void> => {
+    while (!ended.aborted) {
+      if (!(await look())) await arrivals.wait(backstopMs, ended);
+      await sleep(LOOK_MS, undefined, { signal: ended }).catch(() => undefined);
+    }
+  };
+  const running = run();
   return {
     close: async () => {
-      clearTimeout(timer);
-      await looking;
-      clearTimeout(timer);
+      closing.abort();
+      await running;
+      arrivals.close();
       await worker.close();
       await Promise.all(underWay);
     },

@@ -1,76 +1,64 @@
-import { Queue, Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { LogThrottle } from '../../src/log/log-throttle.ts';
 import type { PassOutcome } from '../../src/engine/schedule/schedule.ts';
-import { QUEUE_PREFIX } from '../../src/redis/keys.ts';
+import { rounds, type Rounds } from '../rounds.ts';
 
-const SCHEDULE_QUEUE = 'schedule';
-/** How late work is that falls due, at most, while nothing is in its way. */
+/** How late work is that falls due, at most, while nothing is in its way but another process, or what failed. */
 const EVERY_MS = 1_000;
+/** How often is looked while nothing is due, should nobody say that something is. */
+const BACKSTOP_MS = 10_000;
 /** The same line is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
-/**
- * Has what falls due done, about once a second. The job carries nothing: a lost one is followed by the next.
- * `pass` does some of the work; null where another process works. Returns what asks for a pass at once,
- * what asks for the job again, should Redis have lost it, and what ends it.
- */
-export async function scheduleWorker(options: {
-  redis: Redis;
+export interface ScheduleWorkerOptions {
+  /** Does some of the work; null where another process does, or nothing can be done. */
   pass: () => Promise<PassOutcome | null>;
+  /** How long it is until something falls due, ms; null: nothing does within the time given. See `Schedule.untilNextMs`. */
+  untilNextMs: (withinMs: number) => Promise<number | null>;
   log: Logger;
   ending: AbortSignal;
-}): Promise<{ wake(): void; renew(): Promise<void>; close(): Promise<void> }> {
-  const { redis, pass, log, ending } = options;
+  /** See `BACKSTOP_MS`. */
+  backstopMs?: number;
+}
+
+/**
+ * Has what falls due done, at its time. While nothing is due it waits: until the next time at which something falls due, or
+ * until it is woken by what can make more due: an edit, rows that were persisted, a board that is filled, the test clock,
+ * a Redis that is whole again. It looks every 10 s in any case, which covers what another process was woken for and did not
+ * live to do. While another process is at work, or something failed, it looks every second.
+ */
+export function scheduleWorker({
+  pass,
+  untilNextMs,
+  log,
+  ending,
+  backstopMs = BACKSTOP_MS,
+}: ScheduleWorkerOptions): Rounds {
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (detail: object, message: string): void => {
     if (!ending.aborted) logThrottle.log('', () => log.error(detail, message));
   };
   // What fails is in the log by itself; a board that is being filled is no news.
   let heldUpSinceMs: number | null = null;
-  let again = false;
-  const passes = async (): Promise<void> => {
-    let outcome: PassOutcome | null;
-    do {
-      again = false;
-      outcome = await pass();
-      if (outcome?.state !== 'held up') heldUpSinceMs = null;
-      else {
-        heldUpSinceMs ??= performance.now();
-        if (performance.now() - heldUpSinceMs >= REPEAT_MS) complain({ by: outcome.by }, 'scheduled work is held up');
-      }
-    } while (!ending.aborted && (again || outcome?.state === 'more'));
+  const watch = (outcome: PassOutcome | null): void => {
+    if (outcome?.state !== 'held up') heldUpSinceMs = null;
+    else {
+      heldUpSinceMs ??= performance.now();
+      if (performance.now() - heldUpSinceMs >= REPEAT_MS) complain({ by: outcome.by }, 'scheduled work is held up');
+    }
   };
-  let running: Promise<void> | null = null;
-  const run = (): Promise<void> => {
-    again = true;
-    running ??= passes()
-      .catch((error: unknown) => complain({ err: error }, 'the schedule was interrupted; it goes on'))
-      .finally(() => void (running = null));
-    return running;
-  };
-
-  const connection = { connection: redis, prefix: QUEUE_PREFIX };
-  const queue = new Queue(SCHEDULE_QUEUE, connection);
-  queue.on('error', () => undefined);
-  const renew = async (): Promise<void> => {
-    await queue.upsertJobScheduler(
-      SCHEDULE_QUEUE,
-      { every: EVERY_MS },
-      { opts: { removeOnComplete: true, removeOnFail: 10 } },
-    );
-  };
-  await renew();
-  const worker = new Worker(SCHEDULE_QUEUE, run, { ...connection, concurrency: 1, lockDuration: 30_000 });
-  worker.on('error', (error) => log.warn({ err: error }, 'the queue of the schedule does not answer'));
-  return {
-    wake: () => void run(),
-    renew,
-    close: async () => {
-      await worker.close();
-      await running;
-      await queue.close();
-    },
-  };
+  return rounds(async () => {
+    try {
+      const outcome = await pass();
+      watch(outcome);
+      if (outcome?.state === 'more') return 0;
+      if (outcome?.state !== 'done') return EVERY_MS;
+      const nextMs = await untilNextMs(backstopMs);
+      // What fell due since the pass is late by a second at most, and a kind that is wrong here costs no more than that.
+      return nextMs === null ? backstopMs : nextMs > 0 ? nextMs : EVERY_MS;
+    } catch (error) {
+      complain({ err: error }, 'the schedule was interrupted; it goes on');
+      return EVERY_MS;
+    }
+  });
 }

@@ -9,6 +9,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { countedUsers } from '../../postgres/backdating/counted-users.ts';
 import {
   beginBackdating,
+  isBackdatingWaiting,
   lockBackdating,
   nextBackdating,
   noteBackdating,
@@ -76,6 +77,11 @@ export class BackdatingEngine {
     if (next === null) return false;
     await this.pieces.attempt(pieceOf(next), NEVER, () => this.stepOf(next));
     return true;
+  }
+
+  /** Whether any request is unfinished, also one that cannot be worked on at the moment. */
+  waits(): Promise<boolean> {
+    return isBackdatingWaiting(this.options.pool);
   }
 
   /** Nothing is waited for in a transaction: what may wait comes first, and what was done is noted if it is still asked for. */

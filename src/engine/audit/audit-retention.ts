@@ -35,6 +35,11 @@ export class AuditRetention implements DueWork {
     return null;
   }
 
+  async upcoming(untilMs: number): Promise<number | null> {
+    const day = dayOf(untilMs);
+    return this.cleanDay === day ? null : day * DAY_MS;
+  }
+
   async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const beforeMs = (dayOf(upToMs) - this.days) * DAY_MS;
     await deleteAuditBefore(this.pool, { beforeMs, most: this.step });

@@ -55,6 +55,11 @@ export class KeyAgeing implements DueWork {
     return (await readAgeing(this.options.pool)).doneDay < dayOf(upToMs) ? upToMs : null;
   }
 
+  async upcoming(untilMs: number): Promise<number | null> {
+    const today = dayOf(untilMs);
+    return (await readAgeing(this.options.pool)).doneDay < today ? today * DAY_MS : null;
+  }
+
   async perform(dueMs: number, ending: AbortSignal): Promise<void> {
     const { redis, pool, hotDays } = this.options;
     const progress = await readAgeing(pool);

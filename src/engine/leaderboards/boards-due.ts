@@ -45,10 +45,11 @@ export class BoardsDue implements DueWork {
     this.filling = boards
       .filter((progress) => progress.isFilling && dueMs(progress) <= upToMs)
       .map((progress) => `${boardPiece(progress).name}, which is being filled from history,`);
-    const ready = readyBoards(boards, this.pieces);
-    const finalMs = await this.finals.first(ready, upToMs);
-    const earliest = Math.min(finalMs ?? Infinity, firstSnapshotMs(ready));
-    return earliest <= upToMs ? earliest : null;
+    return this.first(boards, upToMs);
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    return this.first(await boardsInProgress(this.pool), untilMs);
   }
 
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
@@ -62,6 +63,13 @@ export class BoardsDue implements DueWork {
     if (!(await this.snapshots.upTo(lastMs, ending))) return;
     await this.finals.upTo(lastMs, ending);
     await this.finals.clear(Math.max(dueMs, upToMs), ending);
+  }
+
+  private async first(boards: readonly BoardProgress[], upToMs: number): Promise<number | null> {
+    const ready = readyBoards(boards, this.pieces);
+    const finalMs = await this.finals.first(ready, upToMs);
+    const earliest = Math.min(finalMs ?? Infinity, firstSnapshotMs(ready));
+    return earliest <= upToMs ? earliest : null;
   }
 
   /** Of tenants with boards of streaks: the first midnight that may still move one, epoch ms. */

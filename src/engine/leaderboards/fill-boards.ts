@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { usersAfter } from '../../postgres/users/users-after.ts';
-import { beginFill, lockFill, nextFill, noteFill, type BoardFill } from '../../postgres/boards/fills.ts';
+import { beginFill, isFillWaiting, lockFill, nextFill, noteFill, type BoardFill } from '../../postgres/boards/fills.ts';
 import { historySums } from '../../postgres/boards/history-sums.ts';
 import { putPastScores, rankPastScores } from '../../postgres/boards/past-scores.ts';
 import { loadCatalog } from '../../postgres/load-catalog.ts';
@@ -83,6 +83,11 @@ export class BoardFilling {
     if (next === null) return false;
     await this.pieces.attempt(boardPiece(next), NEVER, () => this.stepOf(next));
     return true;
+  }
+
+  /** Whether any request is unfinished, also one that cannot be worked on at the moment. */
+  waits(): Promise<boolean> {
+    return isFillWaiting(this.options.pool);
   }
 
   /** Nothing is waited for in a transaction: what may wait comes first, and what was done is noted if it is still asked for. */

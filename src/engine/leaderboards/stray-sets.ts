@@ -45,9 +45,11 @@ export class StraySets implements DueWork {
 
   async due(upToMs: number): Promise<number | null> {
     const { dead, sweptDay } = await straySets(this.pool);
-    if (this.notAside(dead).length > 0) return upToMs;
-    const day = dayBefore(upToMs);
-    return sweptDay === null || sweptDay < day ? day * DAY_MS + TIME_OF_DAY_MS : null;
+    return this.notAside(dead).length > 0 ? upToMs : dailyMs(sweptDay, upToMs);
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    return dailyMs((await straySets(this.pool)).sweptDay, untilMs);
   }
 
   async perform(dueMs: number, ending: AbortSignal): Promise<void> {
@@ -111,6 +113,12 @@ export class StraySets implements DueWork {
     const board = (await boardsOf(of.tenantNo)).get(of.boardNo);
     return board === undefined || board.cleared.has(of.runDay);
   }
+}
+
+/** When the look of a day falls due, not after a time, epoch ms; null: it was done. */
+function dailyMs(sweptDay: number | null, upToMs: number): number | null {
+  const day = dayBefore(upToMs);
+  return sweptDay === null || sweptDay < day ? day * DAY_MS + TIME_OF_DAY_MS : null;
 }
 
 /** The last day (epoch day) whose time to look has come. */

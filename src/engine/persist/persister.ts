@@ -20,6 +20,8 @@ export interface PersisterOptions {
   gate?: { readonly fence: string | null; shut?(): void };
   /** Called when an entry was set aside, once for each. */
   onSetAside?: (entry: SetAside) => void;
+  /** Called when Postgres holds more than before, or may: after each batch, and when a `drain` ends. */
+  onStored?: () => void;
   /** Called after each step of each batch: for tests, which stop the world there. */
   onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
 }
@@ -98,6 +100,7 @@ export class Persister {
       throw error;
     } finally {
       this.atWork.set(shard, (this.atWork.get(shard) ?? 1) - 1);
+      this.options.onStored?.();
     }
   }
 
@@ -198,8 +201,9 @@ export class Persister {
   }
 
   private async trim(shard: number, position: string): Promise<void> {
-    const { redis, onStep } = this.options;
+    const { redis, onStored, onStep } = this.options;
     await onStep?.('committed', shard);
+    onStored?.();
     await trimOutbox(redis, shard, position);
     await onStep?.('trimmed', shard);
   }

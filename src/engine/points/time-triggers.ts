@@ -76,6 +76,13 @@ export class TimeTriggers implements DueWork {
     }
   }
 
+  async upcoming(untilMs: number): Promise<number | null> {
+    const waiting = (await this.open()).filter(({ fromMs }) => fromMs <= untilMs);
+    if (waiting.length === 0) return null;
+    const [first] = await duePeriods(this.options.pool, { asked: waiting.map(asked), toMs: untilMs, limit: 1 });
+    return first?.dueMs ?? null;
+  }
+
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
     let open = await this.open();
     const endMs = performance.now() + WORK_MS;

@@ -24,6 +24,8 @@ interface Due {
 /** A pass is not much longer than this, so that whoever waits for its end gets there. */
 const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
+/** How soon a kind is asked again that cannot say when something falls due. */
+const UNKNOWN_MS = 1_000;
 
 /**
  * Does the work of all kinds in the order of its times. The order holds within a kind, and between kinds, unless one
@@ -74,6 +76,22 @@ export class Schedule {
       this.last = kind;
     }
     return { state: 'more' };
+  }
+
+  /**
+   * How long it is, by the clock, until something falls due that can be known of now, ms; 0 or less: it fell due already;
+   * null: nothing does within `withinMs`. To be asked after a pass that is done. Rejects when Redis or Postgres does.
+   */
+  async untilNextMs(withinMs: number): Promise<number | null> {
+    const nowMs = this.options.clock.now();
+    const times = await Promise.all(
+      this.kinds.map(async ({ work }) =>
+        work.upcoming === undefined ? nowMs + UNKNOWN_MS : await work.upcoming(nowMs + withinMs),
+      ),
+    );
+    const known = times.filter((time) => time !== null);
+    // One ms more: timers may be that early.
+    return known.length === 0 ? null : Math.max(0, Math.min(...known) - this.options.clock.now() + 1);
   }
 
   private async first(upToMs: number, ending: AbortSignal): Promise<Due | null> {

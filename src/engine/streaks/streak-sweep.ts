@@ -80,6 +80,10 @@ export class StreakSweep implements DueWork {
     return (await this.next(upToMs))?.dueMs ?? null;
   }
 
+  async upcoming(untilMs: number): Promise<number | null> {
+    return (await this.next(untilMs))?.dueMs ?? null;
+  }
+
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
     const endMs = performance.now() + (this.options.workMs ?? WORK_MS);
     const goesOn = (): boolean => !ending.aborted && performance.now() < endMs;

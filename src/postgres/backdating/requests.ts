@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import {
   ANEW,
   BEGUN,
+  isPassWaiting,
   listPasses,
   lockPass,
   nextPass,
@@ -47,6 +48,9 @@ export async function requestBackdatings(
 
 /** The next one to work on, see `nextPass`. */
 export const nextBackdating = (pool: Pool, next: NextPass): Promise<Backdating | null> => nextPass(pool, TABLE, next);
+
+/** Whether any is unfinished. */
+export const isBackdatingWaiting = (pool: Pool): Promise<boolean> => isPassWaiting(pool, TABLE);
 
 /** Locks one, see `lockPass`. */
 export const lockBackdating = (

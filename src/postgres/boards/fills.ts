@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import {
   ANEW,
   BEGUN,
+  isPassWaiting,
   listPasses,
   lockPass,
   nextPass,
@@ -49,6 +50,9 @@ export async function requestFills(
 
 /** The next one to work on, see `nextPass`. */
 export const nextFill = (pool: Pool, next: NextPass): Promise<BoardFill | null> => nextPass(pool, TABLE, next);
+
+/** Whether any is unfinished. */
+export const isFillWaiting = (pool: Pool): Promise<boolean> => isPassWaiting(pool, TABLE);
 
 /** Locks one, see `lockPass`. */
 export const lockFill = (client: PoolClient, { tenantNo, boardNo: no }: BoardFill): Promise<BoardFill | null> =>

@@ -65,6 +65,14 @@ export async function nextPass<Pass extends UserPass>(
   return rows[0] ?? null;
 }
 
+/** Whether any request is unfinished. */
+export async function isPassWaiting(pool: Pool, { name }: PassTable): Promise<boolean> {
+  const { rows } = await pool.query<{ waits: boolean }>(
+    `SELECT EXISTS (SELECT FROM ${name} WHERE status <> 'done') AS waits`,
+  );
+  return rows[0]!.waits;
+}
+
 /** A request as it stands, locked for the transaction; null: it is done, or another worker has it. */
 export async function lockPass<Pass extends UserPass>(
   client: PoolClient,

@@ -1,0 +1,134 @@
+/**
+ * What an installation costs while nobody uses it: starts `npm start`'s processes with servers of their own, waits until the
+ * start is over, and prints the CPU seconds of each process over some seconds (default 60) at rest, in % of a core, and the
+ * commands that Redis was sent most.
+ *
+ *   npm run bench:idle -- [seconds] [folder of another checkout that is built]
+ *
+ * The other checkout runs at the same time, so that both meet the same machine.
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../src/local/free-port.ts';
+import { startPostgres } from '../src/local/postgres-server.ts';
+import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
+import { PACKAGE_ROOT } from '../src/package-root.ts';
+import { createRedis, redisReady } from '../src/redis/client.ts';
+import { childrenOf, processCpu, redisUse, treeCpu } from './cpu.ts';
+
+const SECONDS = Number(process.argv[2] ?? 60);
+const OTHER = process.argv[3];
+/** The start's own work is over by then: the first looks, caches, compilation. */
+const SETTLE_MS = 15_000;
+
+/** CPU seconds since the start, by what used them. */
+type Use = Record<'worker' | 'frontend' | 'main' | 'redis' | 'postgres', number>;
+
+interface Installation {
+  use(): Promise<Use>;
+  /** How often each command of Redis was called since the start. */
+  commands(): Promise<Map<string, number>>;
+  stop(): Promise<void>;
+}
+
+/** Starts what `npm start` does, of a built checkout. Resolves when it answers. */
+async function startInstallation(root: string): Promise<Installation> {
+  const program = findRedisProgram();
+  if (program === null) throw new Error('This needs redis-server or valkey-server on the PATH.');
+  const folder = await mkdtemp(join(tmpdir(), 'laurel-bench-idle-'));
+  const redisDirectory = join(folder, 'redis');
+  const redisServer = await startRedis({
+    program,
+    directory: redisDirectory,
+    password: null,
+    durable: true,
+    temporary: false,
+  });
+  const postgres = await startPostgres({ directory: join(folder, 'postgres'), password: 'bench', temporary: false });
+  const redis = createRedis(redisServer.url);
+  redis.on('error', () => undefined);
+  await redisReady(redis);
+  const [appPort, adminPort] = [await freePort(), await freePort()];
+  const main = fork(join(root, 'dist/src/main.js'), {
+    cwd: root,
+    silent: true,
+    env: {
+      PATH: process.env['PATH'],
+      HOST: '127.0.0.1',
+      APP_PORT: String(appPort),
+      ADMIN_PORT: String(adminPort),
+      REDIS_URL: redisServer.url,
+      DATABASE_URL: postgres.url,
+    },
+  });
+  main.stderr?.pipe(process.stderr);
+  for (let ready = false; !ready; await sleep(200)) {
+    if (main.exitCode !== null) throw new Error(`${root} ended.`);
+    ready = await fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  }
+  const child = (file: string): number => {
+    const found = childrenOf(main.pid!).find(({ command }) => command.includes(file));
+    if (found === undefined) throw new Error(`${root} runs no ${file}.`);
+    return found.pid;
+  };
+  const [worker, frontend] = [child('workers/main.js'), child('frontend.js')];
+  return {
+    use: async () => ({
+      worker: processCpu(worker),
+      frontend: processCpu(frontend),
+      main: processCpu(main.pid!),
+      redis: (await redisUse(redis)).cpu,
+      postgres: treeCpu(postgres.pid),
+    }),
+    commands: async () => {
+      const calls = (await redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm);
+      return new Map([...calls].map(([, name, count]) => [name!, Number(count)]));
+    },
+    stop: async () => {
+      const ended = once(main, 'exit');
+      main.kill('SIGTERM');
+      await ended;
+      redis.disconnect();
+      await Promise.all([redisServer.stop(), postgres.stop()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const roots = OTHER === undefined ? [PACKAGE_ROOT] : [PACKAGE_ROOT, OTHER];
+const installations: { root: string; installation: Installation }[] = [];
+try {
+  for (const root of roots) installations.push({ root, installation: await startInstallation(root) });
+  await sleep(SETTLE_MS);
+  const before = await Promise.all(
+    installations.map(async ({ installation }) => ({
+      use: await installation.use(),
+      commands: await installation.commands(),
+    })),
+  );
+  await sleep(SECONDS * 1000);
+  for (const [index, { root, installation }] of installations.entries()) {
+    const [use, commands] = [await installation.use(), await installation.commands()];
+    const was = before[index]!;
+    const percent = (name: keyof Use): number => ((use[name] - was.use[name]) / SECONDS) * 100;
+    const names = Object.keys(use) as (keyof Use)[];
+    const all = names.reduce((sum, name) => sum + percent(name), 0);
+    console.log(`${root}\n  % of a core over ${SECONDS} s at rest`);
+    for (const name of names) console.log(`    ${name.padEnd(12)} ${percent(name).toFixed(2).padStart(6)}`);
+    console.log(`    ${'in all'.padEnd(12)} ${all.toFixed(2).padStart(6)}\n  commands a second of Redis`);
+    const rates = [...commands].map(
+      ([name, count]) => [name, (count - (was.commands.get(name) ?? 0)) / SECONDS] as const,
+    );
+    for (const [name, rate] of rates.toSorted(([, a], [, b]) => b - a).filter(([, each]) => each >= 0.05))
+      console.log(`    ${name.padEnd(12)} ${rate.toFixed(2).padStart(6)}`);
+  }
+} finally {
+  for (const { installation } of installations) await installation.stop();
+}

@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+
+/** A read that blocks for so much longer than it should has lost its connection, which nobody may have said. */
+const OVERDUE_MS = 2_000;
+
+/**
+ * Waits for entries of streams that are empty at rest, without asking again and again: by a blocking read, on a connection
+ * of its own. Costs nothing while nothing comes.
+ */
+export class Arrivals {
+  private readonly redis: Redis;
+  private readonly keys: readonly string[];
+
+  /** `redis` is only copied. */
+  constructor(redis: Redis, keys: readonly string[]) {
+    this.keys = keys;
+    this.redis = redis.duplicate({
+      lazyConnect: true,
+      enableOfflineQueue: true,
+      maxRetriesPerRequest: null,
+      // A read whose connection broke goes on over the next one.
+      autoResendUnfulfilledCommands: true,
+      // Silence is what is asked for here. (0 would be a time-out of no time.)
+      socketTimeout: undefined,
+    });
+    // What is wrong with Redis shows elsewhere; this connection just comes back.
+    this.redis.on('error', () => undefined);
+  }
+
+  /**
+   * Resolves when one of the streams has an entry, at once where one has; after `ms` at the latest (2 s more where Redis is
+   * away), and when it is called off. Says nothing: who waited looks.
+   */
+  async wait(ms: number, calledOff: AbortSignal): Promise<void> {
+    if (calledOff.aborted) return;
+    const answered = new AbortController();
+    const starts = this.keys.map(() => '0');
+    const read = this.redis
+      .xreadBuffer('COUNT', 1, 'BLOCK', ms, 'STREAMS', ...this.keys, ...starts)
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .finally(() => answered.abort());
+    const signal = AbortSignal.any([answered.signal, calledOff]);
+    await sleep(ms + OVERDUE_MS, undefined, { signal }).catch(() => undefined);
+    if (answered.signal.aborted) return;
+    // A read that is left behind must not hold up the next one.
+    this.redis.disconnect(!calledOff.aborted);
+    if (calledOff.aborted) await read;
+  }
+
+  close(): void {
+    this.redis.disconnect();
+  }
+}

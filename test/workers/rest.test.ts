@@ -1,0 +1,160 @@
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { FixedClock } from '../../src/clock.ts';
+import type { DueWork } from '../../src/engine/schedule/due-work.ts';
+import { Persister } from '../../src/engine/persist/persister.ts';
+import { Schedule } from '../../src/engine/schedule/schedule.ts';
+import { createPatientRedis, createRedis, redisReady } from '../../src/redis/client.ts';
+import { batchesKey } from '../../src/redis/keys.ts';
+import { batchWorker } from '../../workers/jobs/batch.ts';
+import { scheduleWorker } from '../../workers/jobs/schedule.ts';
+import { stepwiseWorker } from '../../workers/stepwise.ts';
+import { watchOutbox } from '../../workers/watch.ts';
+import { eventRecord, writeEntry } from '../engine/persist/outbox-writer.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+
+/** What is done in these tests is done because of a wake-up: nobody looks before this is over. */
+const backstopMs = 3_600_000;
+const log = pino({ level: 'silent' });
+let ending: AbortController;
+let database: TestDatabase;
+let redis: Redis;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  redis = createRedis(database.stack.redisUrl);
+  await redisReady(redis);
+});
+
+beforeEach(() => {
+  ending = new AbortController();
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await database.close();
+});
+
+/** Resolves when so many blocking reads wait in Redis. */
+const resting = (count: number): Promise<void> =>
+  expect.poll(async () => Number(/blocked_clients:(\d+)/.exec(await redis.info('clients'))![1])).toBe(count);
+
+test('at rest the watch waits for an entry, and stores it although nobody was woken for it', async () => {
+  const persister = new Persister({ redis, pool: database.pool });
+  const stop = watchOutbox({ redis, persister, log, ending: ending.signal, backstopMs });
+  for (const shard of [3, 5]) {
+    await resting(1);
+    const record = eventRecord();
+    await writeEntry(redis, shard, { records: [record] });
+    await expect
+      .poll(async () => (await database.pool.query('SELECT FROM events WHERE id = $1', [record.i])).rowCount)
+      .toBe(1);
+  }
+  await stop();
+});
+
+test('at rest the batch worker waits for a batch, and takes it up although nobody was woken for it', async () => {
+  const queueRedis = createPatientRedis(database.stack.redisUrl);
+  const drained: number[] = [];
+  const processor = {
+    drain: async (shard: number) => {
+      drained.push(shard);
+      await redis.del(batchesKey(shard));
+    },
+  };
+  const worker = batchWorker({ redis, queueRedis, processor, log, ending: ending.signal, backstopMs });
+  // BullMQ's own blocking read is the other one.
+  await resting(2);
+  await redis.xadd(batchesKey(6), '*', 'a', 'b');
+  await expect.poll(() => drained).toContain(6);
+  ending.abort();
+  await worker.close();
+  queueRedis.disconnect();
+});
+
+test('requests are worked off when somebody says that there are some, and until there are none', async () => {
+  let requests = 0;
+  let looks = 0;
+  const engine = {
+    step: async () => requests > 0 && (requests -= 1) >= 0,
+    waits: async () => (looks += 1) > 0 && requests > 0,
+  };
+  let stepped = 0;
+  const onStepped = (): void => void (stepped += 1);
+  const worker = stepwiseWorker('a test', { engine, onStepped, log, ending: ending.signal, backstopMs });
+  await expect.poll(() => looks).toBe(1);
+  requests = 3;
+  worker.wake();
+  await expect.poll(() => looks).toBe(2);
+  expect({ requests, stepped }).toEqual({ requests: 0, stepped: 1 });
+  ending.abort();
+  await worker.close();
+});
+
+test('a request that cannot be worked on yet is tried again without a wake-up', async () => {
+  let tries = 0;
+  let waits = true;
+  const engine = {
+    step: async () => (tries += 1) === 3 && !(waits = false),
+    waits: async () => waits,
+  };
+  const worker = stepwiseWorker('a test', { engine, log, ending: ending.signal, everyMs: 1, backstopMs });
+  await expect.poll(() => waits).toBe(false);
+  ending.abort();
+  await worker.close();
+});
+
+/** Work at some times, of which only those are known beforehand that are in `foreseen`. */
+class Listed implements DueWork {
+  readonly name = 'listed';
+  times: number[] = [];
+  foreseen: number[] = [];
+  looks = 0;
+  readonly done: number[] = [];
+
+  async due(upToMs: number): Promise<number | null> {
+    this.looks += 1;
+    return this.times.find((time) => time <= upToMs) ?? null;
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    return this.foreseen.find((time) => time <= untilMs) ?? null;
+  }
+
+  async perform(dueMs: number): Promise<void> {
+    this.times = this.times.filter((time) => time !== dueMs);
+    this.foreseen = this.times;
+    this.done.push(dueMs);
+  }
+}
+
+function scheduled(kind: Listed, clock: { now(): number }): ReturnType<typeof scheduleWorker> {
+  const schedule = new Schedule({ kinds: [kind], clock, settled: async () => true, onTrouble: () => undefined });
+  return scheduleWorker({
+    pass: () => schedule.pass(ending.signal),
+    untilNextMs: (withinMs) => schedule.untilNextMs(withinMs),
+    log,
+    ending: ending.signal,
+    backstopMs,
+  });
+}
+
+test('the schedule waits for the next time that is known, and does what falls due then', async () => {
+  const kind = new Listed();
+  const nowMs = Date.now();
+  kind.times = kind.foreseen = [nowMs + 300, nowMs + 350];
+  const worker = scheduled(kind, { now: () => Date.now() });
+  await expect.poll(() => kind.done).toEqual([nowMs + 300, nowMs + 350]);
+  await worker.close();
+});
+
+test('the schedule does what becomes due meanwhile when it is woken', async () => {
+  const kind = new Listed();
+  const worker = scheduled(kind, new FixedClock(1_000));
+  await expect.poll(() => kind.looks).toBe(1);
+  kind.times = [900];
+  worker.wake(1);
+  await expect.poll(() => kind.done).toEqual([900]);
+  await worker.close();
+});
