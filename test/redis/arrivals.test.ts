@@ -37,7 +37,7 @@ test('an entry ends the wait; one that is there already, at once', async () => {
   await blocked();
   await add();
   await waiting;
-  await arrivals.wait(AN_HOUR_MS, never);
+  await expect(arrivals.wait(AN_HOUR_MS, never)).resolves.toBeUndefined();
 });
 
 test('a wait whose connection breaks goes on over the next one', async () => {
