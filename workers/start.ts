@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { Catalogs } from '../src/catalog/catalogs.ts';
 import { Changes } from '../src/catalog/changes.ts';
 import { systemClock, type Clock } from '../src/clock.ts';
+import { Anniversaries } from '../src/engine/achievements/anniversaries.ts';
 import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
 import { clockPass } from '../src/engine/clock/clock-pass.ts';
 import { TestClock } from '../src/engine/clock/test-clock.ts';
@@ -16,6 +17,7 @@ import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import { sayWhatIsSetAside } from '../src/engine/persist/set-aside.ts';
+import { YearCounts } from '../src/engine/achievements/year-counts.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import type { DueWork } from '../src/engine/schedule/due-work.ts';
@@ -189,6 +191,12 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     catalogs,
     onWritten: (shard) => wakeUp.touched(shard),
   });
+  const counts = new YearCounts({
+    redis,
+    script: new Script('count_years'),
+    catalogs,
+    onWritten: (shard) => wakeUp.touched(shard),
+  });
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
   const kinds: DueWork[] = [
     new StreakSweep({
@@ -201,6 +209,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       onWritten: (shard) => wakeUp.touched(shard),
     }),
     new TimeTriggers({ pool, payments, onFailed }),
+    new Anniversaries({ pool, counts, onFailed }),
     new BoardsDue({ redis, pool, onFailed, ...(testClock !== null && { graceMs: 0 }) }),
     new StraySets({ redis, pool, onFailed }),
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),

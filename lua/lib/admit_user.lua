@@ -1,8 +1,17 @@
 --- @include "upsert_user"
 
+-- The local day of a user with what is sent of the zone.
+local function day_with(state, sent, now)
+  local offset = state[USER.offsetSeconds]
+  if sent[SENT.zone] ~= nil or (sent[SENT.renewedZone] and sent[SENT.renewedZone] == state[USER.zone]) then
+    offset = sent[SENT.offsetSeconds]
+  end
+  return math.floor((now + (offset or 0) * 1000) / 86400000)
+end
+
 -- The first step of whatever concerns a user: the stored zone's offset must hold for this time, then the sent
 -- fields (see upsert_user; nil for none) are laid over the state.
--- Returns: a refusal (`z` or `m`) that leaves the state as it was, or nil and what a change of the zone settled.
+-- Returns: a refusal (`z`, `h` or `m`) that leaves the state as it was, or nil and what a change of the zone settled.
 local function admit_user(state, sent, now, plan)
   local renewed = sent
     and (
@@ -15,6 +24,9 @@ local function admit_user(state, sent, now, plan)
   end
   if not sent then
     return nil
+  end
+  if sent[SENT.signUpDay] and sent[SENT.signUpDay] > day_with(state, sent, now) then
+    return { [RECORD.kind] = REFUSAL.futureSignUp }
   end
   local accepted, settlements = upsert_user(state, sent, now, plan)
   if not accepted then

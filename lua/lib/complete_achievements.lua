@@ -9,6 +9,12 @@ local function qualifies(achievement, state)
         return false
       end
     end
+  elseif achievement.years then
+    -- Those that the clock has counted: no event is ahead of it.
+    local sign_up = state[USER.signUp]
+    if not sign_up or sign_up[SIGN_UP.years] < achievement.years then
+      return false
+    end
   elseif achievement.length then
     if state[USER.streaks][achievement.frequency][STREAK.length] < achievement.length then
       return false

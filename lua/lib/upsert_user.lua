@@ -6,7 +6,7 @@
 -- z time zone with zo its offset in seconds and zu the epoch ms until which that holds; zn instead of z only
 -- renews offset and end for a user who is in that zone; bn, bo with z: the zone left behind, with its offset now.
 -- What the clock did in the zone left behind is settled there first.
--- Writes: sent.changed = true if name, e-mail or an attribute has another value now: what users are searched by;
+-- Writes: sent.changed = true if name, e-mail, an attribute or the sign-up date has another value now;
 -- sent.moved = true if the zone has; sent.left = { the zone's offset before, until when } if only that has (see
 -- settle_streaks).
 -- Who unsubscribed stays so until they subscribe again: an address that comes along with an event is no consent.
@@ -44,6 +44,11 @@ local function upsert_user(state, sent, now, plan)
         sent.changed = true
       end
     end
+  end
+  local sign_up = state[USER.signUp]
+  if sent[SENT.signUpDay] and not (sign_up and sign_up[SIGN_UP.day] == sent[SENT.signUpDay]) then
+    state[USER.signUp] = { sent[SENT.signUpDay], 0, now }
+    sent.changed = true
   end
   local settlements
   if sent[SENT.zone] ~= nil and (sent[SENT.zone] or nil) ~= state[USER.zone] then

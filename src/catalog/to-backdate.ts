@@ -22,7 +22,7 @@ export function toBackdate(changes: readonly Change[]): Achievement[] {
   return changes.flatMap(({ kind, before, after }) => {
     if (kind !== 'achievement' || after === null) return [];
     const [was, is] = [before as Achievement | null, after as Achievement];
-    if (is.status !== 'active' || is.trigger === 'api' || is.trigger === 'anniversary') return [];
+    if (is.status !== 'active' || is.trigger === 'api') return [];
     const same = was?.status === 'active' && CONDITIONS.every((name) => isDeepStrictEqual(was[name], is[name]));
     return same ? [] : [is];
   });

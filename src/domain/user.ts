@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { Nullable, TextUpTo } from './schemas.ts';
+import { LocalDate, Nullable, TextUpTo } from './schemas.ts';
 
 /** A map of strings. Unlike a record by pattern it also covers keys with line breaks. */
 export const StringMap = Type.Unsafe<Record<string, string>>({
@@ -23,10 +23,17 @@ export const SentAttributes = Type.Unsafe<Record<string, string>>({
   additionalProperties: TextUpTo(ATTRIBUTE_LIMITS.valueBytes),
 });
 
+/** A calendar day; a date-time is cut to its UTC day. */
+const SignUpDate = Type.String({
+  maxLength: 40,
+  pattern: '^\\d{4}-\\d{2}-\\d{2}([Tt]\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?([Zz]|[+-]\\d{2}:\\d{2})?)?$',
+});
+
 const userFields = {
   email: Type.Optional(TextUpTo(LIMITS.emailBytes, { pattern: EMAIL_PATTERN })),
   name: Type.Optional(TextUpTo(LIMITS.nameBytes)),
   tz: Type.Optional(Nullable(TextUpTo(LIMITS.tzBytes))),
+  signUpDate: Type.Optional(Nullable(SignUpDate)),
   deviceTokens: Type.Optional(Nullable(Type.Array(TextUpTo(LIMITS.tokenBytes), { maxItems: LIMITS.tokens }))),
   subscribeToEmails: Type.Optional(Type.Boolean()),
   attributes: Type.Optional(SentAttributes),
@@ -48,6 +55,7 @@ export const User = Type.Object({
   email: Type.Union([Type.String(), Type.Null()]),
   name: Type.Union([Type.String(), Type.Null()]),
   tz: Type.Union([Type.String(), Type.Null()]),
+  signUpDate: Nullable(LocalDate),
   deviceTokens: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
   subscribeToEmails: Type.Boolean(),
   attributes: StringMap,

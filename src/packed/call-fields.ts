@@ -67,6 +67,8 @@ export const SENT = {
   streakRule: 'sp',
   /** The user's own days off: a set of weekdays. */
   daysOff: 'of',
+  /** The day on which the user signed up, epoch day. */
+  signUpDay: 'su',
 } as const;
 
 /** A zone's offset (seconds) that held before the state's, and until when (epoch ms). */

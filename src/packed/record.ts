@@ -106,6 +106,7 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.unknownOffset; [UNKNOWN_OFFSET.zone]: string }
   | { [kindField]: typeof REFUSAL.unknownUse; [UNKNOWN_USE.token]?: string; [UNKNOWN_USE.generation]?: number }
   | { [kindField]: typeof REFUSAL.noAddress }
+  | { [kindField]: typeof REFUSAL.futureSignUp }
   | { [kindField]: typeof REFUSAL.unknownUser }
   | { [kindField]: typeof REFUSAL.locked }
   | { [kindField]: typeof REFUSAL.unchanged; [UNCHANGED.why]: StreakRefusal; [UNCHANGED.day]: number }

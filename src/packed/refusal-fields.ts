@@ -15,6 +15,8 @@ export const REFUSAL = {
   unknownUse: 'p',
   /** `subscribeToEmails: true` for a user without an e-mail address. */
   noAddress: 'm',
+  /** The sign-up date is after the user's today. */
+  futureSignUp: 'h',
   /** A call about a user never seen, that needs one who was. */
   unknownUser: 'n',
   /** The achievement is locked, and the user does not have it. */

@@ -1,6 +1,7 @@
 import { Unpackr } from 'msgpackr';
 import type { Decimal } from '../domain/decimal.ts';
 import { decimalText } from '../domain/decimal.ts';
+import type { SignUp } from '../domain/anniversary.ts';
 import type { OwnDaysOff } from '../domain/days-off.ts';
 import { SCORE, STREAK, TOTAL, USER } from './user-fields.ts';
 
@@ -43,6 +44,8 @@ export interface UserState {
   streakRule: StreakRule | null;
   /** The user's own days off; null: as for everyone. */
   daysOff: OwnDaysOff | null;
+  /** When the user signed up; null: not known. */
+  signUp: SignUp | null;
   /** Points system number → total. */
   points: Record<number, number>;
   /** Achievement number → epoch ms of completion. */
@@ -148,6 +151,8 @@ export type PackedStreakRule = [enabled: number, all: number, metrics: [no: numb
 
 /** Set of weekdays, the day from which it holds, the set until then; -1 is null. */
 export type PackedDaysOff = [set: number, fromDay: number, before: number];
+/** SIGN_UP. */
+export type PackedSignUp = [day: number, years: number, sinceMs: number];
 
 /** A packed state; absent fields are nil in Lua. */
 export interface PackedState {
@@ -172,6 +177,7 @@ export interface PackedState {
   [USER.notifications]?: string;
   [USER.streakRule]?: PackedStreakRule;
   [USER.daysOff]?: PackedDaysOff;
+  [USER.signUp]?: PackedSignUp;
   [USER.points]?: Numbered<number>;
   [USER.completions]?: Numbered<number>;
   [USER.timePaid]?: Numbered<number>;
@@ -206,6 +212,13 @@ function streak(packed: PackedStreak | undefined): StreakState {
     currentPeriod: orNull(packed?.[STREAK.currentPeriod]),
     sums: mapNumbered(packed?.[STREAK.sums], totalText),
   };
+}
+
+/** When the user of a packed state signed up; null: not known. */
+export function signUpOf({ [USER.signUp]: packed }: PackedState): SignUp | null {
+  if (packed === undefined) return null;
+  const [day, years, sinceMs] = packed;
+  return { day, years, sinceMs };
 }
 
 function streakRule([enabled, all, metrics]: PackedStreakRule): StreakRule {
@@ -258,6 +271,7 @@ export function decodeState(packed: Buffer): UserState {
     pauses: (state[USER.pauses] ?? []).map(([from, to, id]) => ({ from, to, id })),
     notifications: state[USER.notifications] ?? null,
     streakRule: rule === undefined ? null : streakRule(rule),
+    signUp: signUpOf(state),
     daysOff: daysOff === undefined ? null : { set: daysOff[0], fromDay: daysOff[1], before: orNull(daysOff[2]) },
     points: mapNumbered(state[USER.points], (total) => total),
     completions: mapNumbered(state[USER.completions], (at) => at),

@@ -44,6 +44,8 @@ export const USER = {
   streakRule: 'sp',
   /** DAYS_OFF: the user's own. */
   daysOff: 'of',
+  /** SIGN_UP; absent: the day is not known. */
+  signUp: 'su',
   /** Points system number → total. */
   points: 'p',
   /** Achievement number → epoch ms of completion. */
@@ -92,6 +94,9 @@ export const STREAK_RULE = { enabled: 0, all: 1, metrics: 2 } as const;
 
 /** A user's own days off: sets of weekdays (`src/domain/days-off.ts`), -1 as for everyone, and the day between them. */
 export const DAYS_OFF = { set: 0, fromDay: 1, before: 2 } as const;
+
+/** When the user signed up, epoch day; full years since then that the clock has counted; when the day was set, epoch ms. */
+export const SIGN_UP = { day: 0, years: 1, sinceMs: 2 } as const;
 
 /** What a metric must reach in a period of a streak. */
 export const THRESHOLD = { metric: 0, whole: 1, micros: 2 } as const;

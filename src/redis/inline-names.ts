@@ -13,6 +13,7 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   PAUSE: user.PAUSE,
   STREAK_RULE: user.STREAK_RULE,
   DAYS_OFF: user.DAYS_OFF,
+  SIGN_UP: user.SIGN_UP,
   THRESHOLD: user.THRESHOLD,
   RECORDED_STREAK: record.RECORDED_STREAK,
   RECORDED_POINTS: record.RECORDED_POINTS,

@@ -40,19 +40,18 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
   });
 }
 
-/** Triggers that no event completes. */
-const BY_NO_EVENT: ReadonlySet<Achievement['trigger']> = new Set(['api', 'anniversary']);
-
 /**
  * Achievements that an event of the metric can complete: those of the metric, streaks and composites, and those
- * of other metrics with conditions on the user, whose attributes may have changed since their last event. Without
+ * of other metrics and anniversaries with conditions on the user, whose attributes may have changed since the last event. Without
  * a metric: composites, which follow the completion of an API achievement.
  */
 export function achievementsFor(catalogIndex: CatalogIndex, metric: Metric | null): Achievement[] {
   return catalogIndex.catalog.achievements.filter((achievement) => {
-    if (achievement.status !== 'active' || BY_NO_EVENT.has(achievement.trigger)) return false;
+    if (achievement.status !== 'active' || achievement.trigger === 'api') return false;
     if (metric === null) return achievement.trigger === 'achievement';
-    if (achievement.trigger !== 'metric' || achievement.metricId === metric.id) return true;
+    const always =
+      achievement.trigger === 'metric' ? achievement.metricId === metric.id : achievement.trigger !== 'anniversary';
+    if (always) return true;
     return achievement.userAttributes.length > 0;
   });
 }

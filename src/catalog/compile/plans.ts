@@ -32,6 +32,20 @@ export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlyS
 }
 
 /**
+ * Compiles the plan for counting full years since users signed up, on a UTC day: anniversaries, and the composites that may
+ * follow. No trigger blocks: there is nobody to be refused.
+ */
+export function compileAnniversaryPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
+  const anniversaries = catalogIndex.catalog.achievements.filter(({ trigger }) => trigger === 'anniversary');
+  const plan = compileBackdatingPlan(catalogIndex, new Set(anniversaries.map(({ no }) => no)), utcDay);
+  const free = plan.systems.map((system) => ({
+    ...system,
+    achievement: system.achievement.map(({ blocks: _blocks, ...trigger }) => trigger),
+  }));
+  return { ...plan, systems: free };
+}
+
+/**
  * Compiles the plan for paying `time` triggers for periods that ended on a UTC day: the systems that have such
  * triggers, and the boards of points.
  */

@@ -9,6 +9,8 @@ import { STATE_BYTES } from '../../packed/state.ts';
 export const SUBSCRIBED_WITHOUT_ADDRESS =
   'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';
 
+export const FUTURE_SIGN_UP = "user.signUpDate must not be after the user's local date.";
+
 export const STATE_IS_FULL = `The user's data would have more than ${STATE_BYTES} bytes: shorten or clear attributes, device tokens or the name.`;
 
 /** The error that says why a script refused an event or a call about a user. */
@@ -16,6 +18,7 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
   if (reply[kindField] === REFUSAL.noAddress) {
     return new AppError('unprocessable', SUBSCRIBED_WITHOUT_ADDRESS);
   }
+  if (reply[kindField] === REFUSAL.futureSignUp) return new AppError('unprocessable', FUTURE_SIGN_UP);
   if (reply[kindField] === REFUSAL.outOfPoints) {
     const trigger = compiled.triggersByNo.get(reply.trigger);
     const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');

@@ -1,7 +1,9 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { lastDayAnywhere, signUpDay } from '../../domain/anniversary.ts';
 import type { UpsertedUser } from '../../domain/user.ts';
 import { zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
+import { FUTURE_SIGN_UP } from './refusal.ts';
 
 /** The user fields of a request as the script takes them, see `lua/lib/upsert_user.lua`; false clears. */
 export interface SentUser {
@@ -18,6 +20,8 @@ export interface SentUser {
   /** With `z`: the zone that is left behind, and its offset now. */
   bn?: string;
   bo?: number;
+  /** Epoch day. */
+  su?: number;
 }
 
 /** 422 that names every key that is not an attribute. */
@@ -47,8 +51,17 @@ export function sentUser(user: Omit<UpsertedUser, 'id'>, compiled: CompiledCatal
     for (const key of keys) sent.a![compiled.userAttributes.get(key)!.no] = user.attributes[key]!;
   }
   if (tz !== undefined && tz !== null) Object.assign(sent, tz === '' ? { z: false } : inZone(tz, nowMs));
+  if (user.signUpDate !== undefined && user.signUpDate !== null) sent.su = sentSignUp(user.signUpDate, nowMs);
   for (const _ in sent) return sent;
   return null;
+}
+
+/** Whether it is after the user's today, the script knows; what is after everybody's is refused here. */
+function sentSignUp(text: string, nowMs: number): number {
+  const day = signUpDay(text);
+  if (day === null) throw new AppError('unprocessable', `user.signUpDate '${text}' is no calendar day.`);
+  if (day > lastDayAnywhere(nowMs)) throw new AppError('unprocessable', FUTURE_SIGN_UP);
+  return day;
 }
 
 function inZone(text: string, nowMs: number): SentUser {

@@ -4,9 +4,11 @@ import { packedUsers, stateOf, SweptBy, upsertUsers } from './upsert-users.ts';
 
 const UPDATE = `
   UPDATE users SET state = touched.state, points = users.points || touched.points, zone = touched.zone,
-                   due_day = touched.due_day, freezes = touched.freezes, earned_day = touched.earned_day
-  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[], $5::text[], $6::int[], $7::int[], $8::int[])
-    AS touched (tenant_no, id, state, points, zone, due_day, freezes, earned_day)
+                   due_day = touched.due_day, freezes = touched.freezes, earned_day = touched.earned_day,
+                   anniversary_ms = touched.anniversary_ms
+  FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[], $5::text[], $6::int[], $7::int[], $8::int[],
+              $9::bigint[])
+    AS touched (tenant_no, id, state, points, zone, due_day, freezes, earned_day, anniversary_ms)
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND users.owed_position IS NULL`;
 
 /**

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
-import { numbered, unpack, type Numbered, type PackedState } from '../../packed/state.ts';
+import { numbered, signUpOf, unpack, type Numbered, type PackedState } from '../../packed/state.ts';
 import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
+import { nextCountMs } from '../../domain/anniversary.ts';
 import { streakDueDay } from '../../domain/streak-due.ts';
 import { zoneName } from '../../domain/zone.ts';
 import { binaryArray, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
@@ -17,17 +18,18 @@ export interface PackedUser {
 
 const UPSERT = `
   INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key, last_name_key, email_key,
-                     zone, due_day, freezes, earned_day)
+                     zone, due_day, freezes, earned_day, anniversary_ms)
   SELECT tenant_no, id, to_timestamp(created_ms / 1000.0), state, attributes, points, name_key, last_name_key, email_key,
-         zone, due_day, freezes, earned_day
+         zone, due_day, freezes, earned_day, anniversary_ms
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::bigint[], $5::jsonb[], $6::jsonb[], $7::text[], $8::text[],
-              $9::text[], $10::text[], $11::int[], $12::int[], $13::int[])
+              $9::text[], $10::text[], $11::int[], $12::int[], $13::int[], $14::bigint[])
     AS touched (tenant_no, id, state, created_ms, attributes, points, name_key, last_name_key, email_key,
-                zone, due_day, freezes, earned_day)
+                zone, due_day, freezes, earned_day, anniversary_ms)
   ON CONFLICT (tenant_no, id) DO UPDATE
     SET state = EXCLUDED.state, attributes = EXCLUDED.attributes, points = EXCLUDED.points,
         name_key = EXCLUDED.name_key, last_name_key = EXCLUDED.last_name_key, email_key = EXCLUDED.email_key,
         zone = EXCLUDED.zone, due_day = EXCLUDED.due_day, freezes = EXCLUDED.freezes, earned_day = EXCLUDED.earned_day,
+        anniversary_ms = EXCLUDED.anniversary_ms,
         owed_position = NULL`;
 
 /** The parameters that say which users, and their states. */
@@ -46,29 +48,34 @@ export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
 const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
   Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
 
-/** Where a user stands with what the sweep of streaks goes by. */
+/** Where a user stands with what the sweep of streaks and the count of years go by. */
 export class SweptBy {
   private readonly dueDays: (number | null)[] = [];
   private readonly freezes: number[] = [];
   private readonly earnedDays: (number | null)[] = [];
+  private readonly anniversaries: (number | null)[] = [];
   private readonly zones: UserZone[] = [];
 
-  add(tenantNo: number, { s, fz, fe, z, up }: PackedState): void {
+  add(tenantNo: number, state: PackedState): void {
+    const { s, fz, fe, z, up } = state;
     const streaks = s?.map(([length, , lastPeriod]) => ({ length, lastPeriod }));
     this.dueDays.push(streaks === undefined ? null : streakDueDay(streaks));
     this.freezes.push(fz ?? 0);
     this.earnedDays.push(fe ?? null);
+    const signUp = signUpOf(state);
+    this.anniversaries.push(signUp === null ? null : nextCountMs(signUp, z ?? null));
     this.zones.push({ tenantNo, zone: z === undefined ? '' : (zoneName(z) ?? z), atMs: up });
   }
 
-  /** The columns of those added, in their order: zone, due_day, freezes, earned_day. */
-  parameters(): Buffer[] {
+  /** The columns of those added, in their order: zone, due_day, freezes, earned_day, anniversary_ms. */
+  parameters(): unknown[] {
     const zones = this.zones.map(({ zone }) => storableText(zone));
     return [
       binaryArray(TEXT, zones),
       binaryIntegers(this.dueDays),
       binaryIntegers(this.freezes),
       binaryIntegers(this.earnedDays),
+      this.anniversaries,
     ];
   }
 

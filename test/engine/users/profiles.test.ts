@@ -48,6 +48,7 @@ test('the first sight grants freezes, pays creation triggers once, and is in the
     id: 'a',
     email: null,
     name: 'Ada',
+    signUpDate: null,
     tz: null,
     deviceTokens: null,
     subscribeToEmails: true,

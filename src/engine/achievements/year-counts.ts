@@ -1,0 +1,81 @@
+import type { Redis } from 'ioredis';
+import type { Catalogs } from '../../catalog/catalogs.ts';
+import { compileAnniversaryPlan } from '../../catalog/compile/plans.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { yearsAt } from '../../domain/anniversary.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { zoneOffset } from '../../domain/zone.ts';
+import { decodeState } from '../../packed/state.ts';
+import type { DueUser } from '../../postgres/anniversaries/due-users.ts';
+import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
+import type { Script } from '../../redis/script.ts';
+import { eventId } from '../ids/event-id.ts';
+
+export interface YearCountsOptions {
+  redis: Redis;
+  /** `count_years`. */
+  script: Script;
+  catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
+  /** Called when entries were written to the outbox of a shard. */
+  onWritten: (shard: number) => void;
+}
+
+/** Users a script call: as for points for time, events wait some 5 ms at most. */
+const USERS_A_CALL = 200;
+/** How often a user may change zone under a call before it fails. */
+const TRIES = 50;
+
+/** Counts users' full years in Redis, and completes the anniversaries that follow. */
+export class YearCounts {
+  private readonly options: YearCountsOptions;
+
+  constructor(options: YearCountsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Counts the years of some users of a tenant, each at its time; all times are on one UTC day. What was counted before
+   * changes nothing; a user who is gone is left out. False: called off before the end.
+   */
+  async count(users: readonly DueUser[], ending: AbortSignal): Promise<boolean> {
+    const [first] = users;
+    if (first === undefined) return true;
+    const { catalogs } = this.options;
+    await catalogs.atLeast(first.tenantNo, first.version);
+    const compiled = await catalogs.of(first.tenantNo);
+    const plan = JSON.stringify(compileAnniversaryPlan(compiled, Math.floor(first.dueMs / DAY_MS)));
+    for (let at = 0; at < users.length; at += USERS_A_CALL) {
+      let waiting = users.slice(at, at + USERS_A_CALL);
+      for (let tries = 0; waiting.length > 0; tries += 1) {
+        if (ending.aborted) return false;
+        if (tries === TRIES) throw new Error('A user changes zone all the time.');
+        const outcomes = await this.call(compiled, plan, waiting);
+        waiting = waiting.filter((_, index) => outcomes[index] === -1);
+      }
+    }
+    return true;
+  }
+
+  private async call(compiled: CompiledCatalog, plan: string, users: readonly DueUser[]): Promise<number[]> {
+    const { redis, script, onWritten } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const shard = shardOf(tenantNo);
+    const keys = users.map(({ userId }) => userKey(tenantNo, userId));
+    const states = await redis.mgetBuffer(keys);
+    const args: (string | number)[] = [tenantNo, plan, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo)];
+    for (const [index, { userId, dueMs }] of users.entries()) {
+      const packed = states[index];
+      const { signUp = null, tz = null } = packed ? decodeState(packed) : {};
+      const offset = tz === null ? 0 : (zoneOffset(tz, dueMs)?.offsetSeconds ?? 0);
+      const years = signUp === null ? 0 : yearsAt(signUp, tz, dueMs);
+      const boosts = compiled.personalBoosts.get(userId) ?? '';
+      args.push(userId, eventId(dueMs), dueMs, signUp?.day ?? 0, years, boosts, tz ?? '', offset);
+    }
+    const replies = (await script.run(redis, [outboxKey(shard), countersKey(tenantNo), ...keys], args)) as (
+      | number
+      | Buffer
+    )[];
+    if (String(replies[users.length]) !== '') onWritten(shard);
+    return replies.slice(0, users.length) as number[];
+  }
+}
