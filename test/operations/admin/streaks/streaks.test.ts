@@ -218,10 +218,10 @@ test('admin_streaks_restore: of equals the latest, also where it was lost only n
 const reset = (...ids: string[]) => laurel.admin.post('/v1/streaks/reset', { users: ids.map((id) => ({ id })) });
 
 test('admin_streaks_reset: as if the streak were lost now, and it can be restored', async () => {
-  at('2026-09-01T12:00:00Z');
+  at('2029-09-01T12:00:00Z');
   await act('r');
   await freeze('r');
-  at('2026-09-02T12:00:00Z');
+  at('2029-09-02T12:00:00Z');
   await act('r');
   const { status, body } = await reset('r', 'stranger');
   expect(status).toBe(200);
@@ -233,7 +233,7 @@ test('admin_streaks_reset: as if the streak were lost now, and it can be restore
     status: 200,
     body: { resetUsers: [], issues: [{ userId: 'r', ...says('warning', 'The user has no streak') }] },
   });
-  const resetAt = '2026-09-02T12:00:00.000Z';
+  const resetAt = '2029-09-02T12:00:00.000Z';
   await expectStreak('r', 2).toMatchObject({
     length: 0,
     started: null,
@@ -243,9 +243,9 @@ test('admin_streaks_reset: as if the streak were lost now, and it can be restore
   expect((await streak('r', 2)).streakHistory[0]).not.toHaveProperty('resetAt');
 
   // What is done from then on begins the next streak, on the same day.
-  expect((await act('r')).body.currentStreak).toMatchObject({ length: 1, started: '2026-09-02', extended: true });
+  expect((await act('r')).body.currentStreak).toMatchObject({ length: 1, started: '2029-09-02', extended: true });
   expect((await act('r')).body.currentStreak).toMatchObject({ length: 1, extended: false });
-  at('2026-09-03T12:00:00Z');
+  at('2029-09-03T12:00:00Z');
   await act('r');
   await expectStreak('r', 3).toMatchObject({
     length: 2,
@@ -253,14 +253,14 @@ test('admin_streaks_reset: as if the streak were lost now, and it can be restore
   });
 
   // Before anything is done on its day it leaves the days before as they were.
-  at('2026-09-04T12:00:00Z');
+  at('2029-09-04T12:00:00Z');
   await reset('r');
   await expectStreak('r', 3).toMatchObject({
     length: 0,
-    streakHistory: [{ length: 1, resetAt }, { length: 2 }, { length: 0, resetAt: '2026-09-04T12:00:00.000Z' }],
+    streakHistory: [{ length: 1, resetAt }, { length: 2 }, { length: 0, resetAt: '2029-09-04T12:00:00.000Z' }],
   });
   expect((await restore('r')).body.restoredUsers).toEqual(['r']);
-  expect(await streak('r')).toMatchObject({ length: 2, expires: '2026-09-04' });
+  expect(await streak('r')).toMatchObject({ length: 2, expires: '2029-09-04' });
   const resets = async (): Promise<unknown[]> =>
     (await laurel.admin.get('/v1/audit-log?limit=100')).body.filter(
       ({ action }: { action: string }) => action === 'reset',
