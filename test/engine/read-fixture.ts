@@ -1,5 +1,3 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import formats from 'ajv-formats';
 import type { Pool } from 'pg';
 import { compileCatalog, type CompiledCatalog } from '../../src/catalog/compiled-catalog.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
@@ -8,6 +6,7 @@ import { Persister } from '../../src/engine/persist/persister.ts';
 import { PointsReads } from '../../src/engine/points/points-reads.ts';
 import { UserPoints } from '../../src/engine/points/user-points.ts';
 import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
+import { makeAjv } from '../../src/operations/ajv.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import type { TestDatabase } from '../postgres/database.ts';
 import { CatalogBuilder } from './catalog-builder.ts';
@@ -67,8 +66,7 @@ export async function withReads(
   }
 }
 
-const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allowUnionTypes: true });
-formats.default(ajv);
+const ajv = makeAjv();
 
 /** The body, checked against what the operation declares for 200. */
 export function fitting<T>(operation: Operation, body: T): T {
