@@ -77,6 +77,10 @@ local function upsert_user(state, sent, now, plan)
           and latest
         or nil
     end
+    -- A midnight that has passed where the user is now is no past one of the user's.
+    if state[USER.signUp] then
+      state[USER.signUp][SIGN_UP.sinceMs] = now
+    end
     state[USER.zone] = sent[SENT.zone] or nil
     sent.moved = true
   end

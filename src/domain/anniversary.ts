@@ -7,7 +7,7 @@ export interface SignUp {
   day: number;
   /** Full years that the clock has counted. */
   years: number;
-  /** When the day was set, epoch ms: nothing is counted before. */
+  /** When the day was set, or the user's zone changed, epoch ms: nothing is counted before. */
   sinceMs: number;
 }
 
@@ -26,7 +26,7 @@ export function fullYears(from: number, to: number): number {
 
 /**
  * When the clock counts a user's years next, epoch ms: at the beginning of the local day on which one more is over, or
- * when the day was set, if that was later. `zone`: IANA name; null: UTC.
+ * when that day or the zone was set, if that was later. `zone`: IANA name; null: UTC.
  */
 export const nextCountMs = ({ day, years, sinceMs }: SignUp, zone: string | null): number =>
   Math.max(dayStartMs(zone ?? 'UTC', anniversaryDay(day, years + 1)), sinceMs);

@@ -95,7 +95,10 @@ export const STREAK_RULE = { enabled: 0, all: 1, metrics: 2 } as const;
 /** A user's own days off: sets of weekdays (`src/domain/days-off.ts`), -1 as for everyone, and the day between them. */
 export const DAYS_OFF = { set: 0, fromDay: 1, before: 2 } as const;
 
-/** When the user signed up, epoch day; full years since then that the clock has counted; when the day was set, epoch ms. */
+/**
+ * When the user signed up, epoch day; full years since then that the clock has counted; when the day was set, or the zone
+ * changed, epoch ms.
+ */
 export const SIGN_UP = { day: 0, years: 1, sinceMs: 2 } as const;
 
 /** What a metric must reach in a period of a streak. */

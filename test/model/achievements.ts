@@ -5,9 +5,16 @@ import { matches, totalOf, type ModelUser } from './user.ts';
 
 /**
  * The IDs of what a user completes now, parts before composites. `streakLength` null: nothing happened on which
- * anything but a composite could follow.
+ * anything but a composite could follow. Anniversaries follow where the clock has counted the years: then (`isCount`), and
+ * on events, for the attributes may be others by then.
  */
-export function completes(catalog: Catalog, user: ModelUser, streakLength: number | null, given: string[]): string[] {
+export function completes(
+  catalog: Catalog,
+  user: ModelUser,
+  streakLength: number | null,
+  given: string[],
+  isCount = false,
+): string[] {
   const done = new Set([...user.completed.keys(), ...given]);
   const fresh = [...given];
   const holds = (achievement: Achievement): boolean => {
@@ -15,8 +22,11 @@ export function completes(catalog: Catalog, user: ModelUser, streakLength: numbe
     if (!matches(user.attributes, named(catalog, achievement.userAttributes))) return false;
     switch (achievement.trigger) {
       case 'api':
-      case 'anniversary':
         return false;
+      case 'anniversary': {
+        const { years = 0 } = user.signUp ?? {};
+        return (isCount || streakLength !== null) && years >= achievement.anniversaryYears!;
+      }
       case 'achievement':
         return achievement.achievementIds.every((id) => done.has(id));
       case 'streak':

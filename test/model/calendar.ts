@@ -21,6 +21,11 @@ export const midnight = (of: LocalDate, tz: string | null): number =>
 export const addDays = (to: LocalDate, days: number): LocalDate => date(to).add({ days }).toString();
 export const daysBetween = (from: LocalDate, to: LocalDate): number =>
   date(from).until(date(to), { largestUnit: 'days' }).days;
+/** The same date in another year; of 29 February 1 March in years that have none. */
+export function yearsLater(from: LocalDate, years: number): LocalDate {
+  const later = date(from).add({ years });
+  return (later.day === date(from).day ? later : later.add({ days: 1 })).toString();
+}
 /** 0: Sunday. */
 export const weekday = (day: LocalDate): number => date(day).dayOfWeek % 7;
 /** A day itself or the first Sunday after it. */

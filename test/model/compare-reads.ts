@@ -50,13 +50,14 @@ export class CompareReads {
   private async user(user: ModelUser): Promise<Said> {
     const { catalog } = this.model;
     const compiled = this.engine.compiled();
-    const { tz, attributes } = await this.engine.profiles.get(compiled, user.id);
+    const { tz, attributes, signUpDate } = await this.engine.profiles.get(compiled, user.id);
     const metrics = await this.engine.users.metrics(compiled, user.id);
     const completed = await this.engine.achievements.ofUser(compiled, user.id, false);
     return {
       engine: {
         user: user.id,
         tz,
+        signUpDate,
         attributes,
         totals: metrics.map(({ current }) => current),
         completed: completed.map(({ id, achievedAt, completions }) => [id, Date.parse(achievedAt!), completions]),
@@ -64,6 +65,7 @@ export class CompareReads {
       model: {
         user: user.id,
         tz: user.tz,
+        signUpDate: user.signUp?.date ?? null,
         attributes: user.attributes,
         totals: catalog.metrics.map(({ id }) => wire(totalOf(user, id))),
         completed: catalog.achievements

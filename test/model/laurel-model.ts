@@ -9,12 +9,14 @@ import { bringTo, countsFor, extend, firstStreaks, jump, type Streaks } from './
 import { endedPeriods } from './time-passing.ts';
 import { pointsOf, totalOf, type ModelUser } from './user.ts';
 import { beginWeeksOn } from './week-start.ts';
+import { nextCount, yearsOver } from './years.ts';
 
 export interface SentUser {
   id: string;
   /** '' clears it. */
   tz?: string;
   attributes?: Record<string, string>;
+  signUpDate?: LocalDate;
 }
 
 export interface SentEvent {
@@ -41,10 +43,11 @@ export class LaurelModel {
     this.nowMs = nowMs;
   }
 
-  /** Lets time pass: users are paid for periods of `time` triggers that end meanwhile. */
+  /** Lets time pass: users are paid for periods of `time` triggers that end meanwhile, and their years are counted. */
   clockTo(nowMs: number): void {
     for (const user of this.users.values()) {
       for (const [atMs, ended] of endedPeriods(this.catalog, user, { afterMs: this.nowMs, toMs: nowMs })) {
+        this.countYears(user, atMs - 1);
         const here = wall(atMs, user.tz);
         this.award({
           atMs,
@@ -57,8 +60,22 @@ export class LaurelModel {
           ended,
         });
       }
+      this.countYears(user, nowMs);
     }
     this.nowMs = nowMs;
+  }
+
+  /** Counts full years since the user signed up, each when it is over, up to a time; anniversaries complete. */
+  private countYears(user: ModelUser, toMs: number): void {
+    for (let atMs = nextCount(user); atMs <= toMs; atMs = nextCount(user)) {
+      const here = wall(atMs, user.tz);
+      user.signUp!.years = yearsOver(user.signUp!, user.tz, atMs);
+      bringTo(user, here.date, this.catalog);
+      const completed = completes(this.catalog, user, null, [], true);
+      this.award({ atMs, ...here, created: false, before: user, after: user, extendedTo: null, completed });
+      for (const id of completed) user.completed.set(id, atMs);
+      this.show(user, atMs);
+    }
   }
 
   /** Replaces the streak settings: what the clock did until now goes by the previous ones. */
@@ -84,6 +101,7 @@ export class LaurelModel {
       return { status: 202, total: wire(totalOf(known, metricId)), currentStreak, ...nothing };
     }
     const before = this.upserted(sent);
+    if (before === null) return null;
     const here = wall(this.nowMs, before.tz);
     const amount = micros(value);
     const after = structuredClone(before);
@@ -119,7 +137,7 @@ export class LaurelModel {
   /** Completes an achievement by call; null: refused. */
   complete(key: string, sent: SentUser): Answer | null {
     const { id } = this.catalog.achievements.find((achievement) => achievement.key === key)!;
-    const after = this.upserted(sent);
+    const after = this.upserted(sent)!;
     const created = !this.users.has(sent.id);
     if (after.completed.has(id)) {
       this.users.set(after.id, after);
@@ -132,21 +150,24 @@ export class LaurelModel {
     return { achievedAt: this.nowMs, points: this.settle(step) };
   }
 
-  /** Creates a user or sets fields of one. */
-  upsert(sent: SentUser): void {
+  /** Creates a user or sets fields of one; whether that was not refused. */
+  upsert(sent: SentUser): boolean {
     const after = this.upserted(sent);
+    if (after === null) return false;
     const created = !this.users.has(sent.id);
     const here = wall(this.nowMs, after.tz);
-    const isAsked = created || sent.tz !== undefined || sent.attributes !== undefined;
+    const { tz, attributes, signUpDate } = sent;
+    const isAsked = created || [tz, attributes, signUpDate].some((field) => field !== undefined);
     // Who sends nothing changes nothing.
-    if (!isAsked) return;
+    if (!isAsked) return true;
     this.settle({ atMs: this.nowMs, ...here, created, before: after, after, extendedTo: null, completed: [] });
+    return true;
   }
 
   /** Lays preferences over those of a user who is known; null: users must not have their own rule. */
   prefer(userId: string, { daysOff, ...prefers }: Preferences): Answer | null {
     if (!this.catalog.streaks.personalization) return null;
-    const after = this.upserted({ id: userId });
+    const after = this.upserted({ id: userId })!;
     after.prefers = { ...after.prefers, ...prefers };
     if (daysOff !== undefined) this.preferDaysOff(after, daysOff);
     this.show(after);
@@ -180,10 +201,10 @@ export class LaurelModel {
   }
 
   /** Boards show the streak of a user whom somebody has looked at. */
-  show(user: ModelUser): void {
+  show(user: ModelUser, atMs = this.nowMs): void {
     user.streaks.unseen = [];
     const { length } = user.streaks.tracks[this.catalog.streaks.frequency];
-    this.showOn(user, { length, on: wall(this.nowMs, user.tz).date });
+    this.showOn(user, { length, on: wall(atMs, user.tz).date }, atMs);
   }
 
   /** Looks at those for whom the beginning of a day changed something, on that day, unless somebody did. */
@@ -196,14 +217,14 @@ export class LaurelModel {
     }
   }
 
-  private showOn(user: ModelUser, { length, on }: { length: number; on: LocalDate }): void {
+  private showOn(user: ModelUser, { length, on }: { length: number; on: LocalDate }, atMs = this.nowMs): void {
     if (showLength(this.catalog, user, { length, on }).length === 0) return;
-    const here = wall(this.nowMs, user.tz);
-    user.looks.push({ atMs: this.nowMs, ...here, attributes: { ...user.attributes }, on: 'streaks' });
+    const here = wall(atMs, user.tz);
+    user.looks.push({ atMs, ...here, attributes: { ...user.attributes }, on: 'streaks' });
   }
 
-  /** A copy of the user with what was sent. */
-  private upserted({ id, tz: sentZone, attributes = {} }: SentUser): ModelUser {
+  /** A copy of the user with what was sent; null: it is refused. */
+  private upserted({ id, tz: sentZone, attributes = {}, signUpDate }: SentUser): ModelUser | null {
     const tz = sentZone === '' ? null : sentZone;
     const known = this.users.get(id);
     const user: ModelUser =
@@ -220,14 +241,19 @@ export class LaurelModel {
             completed: new Map(),
             prefers: {},
             daysOff: null,
+            signUp: null,
             travelled: false,
             weeksShifted: false,
             streaks: firstStreaks(this.catalog, this.nowMs, wall(this.nowMs, tz ?? null).date),
           };
+    if (signUpDate !== undefined && signUpDate > wall(this.nowMs, tz === undefined ? user.tz : tz).date) return null;
+    if (signUpDate !== undefined && signUpDate !== user.signUp?.date)
+      user.signUp = { date: signUpDate, years: 0, setMs: this.nowMs };
     Object.assign(user.attributes, attributes);
     bringTo(user, wall(this.nowMs, user.tz).date, this.catalog);
     if (tz !== undefined && tz !== user.tz) {
       user.tz = tz;
+      if (user.signUp !== null) user.signUp.setMs = this.nowMs;
       jump(user, wall(this.nowMs, tz).date, this.catalog);
       user.travelled = true;
     }

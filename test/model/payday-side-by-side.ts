@@ -4,40 +4,50 @@ import { TimeTriggers } from '../../src/engine/points/time-triggers.ts';
 import { Script } from '../../src/redis/script.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
+import { Anniversaries } from '../../src/engine/achievements/anniversaries.ts';
+import { YearCounts } from '../../src/engine/achievements/year-counts.ts';
+import type { DueWork } from '../../src/engine/schedule/due-work.ts';
 import { stored } from './stored.ts';
 import { keepTrigger } from './only-tenant.ts';
 
-/** Time that passes on both sides, and the points that are paid for it. */
+/** Time that passes on both sides: the points that are paid for it, and the years that are counted. */
 export class Payday {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
   private readonly pool: Pool;
-  private readonly triggers: TimeTriggers;
+  private readonly kinds: readonly DueWork[];
 
   constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
     this.engine = engine;
     this.model = model;
     this.pool = pool;
-    const payments = new TimePayments({
+    const options = {
       redis: engine.redis,
-      script: new Script('pay_time_triggers'),
       catalogs: { of: () => engine.compiled(), atLeast: async () => undefined },
       onWritten: () => undefined,
-    });
-    this.triggers = new TimeTriggers({ pool, payments, atOnce: 20 });
+    };
+    const payments = new TimePayments({ ...options, script: new Script('pay_time_triggers') });
+    const counts = new YearCounts({ ...options, script: new Script('count_years') });
+    this.kinds = [new TimeTriggers({ pool, payments, atOnce: 20 }), new Anniversaries({ pool, counts })];
   }
 
-  /** Moves both clocks, and pays what falls due until then. */
+  /** Moves both clocks, and does what falls due until then, in the order of its times. */
   async clockTo(nowMs: number): Promise<void> {
+    const { users, catalog } = this.model;
+    const isPaid = catalog.triggers.some(({ type, status }) => type === 'time' && status === 'active');
+    const isCounted = [...users.values()].some(({ signUp }) => signUp !== null);
     this.model.clockTo(nowMs);
     this.engine.clock.set(nowMs);
-    if (!this.model.catalog.triggers.some(({ type, status }) => type === 'time' && status === 'active')) return;
-    // Postgres says who is due.
-    await this.store();
+    if (!isPaid && !isCounted) return;
+    const ending = new AbortController().signal;
     for (;;) {
-      const dueMs = await this.triggers.due(nowMs);
-      if (dueMs === null) return;
-      await this.triggers.perform(dueMs, new AbortController().signal, nowMs + 1);
+      // Postgres says who is due.
+      await this.store();
+      const due = await Promise.all(this.kinds.map(async (kind) => ({ kind, dueMs: await kind.due(nowMs) })));
+      const [first, second] = due.filter(isDue).toSorted((a, b) => a.dueMs - b.dueMs);
+      if (first === undefined) return;
+      const beforeMs = Math.max(first.dueMs + 1, second?.dueMs ?? nowMs + 1);
+      await first.kind.perform(first.dueMs, ending, beforeMs, nowMs);
     }
   }
 
@@ -59,3 +69,10 @@ export class Payday {
 
   private store = async () => stored(this.engine.redis, this.pool, this.model.catalog.tenantNo);
 }
+
+interface Due {
+  kind: DueWork;
+  dueMs: number;
+}
+
+const isDue = (one: { kind: DueWork; dueMs: number | null }): one is Due => one.dueMs !== null;

@@ -127,9 +127,9 @@ export class SideBySide {
 
   private async upsert(step: Extract<Step, { do: 'upsert' }>): Promise<Said> {
     const user = this.sentUser(step);
-    this.model.upsert(user);
-    await this.engine.profiles.upsert(this.engine.compiled(), user.id, user);
-    return NOTHING;
+    const upserted = this.engine.profiles.upsert(this.engine.compiled(), user.id, user);
+    const engine = await upserted.then(() => true).catch((error) => refused(error, 422) ?? false);
+    return { engine, model: this.model.upsert(user) };
   }
 
   private async event(step: EventStep): Promise<Said> {
@@ -141,7 +141,9 @@ export class SideBySide {
   }
 
   private async batch({ events }: Extract<Step, { do: 'batch' }>): Promise<Said> {
-    return this.batches.take(events.map((event) => this.sentEvent(event)));
+    // A day that is not yet anywhere refuses the batch as a whole.
+    const past = (signUp: EventStep['signUp']) => signUp && { daysAgo: Math.max(0, signUp.daysAgo) };
+    return this.batches.take(events.map((event) => this.sentEvent({ ...event, signUp: past(event.signUp) })));
   }
 
   private async prefer({ user, enabled, mode, daysOff }: Extract<Step, { do: 'prefer' }>): Promise<Said> {
@@ -171,10 +173,14 @@ export class SideBySide {
   }
 
   /** A user that nobody knows yet tells where home is. */
-  private sentUser({ user: id, zone, attributes }: Sent): SentUser {
+  private sentUser({ user: id, zone, attributes, signUp }: Sent): SentUser {
+    const known = this.model.users.get(id);
+    const place = known === undefined ? this.homes[id] : zone;
+    const { date: today } = wall(this.model.nowMs, (place === null ? known?.tz : place.tz) || null);
     return {
       id,
-      ...(this.model.users.has(id) ? zone : this.homes[id]),
+      ...place,
+      ...(signUp !== null && { signUpDate: addDays(today, -signUp.daysAgo) }),
       ...(attributes !== null && { attributes }),
     };
   }
@@ -186,4 +192,5 @@ interface Sent {
   user: 'a' | 'b' | 'c';
   zone: { tz: string } | null;
   attributes: { plan: string } | null;
+  signUp: { daysAgo: number } | null;
 }

@@ -2,6 +2,7 @@ import type { StreakSettings } from '../../src/domain/catalog.ts';
 import type { Frequency, LocalDate } from './calendar.ts';
 import type { Streaks } from './streak.ts';
 import { sum } from './decimals.ts';
+import type { SignUp } from './years.ts';
 
 /** Something that happened, with what the user's clock on the wall showed then. */
 interface Happened {
@@ -58,6 +59,7 @@ export interface ModelUser {
   prefers: { enabled?: boolean; evaluationMode?: StreakSettings['evaluationMode'] };
   /** The user's own days off, from a local day on, and those until then; null: everyone's. */
   daysOff: { days: readonly number[]; from: LocalDate; before: readonly number[] | null } | null;
+  signUp: SignUp | null;
   /** Has been in another zone before. */
   travelled: boolean;
   /** When weeks began on another day, one in which the streak waited was cut off, or one that was begun is yet to come. */
