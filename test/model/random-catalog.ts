@@ -23,7 +23,7 @@ const status = fc.constantFrom('active', 'active', 'active', 'inactive');
 const someDay = fc.integer({ min: -40, max: 40 });
 
 const achievement = fc.record({
-  trigger: fc.constantFrom('metric', 'metric', 'streak', 'api', 'achievement', 'anniversary'),
+  trigger: fc.constantFrom('metric', 'metric', 'streak', 'api', 'achievement', 'anniversary', 'anniversary'),
   metric,
   amount: fc.constantFrom(0.1, 0.3, 1, 5, 10.5, 100),
   length: fc.integer({ min: 1, max: 4 }),

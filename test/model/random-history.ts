@@ -36,8 +36,19 @@ const STARTS = [
 const user = fc.constantFrom('a' as const, 'b' as const, 'c' as const);
 const zone = fc.constantFrom(...ZONES).map((tz) => ({ tz }));
 const attributes = fc.constantFrom(...PLANS).map((plan) => ({ plan }));
-/** Mostly known long since, so that years are over soon; sometimes not a day that there was. */
-const signUp = fc.record({ daysAgo: fc.oneof(fc.integer({ min: -1, max: 2 }), fc.integer({ min: 300, max: 1500 })) });
+/** So long ago that years are over, or soon will be; sometimes not a day that there was. */
+const signUp = fc.record({
+  daysAgo: fc.oneof(
+    { weight: 1, arbitrary: fc.integer({ min: -1, max: 2 }) },
+    { weight: 2, arbitrary: fc.integer({ min: 300, max: 1500 }) },
+    {
+      weight: 4,
+      arbitrary: fc
+        .constantFrom(1, 2, 3)
+        .chain((years) => fc.integer({ min: 350, max: 366 }).map((days) => days + 365 * (years - 1))),
+    },
+  ),
+});
 const value = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(1, 2, 0.5, 0.1, 0.2, 5, 9.9) },
   { weight: 2, arbitrary: fc.constantFrom(-1, -0.1, -5, 0) },
@@ -60,7 +71,7 @@ const event = fc.record({
   key: maybe(fc.constantFrom('k1', 'k2'), 25),
   zone: maybe(zone, 12),
   attributes: maybe(attributes, 25),
-  signUp: maybe(signUp, 8),
+  signUp: maybe(signUp, 15),
   deck: maybe(fc.constantFrom(...DECKS), 50),
 });
 const steps = {
@@ -73,7 +84,7 @@ const steps = {
     user,
     zone: maybe(zone, 50),
     attributes: maybe(attributes, 50),
-    signUp: maybe(signUp, 40),
+    signUp: maybe(signUp, 60),
   }),
   prefer: fc.record({
     do: fc.constant('prefer' as const),
