@@ -5,11 +5,13 @@ local function is_on_weekday(set, day)
   return math.floor(set / 2 ^ ((day + 4) % 7)) % 2 == 1
 end
 
+local NO_RULES = {}
+
 -- Whether a local day needs nothing for the daily streak of a user. What held when the day began counts: a change of the
 -- settings, or of what the user prefers, holds from the user's next local midnight.
 -- `rule`: the plan's `streak`. `left`: see `day_at`.
 local function is_day_off(state, rule, day, left)
-  for _, earlier in ipairs(rule.before or {}) do
+  for _, earlier in ipairs(rule.before or NO_RULES) do
     if day_at(state, earlier.ends, left) >= day then
       rule = earlier
       break

@@ -21,7 +21,7 @@ local function streak_record(state, rule, extended, day)
     extended and 1 or 0,
     state[USER.freezes] or 0,
   }
-  if streak[STREAK.length] > 0 and rule.frequency == FREQUENCY.daily then
+  if (rule.off or rule.own or rule.before) and streak[STREAK.length] > 0 and rule.frequency == FREQUENCY.daily then
     local count = days_off_ahead(state, rule, day)
     record[RECORDED_STREAK.offDays] = count > 0 and count or nil
   end
