@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { binaryArray, JSONB } from './binary-array.ts';
 import { packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
+import { NOT_OWED } from './not-owed.ts';
 
 /** A user with the points that changed: system number → total, none of them 0. */
 export interface PaidUser extends PackedUser {
@@ -10,7 +11,7 @@ export interface PaidUser extends PackedUser {
 const UPDATE = `
   UPDATE users SET state = touched.state, points = users.points || touched.points
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[]) AS touched (tenant_no, id, state, points)
-  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND users.owed_position IS NULL`;
+  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
 /** The points that changed, as a parameter. */
 export const changedPoints = (users: readonly PaidUser[]): Buffer =>

@@ -1,10 +1,11 @@
 import type { PoolClient } from 'pg';
 import { packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
+import { NOT_OWED } from './not-owed.ts';
 
 const UPDATE_STATE = `
   UPDATE users SET state = touched.state
   FROM unnest($1::int[], $2::text[], $3::bytea[]) AS touched (tenant_no, id, state)
-  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND users.owed_position IS NULL`;
+  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
 /**
  * Writes the state of users whose queried columns are as they were. Spares unpacking and two JSON columns. Users who are

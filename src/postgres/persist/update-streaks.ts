@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { changedPoints, type PaidUser } from './update-points.ts';
 import { packedUsers, stateOf, SweptBy, upsertUsers } from './upsert-users.ts';
+import { NOT_OWED } from './not-owed.ts';
 
 const UPDATE = `
   UPDATE users SET state = touched.state, points = users.points || touched.points, zone = touched.zone,
@@ -9,7 +10,7 @@ const UPDATE = `
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[], $5::text[], $6::int[], $7::int[], $8::int[],
               $9::bigint[])
     AS touched (tenant_no, id, state, points, zone, due_day, freezes, earned_day, anniversary_ms)
-  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND users.owed_position IS NULL`;
+  WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
 /**
  * Writes the state of users whose streaks or zone changed, with what the sweep goes by and the points that changed: a
