@@ -53,6 +53,7 @@ const BY_NAME: Readonly<Record<string, readonly unknown[]>> = {
   prefix: ['adm_5f2k'],
   search: ['ada'],
   controlShare: [0.1],
+  signUpDate: ['2026-01-15'],
   appUrl: ['https://example.org'],
 };
 
