@@ -12,7 +12,7 @@ export interface DueUser {
 
 /**
  * The users whose years are to be counted up to a time (epoch ms), the earliest first, of tenants whose data does not rest.
- * One whose last state could not be stored waits until it is: what is read here is of before. Reads an index.
+ * One whose last state could not be stored waits until it is: what is read here is older. Reads an index.
  * @param except numbers of tenants to be left out
  */
 export async function dueUsers(
