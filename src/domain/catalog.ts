@@ -141,6 +141,14 @@ export const Leaderboard = Type.Object({
 });
 export type Leaderboard = Static<typeof Leaderboard>;
 
+/** What a webhook wants to hear of, by ID: of a kind that is named here only these; of other kinds everything. */
+export const WebhookFilter = Type.Object({
+  metricIds: Type.Optional(Type.Array(Uuid)),
+  leaderboardIds: Type.Optional(Type.Array(Uuid)),
+  pointsSystemIds: Type.Optional(Type.Array(Uuid)),
+});
+export type WebhookFilter = Static<typeof WebhookFilter>;
+
 /** Its secret is kept apart (`webhook_secrets`): whoever reads a catalog does not see it. */
 export const Webhook = Type.Object({
   ...Stored,
@@ -150,6 +158,9 @@ export const Webhook = Type.Object({
   enabled: Type.Boolean(),
   /** How many secrets it has had: the last of them signs. */
   secretNo: Type.Integer({ minimum: 1 }),
+  /** Name of the header with the signature of the whole secret; absent: the usual one. */
+  header: Type.Optional(Type.String()),
+  filter: Type.Optional(WebhookFilter),
 });
 export type Webhook = Static<typeof Webhook>;
 

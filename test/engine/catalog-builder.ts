@@ -10,6 +10,7 @@ import {
   type PointsSystem,
   type PointsTrigger,
   type StreakSettings,
+  type Webhook,
 } from '../../src/domain/catalog.ts';
 
 /** Builds catalogs for tests: each call adds one resource, with defaults for what a test does not care about. */
@@ -157,6 +158,20 @@ export class CatalogBuilder {
     };
     this.catalog.leaderboards.push(board);
     return board;
+  }
+
+  webhook(events: Webhook['events'], fields: Partial<Webhook> = {}): Webhook {
+    const webhook: Webhook = {
+      ...this.stored(),
+      name: 'Webhook',
+      url: 'https://example.test/',
+      events,
+      enabled: true,
+      secretNo: 1,
+      ...fields,
+    };
+    this.catalog.webhooks.push(webhook);
+    return webhook;
   }
 
   streaks(fields: Partial<StreakSettings>): void {
