@@ -64,6 +64,49 @@ export function contractOperation(surface: Surface, method: string, path: string
 /** The names of the events that webhooks may be sent. */
 export const contractEvents = (): string[] => Object.keys(documents.application.webhooks ?? {});
 
+/** The schema of a webhook's payload, as the contract has it. */
+const payloadPointer = (type: string): string =>
+  `application.json#/${['webhooks', type, 'post', 'requestBody', 'content', 'application/json', 'schema'].map(step).join('/')}`;
+
+/** Throws where a webhook's payload is not what the contract says. */
+export function checkPayload(payload: { type: string }): void {
+  const validate = validator(payloadPointer(payload.type));
+  if (!validate(payload))
+    throw new Error(
+      `The payload does not fit the contract: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(payload)}`,
+    );
+}
+
+interface ContractSchema {
+  $ref?: string;
+  allOf?: ContractSchema[];
+  oneOf?: ContractSchema[];
+  properties?: Record<string, ContractSchema>;
+  required?: string[];
+  items?: ContractSchema;
+}
+
+/** The fields of a webhook's payload by their paths, with whether they are required. */
+export function payloadFields(type: string): [path: string, required: boolean][] {
+  const webhook = documents.application.webhooks![type] as { post: ContractOperation };
+  return fieldsIn(webhook.post.requestBody!.content['application/json'].schema as ContractSchema, '');
+}
+
+function fieldsIn(schema: ContractSchema, path: string): [string, boolean][] {
+  const { $ref, allOf = [], oneOf = [], properties = {}, required = [], items } = schema;
+  const name = $ref?.split('/').at(-1);
+  const referred =
+    name === undefined ? undefined : (newer.components.schemas[name] ?? documents.application.components.schemas[name]);
+  const inside = [referred as ContractSchema | undefined, ...allOf, ...oneOf, items];
+  return [
+    ...Object.entries(properties).flatMap(([field, its]): [string, boolean][] => [
+      [`${path}.${field}`, required.includes(field)],
+      ...fieldsIn(its, `${path}.${field}`),
+    ]),
+    ...inside.flatMap((one) => (one === undefined ? [] : fieldsIn(one, path))),
+  ];
+}
+
 /** Every operation of the contract: its method and path, with our `/v1` before it. */
 export function contractOperations(surface: Surface): { method: string; path: string }[] {
   return Object.entries(documents[surface].paths).flatMap(([path, methods]) =>
