@@ -1,5 +1,5 @@
 import { Type, type Static, type TProperties } from 'typebox';
-import { UserAchievementResponse } from './achievement.ts';
+import { KeyValue, UserAchievementResponse } from './achievement.ts';
 import { NullableWholeNumber } from './client-keywords.ts';
 import { BoardStatus, LeaderboardResponseWithRankings, leaderboardFields } from './leaderboard.ts';
 import { MetricEventPointsResponse, PointsLevelResponse, PointsResponse } from './points.ts';
@@ -37,9 +37,18 @@ export const BoostOfWebhook = Type.Object({
 });
 export type BoostOfWebhook = Static<typeof BoostOfWebhook>;
 
+/** Of a board with a breakdown: the group. The contract has it in the answers to events only. */
+const groupOfBoard = {
+  breakdownAttributeValue: Type.Optional(Type.String()),
+  breakdownAttributeValues: Type.Optional(Type.Array(KeyValue)),
+};
+
+const BoardWithRankings = Type.Object({ ...LeaderboardResponseWithRankings.properties, ...groupOfBoard });
+
 /** A user's place on a board and the one reported last; values are decimals where the metric is. */
 export const BoardOfWebhook = Type.Object({
   ...leaderboardFields,
+  ...groupOfBoard,
   status: BoardStatus,
   rank: Nullable(Type.Integer()),
   value: NullableWholeNumber(),
@@ -75,9 +84,9 @@ export const NOTIFICATION_PAYLOADS = {
   }),
   'points.boost_started': payload('points.boost_started', { timestamp, boost: BoostOfWebhook }),
   'points.boost_finished': payload('points.boost_finished', { timestamp, boost: BoostOfWebhook }),
-  'leaderboard.started': payload('leaderboard.started', { leaderboard: LeaderboardResponseWithRankings }),
-  'leaderboard.changed': payload('leaderboard.changed', { leaderboard: LeaderboardResponseWithRankings }),
-  'leaderboard.finished': payload('leaderboard.finished', { leaderboard: LeaderboardResponseWithRankings }),
+  'leaderboard.started': payload('leaderboard.started', { leaderboard: BoardWithRankings }),
+  'leaderboard.changed': payload('leaderboard.changed', { leaderboard: BoardWithRankings }),
+  'leaderboard.finished': payload('leaderboard.finished', { leaderboard: BoardWithRankings }),
   'leaderboard.rank_changed': payload('leaderboard.rank_changed', { ...aboutUser, leaderboard: BoardOfWebhook }),
   'emails.recap_due': payload('emails.recap_due', {
     timestamp,

@@ -1,9 +1,8 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { runOf } from '../../domain/runs.ts';
 import { dateOf } from '../../domain/periods.ts';
-import { groupValues } from '../../domain/group.ts';
 import { achievementResponse } from '../responses/achievement-response.ts';
-import { breakdownKeys, leaderboardResponse } from '../responses/leaderboard-response.ts';
+import { groupFields, leaderboardResponse } from '../responses/leaderboard-response.ts';
 import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses/points-response.ts';
 
 /** JSON text of an object without its closing brace, to go on with more fields. */
@@ -57,9 +56,7 @@ export class AnswerFragments {
   /** The fields that name a board's group; none without breakdown. */
   group(boardNo: number, group: string): string {
     if (group === '') return '';
-    const keys = breakdownKeys(this.compiled, this.compiled.leaderboardsByNo.get(boardNo)!);
-    const pairs = groupValues(group).map((value, index) => ({ key: keys[index] ?? '', value }));
-    const single = JSON.stringify(pairs[0]?.value);
-    return `,"breakdownAttributeValue":${single},"breakdownAttributeValues":${JSON.stringify(pairs)}`;
+    const fields = groupFields(this.compiled, this.compiled.leaderboardsByNo.get(boardNo)!, group);
+    return `,${JSON.stringify(fields).slice(1, -1)}`;
   }
 }

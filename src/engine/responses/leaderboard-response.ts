@@ -1,10 +1,23 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import type { LeaderboardResponse } from '../../domain/leaderboard.ts';
+import { groupValues } from '../../domain/group.ts';
 
 /** Keys of a board's breakdown attributes, in their order. */
 export const breakdownKeys = (compiled: CompiledCatalog, board: Leaderboard): string[] =>
   board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.key ?? '');
+
+/** The fields that name a group of a board, in the order of its attributes; none without breakdown. */
+export function groupFields(
+  compiled: CompiledCatalog,
+  board: Leaderboard,
+  group: string,
+): { breakdownAttributeValue?: string; breakdownAttributeValues?: { key: string; value: string }[] } {
+  if (group === '') return {};
+  const keys = breakdownKeys(compiled, board);
+  const pairs = groupValues(group).map((value, index) => ({ key: keys[index] ?? '', value }));
+  return { breakdownAttributeValue: pairs[0]?.value ?? '', breakdownAttributeValues: pairs };
+}
 
 /** A leaderboard as the Application API shows it. */
 export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboard): LeaderboardResponse {

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest';
+import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
+import { groupName } from '../../../src/domain/group.ts';
+import type { NotificationType } from '../../../src/domain/notification.ts';
+import { NOTIFICATION_PAYLOADS } from '../../../src/domain/notification-payloads.ts';
+import { dayOf } from '../../../src/domain/periods.ts';
+import { WEBHOOK_EVENTS } from '../../../src/domain/webhook.ts';
+import { achievementCompleted, achievementDue } from '../../../src/engine/notifications/payloads/achievements.ts';
+import { reactivationDue, recapDue } from '../../../src/engine/notifications/payloads/emails.ts';
+import { boardPayload, rankChanged } from '../../../src/engine/notifications/payloads/leaderboards.ts';
+import { userJson } from '../../../src/engine/notifications/payloads/payload.ts';
+import { boostPayload, levelChanged, pointsChanged } from '../../../src/engine/notifications/payloads/points.ts';
+import {
+  freezeConsumed,
+  freezeEarned,
+  streakExtended,
+  streakLost,
+  streakReminderDue,
+} from '../../../src/engine/notifications/payloads/streaks.ts';
+import { triggerResponse } from '../../../src/engine/responses/points-response.ts';
+import { makeAjv } from '../../../src/operations/ajv.ts';
+import { checkPayload } from '../../contract/contract.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { userState } from './user-state.ts';
+
+const AT = Date.UTC(2026, 2, 2, 9, 30);
+
+const builder = new CatalogBuilder();
+const plan = builder.attribute('plan', 'user');
+const cards = builder.metric('cards');
+const shark = builder.achievement('metric', { key: 'shark', metricId: cards.id, metricValue: 10 });
+const xp = builder.system('xp');
+const silver = builder.level(xp, 'silver', 10);
+const gold = builder.level(xp, 'gold', 20);
+const trigger = builder.trigger(xp, 'metric', { metricId: cards.id, metricThreshold: 1 });
+const boost = builder.boost(xp, { end: '2026-03-02' });
+const board = builder.leaderboard('top', 'metric', {
+  metricId: cards.id,
+  runUnit: 'month',
+  runInterval: 1,
+  breakdownAttributes: [plan.id],
+});
+const compiled = compileCatalog(builder.catalog);
+
+const state = userState({ name: 'Ana', attributes: { [plan.no]: 'pro' } });
+const user = userJson(compiled, { userId: 'ana', state, controlShare: 0 });
+const streak = {
+  length: 2,
+  frequency: 'daily' as const,
+  started: '2026-03-01',
+  periodStart: '2026-03-02',
+  periodEnd: '2026-03-02',
+  expires: '2026-03-03',
+};
+const completion = { compiled, achievement: shark, completedMs: AT };
+const award = {
+  id: 'a',
+  awarded: 5,
+  date: new Date(AT).toISOString(),
+  total: 12,
+  trigger: triggerResponse(compiled, trigger),
+};
+const at = { compiled, board, runDay: dayOf('2026-03-01'), group: groupName(['pro']) };
+const place = { rank: 2, value: 12.5, previousRank: null, previousValue: null };
+const rankings = [{ userId: 'ana', userName: 'Ana', rank: 1, value: 12.5 }];
+
+const payloads: Record<NotificationType, string> = {
+  'achievement.completed': achievementCompleted(user, completion),
+  'streak.started': streakExtended('streak.started', user, { streak }),
+  'streak.extended': streakExtended('streak.extended', user, { streak }),
+  'streak.lost': streakLost(user, { length: 7 }),
+  'streak.freeze_consumed': freezeConsumed(user, { consumed: 2, freezes: 1 }),
+  'streak.freeze_earned': freezeEarned(user, { earned: 1, freezes: 2 }),
+  'points.changed': pointsChanged(compiled, user, { system: xp, before: 7, total: 12, awards: [award] }),
+  'points.level_changed': levelChanged(user, { system: xp, total: 12, previousLevel: null, newLevel: silver }),
+  'points.boost_started': boostPayload('points.boost_started', { boost, system: xp, dueMs: AT }),
+  'points.boost_finished': boostPayload('points.boost_finished', { boost, system: xp, dueMs: AT }),
+  'leaderboard.started': boardPayload('leaderboard.started', at, { status: 'scheduled', rankings: [] }),
+  'leaderboard.changed': boardPayload('leaderboard.changed', at, { status: 'active', rankings }),
+  'leaderboard.finished': boardPayload('leaderboard.finished', at, { status: 'finished', rankings }),
+  'leaderboard.rank_changed': rankChanged(user, at, { ...place, value: 12 }),
+  'emails.recap_due': recapDue(user, { dueMs: AT, fromDay: dayOf('2026-02-23'), toDay: dayOf('2026-03-01') }),
+  'emails.reactivation_due': reactivationDue(user, { dueMs: AT, messageNumber: 1, daysSinceLastActive: 3 }),
+  'emails.streak_reminder_due': streakReminderDue(user, {
+    streak: { ...streak, extended: null, streakHistory: [], pauses: [] },
+    dueMs: AT,
+  }),
+  'emails.achievement_due': achievementDue(user, { ...completion, dueMs: AT }),
+};
+// The contract types values of boards as integers; those of a decimal metric are decimals.
+const DECIMAL: readonly string[] = ['leaderboard.changed', 'leaderboard.finished'];
+
+test.each(WEBHOOK_EVENTS)("the payload of %s fits the contract's schema and ours", (type) => {
+  const payload = JSON.parse(payloads[type]) as { type: string };
+  expect(payload.type).toBe(type);
+  const ajv = makeAjv();
+  expect([ajv.validate(NOTIFICATION_PAYLOADS[type], payload), ajv.errors]).toEqual([true, null]);
+  checkPayload(
+    DECIMAL.includes(type) ? (JSON.parse(payloads[type].replaceAll('12.5', '12')) as typeof payload) : payload,
+  );
+});
+
+const parsed = (text: string): Record<string, unknown> => JSON.parse(text) as Record<string, unknown>;
+
+test('a board is shown with the dates of its run and the values of the group', () => {
+  expect(parsed(payloads['leaderboard.changed'])['leaderboard']).toMatchObject({
+    key: 'top',
+    start: '2026-03-01',
+    end: '2026-03-31',
+    breakdownAttributeValue: 'pro',
+    breakdownAttributeValues: [{ key: 'plan', value: 'pro' }],
+    rankings,
+  });
+});
+
+test('points show a level only where it changed', () => {
+  const points = (before: number, total: number): unknown =>
+    parsed(pointsChanged(compiled, user, { system: xp, before, total, awards: [] }))['points'];
+  expect(points(7, 12)).toMatchObject({ total: 12, added: 5, level: { key: silver.key } });
+  expect(points(12, 3)).toMatchObject({ total: 3, added: -9, level: null });
+  expect(points(20, 25)).not.toHaveProperty('level');
+  expect(points(12, 25)).toMatchObject({ level: { key: gold.key } });
+});
+
+test('a user is shown as everywhere else', () => {
+  expect(parsed(payloads['streak.lost'])).toMatchObject({
+    user: { id: 'ana', name: 'Ana', attributes: { plan: 'pro' }, control: false },
+    length: 7,
+  });
+});
