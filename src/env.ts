@@ -38,6 +38,8 @@ export interface Env {
   auditRetentionDays: number;
   /** Whether webhooks may go to private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
+  /** Days that messages to webhooks are kept with their tries. */
+  webhookLogDays: number;
   /** What this deployment is called, by name and by key. */
   environment: { name: string; key: string };
   /** Bytes of a request's body; more is answered 413. */
@@ -65,6 +67,9 @@ export const IDEMPOTENCY_HOT_DAYS = 7;
 
 /** More than a year, so that what comes round once a year can be looked up. */
 export const AUDIT_RETENTION_DAYS = 400;
+
+/** So long may a receiver's operator take to notice, and have what was missed sent again. */
+export const WEBHOOK_LOG_DAYS = 7;
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
@@ -107,6 +112,7 @@ export function readEnv(variables: Variables): Env {
     idempotencyHotDays: read.whole('IDEMPOTENCY_HOT_DAYS', { fallback: IDEMPOTENCY_HOT_DAYS, min: 1, max: 36_500 }),
     auditRetentionDays: read.whole('AUDIT_RETENTION_DAYS', { fallback: AUDIT_RETENTION_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
+    webhookLogDays: read.whole('WEBHOOK_LOG_DAYS', { fallback: WEBHOOK_LOG_DAYS, min: 2, max: 366 }),
     environment: {
       name: read.text('ENVIRONMENT_NAME') ?? ENVIRONMENT.name,
       key: read.text('ENVIRONMENT_KEY') ?? ENVIRONMENT.key,

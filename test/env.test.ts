@@ -20,6 +20,7 @@ describe('readEnv', () => {
       adminApiKey: null,
       testClock: false,
       webhookAllowPrivate: false,
+      webhookLogDays: 7,
       environment: { name: 'Production', key: 'production' },
       httpProcesses: 1,
       backlogLimit: 100_000,

@@ -22,7 +22,7 @@ async function main(): Promise<void> {
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
-  const { idempotencyHotDays, auditRetentionDays, backlogLimit } = env;
+  const { idempotencyHotDays, auditRetentionDays, backlogLimit, webhookLogDays } = env;
   const clock = env.testClock ? 'test' : systemClock;
   const workers = await startWorkers({
     redisUrl,
@@ -31,6 +31,7 @@ async function main(): Promise<void> {
     idempotencyHotDays,
     auditRetentionDays,
     backlogLimit,
+    webhookLogDays,
     log,
   });
   log.info('worker started');

@@ -27,7 +27,8 @@ import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
-import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS } from '../src/env.ts';
+import { MessageLog } from '../src/engine/webhooks/message-log.ts';
+import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
@@ -55,6 +56,8 @@ export interface WorkersOptions {
   auditRetentionDays?: number;
   /** Outbox entries that may wait before events are refused: a sweep leaves most of them to events. */
   backlogLimit?: number;
+  /** Days that messages to webhooks are kept. */
+  webhookLogDays?: number;
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
 }
@@ -214,6 +217,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new StraySets({ redis, pool, onFailed }),
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
     new AuditRetention({ pool, days: options.auditRetentionDays ?? AUDIT_RETENTION_DAYS }),
+    new MessageLog({ pool, days: options.webhookLogDays ?? WEBHOOK_LOG_DAYS }),
   ];
   const schedule = new Schedule({
     kinds,

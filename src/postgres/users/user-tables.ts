@@ -53,6 +53,8 @@ export const USER_TABLES: readonly UserTable[] = [
     hidden: ['hash'],
     persisted: false,
   },
+  // What they report is exported from where it is recorded.
+  { table: 'webhook_messages', user: 'user_id', section: null, order: ['id', 'day'] },
   // Who deleted whom is what it is asked about; AUDIT_RETENTION_DAYS ends it.
   {
     table: 'audit_log',

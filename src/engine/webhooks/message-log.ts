@@ -1,0 +1,69 @@
+import type { Pool } from 'pg';
+import { DAY_MS } from '../../domain/periods.ts';
+import {
+  deleteMessagesBefore,
+  dropMessageDay,
+  hasMessagesBefore,
+  makeMessageDay,
+  messageDays,
+} from '../../postgres/webhooks/message-days.ts';
+import type { DueWork } from '../schedule/due-work.ts';
+
+/** Days whose partitions are made ahead, so that a worker may be away for so long. */
+const AHEAD = 2;
+
+/**
+ * Keeps the log of webhook messages: makes the partitions of the coming days, and drops those of days that are further
+ * back than the log is kept, with what still waits of them. Looks once a day (UTC), at its beginning. Doing it again changes
+ * nothing, and a crash leaves the rest due.
+ */
+export class MessageLog implements DueWork {
+  readonly name = 'log of webhooks';
+  readonly seesItself = true;
+  private readonly pool: Pool;
+  private readonly days: number;
+  /** The day (epoch day) on which nothing is left to be done. */
+  private cleanDay: number | null = null;
+
+  /** @param options.days that the log is kept */
+  constructor({ pool, days }: { pool: Pool; days: number }) {
+    this.pool = pool;
+    this.days = days;
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const today = dayOf(upToMs);
+    if (this.cleanDay === today) return null;
+    const { missing, old, leftovers } = await this.work(today);
+    if (missing.length > 0 || old.length > 0 || leftovers) return today * DAY_MS;
+    this.cleanDay = today;
+    return null;
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    const day = dayOf(untilMs);
+    return this.cleanDay === day ? null : day * DAY_MS;
+  }
+
+  async perform(_dueMs: number, ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+    const today = dayOf(upToMs);
+    const { missing, old, leftovers } = await this.work(today);
+    for (const day of missing) await makeMessageDay(this.pool, day);
+    for (const day of old) if (!ending.aborted) await dropMessageDay(this.pool, day);
+    if (leftovers) await deleteMessagesBefore(this.pool, today - this.days);
+    // A day whose messages are in the default partition gets none of its own.
+    if (old.length === 0 && !leftovers) this.cleanDay = today;
+  }
+
+  private async work(today: number): Promise<{ missing: number[]; old: number[]; leftovers: boolean }> {
+    const made = await messageDays(this.pool);
+    const wanted = Array.from({ length: AHEAD + 1 }, (_, n) => today + n);
+    return {
+      missing: wanted.filter((day) => !made.includes(day)),
+      old: made.filter((day) => day < today - this.days),
+      leftovers: await hasMessagesBefore(this.pool, today - this.days),
+    };
+  }
+}
+
+const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);

@@ -1,0 +1,78 @@
+import { v7 as uuid } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MessageLog } from '../../../src/engine/webhooks/message-log.ts';
+import { insertMessages } from '../../../src/postgres/webhooks/insert-messages.ts';
+import { messageDays } from '../../../src/postgres/webhooks/message-days.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { insert, message } from '../../postgres/webhooks/messages.ts';
+
+const DAY_MS = 86_400_000;
+const NOON_MS = Date.UTC(2026, 10, 18, 12);
+const TODAY = Math.floor(NOON_MS / DAY_MS);
+const ending = new AbortController().signal;
+const webhookId = uuid();
+let database: TestDatabase;
+beforeAll(async () => void (database = await testDatabase({ redis: false })));
+afterAll(() => database.close());
+
+const days = async (): Promise<number[]> => (await messageDays(database.pool)).toSorted((a, b) => a - b);
+const stored = async (table: string): Promise<number[]> =>
+  (await database.pool.query<{ day: number }>(`SELECT day - ${TODAY} AS day FROM ${table} ORDER BY 1`)).rows.map(
+    ({ day }) => day,
+  );
+
+async function workOff(log: MessageLog, nowMs: number): Promise<void> {
+  while ((await log.due(nowMs)) !== null) await log.perform(0, ending, 0, nowMs);
+}
+
+test('partitions are made ahead and dropped by the day, with what waits of those days', async () => {
+  const { pool } = database;
+  // Before any partition is made: that goes to the default one.
+  await insert(pool, [message(webhookId, 'anna')], NOON_MS - DAY_MS);
+  const log = new MessageLog({ pool, days: 3 });
+  expect(await log.due(NOON_MS)).toBe(TODAY * DAY_MS);
+  await workOff(log, NOON_MS);
+  expect(await days()).toEqual([TODAY, TODAY + 1, TODAY + 2]);
+  expect(await log.due(NOON_MS)).toBeNull();
+  expect(await log.upcoming(NOON_MS + DAY_MS)).toBe((TODAY + 1) * DAY_MS);
+
+  await insert(pool, [message(webhookId, 'anna')], NOON_MS);
+  await insert(pool, [message(webhookId, 'anna')], NOON_MS + DAY_MS);
+  expect(await stored('ONLY webhook_messages_default')).toEqual([-1]);
+  for (let day = 1; day <= 4; day += 1) await workOff(log, NOON_MS + day * DAY_MS);
+  expect(await days()).toEqual([1, 2, 3, 4, 5, 6].map((day) => TODAY + day));
+  expect(await stored('webhook_messages')).toEqual([1]);
+  expect(await stored('webhook_queue')).toEqual([1]);
+});
+
+test('a day of which messages came before its partition was made gets none, and is dropped all the same', async () => {
+  const { pool } = database;
+  const later = TODAY + 100;
+  await insert(pool, [message(webhookId, 'anna')], later * DAY_MS);
+  const log = new MessageLog({ pool, days: 3 });
+  await workOff(log, later * DAY_MS);
+  expect(await days()).toEqual([later + 1, later + 2]);
+  await workOff(log, (later + 4) * DAY_MS);
+  expect(await stored('webhook_messages')).toEqual([]);
+  expect(await stored('webhook_queue')).toEqual([]);
+});
+
+test('whoever uses the log holds up making and dropping its days for a second, and is not held up for longer', async () => {
+  const { pool } = database;
+  const log = new MessageLog({ pool, days: 3 });
+  const laterMs = (TODAY + 200) * DAY_MS;
+  const before = await days();
+  const writer = await pool.connect();
+  try {
+    await writer.query('BEGIN');
+    await insertMessages(writer, [message(webhookId, 'anna')], laterMs);
+    await expect(workOff(log, laterMs)).rejects.toMatchObject({ code: '55P03' });
+    expect(await days()).toEqual(before);
+    await insertMessages(writer, [message(webhookId, 'anna')], laterMs);
+    await writer.query('COMMIT');
+  } finally {
+    writer.release();
+  }
+  await workOff(log, laterMs);
+  expect(await days()).toEqual([TODAY + 201, TODAY + 202]);
+});
