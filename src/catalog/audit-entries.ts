@@ -18,6 +18,8 @@ function plainEntry({ kind, before, after }: Change): AuditEntry {
   const { id, name } = (after ?? before)! as { id: string; name: string };
   if (before === null || after === null) return { action: before === null ? 'create' : 'delete', kind, id, name };
   const changed = differences(before, after);
+  // Of a rotation there is nothing to show.
+  if (changed.length === 1 && changed[0] === 'secretNo') return { action: 'rotate', kind, id, name };
   const fields = (of: object): object =>
     Object.fromEntries(Object.entries(of).filter(([key]) => changed.includes(key)));
   return { action: 'update', kind, id, name, before: fields(before), after: fields(after) };

@@ -102,7 +102,7 @@ export class Resources {
           after === null && earlier !== null ? [earlier.id] : [],
         ),
       });
-      await keepSecrets(client, tenantNo, changes);
+      await keepSecrets(client, { tenantNo, nowMs, changes });
       const entries = await auditEntries({ before, after: draft.catalog, changes, streakChanges });
       await writeAudit(client, { tenantNo, nowMs, by, version, entries });
       const achievements = toBackdate(changes);

@@ -10,7 +10,10 @@ const SECRET_BYTES = 32;
 const newSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 
 /** In the transaction of the changes: webhooks that are new, or to have another secret, get one; a deleted one's goes. */
-export async function keepSecrets(client: PoolClient, tenantNo: number, changes: Change[]): Promise<void> {
+export async function keepSecrets(
+  client: PoolClient,
+  { tenantNo, nowMs, changes }: { tenantNo: number; nowMs: number; changes: Change[] },
+): Promise<void> {
   const webhooks = changes.filter(({ kind }) => kind === 'webhook') as {
     before: Webhook | null;
     after: Webhook | null;
@@ -19,6 +22,6 @@ export async function keepSecrets(client: PoolClient, tenantNo: number, changes:
     after === null || before?.secretNo === after.secretNo ? [] : [{ id: after.id, secret: newSecret() }],
   );
   const gone = webhooks.flatMap(({ before, after }) => (after === null && before !== null ? [before.id] : []));
-  if (fresh.length > 0) await setWebhookSecrets(client, tenantNo, fresh);
+  if (fresh.length > 0) await setWebhookSecrets(client, { tenantNo, nowMs, webhooks: fresh });
   if (gone.length > 0) await dropWebhookSecrets(client, gone);
 }

@@ -158,9 +158,10 @@ export const Webhook = Type.Object({
   enabled: Type.Boolean(),
   /** How many secrets it has had: the last of them signs. */
   secretNo: Type.Integer({ minimum: 1 }),
-  /** Name of the header with the signature of the whole secret; absent: the usual one. */
-  header: Type.Optional(Type.String()),
-  filter: Type.Optional(WebhookFilter),
+  /** Name of the header with the signature of the whole secret; null, or absent: the usual one. */
+  header: Type.Optional(Nullable(Type.String())),
+  /** Null, or absent: none. */
+  filter: Type.Optional(Nullable(WebhookFilter)),
 });
 export type Webhook = Static<typeof Webhook>;
 
@@ -209,6 +210,9 @@ export interface StreaksInForce {
 export interface EarlierStreaks extends StreaksInForce {
   untilMs: number;
 }
+
+/** Most webhooks of a tenant: each notification is checked against all of them. */
+export const MOST_WEBHOOKS = 100;
 
 /** Most resources of a catalog, of all kinds together. */
 export const MOST_RESOURCES = 10_000;

@@ -37,6 +37,9 @@ export async function createEach<K extends Kind>(
   for (const item of items) {
     const outcome = draft.attempt(() => {
       if (resourcesIn(draft.catalog) + sizeOf(resource, item) > MOST_RESOURCES) return FULL;
+      const { kind, most, noun } = resource;
+      if (most !== null && listOf(draft.catalog, kind).length >= most)
+        return `There are at most ${most} ${noun}s: delete some first`;
       const made = storeWithParts(draft, resource, { items: [item], systemId: systemId?.toLowerCase() });
       const problems = made.flatMap((one) => problemsIn(draft, one, ''));
       return problems.length > 0 ? textOf(problems) : shownOf(draft, made[0]!);

@@ -21,6 +21,8 @@ export interface AdminResource<K extends Kind> {
   created: TObject;
   create: TObject;
   update: TObject;
+  /** How many of them a tenant may have; null: as many as a configuration has resources. */
+  most: number | null;
   /** Every field that any of these has, and those of its parts: what an item may have, though it may say nothing. */
   known: TObject;
   ids: TObject<{ ids: typeof Ids.properties.ids }>;
@@ -54,6 +56,7 @@ interface Definition<K extends Kind, S extends TProperties, A extends TObject> {
   /** Fields that are taken and say nothing: of newer contracts, and of answers. */
   ignored?: string[];
   answer: A;
+  most?: number;
   ids?: AdminResource<K>['ids'];
   issueId?: 'boostId';
   parts?: Parts;
@@ -100,6 +103,7 @@ export function adminResource<K extends Kind, S extends TProperties, A extends T
       ...Object.fromEntries(ignored.map((name) => [name, Type.Unknown()])),
     }),
     update: Type.Object({ id: Uuid, ...Object.fromEntries(updatable.map(optional)) }),
+    most: definition.most ?? null,
     ids: definition.ids ?? Ids,
     issueId: definition.issueId ?? null,
     parts,

@@ -28,6 +28,7 @@ import type { AuditQuery, AuditRow } from '../postgres/audit/read-audit.ts';
 import type { BoardFill } from '../postgres/boards/fills.ts';
 import type { ApplicationKeys } from '../postgres/application-keys.ts';
 import type { Tenants } from '../postgres/tenants.ts';
+import type { ShownSecret } from '../postgres/webhook-secrets.ts';
 
 /** What the operations are handed: everything that Laurel does, made once at the composition root. */
 export interface Services {
@@ -60,7 +61,7 @@ export interface Services {
   environment: Environment;
   applicationKeys: ApplicationKeys;
   /** The secrets of a tenant's webhooks, by ID. */
-  webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, string>>;
+  webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, ShownSecret>>;
   adminKeys: AdminKeys;
   /** Has the audit log record what no Postgres transaction does. */
   recordAudit: RecordAudit;

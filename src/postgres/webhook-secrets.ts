@@ -1,16 +1,30 @@
 import type { Pool, PoolClient } from 'pg';
+import { DAY_MS } from '../domain/periods.ts';
 
-/** Sets the secrets of stored webhooks. */
+/** How long the previous secret of a webhook signs beside the new one. */
+const OVERLAP_MS = DAY_MS;
+
+/** A webhook's secrets as they sign now. */
+export interface SigningSecrets {
+  secret: string;
+  /** The one before the latest rotation, for 24 hours after it; null: none. */
+  previous: string | null;
+}
+
+/**
+ * Sets the secrets of stored webhooks. One that a webhook had signs for another 24 hours from `nowMs` (Laurel's clock)
+ * on, and one from before that no more: a secret that leaked ends at once with a second rotation.
+ */
 export async function setWebhookSecrets(
   client: PoolClient,
-  tenantNo: number,
-  webhooks: { id: string; secret: string }[],
+  { tenantNo, nowMs, webhooks }: { tenantNo: number; nowMs: number; webhooks: { id: string; secret: string }[] },
 ): Promise<void> {
   await client.query(
-    `INSERT INTO webhook_secrets (tenant_no, webhook_id, secret)
+    `INSERT INTO webhook_secrets AS had (tenant_no, webhook_id, secret)
      SELECT $1, * FROM unnest($2::uuid[], $3::text[])
-     ON CONFLICT (webhook_id) DO UPDATE SET secret = excluded.secret`,
-    [tenantNo, webhooks.map(({ id }) => id), webhooks.map(({ secret }) => secret)],
+     ON CONFLICT (webhook_id) DO UPDATE
+        SET secret = excluded.secret, previous = had.secret, previous_until_ms = $4`,
+    [tenantNo, webhooks.map(({ id }) => id), webhooks.map(({ secret }) => secret), nowMs + OVERLAP_MS],
   );
 }
 
@@ -19,11 +33,48 @@ export async function dropWebhookSecrets(client: PoolClient, ids: string[]): Pro
   await client.query('DELETE FROM webhook_secrets WHERE webhook_id = ANY($1::uuid[])', [ids]);
 }
 
-/** The secrets of those of the webhooks that are a tenant's, by ID: what signs what is sent to them. */
-export async function webhookSecrets(pool: Pool, tenantNo: number, ids: string[]): Promise<Map<string, string>> {
-  const { rows } = await pool.query<{ id: string; secret: string }>(
-    'SELECT webhook_id AS id, secret FROM webhook_secrets WHERE tenant_no = $1 AND webhook_id = ANY($2::uuid[])',
+/** What signs what is sent to a webhook at a time (epoch ms, Laurel's clock); null: it has no secret, for it is deleted. */
+export async function signingSecrets(
+  pool: Pool,
+  { webhookId, nowMs }: { webhookId: string; nowMs: number },
+): Promise<SigningSecrets | null> {
+  const { rows } = await pool.query<SigningSecrets>(
+    `SELECT secret, CASE WHEN previous_until_ms > $2 THEN previous END AS previous
+       FROM webhook_secrets WHERE webhook_id = $1`,
+    [webhookId, nowMs],
+  );
+  return rows[0] ?? null;
+}
+
+/** A secret as it is shown to who made it, with what it replaces. */
+export interface ShownSecret {
+  secret: string;
+  /** Until when the previous one signs too, epoch ms; null: there is none. */
+  previousUntilMs: number | null;
+}
+
+/** The secrets of those of the webhooks that are a tenant's, by ID. */
+export async function webhookSecrets(pool: Pool, tenantNo: number, ids: string[]): Promise<Map<string, ShownSecret>> {
+  const { rows } = await pool.query<{ id: string } & ShownSecret>(
+    `SELECT webhook_id AS id, secret, previous_until_ms::float8 AS "previousUntilMs"
+       FROM webhook_secrets WHERE tenant_no = $1 AND webhook_id = ANY($2::uuid[])`,
     [tenantNo, ids],
   );
-  return new Map(rows.map(({ id, secret }) => [id, secret]));
+  return new Map(rows.map(({ id, ...shown }) => [id, shown]));
+}
+
+/** When the first previous secret ends, epoch ms; null: there is none. */
+export async function nextSecretEndMs(pool: Pool): Promise<number | null> {
+  const { rows } = await pool.query<{ ms: number | null }>(
+    'SELECT min(previous_until_ms)::float8 AS ms FROM webhook_secrets WHERE previous_until_ms IS NOT NULL',
+  );
+  return rows[0]?.ms ?? null;
+}
+
+/** Erases the previous secrets whose time is over. */
+export async function eraseEndedSecrets(pool: Pool, nowMs: number): Promise<void> {
+  await pool.query(
+    'UPDATE webhook_secrets SET previous = NULL, previous_until_ms = NULL WHERE previous_until_ms <= $1',
+    [nowMs],
+  );
 }

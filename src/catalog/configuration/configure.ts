@@ -16,6 +16,7 @@ import * as fieldsOf from './fields.ts';
 import { pair, same, type PairingRule } from './pair.ts';
 import { ownerAt } from './owner.ts';
 import { References, type DocumentProblem, type Noun } from './references.ts';
+import { wantedByWebhooks } from './wanted-by-webhooks.ts';
 
 /** Items stored before it is asked whether others have a turn. */
 const AT_ONCE = 200;
@@ -104,6 +105,7 @@ class Configuring {
         text,
       })),
     );
+    this.checks.push(() => wantedByWebhooks(draft.before, draft.catalog));
     return await this.allProblems();
   }
 

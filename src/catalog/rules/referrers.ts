@@ -1,4 +1,4 @@
-import type { AttributeCondition, Catalog, PointsBoost, PointsTrigger } from '../../domain/catalog.ts';
+import type { AttributeCondition, Catalog, PointsBoost, PointsTrigger, WebhookFilter } from '../../domain/catalog.ts';
 import type { Kind } from '../../domain/kinds.ts';
 
 /** What refers to a resource, each named for a person. What goes with the resource itself does not count. */
@@ -6,8 +6,12 @@ export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] 
   if (kind === 'attribute') return attributeReferrers(id, catalog);
   if (kind === 'metric') return metricReferrers(id, catalog);
   if (kind === 'achievement') return achievementReferrers(id, catalog);
+  if (kind === 'leaderboard') return webhooksFor('leaderboardIds', id, catalog);
   if (kind !== 'points_system') return [];
-  return catalog.leaderboards.filter(({ pointsSystemId }) => pointsSystemId === id).map(boardName);
+  return [
+    ...catalog.leaderboards.filter(({ pointsSystemId }) => pointsSystemId === id).map(boardName),
+    ...webhooksFor('pointsSystemIds', id, catalog),
+  ];
 }
 
 function attributeReferrers(id: string, catalog: Catalog): string[] {
@@ -31,12 +35,17 @@ const metricReferrers = (id: string, catalog: Catalog): string[] => [
   ...catalog.triggers.filter(({ metricId }) => metricId === id).map((trigger) => triggerName(trigger, catalog)),
   ...catalog.leaderboards.filter(({ metricId }) => metricId === id).map(boardName),
   ...(catalog.streaks.metrics.some(({ metricId }) => metricId === id) ? ['the streak settings'] : []),
+  ...webhooksFor('metricIds', id, catalog),
 ];
 
 const achievementReferrers = (id: string, catalog: Catalog): string[] => [
   ...catalog.achievements.filter(({ achievementIds }) => achievementIds.includes(id)).map(achievementName),
   ...catalog.triggers.filter(({ achievementId }) => achievementId === id).map((t) => triggerName(t, catalog)),
 ];
+
+/** The webhooks whose filter names a resource. */
+export const webhooksFor = (list: keyof WebhookFilter, id: string, { webhooks }: Catalog): string[] =>
+  webhooks.filter(({ filter }) => filter?.[list]?.includes(id)).map(({ name }) => `webhook '${name}'`);
 
 const achievementName = ({ key, name }: { key: string | null; name: string }): string => `achievement '${key ?? name}'`;
 const boardName = ({ key }: { key: string }): string => `leaderboard '${key}'`;

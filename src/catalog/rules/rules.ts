@@ -32,7 +32,7 @@ const RULES: {
   points_trigger: triggerProblems,
   points_boost: boostProblems,
   leaderboard: leaderboardProblems,
-  webhook: (webhook, _catalog, settings) => webhookProblems(webhook, settings),
+  webhook: (webhook, catalog, settings) => webhookProblems(webhook, { catalog, settings }),
 };
 
 /** Everything that is wrong with a resource as a part of the catalog, which holds it already. */

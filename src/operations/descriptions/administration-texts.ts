@@ -12,6 +12,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   experimentation: 'Settings of the control group.',
   font: 'Typeface of the brand.',
   logo: 'Logo of the brand; null: none.',
+  previousUntil: 'Until when the previous secret signs too; null: there is none.',
   priority: 'Order of the environments, the first being 1.',
   resetUsers: 'IDs of the users whose streaks were reset.',
   userActivationWindow: 'Days after which a new user counts as activated or not.',

@@ -29,6 +29,7 @@ const BY_NAME: Readonly<Record<string, readonly unknown[]>> = {
   userId: ['18'],
   userName: ['Ada'],
   email: ['ada@example.org'],
+  header: ['X-Acme-Signature'],
   tz: ['Europe/Berlin'],
   customerId: ['acme'],
   tenantId: ['acme'],

@@ -28,7 +28,7 @@ export const adminWebhooksCreate = operation({
     const made = done as { id: string }[];
     const ids = made.map(({ id }) => id);
     const secrets = await webhookSecrets(tenant.no, ids);
-    const created = made.map((webhook) => ({ ...webhook, secret: secrets.get(webhook.id) }));
+    const created = made.map((webhook) => ({ ...webhook, secret: secrets.get(webhook.id)?.secret }));
     return { status: done.length > 0 ? 201 : 200, body: { created, issues } };
   },
 });

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../domain/schemas.ts';
+import { Nullable, Uuid } from '../../../domain/schemas.ts';
 import { AppError } from '../../../errors.ts';
 import { operation } from '../../operation.ts';
 import { unknown } from '../../resource-edit.ts';
@@ -10,9 +10,18 @@ export const adminWebhooksRotateSecret = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/webhooks/{id}/rotate-secret',
-  summary: 'Give a webhook another secret, which is shown this once; the one before signs nothing from now on',
+  summary: 'Give a webhook another secret, which is shown this once; the previous one signs too for 24 hours',
+  description:
+    'Until `previousUntil` every delivery carries the signatures of both, so that a receiver can change secrets without losing a message. ' +
+    'A second rotation within that time ends the older one at once: rotate twice if a secret leaked.',
   params: Type.Object({ id: Uuid }),
-  responses: { 200: Type.Object({ id: Uuid, secret: Type.String() }) },
+  responses: {
+    200: Type.Object({
+      id: Uuid,
+      secret: Type.String(),
+      previousUntil: Nullable(Type.String({ format: 'date-time' })),
+    }),
+  },
   handle: async ({ resources, webhookSecrets }, { tenant, by, params }) => {
     const id = params.id.toLowerCase();
     await resources.edit(tenant.no, by, (draft) => {
@@ -20,6 +29,10 @@ export const adminWebhooksRotateSecret = operation({
       if (webhook === undefined) throw new AppError('not_found', unknown(webhooks));
       draft.update('webhook', id, { ...webhook, secretNo: webhook.secretNo + 1 });
     });
-    return { status: 200, body: { id, secret: (await webhookSecrets(tenant.no, [id])).get(id) } };
+    const shown = (await webhookSecrets(tenant.no, [id])).get(id);
+    if (shown === undefined) throw new AppError('not_found', unknown(webhooks));
+    const { secret, previousUntilMs } = shown;
+    const previousUntil = previousUntilMs === null ? null : new Date(previousUntilMs).toISOString();
+    return { status: 200, body: { id, secret, previousUntil } };
   },
 });

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FixedClock } from '../../../../src/clock.ts';
 import { WEBHOOK_EVENTS } from '../../../../src/domain/webhook.ts';
+import { signingSecrets } from '../../../../src/postgres/webhook-secrets.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';
@@ -7,9 +9,11 @@ import { says } from '../../issue.ts';
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/webhooks';
 const HOOK = { name: 'News', url: 'https://example.com/laurel', events: ['achievement.completed'] };
+const DAY_MS = 86_400_000;
+const NOW_MS = Date.UTC(2026, 10, 22, 9);
 let laurel: TestLaurel;
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
+  laurel = await startLaurel({ configuration: STUDY_APP, clock: new FixedClock(NOW_MS) });
 });
 afterAll(() => laurel.close());
 
@@ -21,7 +25,14 @@ test('admin_webhooks_create shows the secret; _list, _get and _update never do',
   const { status, body } = await create(HOOK, { ...HOOK, enabled: false, events: [...WEBHOOK_EVENTS] });
   expect(status).toBe(201);
   const [one, all] = body.created;
-  expect(one).toEqual({ id: expect.any(String), ...HOOK, enabled: true, secret: expect.any(String) });
+  expect(one).toEqual({
+    ...HOOK,
+    id: expect.any(String),
+    enabled: true,
+    header: null,
+    filter: null,
+    secret: expect.any(String),
+  });
   expect(all).toMatchObject({ enabled: false, events: WEBHOOK_EVENTS });
   for (const { secret } of body.created) expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   expect(one.secret).not.toBe(all.secret);
@@ -159,15 +170,28 @@ test('where the operator allows it, a webhook may go to a private address', asyn
   await allowing.close();
 });
 
-test('admin_webhooks_rotate_secret gives another secret, and only it', async () => {
+test('admin_webhooks_rotate_secret gives another secret; the previous one signs too for 24 hours', async () => {
   const { body } = await create(HOOK);
   const [{ id, secret, ...shown }] = body.created;
   const rotated = await laurel.admin.post(`${PATH}/${id.toUpperCase()}/rotate-secret`);
-  expect(rotated).toMatchObject({ status: 200, body: { id, secret: expect.stringMatching(/^whsec_/) } });
+  const untilMs = NOW_MS + DAY_MS;
+  expect(rotated.status).toBe(200);
+  expect(rotated.body).toEqual({
+    id,
+    secret: expect.stringMatching(/^whsec_/),
+    previousUntil: new Date(untilMs).toISOString(),
+  });
   expect(rotated.body.secret).not.toBe(secret);
-  const { rows } = await laurel.pool.query('SELECT secret FROM webhook_secrets WHERE webhook_id = $1', [id]);
-  expect(rows).toEqual([{ secret: rotated.body.secret }]);
+  const signing = (nowMs: number) => signingSecrets(laurel.pool, { webhookId: id, nowMs });
+  expect(await signing(untilMs - 1)).toEqual({ secret: rotated.body.secret, previous: secret });
+  expect(await signing(untilMs)).toEqual({ secret: rotated.body.secret, previous: null });
+  // A second rotation ends the oldest.
+  const { body: again } = await laurel.admin.post(`${PATH}/${id}/rotate-secret`);
+  expect(await signing(NOW_MS)).toEqual({ secret: again.secret, previous: rotated.body.secret });
   expect((await laurel.admin.get(`${PATH}/${id}`)).body).toEqual({ id, ...shown });
+  const { body: recorded } = await laurel.admin.get(`/v1/audit-log?kind=webhook&resourceId=${id}`);
+  expect(recorded.map(({ action }: { action: string }) => action)).toEqual(['rotate', 'rotate', 'create']);
+  expect(JSON.stringify(recorded)).not.toMatch(/whsec|secretNo/);
   for (const nobody of [NOBODY, 'no-uuid'])
     expect((await laurel.admin.post(`${PATH}/${nobody}/rotate-secret`)).status).toBe(404);
 });
