@@ -9,6 +9,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   brandColor: 'Colour of the brand.',
   branding: 'How the app presents itself.',
   controlRatio: 'Share of the users in the control group, in percent.',
+  emailsDue: 'For what the last e-mail of each kind was due.',
   experimentation: 'Settings of the control group.',
   font: 'Typeface of the brand.',
   logo: 'Logo of the brand; null: none.',

@@ -45,6 +45,12 @@ export const USER_TABLES: readonly UserTable[] = [
     },
   },
   { table: 'streak_pauses', user: 'user_id', section: 'streakPauses', order: ['id'] },
+  // What of a user is to be reported yet, and was: the user's state in other words.
+  { table: 'notification_windows', user: 'user_id', section: null, order: ['subject'] },
+  { table: 'notification_places', user: 'user_id', section: null, order: ['board_id'] },
+  { table: 'notification_completions', user: 'user_id', section: null, order: ['achievement_no'] },
+  { table: 'notification_moves', user: 'user_id', section: null, order: [] },
+  { table: 'notification_emails', user: 'user_id', section: 'emailsDue', order: ['kind'] },
   {
     table: 'application_keys',
     user: 'user_id',

@@ -21,6 +21,8 @@ const UserDocument = Type.Object({
   completions: Rows,
   streakChanges: Rows,
   streakPauses: Rows,
+  /** For what the last e-mail of each kind was due. */
+  emailsDue: Rows,
   applicationKeys: Rows,
   /** What administrators did about the user. */
   auditLog: Rows,

@@ -1,0 +1,121 @@
+import type { PoolClient } from 'pg';
+import type { NotificationType } from '../../domain/notification.ts';
+import { FURTHEST_END_MS, windowEndMs } from '../../domain/notification-windows.ts';
+import { binaryArray, TEXT } from '../persist/binary-array.ts';
+import { storableText } from '../storable-json.ts';
+
+/** A change that goes out at once or waits in a window: of a user ('' for none) and a points system or board. */
+export interface WindowChange {
+  tenantNo: number;
+  userId: string;
+  /** UUID of the points system or board; of `leaderboard.changed` made from board, run and group. */
+  subject: string;
+  type: NotificationType;
+  source: string;
+  atMs: number;
+  /** JSON text of what filters go by. */
+  about: string;
+  /** JSON text of the payload; of points without awards. */
+  payload: string;
+  /** Points that the change added; its awards (JSON texts, a line each) and the level if it changed (JSON text), '' for none. */
+  added: number;
+  awards: string;
+  level: string;
+  /** Rank and value on a board after the change; null: not on it. */
+  rank: number | null;
+  value: number | null;
+  /** False: it waits for the next flush in any case. */
+  atOnce: boolean;
+}
+
+/**
+ * Awards of a window (bytes) beyond which the older ones are dropped, so that no row grows for ever. A message shows fewer
+ * than this holds.
+ */
+const AWARDS_BYTES = 131_072;
+
+const CHANGES = `
+  unnest($3::int[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[],
+         $11::bigint[], $12::text[], $13::text[], $14::int[], $15::float8[], $16::boolean[]) WITH ORDINALITY
+    AS change (tenant_no, user_id, subject, type, source, at_ms, about, payload, added, awards, level, rank, value,
+               at_once, no)`;
+
+const OVER = `(waiting.payload IS NULL AND (waiting.until_ms <= $1 OR waiting.until_ms > $1::bigint + ${FURTHEST_END_MS}))`;
+const GOES = `(change.at_once AND ${OVER})`;
+
+/** Of the windows that are there. */
+const UPDATE = `
+  UPDATE notification_windows AS waiting
+     SET until_ms = CASE WHEN ${GOES} THEN $2::bigint WHEN ${OVER} THEN $1::bigint ELSE waiting.until_ms END,
+         source = CASE WHEN NOT ${GOES} THEN change.source END,
+         at_ms = CASE WHEN NOT ${GOES} THEN change.at_ms END,
+         about = CASE WHEN NOT ${GOES} THEN change.about END,
+         payload = CASE WHEN NOT ${GOES} THEN change.payload END,
+         added = CASE WHEN NOT ${GOES} THEN coalesce(waiting.added, 0) + change.added END,
+         awards = CASE WHEN NOT ${GOES} THEN concat_ws(E'\\n',
+                    CASE WHEN octet_length(waiting.awards) <= ${AWARDS_BYTES} THEN nullif(waiting.awards, '') END,
+                    nullif(change.awards, '')) END,
+         level = CASE WHEN NOT ${GOES} THEN coalesce(nullif(change.level, ''), waiting.level) END,
+         rank = CASE WHEN ${GOES} THEN change.rank ELSE waiting.rank END,
+         value = CASE WHEN ${GOES} THEN change.value ELSE waiting.value END
+    FROM ${CHANGES}
+   WHERE waiting.tenant_no = change.tenant_no AND waiting.user_id = change.user_id AND waiting.subject = change.subject
+  RETURNING (change.no - 1)::int AS index, waiting.payload IS NULL AS goes`;
+
+/** Of the others. What waits from the beginning has nothing that was reported. */
+const INSERT = `
+  INSERT INTO notification_windows
+    (tenant_no, user_id, subject, type, until_ms, source, at_ms, about, payload, rank, value)
+  SELECT tenant_no, user_id, subject, type, CASE WHEN at_once THEN $2::bigint ELSE $1::bigint END,
+         CASE WHEN NOT at_once THEN source END, CASE WHEN NOT at_once THEN at_ms END,
+         CASE WHEN NOT at_once THEN about END, CASE WHEN NOT at_once THEN payload END,
+         CASE WHEN at_once THEN rank END, CASE WHEN at_once THEN value END
+    FROM ${CHANGES}`;
+
+const texts = (values: readonly string[]): Buffer => binaryArray(TEXT, values);
+
+const parameters = (changes: readonly WindowChange[], nowMs: number): unknown[] => [
+  nowMs,
+  windowEndMs(nowMs),
+  changes.map(({ tenantNo }) => tenantNo),
+  texts(changes.map(({ userId }) => storableText(userId))),
+  changes.map(({ subject }) => subject),
+  texts(changes.map(({ type }) => type)),
+  texts(changes.map(({ source }) => storableText(source))),
+  changes.map(({ atMs }) => atMs),
+  texts(changes.map(({ about }) => about)),
+  texts(changes.map(({ payload }) => payload)),
+  changes.map(({ added }) => added),
+  texts(changes.map(({ awards }) => awards)),
+  texts(changes.map(({ level }) => level)),
+  changes.map(({ rank }) => rank),
+  changes.map(({ value }) => value),
+  changes.map(({ atOnce }) => atOnce),
+];
+
+/**
+ * Has changes go out or wait, in the client's transaction, which must hold the cursor of the tenants' shard. Each window may
+ * be named only once in a call.
+ * @returns the indexes of those that go out now: they open a window. The others are kept, each laid over what waits there
+ */
+export async function enterWindows(
+  client: PoolClient,
+  changes: readonly WindowChange[],
+  nowMs: number,
+): Promise<Set<number>> {
+  if (changes.length === 0) return new Set();
+  const { rows } = await client.query<{ index: number; goes: boolean }>(UPDATE, parameters(changes, nowMs));
+  const found = new Set(rows.map(({ index }) => index));
+  const going = new Set(rows.filter(({ goes }) => goes).map(({ index }) => index));
+  const others = [...changes.keys()].filter((index) => !found.has(index));
+  if (others.length === 0) return going;
+  await client.query(
+    INSERT,
+    parameters(
+      others.map((index) => changes[index]!),
+      nowMs,
+    ),
+  );
+  for (const index of others) if (changes[index]!.atOnce) going.add(index);
+  return going;
+}

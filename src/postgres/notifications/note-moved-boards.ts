@@ -1,0 +1,35 @@
+import type { PoolClient } from 'pg';
+import { windowEndMs } from '../../domain/notification-windows.ts';
+import { storableText } from '../storable-json.ts';
+
+/** A run (its first day, an epoch day) and group ('' without breakdown) of a board. */
+export interface BoardPlace {
+  boardNo: number;
+  runDay: number;
+  group: string;
+}
+
+const NOTE = `
+  INSERT INTO notification_boards AS board (tenant_no, board_no, run_day, group_name, compare_ms)
+  SELECT moved.*, $1::bigint FROM unnest($2::int[], $3::int[], $4::int[], $5::text[]) AS moved
+  ON CONFLICT (tenant_no, board_no, run_day, text_digest(group_name)) DO UPDATE SET compare_ms = EXCLUDED.compare_ms
+   WHERE board.compare_ms IS NULL OR board.compare_ms > EXCLUDED.compare_ms`;
+
+/**
+ * Has the places of boards on which a score moved compared within 15 minutes, in the client's transaction. Each may be named
+ * only once in a call.
+ */
+export async function noteMovedBoards(
+  client: PoolClient,
+  moved: readonly (BoardPlace & { tenantNo: number })[],
+  nowMs: number,
+): Promise<void> {
+  if (moved.length === 0) return;
+  await client.query(NOTE, [
+    windowEndMs(nowMs),
+    moved.map(({ tenantNo }) => tenantNo),
+    moved.map(({ boardNo }) => boardNo),
+    moved.map(({ runDay }) => runDay),
+    moved.map(({ group }) => storableText(group)),
+  ]);
+}
