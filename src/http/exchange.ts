@@ -11,6 +11,8 @@ import type { Log } from '../log/log.ts';
 import { decodeParam } from './path-params.ts';
 import { framingFault, readHead, readIdempotencyKey, sizeFault, type RequestHead } from './request-head.ts';
 import type { RateLimit } from './rate-limit.ts';
+import type { SessionAuthenticator } from './session-auth.ts';
+import { cameByHttps, readSession, setCookie, type PresentedSession, type SessionCookie } from './session-cookie.ts';
 import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
 import type { Network } from '../domain/networks.ts';
@@ -28,6 +30,8 @@ export interface ExchangeContext {
   surface: Operation['surface'];
   services: Services;
   authenticate: (header: string | null, client?: () => string | null) => Caller | Promise<Caller>;
+  /** The sessions that stand for keys here; null: none do. */
+  sessions: SessionAuthenticator | null;
   resolveTenant: ResolveTenant;
   /** Whether live state can be read and changed now; else 503. */
   isReady: () => boolean;
@@ -66,6 +70,9 @@ export class Exchange {
   private rawQuery = '';
   private readonly rawParams: string[] = [];
   private body: BodyReader | null = null;
+  /** Presented instead of a key. */
+  private session: PresentedSession | null = null;
+  private overHttps = false;
   /** Set when the caller is admitted. */
   private call: Call<unknown, unknown, unknown> | null = null;
   /** What the answer says of the caller's limit. */
@@ -100,6 +107,11 @@ export class Exchange {
     // Undefined without a `?`, whatever the declared type says.
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
     if (route.operation.audited) this.client();
+    if (context.sessions !== null) {
+      // A key that is sent counts, whatever cookie the browser adds.
+      if (this.head.apiKey === null) this.session = readSession(req);
+      this.overHttps = cameByHttps(req);
+    }
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
     if (fault) return this.respond(this.failure(fault), true);
     if (route.checkBody) {
@@ -110,10 +122,16 @@ export class Exchange {
     this.authenticate();
   }
 
+  private caller(): Caller | Promise<Caller> {
+    const { context, route, head, session } = this;
+    if (route.operation.scope === 'public') return NOBODY;
+    if (session !== null) return context.sessions!.authenticate(session, this.network);
+    return context.authenticate(head.apiKey, this.network);
+  }
+
   private authenticate(): void {
-    const { context, route, head } = this;
     try {
-      const caller = route.operation.scope === 'public' ? NOBODY : context.authenticate(head.apiKey, this.network);
+      const caller = this.caller();
       if (caller instanceof Promise) caller.then((found) => this.admit(found), this.fail);
       else this.admit(caller);
     } catch (error) {
@@ -222,7 +240,9 @@ export class Exchange {
       requireOwnUser(operation, call);
       if (operation.scope !== 'public' && !this.context.isReady()) throw notReady();
       this.handling = true;
-      answer = operation.handle(this.context.services, call as Call<never, never, never>);
+      const handle = () => operation.handle(this.context.services, call as Call<never, never, never>);
+      const { failedKeys } = this.context;
+      answer = operation.signsIn && failedKeys ? failedKeys.lookUp(this.network(), handle) : handle();
     } catch (error) {
       return this.fail(error);
     }
@@ -231,7 +251,13 @@ export class Exchange {
 
   private answer(answer: Answer): void | Promise<void> {
     if ('chunks' in answer) return this.stream(answer.chunks);
-    this.respond({ status: answer.status, json: this.written(answer) }, false);
+    const response: Response = { status: answer.status, json: this.written(answer) };
+    if ('session' in answer && answer.session !== undefined) response.headers = this.cookie(answer.session);
+    this.respond(response, false);
+  }
+
+  private cookie(session: SessionCookie): Record<string, string> {
+    return { 'Set-Cookie': setCookie(session, { secure: this.overHttps, nowMs: Date.now() }) };
   }
 
   /** The answer as JSON text that this client can read. */
@@ -257,8 +283,16 @@ export class Exchange {
   }
 
   private readonly fail = (error: unknown): void => {
-    this.respond(this.failure(error instanceof KeyRefusal ? this.refused(error) : error), false);
+    const refusal = this.asRefusal(error);
+    this.respond(this.failure(refusal === null ? error : this.refused(refusal)), false);
   };
+
+  /** Of an operation that signs in, 401 says that what was in its body is no key. */
+  private asRefusal(error: unknown): KeyRefusal | null {
+    if (error instanceof KeyRefusal) return error;
+    const isSignIn = this.route.operation.signsIn && error instanceof AppError && error.code === 'unauthorized';
+    return isSignIn ? new KeyRefusal('sign_in', { prefix: null, message: error.message }) : null;
+  }
 
   /** What a refused key is answered: 429 where too many wrong ones came from the same network. */
   private refused(refusal: KeyRefusal): AppError {

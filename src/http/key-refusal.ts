@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 
-/** Why a key was not admitted (401) or not allowed (403). */
+/** Why a key, or a session that stands for one, was not admitted (401) or not allowed (403). */
 export const REFUSAL_REASONS = {
   missing: 'unauthorized',
   malformed: 'unauthorized',
@@ -8,6 +8,9 @@ export const REFUSAL_REASONS = {
   wrong_secret: 'unauthorized',
   inactive: 'unauthorized',
   expired: 'unauthorized',
+  session: 'unauthorized',
+  sign_in: 'unauthorized',
+  csrf: 'forbidden',
   scope: 'forbidden',
   tenant: 'forbidden',
   user: 'forbidden',

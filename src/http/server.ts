@@ -28,6 +28,8 @@ export interface ServerOptions {
   operations: readonly Operation[];
   services: Services;
   authenticate: ExchangeContext['authenticate'];
+  /** Sessions that are taken instead of keys; without it none are. */
+  sessions?: ExchangeContext['sessions'];
   resolveTenant: ResolveTenant;
   /** `bodyBytes`: of any request's body; operations may allow less. */
   limits: { bodyBytes: number };
@@ -81,6 +83,7 @@ export function createServer(options: ServerOptions): Server {
     surface,
     services,
     authenticate,
+    sessions: options.sessions ?? null,
     resolveTenant,
     isReady: options.isReady ?? (() => true),
     rateLimit: options.rateLimit,

@@ -27,6 +27,9 @@ import { adminConfigurationDiff } from './admin/configuration/diff.ts';
 import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
 import { adminEnvironmentsList } from './admin/environments/list.ts';
+import { adminSessionCreate } from './admin/session/create.ts';
+import { adminSessionDelete } from './admin/session/delete.ts';
+import { adminSessionGet } from './admin/session/get.ts';
 import { adminSettingsGet } from './admin/settings/get.ts';
 import { adminSettingsUpdate } from './admin/settings/update.ts';
 import { adminMetricsBatchEvents } from './admin/metrics/batch-events.ts';
@@ -163,6 +166,9 @@ export const adminOperations: readonly Operation[] = [
   adminTenantsCreate,
   adminTenantsUpdate,
   adminTenantsDelete,
+  adminSessionGet,
+  adminSessionCreate,
+  adminSessionDelete,
   adminSettingsGet,
   adminSettingsUpdate,
   adminEnvironmentsList,

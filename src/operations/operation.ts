@@ -14,6 +14,17 @@ export interface Caller {
   tenantNo: number | null;
   /** What the key may do; of an admin key `all` or `read`. */
   scope: KeyScope;
+  /** The console's session that stands for the key; left out where the key itself was sent. */
+  session?: CallerSession;
+}
+
+/** A session as its own operations know it. */
+export interface CallerSession {
+  /** SHA-256 of its token. */
+  hash: Buffer;
+  /** What a page sends with every change. */
+  csrfToken: string;
+  expiresMs: number;
 }
 
 /** Who calls a public operation: has no rights. */
@@ -47,10 +58,11 @@ export interface Call<Params, Query, Body> {
 
 /**
  * An answer: a body to be serialized, one that is JSON text already (the hot path), or JSON text in pieces, for one that
- * may be too large to be held at once. What is thrown before the first piece is an error like any other.
+ * may be too large to be held at once. What is thrown before the first piece is an error like any other. `session`: one that
+ * the browser is to keep from now on; null: the one it has is over.
  */
 export type Answer =
-  | { status: number; body: unknown }
+  | { status: number; body: unknown; session?: { token: string; expiresMs: number } | null }
   | { status: number; json: string }
   | { status: 200; chunks: AsyncIterableIterator<string> };
 
@@ -67,10 +79,10 @@ export interface Operation {
   /** What the schemas do not say, in Markdown; '' for nothing. */
   description: string;
   /**
-   * 'tenant': about one tenant's data, takes `Tenant-ID`; 'organisation': about the organisation itself;
-   * 'public': answers without a key, so that `call.caller` is nobody.
+   * 'tenant': about one tenant's data, takes `Tenant-ID`; 'organisation': about the organisation itself; 'key': about the key
+   * that is presented, whatever it is for; 'public': answers without a key, so that `call.caller` is nobody.
    */
-  scope: 'tenant' | 'organisation' | 'public';
+  scope: 'tenant' | 'organisation' | 'key' | 'public';
   /**
    * The scopes of keys, besides `all`, that hold the operation: `read` unless declared otherwise where the method is GET, none
    * elsewhere. `read` is that it changes nothing, so that read-only admin keys may use it too.
@@ -78,6 +90,8 @@ export interface Operation {
   keyScopes: readonly KeyScope[];
   /** Whether the audit log may record it: then its calls say who makes them, and where from. */
   audited: boolean;
+  /** Whether the body holds a secret to sign in with: a wrong one (401) counts as a wrong key, and is bounded like one. */
+  signsIn: boolean;
   /** The operation exists only where this service does; null: always. */
   onlyWith: 'testClock' | null;
   /** True where the `Idempotency-Key` header is read. */
@@ -118,6 +132,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   scope?: Operation['scope'];
   keyScopes?: Operation['keyScopes'];
   audited?: boolean;
+  signsIn?: boolean;
   onlyWith?: Operation['onlyWith'];
   idempotent?: boolean;
   params?: P;
@@ -142,6 +157,7 @@ export function operation<
     scope: 'tenant',
     keyScopes: definition.method === 'get' ? ['read'] : [],
     audited: definition.surface === 'admin',
+    signsIn: false,
     onlyWith: null,
     idempotent: false,
     namedUsers: null,

@@ -23,12 +23,13 @@ interface Refusal {
 
 const always = (): boolean => true;
 const withBody = ({ body }: Operation): boolean => body !== null;
-const withKey = ({ scope }: Operation): boolean => scope !== 'public';
+/** Takes a key, or a secret instead. */
+const withKey = ({ scope, signsIn }: Operation): boolean => scope !== 'public' || signsIn;
 
 /** Every error there is, and which operations it can be the answer of: what the OpenAPI documents list. */
 export const REFUSALS: Record<ErrorStatus, Refusal> = {
   400: { description: 'Malformed, or does not fit the schema', headers: [], of: always },
-  401: { description: 'The API key is missing or not valid', headers: [], of: withKey },
+  401: { description: 'The API key is missing or not valid, or the session is over', headers: [], of: withKey },
   403: { description: 'The API key does not allow this', headers: [], of: withKey },
   404: {
     description: 'Not found',

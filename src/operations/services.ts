@@ -27,6 +27,7 @@ import type { RecordAudit } from '../postgres/audit/audit-trail.ts';
 import type { AuditQuery, AuditRow } from '../postgres/audit/read-audit.ts';
 import type { BoardFill } from '../postgres/boards/fills.ts';
 import type { ApplicationKeys } from '../postgres/application-keys.ts';
+import type { Sessions } from '../postgres/sessions/sessions.ts';
 import type { Tenants } from '../postgres/tenants.ts';
 import type { ShownSecret } from '../postgres/webhook-secrets.ts';
 
@@ -63,6 +64,7 @@ export interface Services {
   /** The secrets of a tenant's webhooks, by ID. */
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, ShownSecret>>;
   adminKeys: AdminKeys;
+  sessions: Sessions;
   /** Has the audit log record what no Postgres transaction does. */
   recordAudit: RecordAudit;
   deadLetters: DeadLetters;

@@ -19,7 +19,7 @@ export interface AdminKeyRow {
 const COLUMNS = `id, prefix, name, status, access, created, last_used AS "lastUsed",
   (SELECT customer_id FROM tenants WHERE no = admin_keys.tenant_no) AS "tenantId"`;
 /** A key that can make others: without one nobody could ever again. */
-const SOVEREIGN = `status = 'active' AND access = 'full' AND tenant_no IS NULL`;
+export const SOVEREIGN = `status = 'active' AND access = 'full' AND tenant_no IS NULL`;
 const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE ${SOVEREIGN} AND id <> $1)`;
 
 /** Excludes other edits of admin keys until the transaction ends. */

@@ -18,6 +18,7 @@ import {
 import { countRevision, type Announce } from './revisions.ts';
 import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
 import { keyHash, newKey } from './new-key.ts';
+import { deleteSessionsOf } from './sessions/session-rows.ts';
 import { transaction } from './transaction.ts';
 
 /** A key as it is shown once, to who made it or had it made again. */
@@ -81,6 +82,7 @@ export class AdminKeys {
         outcomes.push(outcome);
         if (typeof outcome === 'string' || before === null) continue;
         const { name, status, access, id, prefix } = outcome;
+        if (status === 'inactive') await deleteSessionsOf(client, id);
         if (before.name === name && before.status === status && before.access === access) continue;
         audit.push({
           action: 'update',

@@ -48,6 +48,7 @@ import { listBackdatings } from '../postgres/backdating/requests.ts';
 import { listFills } from '../postgres/boards/fills.ts';
 import { ApplicationKeys } from '../postgres/application-keys.ts';
 import { createPool } from '../postgres/pool.ts';
+import { Sessions } from '../postgres/sessions/sessions.ts';
 import { isStreakCallStored } from '../postgres/streaks/is-streak-call-stored.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { webhookSecrets } from '../postgres/webhook-secrets.ts';
@@ -227,6 +228,7 @@ export async function openLaurel({
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       applicationKeys,
       adminKeys: new AdminKeys({ pool, announce: publish, clock }),
+      sessions: new Sessions({ pool, announce: publish, clock }),
       recordAudit,
       deadLetters: new DeadLetters({ redis, pool, clock, onRetried: (shard) => wakeUp.touched(shard) }),
       audit: { read: (query) => readAudit(pool, query) },

@@ -7,13 +7,15 @@ import type { Log } from '../log/log.ts';
 import { createRateLimit, type RateLimits } from '../http/rate-limit.ts';
 import { createReadiness } from '../http/readiness.ts';
 import { createServer, type Server } from '../http/server.ts';
+import { createSessionAuthenticator } from '../http/session-auth.ts';
 import { createTenantResolver } from '../http/tenancy.ts';
 import { createMetrics } from './metrics.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing } from '../operations/operation.ts';
-import { findKey } from '../postgres/find-key.ts';
+import { findKey, type KeyRecord } from '../postgres/find-key.ts';
 import { RefusedKeys } from '../postgres/audit/refused-keys.ts';
 import { KeyUses } from '../postgres/key-uses.ts';
+import { findSession } from '../postgres/sessions/session-rows.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 
 export interface Served {
@@ -48,13 +50,17 @@ export async function serve(
   const refused = new RefusedKeys({ record: services.recordAudit });
   const { failedKeyLimit } = options;
   const failedKeys = failedKeyLimit === null ? undefined : new FailedKeys({ perMinute: failedKeyLimit });
-  const keys = createAuthenticator({
+  const noted = {
     failedKeys,
-    lookup: { find: (prefix) => findKey(pool, prefix) },
     clockMs: () => services.clock.now(),
-    onUse: (key, atMs) => uses.note(key, atMs),
+    onUse: (key: KeyRecord, atMs: number) => uses.note(key, atMs),
+  };
+  const keys = createAuthenticator({ ...noted, lookup: { find: (prefix) => findKey(pool, prefix) } });
+  const sessions = createSessionAuthenticator({ ...noted, find: (hash) => findSession(pool, hash) });
+  laurel.onOrganisationChanged(() => {
+    keys.invalidate();
+    sessions.invalidate();
   });
-  laurel.onOrganisationChanged(() => keys.invalidate());
   const readiness = createReadiness({
     Redis: () => redis.ping(),
     'live data': async () => {
@@ -84,6 +90,7 @@ export async function serve(
   const admin = createServer({
     ...shared,
     surface: 'admin',
+    sessions,
     operations: existing(adminOperations, services),
     metrics: createMetrics(redis, laurel.pool),
   });

@@ -27,6 +27,12 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   controlShare: 'Share of the users in the control group.',
   counts: 'How often something happened.',
   created: 'When it was created; in an answer to several items what was created.',
+  csrfToken:
+    'What the header `X-CSRF-Token` must hold where a request in the session may change something; null: no session.',
+  'admin_session_get.expiresAt': 'When the session is over; null: the key itself was sent.',
+  'admin_session_create.expiresAt': 'When the session is over.',
+  'admin_session_create.key': 'An admin key.',
+  'admin_session_create.token': 'The token in the link that a start prints; good once, for 15 minutes.',
   customerId: 'Your own ID of the tenant, as the `Tenant-ID` header names it.',
   date: 'The day, or the moment.',
   deleted: 'What was deleted.',

@@ -1,0 +1,116 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Pool, PoolClient } from 'pg';
+import type { Clock } from '../../clock.ts';
+import { parseApiKey } from '../../domain/api-key.ts';
+import type { Author } from '../../domain/author.ts';
+import { writeAudit } from '../audit/write-audit.ts';
+import { findKey } from '../find-key.ts';
+import { keyHash } from '../new-key.ts';
+import { countRevision, type Announce } from '../revisions.ts';
+import { transaction } from '../transaction.ts';
+import { csrfTokenOf } from './csrf-token.ts';
+import { deleteExpired, deleteSession, insertSession } from './session-rows.ts';
+import { useSignInToken } from './sign-in-tokens.ts';
+
+/** A session as it is handed out once. */
+export interface NewSession {
+  /** The secret of the cookie; only its hash is stored. */
+  token: string;
+  csrfToken: string;
+  expiresMs: number;
+  /** The readable part of the key that it stands for. */
+  prefix: string;
+}
+
+/** What one signs in with: an admin key, or the token of a start's link. */
+export type Credential = { key: string } | { token: string };
+
+/** The key that a session stands for, as the console shows it. */
+export interface SessionKey {
+  prefix: string;
+  name: string;
+  access: 'full' | 'read';
+  /** The client's own ID of the one tenant that the key is for; null: all. */
+  tenantId: string | null;
+}
+
+/** How long a session lasts, used or not. */
+const SESSION_MS = 12 * 3_600_000;
+const TOKEN_BYTES = 32;
+// Stands in for the hash of a key that does not exist, so that refusing it takes the same work.
+const NO_HASH = Buffer.alloc(32);
+
+/**
+ * The console's sessions. Their times are the machine's, as those of the browser's cookie are: a test clock ends no session.
+ */
+export class Sessions {
+  private readonly pool: Pool;
+  private readonly announce: Announce;
+  private readonly clock: Clock;
+  private readonly nowMs: () => number;
+
+  /** @param options.nowMs the machine's time, epoch ms */
+  constructor(options: { pool: Pool; announce: Announce; clock: Clock; nowMs?: () => number }) {
+    this.pool = options.pool;
+    this.announce = options.announce;
+    this.clock = options.clock;
+    this.nowMs = options.nowMs ?? Date.now;
+  }
+
+  /** Begins a session. Null: the key is no active admin key, or the token was used or is too old. `by`: where it is asked from. */
+  async begin(credential: Credential, by: Author): Promise<NewSession | null> {
+    const ofKey = 'key' in credential ? await this.activeKey(credential.key) : null;
+    if ('key' in credential && ofKey === null) return null;
+    return transaction(this.pool, async (client) => {
+      const nowMs = this.nowMs();
+      const key = 'token' in credential ? await useSignInToken(client, { token: credential.token, nowMs }) : ofKey;
+      if (key === null) return null;
+      await deleteExpired(client, nowMs);
+      const token = randomBytes(TOKEN_BYTES).toString('base64url');
+      const expiresMs = nowMs + SESSION_MS;
+      const session = { hash: keyHash(token), keyId: key.id, keyHash: key.hash, nowMs, expiresMs };
+      const prefix = await insertSession(client, session);
+      if (prefix === null) return null;
+      await this.note(client, { action: 'create', by, prefix });
+      return { token, csrfToken: csrfTokenOf(token), expiresMs, prefix };
+    });
+  }
+
+  /** Ends a session, on every process within a second. `hash`: of its token. Ending one that is over changes nothing. */
+  async end(hash: Buffer, by: Author): Promise<void> {
+    const ended = await transaction(this.pool, async (client) => {
+      const prefix = await deleteSession(client, hash);
+      if (prefix === null) return false;
+      await this.note(client, { action: 'delete', by, prefix });
+      await countRevision(client);
+      return true;
+    });
+    if (ended) await this.announce('*');
+  }
+
+  /** The key with this prefix; null: it is gone. */
+  async keyOf(prefix: string): Promise<SessionKey | null> {
+    const { rows } = await this.pool.query<SessionKey>(
+      `SELECT prefix, name, access, (SELECT customer_id FROM tenants WHERE no = tenant_no) AS "tenantId"
+         FROM admin_keys WHERE prefix = $1`,
+      [prefix],
+    );
+    return rows[0] ?? null;
+  }
+
+  private async activeKey(text: string): Promise<{ id: string; hash: Buffer } | null> {
+    const parts = parseApiKey(text);
+    if (parts === null) return null;
+    const found = await findKey(this.pool, parts.prefix);
+    const isRight = timingSafeEqual(keyHash(parts.body), found?.hash ?? NO_HASH);
+    return found !== null && isRight && found.kind === 'admin' && found.active ? found : null;
+  }
+
+  private note(
+    client: PoolClient,
+    { action, by, prefix }: { action: 'create' | 'delete'; by: Author; prefix: string },
+  ): Promise<void> {
+    const entries = [{ action, kind: 'session', name: prefix }];
+    return writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), by: { ...by, who: prefix }, entries });
+  }
+}
