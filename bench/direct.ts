@@ -12,6 +12,7 @@ import { shardOf } from '../src/redis/keys.ts';
 import type { ScriptReply } from '../src/packed/record.ts';
 import { Script } from '../src/redis/script.ts';
 import { unpack } from '../src/packed/state.ts';
+import { KIND, kindField } from '../src/packed/record-fields.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import { outcomeOf, type DirectJob, type Outcome } from './jobs.ts';
 import { EventMaker, KEYED, shapeOf } from './shape.ts';
@@ -61,8 +62,8 @@ async function callScript(job: DirectJob): Promise<Outcome> {
   redis.disconnect();
   const statuses: Record<string, number> = {};
   for (const reply of replies) {
-    const { k } = unpack(reply) as ScriptReply;
-    const status = k === 'e' ? '201' : k;
+    const kind = (unpack(reply) as ScriptReply)[kindField];
+    const status = kind === KIND.event ? '201' : kind;
     statuses[status] = (statuses[status] ?? 0) + 1;
   }
   return {

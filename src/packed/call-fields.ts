@@ -32,6 +32,19 @@ export const BATCH_KEY = { progress: 0, queue: 1, results: 2 } as const;
 /** The arguments of a step of a batch, behind those of its events. */
 export const BATCH_ARG = { expected: 0, after: 1, finished: 2, wanted: 3 } as const;
 
+/** Fields of a queued batch, in their order. */
+export const QUEUED_BATCH = {
+  tenant: 't',
+  /** Epoch ms. */
+  acceptedMs: 'a',
+  /** Version of the catalog that its events were checked with. */
+  catalogVersion: 'c',
+  /** 1: a caller waits. */
+  awaited: 'w',
+  /** JSON text. */
+  events: 'e',
+} as const;
+
 /** Fields of a batch's results; the others are a step's each, named by the progress after it. */
 export const BATCH_RESULT = {
   /** How many events are answered. */
@@ -130,6 +143,9 @@ export const COUNTER = {
   /** Grows with every deleted user. */
   generation: 'd',
 } as const;
+
+/** The counter of those who completed an achievement. */
+export const completionsField = (achievementNo: number): string => `${COUNTER.completions}${achievementNo}`;
 
 /** Fields of an entry of the outbox; the last two come once a user. */
 export const OUTBOX = { tenant: 't', records: 'r', user: 'u', state: 's' } as const;

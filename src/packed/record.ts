@@ -1,4 +1,14 @@
-import type { kindField, RECORD, KIND } from './record-fields.ts';
+import type {
+  AWARD,
+  kindField,
+  RECORD,
+  KIND,
+  RECORDED_BOARD,
+  RECORDED_POINTS,
+  RECORDED_STREAK,
+  SETTLED,
+  SETTLEMENT,
+} from './record-fields.ts';
 import type {
   BLOCKED,
   MAYBE_STORED,
@@ -10,7 +20,9 @@ import type {
   REFUSAL,
   STREAK_REFUSAL,
   SUM,
+  UNSENT,
 } from './refusal-fields.ts';
+import type { PackedPause, PackedTotal } from './state.ts';
 
 /**
  * What a script says of one thing that happened: its answer to the caller, and the record in the outbox. A msgpack map;
@@ -25,8 +37,8 @@ export interface HappenedRecord {
   [RECORD.isNew]?: 1;
   [RECORD.changed]?: 1;
   [RECORD.metric]?: number;
-  [RECORD.value]?: [whole: number, micros: number];
-  [RECORD.total]?: [whole: number, micros: number];
+  [RECORD.value]?: PackedTotal;
+  [RECORD.total]?: PackedTotal;
   [RECORD.streak]?: RecordedStreak;
   [RECORD.completed]?: number[];
   [RECORD.points]?: RecordedPoints[];
@@ -37,7 +49,7 @@ export interface HappenedRecord {
   [RECORD.settlements]?: RecordedSettlement[];
   [RECORD.freezesEarned]?: number;
   [RECORD.freezes]?: number;
-  [RECORD.pauses]?: [firstDay: number, lastDay: number, id: string][];
+  [RECORD.pauses]?: PackedPause[];
   [RECORD.byAdmin]?: 1;
   [RECORD.backdated]?: 1;
 }
@@ -51,8 +63,16 @@ export interface GoneRecord {
   [RECORD.generation]?: number;
 }
 
+// What is packed as an array is declared by its positions: so nothing can take it apart without their names.
+
 /** SETTLEMENT. */
-export type RecordedSettlement = [frequency: number, kind: number, firstDay: number, lastDay: number, length?: number];
+export interface RecordedSettlement {
+  [SETTLEMENT.frequency]: number;
+  [SETTLEMENT.kind]: (typeof SETTLED)[keyof typeof SETTLED];
+  [SETTLEMENT.firstDay]: number;
+  [SETTLEMENT.lastDay]: number;
+  [SETTLEMENT.length]?: number;
+}
 
 /** What is in the outbox behind the records of a batch's step: the progress of the shard's batches (`batches.ts`). */
 export interface ProgressRecord {
@@ -61,27 +81,40 @@ export interface ProgressRecord {
 }
 
 /** RECORDED_STREAK. */
-export type RecordedStreak = [
-  length: number,
-  startDay: number,
-  lastPeriod: number,
-  extended: number,
-  freezes: number,
-  daysOffAhead?: number,
-];
+export interface RecordedStreak {
+  [RECORDED_STREAK.length]: number;
+  [RECORDED_STREAK.startDay]: number;
+  [RECORDED_STREAK.lastPeriod]: number;
+  [RECORDED_STREAK.extended]: number;
+  [RECORDED_STREAK.freezes]: number;
+  [RECORDED_STREAK.offDays]?: number;
+}
+
 /** RECORDED_POINTS. */
-export type RecordedPoints = [systemNo: number, before: number, after: number, awards: RecordedAward[]];
+export interface RecordedPoints {
+  [RECORDED_POINTS.system]: number;
+  [RECORDED_POINTS.before]: number;
+  [RECORDED_POINTS.after]: number;
+  [RECORDED_POINTS.awards]: RecordedAward[];
+}
+
 /** AWARD. */
-export type RecordedAward = [triggerNo: number, awarded: number, after: number, boostNos: number[]];
+export interface RecordedAward {
+  [AWARD.trigger]: number;
+  [AWARD.awarded]: number;
+  [AWARD.after]: number;
+  [AWARD.boosts]: number[];
+}
+
 /** RECORDED_BOARD. */
-export type RecordedBoard = [
-  boardNo: number,
-  runDay: number,
-  group: string,
-  previousRank: number,
-  rank: number,
-  threshold: number,
-];
+export interface RecordedBoard {
+  [RECORDED_BOARD.board]: number;
+  [RECORDED_BOARD.runDay]: number;
+  [RECORDED_BOARD.group]: string;
+  [RECORDED_BOARD.previousRank]: number;
+  [RECORDED_BOARD.rank]: number;
+  [RECORDED_BOARD.threshold]: number;
+}
 
 /** Why a change of a streak cannot be made. */
 export type StreakRefusal = (typeof STREAK_REFUSAL)[keyof typeof STREAK_REFUSAL];
@@ -91,7 +124,7 @@ export type Refusal =
   | {
       [kindField]: typeof REFUSAL.replay;
       [REPLAY.use]: number;
-      [REPLAY.total]: [whole: number, micros: number];
+      [REPLAY.total]: PackedTotal;
       [REPLAY.streak]: RecordedStreak;
       [REPLAY.day]: number;
     }
@@ -114,3 +147,10 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.maybeStored; [MAYBE_STORED.upTo]: string };
 
 export type ScriptReply = HappenedRecord | GoneRecord | Refusal;
+
+/** What a batch holds of an event that was not sent to the script. */
+export interface UnsentReply {
+  [kindField]: typeof REFUSAL.unsent;
+  [UNSENT.status]: number;
+  [UNSENT.message]: string;
+}

@@ -3,7 +3,7 @@ import type { Decimal } from '../domain/decimal.ts';
 import { decimalText } from '../domain/decimal.ts';
 import type { SignUp } from '../domain/anniversary.ts';
 import type { OwnDaysOff } from '../domain/days-off.ts';
-import { SCORE, STREAK, TOTAL, USER } from './user-fields.ts';
+import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
 
 /**
  * The state of a user: one msgpack map under one key, written by `lua/record_events.lua` (see
@@ -133,26 +133,62 @@ export function* numbered<T>(table: Numbered<T> | undefined): Generator<[number,
   for (const key of Object.keys(table)) yield [Number(key), table[Number(key)] as T];
 }
 
-/** TOTAL; thresholds of triggers are integers, so a peak has no micros. */
-type PackedTotal = [whole: number, micros: number, peak?: number];
-/** STREAK; -1 is null. */
-type PackedStreak = [
-  length: number,
-  startDay: number,
-  lastPeriod: number,
-  extendedMs: number,
-  currentPeriod: number,
-  sums: Numbered<PackedTotal>,
-];
-/** SCORE, repeated, newest run first. */
-type PackedBoard = (number | string)[];
-/** STREAK_RULE: 0 or 1, -1 is null; a list of THRESHOLD. */
-export type PackedStreakRule = [enabled: number, all: number, metrics: [no: number, whole: number, micros: number][]];
+// What is packed as an array is declared by its positions: so nothing can take it apart without their names.
 
-/** Set of weekdays, the day from which it holds, the set until then; -1 is null. */
-export type PackedDaysOff = [set: number, fromDay: number, before: number];
+/** TOTAL; thresholds of triggers are integers, so a peak has no micros. */
+export interface PackedTotal {
+  [TOTAL.whole]: number;
+  [TOTAL.micros]: number;
+  [TOTAL.peak]?: number;
+}
+
+/** STREAK; -1 is null. */
+export interface PackedStreak {
+  [STREAK.length]: number;
+  [STREAK.startDay]: number;
+  [STREAK.lastPeriod]: number;
+  [STREAK.extendedMs]: number;
+  [STREAK.currentPeriod]: number;
+  [STREAK.sums]: Numbered<PackedTotal>;
+}
+
+/** PAUSE. */
+export interface PackedPause {
+  [PAUSE.firstDay]: number;
+  [PAUSE.lastDay]: number;
+  [PAUSE.id]: string;
+}
+
+/** THRESHOLD. */
+export interface PackedThreshold {
+  [THRESHOLD.metric]: number;
+  [THRESHOLD.whole]: number;
+  [THRESHOLD.micros]: number;
+}
+
+/** STREAK_RULE: 0 or 1, -1 is null. */
+interface PackedStreakRule {
+  [STREAK_RULE.enabled]: number;
+  [STREAK_RULE.all]: number;
+  [STREAK_RULE.metrics]: PackedThreshold[];
+}
+
+/** DAYS_OFF; -1 is null. */
+interface PackedDaysOff {
+  [DAYS_OFF.set]: number;
+  [DAYS_OFF.fromDay]: number;
+  [DAYS_OFF.before]: number;
+}
+
 /** SIGN_UP. */
-export type PackedSignUp = [day: number, years: number, sinceMs: number];
+interface PackedSignUp {
+  [SIGN_UP.day]: number;
+  [SIGN_UP.years]: number;
+  [SIGN_UP.sinceMs]: number;
+}
+
+/** SCORE, repeated, newest run first. */
+export type PackedScores = (number | string)[];
 
 /** A packed state; absent fields are nil in Lua. */
 export interface PackedState {
@@ -173,7 +209,7 @@ export interface PackedState {
   [USER.earnedDay]?: number;
   [USER.settledMs]?: number;
   [USER.begunDay]?: number;
-  [USER.pauses]?: [firstDay: number, lastDay: number, id: string][];
+  [USER.pauses]?: PackedPause[];
   [USER.notifications]?: string;
   [USER.streakRule]?: PackedStreakRule;
   [USER.daysOff]?: PackedDaysOff;
@@ -181,13 +217,17 @@ export interface PackedState {
   [USER.points]?: Numbered<number>;
   [USER.completions]?: Numbered<number>;
   [USER.timePaid]?: Numbered<number>;
-  [USER.boards]?: Numbered<PackedBoard>;
+  [USER.boards]?: Numbered<PackedScores>;
   [USER.generation]?: number;
   /** Removed by the next change by an administrator. */
   [USER.earlierChange]?: unknown;
 }
 
-const decimal = (whole: number, micros: number): Decimal => ({ whole, micros });
+/** The decimal of a packed sum. */
+export const decimalOf = (packed: PackedTotal): Decimal => ({
+  whole: packed[TOTAL.whole],
+  micros: packed[TOTAL.micros],
+});
 
 function mapNumbered<T, R>(table: Numbered<T> | undefined, convert: (value: T) => R | undefined): Record<number, R> {
   const result: Record<number, R> = {};
@@ -198,7 +238,7 @@ function mapNumbered<T, R>(table: Numbered<T> | undefined, convert: (value: T) =
   return result;
 }
 
-const totalText = (total: PackedTotal): string => decimalText(decimal(total[TOTAL.whole], total[TOTAL.micros]));
+const totalText = (total: PackedTotal): string => decimalText(decimalOf(total));
 const peakText = (total: PackedTotal): string | undefined => total[TOTAL.peak]?.toString();
 
 const orNull = (value: number | undefined): number | null => (value === undefined || value === -1 ? null : value);
@@ -217,33 +257,53 @@ function streak(packed: PackedStreak | undefined): StreakState {
 /** When the user of a packed state signed up; null: not known. */
 export function signUpOf({ [USER.signUp]: packed }: PackedState): SignUp | null {
   if (packed === undefined) return null;
-  const [day, years, sinceMs] = packed;
-  return { day, years, sinceMs };
+  return { day: packed[SIGN_UP.day], years: packed[SIGN_UP.years], sinceMs: packed[SIGN_UP.sinceMs] };
 }
 
-function streakRule([enabled, all, metrics]: PackedStreakRule): StreakRule {
+function streakRule(packed: PackedStreakRule): StreakRule {
   const flag = (value: number): boolean | null => (value === -1 ? null : value === 1);
   return {
-    enabled: flag(enabled),
-    all: flag(all),
-    metrics: metrics.map(([no, whole, micros]) => ({ no, threshold: decimalText(decimal(whole, micros)) })),
+    enabled: flag(packed[STREAK_RULE.enabled]),
+    all: flag(packed[STREAK_RULE.all]),
+    metrics: packed[STREAK_RULE.metrics].map((threshold) => ({
+      no: threshold[THRESHOLD.metric],
+      threshold: decimalText({ whole: threshold[THRESHOLD.whole], micros: threshold[THRESHOLD.micros] }),
+    })),
   };
 }
 
-function boardScores(packed: PackedBoard): BoardScore[] {
-  const scores: BoardScore[] = [];
-  for (let at = 0; at < packed.length; at += SCORE.size) {
-    const score = decimalText(decimal(packed[at + SCORE.whole] as number, packed[at + SCORE.micros] as number));
-    scores.push({ runDay: packed[at + SCORE.runDay] as number, group: packed[at + SCORE.group] as string, score });
-  }
-  return scores;
+const ownDaysOff = (packed: PackedDaysOff): OwnDaysOff => ({
+  set: packed[DAYS_OFF.set],
+  fromDay: packed[DAYS_OFF.fromDay],
+  before: orNull(packed[DAYS_OFF.before]),
+});
+
+/** A score in a run of a board. */
+export interface UnpackedScore extends Decimal {
+  runDay: number;
+  group: string;
 }
+
+/** The scores of a packed list. */
+export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
+  for (let at = 0; at < packed.length; at += SCORE.size) {
+    yield {
+      runDay: packed[at + SCORE.runDay] as number,
+      group: packed[at + SCORE.group] as string,
+      whole: packed[at + SCORE.whole] as number,
+      micros: packed[at + SCORE.micros] as number,
+    };
+  }
+}
+
+const boardScores = (packed: PackedScores): BoardScore[] =>
+  Array.from(scoresOf(packed), ({ runDay, group, ...score }) => ({ runDay, group, score: decimalText(score) }));
 
 /**
  * The name in a user's packed state; null: there is none. It decodes the whole, which takes 2 µs of CPU for an ordinary
  * state of 400 bytes, 20 µs for one of 6 KB.
  */
-export const nameInState = (packed: Buffer): string | null => (unpack(packed) as PackedState).n ?? null;
+export const nameInState = (packed: Buffer): string | null => (unpack(packed) as PackedState)[USER.name] ?? null;
 
 /** Decodes a user's packed state. */
 export function decodeState(packed: Buffer): UserState {
@@ -268,11 +328,15 @@ export function decodeState(packed: Buffer): UserState {
     freezes: state[USER.freezes] ?? 0,
     earnedDay: state[USER.earnedDay] ?? null,
     settledMs: state[USER.settledMs] ?? null,
-    pauses: (state[USER.pauses] ?? []).map(([from, to, id]) => ({ from, to, id })),
+    pauses: (state[USER.pauses] ?? []).map((pause) => ({
+      from: pause[PAUSE.firstDay],
+      to: pause[PAUSE.lastDay],
+      id: pause[PAUSE.id],
+    })),
     notifications: state[USER.notifications] ?? null,
     streakRule: rule === undefined ? null : streakRule(rule),
     signUp: signUpOf(state),
-    daysOff: daysOff === undefined ? null : { set: daysOff[0], fromDay: daysOff[1], before: orNull(daysOff[2]) },
+    daysOff: daysOff === undefined ? null : ownDaysOff(daysOff),
     points: mapNumbered(state[USER.points], (total) => total),
     completions: mapNumbered(state[USER.completions], (at) => at),
     timePaid: mapNumbered(state[USER.timePaid], (at) => at),

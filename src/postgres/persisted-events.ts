@@ -1,5 +1,7 @@
 import type { Pool } from 'pg';
 import type { HappenedRecord, RecordedPoints } from '../packed/record.ts';
+import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS } from '../packed/record-fields.ts';
+import { packedDecimal } from '../packed/packed-arrays.ts';
 import { parseDecimal } from '../domain/decimal.ts';
 
 const SELECT_EVENTS = `
@@ -55,16 +57,16 @@ export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Ma
     const value = parseDecimal(row.value);
     const total = parseDecimal(row.total);
     found.set(row.id, {
-      k: 'e',
-      i: row.id,
-      u: row.user_id,
-      at: row.at,
-      d: row.day,
-      m: row.metric_no,
-      v: [value.whole, value.micros],
-      t: [total.whole, total.micros],
-      p: pointsOf(awards.rows.filter(({ event_id }) => event_id === row.id)),
-      ...(row.idempotency_key !== null && { ik: row.idempotency_key }),
+      [kindField]: KIND.event,
+      [RECORD.id]: row.id,
+      [RECORD.userId]: row.user_id,
+      [RECORD.atMs]: row.at,
+      [RECORD.day]: row.day,
+      [RECORD.metric]: row.metric_no,
+      [RECORD.value]: packedDecimal(value),
+      [RECORD.total]: packedDecimal(total),
+      [RECORD.points]: pointsOf(awards.rows.filter(({ event_id }) => event_id === row.id)),
+      ...(row.idempotency_key !== null && { [RECORD.idempotencyKey]: row.idempotency_key }),
     });
   }
   return found;
@@ -73,9 +75,19 @@ export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Ma
 function pointsOf(awards: AwardRow[]): RecordedPoints[] {
   const systems = new Map<number, RecordedPoints>();
   for (const { system_no, trigger_no, awarded, total, boost_nos } of awards) {
-    const system = systems.get(system_no) ?? [system_no, total - awarded, total, []];
-    system[2] = total;
-    system[3].push([trigger_no, awarded, total, boost_nos]);
+    const system: RecordedPoints = systems.get(system_no) ?? {
+      [RECORDED_POINTS.system]: system_no,
+      [RECORDED_POINTS.before]: total - awarded,
+      [RECORDED_POINTS.after]: total,
+      [RECORDED_POINTS.awards]: [],
+    };
+    system[RECORDED_POINTS.after] = total;
+    system[RECORDED_POINTS.awards].push({
+      [AWARD.trigger]: trigger_no,
+      [AWARD.awarded]: awarded,
+      [AWARD.after]: total,
+      [AWARD.boosts]: boost_nos,
+    });
     systems.set(system_no, system);
   }
   return [...systems.values()];

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
-import { BATCH_RESULT } from '../packed/call-fields.ts';
+import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
-import type { ScriptReply } from '../packed/record.ts';
+import type { ScriptReply, UnsentReply } from '../packed/record.ts';
 import { unpackAll } from '../packed/state.ts';
 
 /** A batch as it was accepted. */
@@ -23,7 +23,7 @@ export interface QueuedBatch extends AcceptedBatch {
 }
 
 /** What became of one event: the script's answer, or why it was not sent to the script. */
-export type BatchReply = ScriptReply | { k: 'x'; s: number; e: string };
+export type BatchReply = ScriptReply | UnsentReply;
 
 /** Puts a batch at the end of its shard's queue, in one write. Its ID; null and nothing done if `limit` are there. */
 export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number): Promise<string | null> {
@@ -32,15 +32,15 @@ export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number
   return redis.xadd(
     key,
     '*',
-    't',
+    QUEUED_BATCH.tenant,
     batch.tenantNo,
-    'a',
+    QUEUED_BATCH.acceptedMs,
     batch.acceptedMs,
-    'c',
+    QUEUED_BATCH.catalogVersion,
     batch.catalogVersion,
-    'w',
+    QUEUED_BATCH.awaited,
     batch.awaited ? 1 : 0,
-    'e',
+    QUEUED_BATCH.events,
     JSON.stringify(batch.events),
   );
 }

@@ -1,6 +1,7 @@
 import { Packr } from 'msgpackr';
 import type { RawEntry } from './outbox.ts';
 import { unpack, unpackEach } from '../packed/state.ts';
+import { OUTBOX } from '../packed/call-fields.ts';
 
 const packr = new Packr({ useRecords: false });
 
@@ -10,7 +11,7 @@ export const packFields = (fields: readonly Buffer[]): Buffer => packr.pack(fiel
 /** The fields of `packFields`. */
 export const unpackFields = (packed: Buffer): Buffer[] => unpack(packed) as Buffer[];
 
-/** A record of an entry, decoded, and as it stands there. */
+/** A record of an entry, decoded, and its bytes. */
 export interface ReadRecord {
   value: unknown;
   bytes: Buffer;
@@ -35,10 +36,10 @@ export function readEntry(fields: RawEntry[1]): ReadEntry {
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const name = fields[at]!.toString('latin1');
     const value = fields[at + 1]!;
-    if (name === 't') entry.tenantNo = tenantNoOf(value);
-    else if (name === 'r') entry.hasRest = !readRecords(value, entry.records) || entry.hasRest;
-    else if (name === 'u') userId = value.toString('utf8');
-    else if (name === 's' && userId !== null) {
+    if (name === OUTBOX.tenant) entry.tenantNo = tenantNoOf(value);
+    else if (name === OUTBOX.records) entry.hasRest = !readRecords(value, entry.records) || entry.hasRest;
+    else if (name === OUTBOX.user) userId = value.toString('utf8');
+    else if (name === OUTBOX.state && userId !== null) {
       entry.states.push({ userId, packed: value });
       userId = null;
     } else entry.hasRest = true;

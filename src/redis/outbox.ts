@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { outboxKey, SHARD_NUMBERS } from './keys.ts';
+import { OUTBOX } from '../packed/call-fields.ts';
 
 /** One entry of a shard's outbox: what one script call did, still packed. */
 export interface OutboxEntry {
@@ -44,11 +45,12 @@ export function parseEntry([idBytes, fields]: RawEntry): OutboxEntry {
   const id = idBytes.toString('latin1');
   const tenantNo = Number(fields[1]?.toString('latin1'));
   const records = fields[3];
-  if (fields[0]?.toString('latin1') !== 't' || fields[2]?.toString('latin1') !== 'r' || records === undefined) {
-    throw new MalformedEntry(id, 'does not begin with the fields t, r');
-  }
+  const nameOf = (at: number): string | undefined => fields[at]?.toString('latin1');
+  if (nameOf(0) !== OUTBOX.tenant || nameOf(2) !== OUTBOX.records || records === undefined)
+    throw new MalformedEntry(id, `does not begin with the fields ${OUTBOX.tenant}, ${OUTBOX.records}`);
   if (!Number.isInteger(tenantNo) || tenantNo < 0) throw new MalformedEntry(id, 'has no tenant number');
-  if (fields.length % 4 !== 0) throw new MalformedEntry(id, 'does not end with pairs of u, s');
+  if (fields.length % 4 !== 0)
+    throw new MalformedEntry(id, `does not end with pairs of ${OUTBOX.user}, ${OUTBOX.state}`);
   const states: Buffer[] = [];
   for (let i = ENTRY_HEAD; i < fields.length; i += 4) states.push(fields[i + 1] as Buffer, fields[i + 3] as Buffer);
   return { id, tenantNo, records, states };

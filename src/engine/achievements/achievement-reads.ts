@@ -7,6 +7,7 @@ import { countersKey } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { achievementResponse, showsTo, userAchievementResponse } from '../responses/achievement-response.ts';
+import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 
 interface Stats {
   completions: number;
@@ -63,7 +64,7 @@ export class AchievementReads {
   }
 
   private async stats(compiled: CompiledCatalog, achievements: Achievement[]): Promise<Stats[]> {
-    const fields = ['users', ...achievements.map(({ no }) => `a${no}`)];
+    const fields = [COUNTER.users, ...achievements.map(({ no }) => completionsField(no))];
     const [users, ...completions] = await this.redis.hmget(countersKey(compiled.catalog.tenantNo), ...fields);
     return completions.map((count) => {
       const share = Number(users ?? 0) === 0 ? 0 : Number(count ?? 0) / Number(users);

@@ -1,6 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { KIND, kindField } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import { REFUSAL, REPLAY, UNSENT } from '../../packed/refusal-fields.ts';
+import { decimalOf, type PackedTotal } from '../../packed/state.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
 import type { BatchReply } from '../../redis/batches.ts';
@@ -14,21 +15,22 @@ export function batchEventResult(
   { key, user, idempotencyKey }: BatchMetricEvent,
   reply: BatchReply,
 ): BatchEventResult {
-  if (reply[kindField] === REFUSAL.unsent) return { status: reply.s, error: reply.e };
+  if (reply[kindField] === REFUSAL.unsent) return { status: reply[UNSENT.status], error: reply[UNSENT.message] };
   if (reply[kindField] === KIND.event) {
-    return { status: 201, eventId: uuidText(reply.i), total: totalOf(reply.t!), replayed: false };
+    const total = totalOf(reply[RECORD.total]!);
+    return { status: 201, eventId: uuidText(reply[RECORD.id]), total, replayed: false };
   }
   const metric = compiled.metrics.get(key);
   if (reply[kindField] === REFUSAL.replay) {
-    const total = totalOf(reply.t);
+    const total = totalOf(reply[REPLAY.total]);
     // A metric that was deleted since has no number any more to make the ID from.
     if (metric === undefined) return { status: 202, total, replayed: true };
     const { tenantNo } = compiled.catalog;
-    const id = ids.ofUse(reply.use, { tenantNo, userId: user.id, metricNo: metric.no, key: idempotencyKey! });
+    const id = ids.ofUse(reply[REPLAY.use], { tenantNo, userId: user.id, metricNo: metric.no, key: idempotencyKey! });
     return { status: 202, eventId: uuidText(id), total, replayed: true };
   }
   const { status, message } = refusalError(compiled, reply);
   return { status, error: message };
 }
 
-const totalOf = ([whole, micros]: [number, number]): number => decimalNumber({ whole, micros });
+const totalOf = (packed: PackedTotal): number => decimalNumber(decimalOf(packed));

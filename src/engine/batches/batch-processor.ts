@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
@@ -150,7 +150,7 @@ function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): B
   const ready = step.ready.map((event, index) => {
     const reply = replies[index];
     if (reply?.[kindField] !== REFUSAL.unknownOffset) return event;
-    return { ...event, sent: withZone(event.sent, reply.tz, step.batch.acceptedMs) };
+    return { ...event, sent: withZone(event.sent, reply[UNKNOWN_OFFSET.zone], step.batch.acceptedMs) };
   });
   return { ...step, ready };
 }

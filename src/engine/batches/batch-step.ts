@@ -6,6 +6,7 @@ import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from '../../re
 import { eventCall, type ReadyEvent } from '../events/event-call.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { prepareEvent } from '../events/prepare-event.ts';
+import { unsentEvent, type UnsentEvent } from '../../packed/packed-arrays.ts';
 
 /** Some events of a batch, one after another, that are applied by one call of the script. */
 export interface BatchStep {
@@ -15,8 +16,8 @@ export interface BatchStep {
   /** The events for the script and their indexes in the batch. */
   ready: ReadyEvent[];
   at: number[];
-  /** Those that the catalog of now does not allow: index, status, text. */
-  refused: [number, number, string][];
+  /** Those that the catalog of now does not allow. */
+  refused: UnsentEvent[];
 }
 
 /** Prepares up to `count` events of a batch from an index on. `catalog`: or why there is none. Never throws for an event. */
@@ -36,7 +37,7 @@ export function batchStep(
       step.at.push(index);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      step.refused.push([index, error.status, error.message]);
+      step.refused.push(unsentEvent({ index, status: error.status, message: error.message }));
     }
   }
   return step;

@@ -3,7 +3,7 @@ import { SUM_BOUND } from '../../domain/decimal.ts';
 import { AppError } from '../../errors.ts';
 import type { Refusal, ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { BLOCKED, OUT_OF_RANGE, REFUSAL, SUM } from '../../packed/refusal-fields.ts';
 import { STATE_BYTES } from '../../packed/state.ts';
 
 export const SUBSCRIBED_WITHOUT_ADDRESS =
@@ -20,7 +20,7 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
   }
   if (reply[kindField] === REFUSAL.futureSignUp) return new AppError('unprocessable', FUTURE_SIGN_UP);
   if (reply[kindField] === REFUSAL.outOfPoints) {
-    const trigger = compiled.triggersByNo.get(reply.trigger);
+    const trigger = compiled.triggersByNo.get(reply[BLOCKED.trigger]);
     const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
     return new AppError('unprocessable', `Out of points: the user's balance in '${system?.key}' does not cover this.`);
   }
@@ -37,17 +37,15 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
 }
 
 /** Why an event that would take a sum out of its range is refused. What is named may be deleted by now. */
-function outOfRange(
-  compiled: CompiledCatalog,
-  { m: metricNo, of, no = 0 }: Refusal & { [kindField]: typeof REFUSAL.outOfRange },
-): string {
+function outOfRange(compiled: CompiledCatalog, reply: Refusal & { [kindField]: typeof REFUSAL.outOfRange }): string {
+  const no = reply[OUT_OF_RANGE.no] ?? 0;
   const counting = compiled.achievementsByNo.get(no) ?? compiled.triggersByNo.get(no);
   const sum = {
-    total: "the user's total",
-    count: `the user's count of events for '${counting?.id}'`,
-    period: "the sum of the user's streak period",
-    score: `the user's score on the leaderboard '${compiled.leaderboardsByNo.get(no)?.key}'`,
-  }[of];
-  const metric = compiled.metricsByNo.get(metricNo)?.key;
+    [SUM.total]: "the user's total",
+    [SUM.count]: `the user's count of events for '${counting?.id}'`,
+    [SUM.period]: "the sum of the user's streak period",
+    [SUM.score]: `the user's score on the leaderboard '${compiled.leaderboardsByNo.get(no)?.key}'`,
+  }[reply[OUT_OF_RANGE.sum]];
+  const metric = compiled.metricsByNo.get(reply[OUT_OF_RANGE.metric])?.key;
   return `Metric '${metric}': ${sum} would reach ${SUM_BOUND} or -${SUM_BOUND}; it must stay between them.`;
 }

@@ -8,7 +8,7 @@ import { isConnectionLost } from '../../redis/outage.ts';
 import { OUTBOX_START } from '../../redis/outbox.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { REFUSAL, MAYBE_STORED } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 
@@ -74,7 +74,7 @@ export class ScriptCalls {
           const first = unpack(replies[0]!) as ScriptReply;
           if (first[kindField] === REFUSAL.maybeStored) {
             if (await call.foundElsewhere()) return null;
-            retryPosition = first.upTo;
+            retryPosition = first[MAYBE_STORED.upTo];
             continue;
           }
         }

@@ -4,24 +4,22 @@ import type { UpsertedUser } from '../../domain/user.ts';
 import { zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { FUTURE_SIGN_UP } from './refusal.ts';
+import { SENT } from '../../packed/call-fields.ts';
 
-/** The user fields of a request as the script takes them, see `lua/lib/upsert_user.lua`; false clears. */
+/** The user fields of a request as the script takes them (SENT), see `lua/lib/upsert_user.lua`; false clears. */
 export interface SentUser {
-  n?: string | false;
-  e?: string | false;
-  d?: string | false;
-  sub?: boolean;
-  /** Attribute number → value. */
-  a?: Record<number, string>;
-  z?: string | false;
-  zn?: string;
-  zo?: number;
-  zu?: number;
-  /** With `z`: the zone that is left behind, and its offset now. */
-  bn?: string;
-  bo?: number;
-  /** Epoch day. */
-  su?: number;
+  [SENT.name]?: string | false;
+  [SENT.email]?: string | false;
+  [SENT.deviceTokens]?: string | false;
+  [SENT.subscribe]?: boolean;
+  [SENT.attributes]?: Record<number, string>;
+  [SENT.zone]?: string | false;
+  [SENT.renewedZone]?: string;
+  [SENT.offsetSeconds]?: number;
+  [SENT.offsetUntilMs]?: number;
+  [SENT.leftZone]?: string;
+  [SENT.leftOffsetSeconds]?: number;
+  [SENT.signUpDay]?: number;
 }
 
 /** 422 that names every key that is not an attribute. */
@@ -38,20 +36,24 @@ export function rejectUnknownAttributes(keys: string[], known: ReadonlyMap<strin
 export function sentUser(user: Omit<UpsertedUser, 'id'>, compiled: CompiledCatalog, nowMs: number): SentUser | null {
   const sent: SentUser = {};
   const { tz, deviceTokens } = user;
-  if (user.name !== undefined) sent.n = user.name === '' ? false : user.name;
-  if (user.email !== undefined) sent.e = user.email === '' ? false : user.email;
+  if (user.name !== undefined) sent[SENT.name] = user.name === '' ? false : user.name;
+  if (user.email !== undefined) sent[SENT.email] = user.email === '' ? false : user.email;
   // The contract types these two as nullable, so that null comes here: not sent, like any other null.
   if (deviceTokens !== undefined && deviceTokens !== null)
-    sent.d = deviceTokens.length === 0 ? false : JSON.stringify(deviceTokens);
-  if (user.subscribeToEmails !== undefined) sent.sub = user.subscribeToEmails;
+    sent[SENT.deviceTokens] = deviceTokens.length === 0 ? false : JSON.stringify(deviceTokens);
+  if (user.subscribeToEmails !== undefined) sent[SENT.subscribe] = user.subscribeToEmails;
   if (user.attributes !== undefined) {
     const keys = Object.keys(user.attributes);
     rejectUnknownAttributes(keys, compiled.userAttributes);
-    if (keys.length > 0) sent.a = {};
-    for (const key of keys) sent.a![compiled.userAttributes.get(key)!.no] = user.attributes[key]!;
+    if (keys.length > 0) {
+      const attributes: Record<number, string> = {};
+      for (const key of keys) attributes[compiled.userAttributes.get(key)!.no] = user.attributes[key]!;
+      sent[SENT.attributes] = attributes;
+    }
   }
-  if (tz !== undefined && tz !== null) Object.assign(sent, tz === '' ? { z: false } : inZone(tz, nowMs));
-  if (user.signUpDate !== undefined && user.signUpDate !== null) sent.su = sentSignUp(user.signUpDate, nowMs);
+  if (tz !== undefined && tz !== null) Object.assign(sent, tz === '' ? { [SENT.zone]: false } : inZone(tz, nowMs));
+  if (user.signUpDate !== undefined && user.signUpDate !== null)
+    sent[SENT.signUpDay] = sentSignUp(user.signUpDate, nowMs);
   for (const _ in sent) return sent;
   return null;
 }
@@ -69,13 +71,20 @@ function inZone(text: string, nowMs: number): SentUser {
   const zone = name === null ? null : zoneOffset(name, nowMs);
   if (name === null || zone === null)
     throw new AppError('unprocessable', `Unknown time zone: user.tz '${text}' is not an IANA name.`);
-  return { z: name, zo: zone.offsetSeconds, zu: zone.untilMs };
+  return { [SENT.zone]: name, [SENT.offsetSeconds]: zone.offsetSeconds, [SENT.offsetUntilMs]: zone.untilMs };
 }
 
 /** The fields with the present offset of the user's stored zone, which the script asked for. */
 export function withZone(sent: SentUser | null, tz: string, nowMs: number): SentUser {
   // A stored zone was checked when it was set; if this machine does not know it any more, it counts as UTC.
   const zone = zoneOffset(tz, nowMs) ?? { offsetSeconds: 0, untilMs: nowMs + 3_600_000 };
-  if (sent?.z !== undefined && sent.z !== tz) return { ...sent, bn: tz, bo: zone.offsetSeconds };
-  return { ...sent, zn: tz, zo: zone.offsetSeconds, zu: zone.untilMs };
+  const sentZone = sent?.[SENT.zone];
+  if (sentZone !== undefined && sentZone !== tz)
+    return { ...sent, [SENT.leftZone]: tz, [SENT.leftOffsetSeconds]: zone.offsetSeconds };
+  return {
+    ...sent,
+    [SENT.renewedZone]: tz,
+    [SENT.offsetSeconds]: zone.offsetSeconds,
+    [SENT.offsetUntilMs]: zone.untilMs,
+  };
 }

@@ -7,6 +7,9 @@ import { storedState } from '../../postgres/users/stored-state.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { readEntry, type ReadEntry, type ReadRecord } from '../../redis/outbox-entry.ts';
 import { unpack, type PackedState } from '../../packed/state.ts';
+import { type GoneRecord } from '../../packed/record.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import { USER } from '../../packed/user-fields.ts';
 import { attempt, storeParts, type WantedParts } from '../persist/store-parts.ts';
 
 /**
@@ -76,8 +79,9 @@ async function noteYounger(
 
 /** Whether a record is of a deletion, and Postgres holds a user of that ID who came after it. */
 async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecord): Promise<boolean> {
-  const { k, u, at } = (value ?? {}) as { k?: unknown; u?: unknown; at?: unknown };
-  if (k !== 'g' || typeof u !== 'string') return false;
-  const stored = await storedState(client, { tenantNo, userId: u });
-  return stored !== null && (unpack(stored) as PackedState).c >= Number(at);
+  const record = (value ?? {}) as { [name in keyof GoneRecord]?: unknown };
+  const userId = record[RECORD.userId];
+  if (record[kindField] !== KIND.deletion || typeof userId !== 'string') return false;
+  const stored = await storedState(client, { tenantNo, userId });
+  return stored !== null && (unpack(stored) as PackedState)[USER.createdMs] >= Number(record[RECORD.atMs]);
 }

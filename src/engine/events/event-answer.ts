@@ -1,7 +1,8 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalText } from '../../domain/decimal.ts';
-import type { HappenedRecord, RecordedBoard, RecordedPoints, RecordedStreak } from '../../packed/record.ts';
-import { RECORD } from '../../packed/record-fields.ts';
+import type { HappenedRecord, RecordedBoard, RecordedStreak } from '../../packed/record.ts';
+import { AWARD, RECORD, RECORDED_BOARD, RECORDED_POINTS, RECORDED_STREAK } from '../../packed/record-fields.ts';
+import { decimalOf } from '../../packed/state.ts';
 import { baseStreak } from '../responses/streak-response.ts';
 import { AnswerFragments } from './answer-fragments.ts';
 import { awardId, uuidText } from '../ids/event-id.ts';
@@ -19,10 +20,15 @@ function fragmentsOf(compiled: CompiledCatalog, day: number): AnswerFragments {
 
 /** JSON of the streak in the configured frequency, as it stands after the event. */
 export function streakJson(compiled: CompiledCatalog, recorded: RecordedStreak, day: number): string {
-  const [length, startDay, lastPeriod, extended, freezesLeft, offDays = 0] = recorded;
-  const streak = { length, startDay: startDay === -1 ? null : startDay, lastPeriod };
-  const base = baseStreak(compiled, { streak, freezesLeft, day, offDays });
-  return JSON.stringify({ ...base, extended: extended === 1 });
+  const startDay = recorded[RECORDED_STREAK.startDay];
+  const streak = {
+    length: recorded[RECORDED_STREAK.length],
+    startDay: startDay === -1 ? null : startDay,
+    lastPeriod: recorded[RECORDED_STREAK.lastPeriod],
+  };
+  const freezesLeft = recorded[RECORDED_STREAK.freezes];
+  const base = baseStreak(compiled, { streak, freezesLeft, day, offDays: recorded[RECORDED_STREAK.offDays] ?? 0 });
+  return JSON.stringify({ ...base, extended: recorded[RECORDED_STREAK.extended] === 1 });
 }
 
 /** JSON of the points systems that something changed, by key. Award IDs count through all systems of a record. */
@@ -30,15 +36,19 @@ export function pointsJson(compiled: CompiledCatalog, record: HappenedRecord): s
   const parts = fragmentsOf(compiled, record[RECORD.day]);
   const date = new Date(record[RECORD.atMs]).toISOString();
   let ordinal = 0;
-  const systems = (record[RECORD.points] ?? []).map(([no, before, total, awards]: RecordedPoints) => {
+  const systems = (record[RECORD.points] ?? []).map((points) => {
+    const no = points[RECORDED_POINTS.system];
+    const before = points[RECORDED_POINTS.before];
+    const total = points[RECORDED_POINTS.after];
     const systemId = compiled.pointsSystemsByNo.get(no)!.id;
     const level = compiled.levelOf(systemId, total);
     const changed = level?.id !== compiled.levelOf(systemId, before)?.id;
     const levelField = changed ? `,"level":${level === null ? 'null' : parts.level(level.id)}` : '';
-    const awardTexts = awards.map(([triggerNo, awarded, after, boosts]) => {
+    const awardTexts = points[RECORDED_POINTS.awards].map((award) => {
       ordinal += 1;
+      const boosts = award[AWARD.boosts];
       const boostField = boosts.length > 0 ? `,"boosts":${parts.boosts(boosts.join(','))}` : '';
-      return `{"id":"${awardId(record[RECORD.id], ordinal)}","awarded":${awarded},"date":"${date}","total":${after},"trigger":${parts.trigger(triggerNo)}${boostField}}`;
+      return `{"id":"${awardId(record[RECORD.id], ordinal)}","awarded":${award[AWARD.awarded]},"date":"${date}","total":${award[AWARD.after]},"trigger":${parts.trigger(award[AWARD.trigger])}${boostField}}`;
     });
     return `${parts.system(no)},"total":${total}${levelField},"added":${total - before},"awards":[${awardTexts.join(',')}]}`;
   });
@@ -47,10 +57,11 @@ export function pointsJson(compiled: CompiledCatalog, record: HappenedRecord): s
 
 function boardsJson(parts: AnswerFragments, boards: RecordedBoard[]): string {
   const rank = (value: number): string => (value === -1 ? 'null' : String(value));
-  const texts = boards.map(
-    ([no, runDay, group, previousRank, newRank, threshold]) =>
-      `${parts.board(`${no} ${runDay}`)},"rank":${rank(newRank)},"previousRank":${rank(previousRank)},"threshold":${threshold}${parts.group(no, group)}}`,
-  );
+  const texts = boards.map((board) => {
+    const no = board[RECORDED_BOARD.board];
+    const previousRank = rank(board[RECORDED_BOARD.previousRank]);
+    return `${parts.board(`${no} ${board[RECORDED_BOARD.runDay]}`)},"rank":${rank(board[RECORDED_BOARD.rank])},"previousRank":${previousRank},"threshold":${board[RECORDED_BOARD.threshold]}${parts.group(no, board[RECORDED_BOARD.group])}}`;
+  });
   return `{${texts.join(',')}}`;
 }
 
@@ -58,14 +69,14 @@ function boardsJson(parts: AnswerFragments, boards: RecordedBoard[]): string {
 export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, idempotencyKey: string | null): string {
   const parts = fragmentsOf(compiled, record[RECORD.day]);
   const metricId = compiled.metricsByNo.get(record[RECORD.metric]!)!.id;
-  const [whole, micros] = record[RECORD.total]!;
+  const total = decimalText(decimalOf(record[RECORD.total]!));
   const completed = record[RECORD.completed] ?? [];
   const achievedAt = completed.length > 0 ? `,"achievedAt":"${new Date(record[RECORD.atMs]).toISOString()}"}` : '';
   const achievements = completed.map((no) => parts.achievement(no) + achievedAt).join(',');
   const key =
     idempotencyKey === null ? '' : `,"idempotencyKey":${JSON.stringify(idempotencyKey)},"idempotentReplayed":false`;
   return (
-    `{"eventId":"${uuidText(record[RECORD.id])}","metricId":"${metricId}","total":${decimalText({ whole, micros })}` +
+    `{"eventId":"${uuidText(record[RECORD.id])}","metricId":"${metricId}","total":${total}` +
     `,"achievements":[${achievements}],"currentStreak":${streakJson(compiled, record[RECORD.streak]!, record[RECORD.day])}` +
     `,"points":${pointsJson(compiled, record)},"leaderboards":${boardsJson(parts, record[RECORD.boards] ?? [])}${key}}`
   );

@@ -1,6 +1,6 @@
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { REFUSAL, UNKNOWN_OFFSET, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 import type { KeyQuestion, LookUpKeys } from './look-up-keys.ts';
@@ -107,7 +107,7 @@ export class EventBatcher {
     for (const [index, waiting] of batch.entries()) {
       const reply = replies[index]!;
       if (reply[kindField] === REFUSAL.unknownOffset) {
-        const sent = withZone(waiting.event.sent, reply.tz, this.options.clock.now());
+        const sent = withZone(waiting.event.sent, reply[UNKNOWN_OFFSET.zone], this.options.clock.now());
         zones.push({ ...waiting, event: { ...waiting.event, sent } });
       } else if (reply[kindField] === REFUSAL.unknownUse) questions.push({ ...waiting, asked: reply });
       else waiting.resolve(reply);
@@ -122,8 +122,8 @@ export class EventBatcher {
       queue.waiting.unshift(...questions.map((question, index) => ({ ...question, event: events[index]! })));
     } catch (error) {
       // Without Postgres it is not known whether these were processed; those behind them only waited.
-      for (const { asked, reject } of questions) if (asked.v !== undefined) reject(error);
-      queue.waiting.unshift(...questions.filter(({ asked }) => asked.v === undefined));
+      for (const { asked, reject } of questions) if (asked[UNKNOWN_USE.token] !== undefined) reject(error);
+      queue.waiting.unshift(...questions.filter(({ asked }) => asked[UNKNOWN_USE.token] === undefined));
     }
     this.schedule(tenantNo, queue);
   }

@@ -14,6 +14,7 @@ import {
 import type { IdempotencyDigest } from '../ids/event-id.ts';
 import type { ScopedKey } from '../ids/keyed-ids.ts';
 import type { SentUser } from '../calls/sent-user.ts';
+import { packedLookedUp, type PackedLookedUp } from '../../packed/packed-arrays.ts';
 
 /** An event that is checked and ready for the script. */
 export interface ReadyEvent {
@@ -30,7 +31,7 @@ export interface ReadyEvent {
   /** Numbers of the plan's counters that match, comma-separated. */
   counted: string;
   idempotency: (IdempotencyDigest & { key: string }) | null;
-  /** What Postgres says of the key, if the script asked: see `p` in `record.ts`. */
+  /** What Postgres says of the key, if the script asked (`REFUSAL.unknownUse`). */
   lookedUp?: LookedUp;
 }
 
@@ -58,7 +59,11 @@ export function eventCall(
 ): { keys: string[]; args: (string | number)[] } {
   const planIndex = new Map<CompiledPlan, number>();
   const keys = [outboxKey(shardOf(tenantNo)), countersKey(tenantNo)];
-  for (const { plan } of events) if (!planIndex.has(plan)) planIndex.set(plan, planIndex.size + 1);
+  let lookedUp: Record<number, PackedLookedUp> | null = null;
+  for (const [at, event] of events.entries()) {
+    if (!planIndex.has(event.plan)) planIndex.set(event.plan, planIndex.size + 1);
+    if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = packedLookedUp(event.lookedUp);
+  }
   const args: (string | number)[] = [
     nowMs,
     tenantNo,
@@ -67,15 +72,14 @@ export function eventCall(
     pointsKeyPrefix(tenantNo),
     retryPosition,
     oldKeysKey(tenantNo),
-    '',
+    lookedUp === null ? '' : JSON.stringify(lookedUp),
   ];
   for (const plan of planIndex.keys()) args.push(plan.json);
-  let lookedUp: Record<number, [string, number]> | null = null;
-  for (const [at, event] of events.entries()) {
-    if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = [event.lookedUp.token, event.lookedUp.use];
+  for (const event of events) {
     const key = userKey(tenantNo, event.userId);
     const { idempotency } = event;
     keys.push(key, idempotency === null ? key : idempotencyKey(tenantNo, idempotency.bucket));
+    // In the order of EVENT.
     args.push(
       planIndex.get(event.plan)!,
       event.userId,
@@ -90,6 +94,5 @@ export function eventCall(
       event.attributes,
     );
   }
-  if (lookedUp !== null) args[7] = JSON.stringify(lookedUp);
   return { keys, args };
 }

@@ -4,7 +4,8 @@ import { decimalText } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
 import type { Refusal } from '../../packed/record.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
+import { decimalOf } from '../../packed/state.ts';
 import { refuseOverload } from '../calls/overload.ts';
 import { refusalError } from '../calls/refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
@@ -75,12 +76,12 @@ function replayAnswer(
   replay: Refusal & { [kindField]: typeof REFUSAL.replay },
 ): string {
   const { compiled } = event;
-  const [whole, micros] = replay.t;
+  const total = decimalText(decimalOf(replay[REPLAY.total]));
   const scoped = scopedKey(event);
   const metricId = compiled.metricsByNo.get(scoped.metricNo)!.id;
   return (
-    `{"eventId":"${uuidText(ids.ofUse(replay.use, scoped))}","metricId":"${metricId}","total":${decimalText({ whole, micros })}` +
-    `,"achievements":[],"currentStreak":${streakJson(compiled, replay.s, replay.d)},"points":{},"leaderboards":{}` +
+    `{"eventId":"${uuidText(ids.ofUse(replay[REPLAY.use], scoped))}","metricId":"${metricId}","total":${total}` +
+    `,"achievements":[],"currentStreak":${streakJson(compiled, replay[REPLAY.streak], replay[REPLAY.day])},"points":{},"leaderboards":{}` +
     `,"idempotencyKey":${JSON.stringify(scoped.key)},"idempotentReplayed":true}`
   );
 }

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
 import type { Refusal } from '../../packed/record.ts';
 import type { kindField } from '../../packed/record-fields.ts';
-import type { REFUSAL } from '../../packed/refusal-fields.ts';
+import { type REFUSAL, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
 import { possibleParts, useOf } from '../ids/keyed-ids.ts';
 import { untilPersisted } from '../persisted/until-persisted.ts';
@@ -26,10 +26,11 @@ export async function lookUpKeys(
   tenantNo: number,
   questions: readonly KeyQuestion[],
 ): Promise<ReadyEvent[]> {
-  const own = questions.filter(({ asked }) => asked.v !== undefined);
+  const own = questions.filter(({ asked }) => asked[UNKNOWN_USE.token] !== undefined);
   if (own.length === 0) return questions.map(({ event }) => event);
   // Of a younger generation: an earlier user of this ID was perhaps deleted just now, and used the key.
-  if (own.some(({ asked }) => asked.g !== undefined)) await untilPersisted({ redis, pool }, tenantNo);
+  if (own.some(({ asked }) => asked[UNKNOWN_USE.generation] !== undefined))
+    await untilPersisted({ redis, pool }, tenantNo);
   const scoped = own.map(({ event }) => scopedKey(event));
   const found = await findUsedKeys(
     pool,
@@ -37,7 +38,8 @@ export async function lookUpKeys(
     scoped.map((key, index) => ({ ...key, idParts: possibleParts(own[index]!.event.id, key) })),
   );
   const uses = found.map((id, index) => (id === null ? 0 : useOf(id, scoped[index]!)));
-  return questions.map(({ event, asked }) =>
-    asked.v === undefined ? event : { ...event, lookedUp: { token: asked.v, use: uses.shift()! } },
-  );
+  return questions.map(({ event, asked }) => {
+    const token = asked[UNKNOWN_USE.token];
+    return token === undefined ? event : { ...event, lookedUp: { token, use: uses.shift()! } };
+  });
 }

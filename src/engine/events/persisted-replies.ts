@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { findPersistedEvents } from '../../postgres/persisted-events.ts';
 import type { ScriptReply } from '../../packed/record.ts';
-import { RECORD } from '../../packed/record-fields.ts';
+import { RECORD, RECORDED_STREAK } from '../../packed/record-fields.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState } from '../../packed/state.ts';
 import type { ReadyEvent } from './event-call.ts';
@@ -29,7 +29,16 @@ export async function persistedReplies(
     const streak = state?.streaks[event.compiled.catalog.streaks.frequency];
     const extended = streak?.extendedMs === record[RECORD.atMs] ? 1 : 0;
     const { length = 0, startDay, lastPeriod } = streak ?? {};
-    replies.set(event.id, { ...record, s: [length, startDay ?? -1, lastPeriod ?? -1, extended, state?.freezes ?? 0] });
+    replies.set(event.id, {
+      ...record,
+      [RECORD.streak]: {
+        [RECORDED_STREAK.length]: length,
+        [RECORDED_STREAK.startDay]: startDay ?? -1,
+        [RECORDED_STREAK.lastPeriod]: lastPeriod ?? -1,
+        [RECORDED_STREAK.extended]: extended,
+        [RECORDED_STREAK.freezes]: state?.freezes ?? 0,
+      },
+    });
   }
   return replies;
 }

@@ -8,8 +8,9 @@ import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../packed/record.ts';
-import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
-import { unpackAll } from '../../packed/state.ts';
+import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS, SETTLEMENT } from '../../packed/record-fields.ts';
+import { decimalOf, unpackAll } from '../../packed/state.ts';
+import { PAUSE } from '../../packed/user-fields.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
@@ -104,8 +105,8 @@ function add(
 ): void {
   const record = each as HappenedRecord | GoneRecord | ProgressRecord;
   if (record[kindField] === KIND.progress) {
-    if (!isProgress(record[RECORD.points])) throw new UnreadableEntry('a progress of batches that is none');
-    batch.batchProgress = record[RECORD.points];
+    if (!isProgress(record[RECORD.progress])) throw new UnreadableEntry('a progress of batches that is none');
+    batch.batchProgress = record[RECORD.progress];
     return;
   }
   if (record[kindField] === KIND.deletion) {
@@ -118,7 +119,11 @@ function add(
 }
 
 /** Leaves out what the batch holds of the user so far: the deletion comes before all that is written. */
-function addDeletion(batch: Rows, tenantNo: number, { u: userId, g: generation }: GoneRecord): void {
+function addDeletion(
+  batch: Rows,
+  tenantNo: number,
+  { [RECORD.userId]: userId, [RECORD.generation]: generation }: GoneRecord,
+): void {
   const others = (row: NamedUser): boolean => row.tenantNo !== tenantNo || row.userId !== userId;
   let deletion = batch.deletions.find((known) => !others(known));
   if (deletion === undefined) batch.deletions.push((deletion = { tenantNo, userId, generation, usedKeys: [] }));
@@ -134,19 +139,25 @@ function addDeletion(batch: Rows, tenantNo: number, { u: userId, g: generation }
 }
 
 function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void {
-  const { k: kind, u: userId, at: atMs, d: localDay } = record;
-  if (kind !== 'e' && kind !== 'u' && kind !== 'c' && kind !== 's')
+  const kind = record[kindField];
+  const userId = record[RECORD.userId];
+  const atMs = record[RECORD.atMs];
+  const localDay = record[RECORD.day];
+  if (kind !== KIND.event && kind !== KIND.user && kind !== KIND.completion && kind !== KIND.streaks)
     throw new UnreadableEntry('a record of no known kind');
-  if (kind === 'e') {
-    const { m, v, t } = record;
-    if (m === undefined || v === undefined || t === undefined) throw new UnreadableEntry('an event lacks a field');
+  if (kind === KIND.event) {
+    const metricNo = record[RECORD.metric];
+    const value = record[RECORD.value];
+    const total = record[RECORD.total];
+    if (metricNo === undefined || value === undefined || total === undefined)
+      throw new UnreadableEntry('an event lacks a field');
     batch.events.push({
       id: record[RECORD.id],
       tenantNo,
       userId,
-      metricNo: m,
-      value: { whole: v[0], micros: v[1] },
-      total: { whole: t[0], micros: t[1] },
+      metricNo,
+      value: decimalOf(value),
+      total: decimalOf(total),
       atMs,
       localDay,
       attributes: record[RECORD.attributes] ?? null,
@@ -156,27 +167,44 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
   if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
   for (const achievementNo of record[RECORD.completed] ?? [])
     batch.completions.push({ tenantNo, userId, achievementNo, atMs });
-  for (const [frequency, change, fromDay, toDay, length] of record[RECORD.settlements] ?? []) {
+  for (const settlement of record[RECORD.settlements] ?? []) {
     batch.streakChanges.push({
       tenantNo,
       userId,
-      frequency,
-      kind: change,
-      fromDay,
-      toDay,
-      length: length ?? null,
+      frequency: settlement[SETTLEMENT.frequency],
+      kind: settlement[SETTLEMENT.kind],
+      fromDay: settlement[SETTLEMENT.firstDay],
+      toDay: settlement[SETTLEMENT.lastDay],
+      length: settlement[SETTLEMENT.length] ?? null,
       atMs,
     });
   }
-  for (const [fromDay, toDay, id] of record[RECORD.pauses] ?? []) {
-    batch.pauses.push({ id, tenantNo, userId, fromDay, toDay, atMs });
+  for (const pause of record[RECORD.pauses] ?? []) {
+    batch.pauses.push({
+      id: pause[PAUSE.id],
+      tenantNo,
+      userId,
+      fromDay: pause[PAUSE.firstDay],
+      toDay: pause[PAUSE.lastDay],
+      atMs,
+    });
   }
   let ordinal = 0;
-  for (const [systemNo, , , awards] of record[RECORD.points] ?? []) {
-    for (const [triggerNo, awarded, total, boostNos] of awards) {
+  for (const points of record[RECORD.points] ?? []) {
+    for (const award of points[RECORDED_POINTS.awards]) {
       ordinal += 1;
-      const id = awardId(record[RECORD.id], ordinal);
-      batch.awards.push({ id, tenantNo, userId, systemNo, triggerNo, awarded, total, boostNos, atMs, localDay });
+      batch.awards.push({
+        id: awardId(record[RECORD.id], ordinal),
+        tenantNo,
+        userId,
+        systemNo: points[RECORDED_POINTS.system],
+        triggerNo: award[AWARD.trigger],
+        awarded: award[AWARD.awarded],
+        total: award[AWARD.after],
+        boostNos: award[AWARD.boosts],
+        atMs,
+        localDay,
+      });
     }
   }
 }

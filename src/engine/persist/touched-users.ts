@@ -2,6 +2,7 @@ import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
 import type { PaidUser } from '../../postgres/persist/update-points.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
+import { KIND, kindField, RECORD, RECORDED_POINTS } from '../../packed/record-fields.ts';
 import { isPackedMap } from '../../packed/state.ts';
 import { UnreadableEntry } from './about-data.ts';
 
@@ -40,15 +41,19 @@ export class TouchedUsers {
   }
 
   /** A record of the entry: to be noted before the entry's states. */
-  note({ k: kind, u: userId, n, a, p, y }: HappenedRecord): void {
+  note(record: HappenedRecord): void {
+    const kind = record[kindField];
+    const userId = record[RECORD.userId];
     let news = this.noted.get(userId);
     if (news === undefined) this.noted.set(userId, (news = { whole: false, streaks: false, points: null }));
-    if (kind === 'u' || kind === 'c' || n !== undefined || a !== undefined) news.whole = true;
-    // The clock and an administrator change the streaks of users who are there (`s`); an event says.
-    if (kind === 's' || y !== undefined) news.streaks = true;
-    if (p === undefined) return;
+    if (kind === KIND.user || kind === KIND.completion) news.whole = true;
+    if (record[RECORD.isNew] !== undefined || record[RECORD.changed] !== undefined) news.whole = true;
+    // The clock and an administrator only change streaks of users who are there; an event says whether it did.
+    if (kind === KIND.streaks || record[RECORD.due] !== undefined) news.streaks = true;
+    const points = record[RECORD.points];
+    if (points === undefined) return;
     news.points ??= {};
-    for (const [systemNo, , total] of p) news.points[systemNo] = total;
+    for (const each of points) news.points[each[RECORDED_POINTS.system]] = each[RECORDED_POINTS.after];
   }
 
   /** A user's state after the entry. Throws UnreadableEntry for one that is no map. */

@@ -8,6 +8,7 @@ import type { DuePeriod } from '../../postgres/time-triggers/due-periods.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack, type PackedState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
 import { eventId } from '../ids/event-id.ts';
 
 export interface TimePaymentsOptions {
@@ -93,7 +94,7 @@ export class TimePayments {
     const args: (string | number)[] = [tenantNo, plan, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo)];
     for (const [index, { userId, dueMs, triggerNos }] of payments.entries()) {
       const packed = states[index];
-      const zone = packed ? ((unpack(packed) as PackedState).z ?? '') : '';
+      const zone = packed ? ((unpack(packed) as PackedState)[USER.zone] ?? '') : '';
       const offset = zone === '' ? 0 : (zoneOffset(zone, dueMs)?.offsetSeconds ?? 0);
       const boosts = compiled.personalBoosts.get(userId) ?? '';
       args.push(userId, eventId(dueMs), dueMs, triggerNos.join(','), boosts, zone, offset);

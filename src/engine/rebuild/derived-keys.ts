@@ -6,7 +6,9 @@ import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfDigest, fieldOfGeneration } from '../../redis/idempotency.ts';
-import { isPackedMap, numbered, unpack, type PackedState } from '../../packed/state.ts';
+import { COUNTER, completionsField } from '../../packed/call-fields.ts';
+import { isPackedMap, numbered, scoresOf, unpack, type PackedState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import { useOf } from '../ids/keyed-ids.ts';
 
@@ -79,14 +81,13 @@ export class BoardsOfTenants {
 /** The sorted sets that a user is a member of. */
 export function placesOf(tenantNo: number, state: PackedState, boards: Boards): Place[] {
   const places: Place[] = [];
-  for (const [systemNo, total] of numbered(state.p)) {
+  for (const [systemNo, total] of numbered(state[USER.points])) {
     if (total > 0) places.push({ key: pointsKey(tenantNo, systemNo), score: String(total), listedIn: null });
   }
-  for (const [boardNo, slots] of numbered(state.b)) {
+  for (const [boardNo, scores] of numbered(state[USER.boards])) {
     const board = boards.get(boardNo);
     if (board === undefined) continue;
-    for (let at = 0; at < slots.length; at += 4) {
-      const [runDay, group, whole, micros] = slots.slice(at, at + 4) as [number, string, number, number];
+    for (const { runDay, group, whole, micros } of scoresOf(scores)) {
       if (board.cleared.has(runDay)) continue;
       if (whole < 0 || micros < 0 || (whole === 0 && micros === 0)) continue;
       // Who lacks a value of the breakdown is not ranked.
@@ -103,8 +104,8 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
 
 /** The fields of the tenant's counters that count a user. */
 export const countersOf = (state: PackedState): string[] => [
-  'users',
-  ...Array.from(numbered(state.t), ([achievementNo]) => `a${achievementNo}`),
+  COUNTER.users,
+  ...Array.from(numbered(state[USER.completions]), ([achievementNo]) => completionsField(achievementNo)),
 ];
 
 /** The decoded state of a stored user; null: it cannot be read. */
@@ -120,7 +121,8 @@ export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | n
  * The same, as far as `placesOf` and `countersOf` need it. One that cannot be read says nothing: it must keep nobody else
  * from being loaded or compared.
  */
-export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState => readState(user) ?? { c: 0, up: 0 };
+export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
+  readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
 
 /** Where a used idempotency key stands, and the text of its use. `generation`: that of its user. */
 export function bucketOf(
@@ -147,9 +149,10 @@ export class Generations {
   private readonly youngest = new Map<number, number>();
 
   note({ tenantNo, id }: StoredUser, state: PackedState): void {
-    if (state.g === undefined) return;
-    this.known.set(`${tenantNo}:${id}`, state.g);
-    this.youngest.set(tenantNo, Math.max(state.g, this.youngest.get(tenantNo) ?? 0));
+    const generation = state[USER.generation];
+    if (generation === undefined) return;
+    this.known.set(`${tenantNo}:${id}`, generation);
+    this.youngest.set(tenantNo, Math.max(generation, this.youngest.get(tenantNo) ?? 0));
   }
 
   of({ tenantNo, userId }: UsedKey): number | undefined {

@@ -8,6 +8,7 @@ import { countersKey, userKey } from '../../redis/keys.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import type { Suspect } from './confirm.ts';
 import { bucketOf, placesOf, stateOf, useText, type BoardsOfTenants, type Place } from './derived-keys.ts';
+import { COUNTER } from '../../packed/call-fields.ts';
 
 /** What both sides are read from. */
 export interface Sides {
@@ -85,7 +86,7 @@ export const counterSuspect = ({ redis, pool }: Sides, tenantNo: number, field: 
   redis: async () => (await redis.hget(countersKey(tenantNo), field)) ?? '0',
   postgres: async () =>
     String(
-      field === 'users'
+      field === COUNTER.users
         ? await countUsers(pool, tenantNo)
         : await countCompletions(pool, tenantNo, Number(field.slice(1))),
     ),

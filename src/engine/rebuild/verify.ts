@@ -13,6 +13,7 @@ import { superfluous } from './superfluous.ts';
 import { suspectUsers } from './suspect-users.ts';
 import { counterSuspect, type Sides } from './suspects.ts';
 import type { OnUnreadable } from './unreadable.ts';
+import { COUNTER } from '../../packed/call-fields.ts';
 
 export interface VerifyProgress {
   step: 'users' | 'idempotency keys' | 'keys';
@@ -85,7 +86,7 @@ class Verification {
         }
         this.generations.note(user, state);
         let fields = this.counted.get(user.tenantNo);
-        if (fields === undefined) this.counted.set(user.tenantNo, (fields = new Set(['users'])));
+        if (fields === undefined) this.counted.set(user.tenantNo, (fields = new Set([COUNTER.users])));
         for (const field of countersOf(state)) fields.add(field);
       }
       await this.settle(await suspectUsers(this.sides, page, this.members));

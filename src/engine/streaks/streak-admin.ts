@@ -14,6 +14,8 @@ import { findPauses } from '../../postgres/streaks/find-pauses.ts';
 import { STATE_IS_FULL } from '../calls/refusal.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { RefusedChange, StreakCall } from './streak-call.ts';
+import { STREAK_REFUSAL } from '../../packed/refusal-fields.ts';
+import { packedPause } from '../../packed/packed-arrays.ts';
 
 export interface StreakAdminOptions {
   pool: Pool;
@@ -57,7 +59,8 @@ export class StreakAdmin {
     const { enabled, max } = compiled.catalog.streaks.freezes;
     if (!enabled) return 'Freezes are not enabled in the streak settings';
     const refused = await this.options.calls.change(compiled, userId, { freeze: true, max });
-    if (refused?.why === 'full') return new NothingDone(`The user has the maximum of ${max} freezes already`);
+    if (refused?.why === STREAK_REFUSAL.full)
+      return new NothingDone(`The user has the maximum of ${max} freezes already`);
     if (refused !== null) return reason(refused);
     this.record(compiled, by, { action: 'create', kind: 'streak_freeze', userId });
     return { userId };
@@ -72,7 +75,9 @@ export class StreakAdmin {
     const [from, to] = [dayOf(start), dayOf(end)];
     if (to < from) return 'end must not be before start';
     const id = uuid();
-    const refused = await this.options.calls.change(compiled, userId, { pause: [from, to, id.replaceAll('-', '')] });
+    const refused = await this.options.calls.change(compiled, userId, {
+      pause: packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') }),
+    });
     if (refused !== null) return reason(refused);
     this.record(compiled, by, { action: 'create', kind: 'streak_pause', id, userId, after: { start, end } });
     return { id, userId, start, end, status: 'active' };
@@ -90,7 +95,9 @@ export class StreakAdmin {
     }
     const deleted: string[] = [];
     for (const { id, userId, from, to } of found) {
-      const refused = await calls.change(compiled, userId, { unpause: [from, to, id.replaceAll('-', '')] });
+      const refused = await calls.change(compiled, userId, {
+        unpause: packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') }),
+      });
       if (refused !== null) continue;
       deleted.push(id);
       const before = { start: dateOf(from), end: dateOf(to) };
@@ -119,7 +126,7 @@ export class StreakAdmin {
   /** Ends a user's streaks now; freezes stay. A text says why not. */
   async reset(compiled: CompiledCatalog, userId: string, by: Author): Promise<StreakOwner | string | NothingDone> {
     const refused = await this.options.calls.change(compiled, userId, { reset: true });
-    if (refused?.why === 'idle') return new NothingDone('The user has no streak');
+    if (refused?.why === STREAK_REFUSAL.idle) return new NothingDone('The user has no streak');
     if (refused !== null) return reason(refused);
     this.record(compiled, by, { action: 'reset', kind: 'streak', userId });
     return { userId };
@@ -140,7 +147,7 @@ export class StreakAdmin {
     const refused = await calls.change(compiled, userId, {
       restore: { length: lost?.length ?? 0, first: lost?.from ?? 0, last: lost?.to ?? 0, since },
     });
-    if (refused?.why === 'none') return new NothingDone('There is no longer streak to restore');
+    if (refused?.why === STREAK_REFUSAL.none) return new NothingDone('There is no longer streak to restore');
     return refused === null ? { userId } : reason(refused);
   }
 }
@@ -149,18 +156,18 @@ function reason({ why, day }: RefusedChange): string {
   switch (why) {
     case 'unknown':
       return UNKNOWN;
-    case 'past':
+    case STREAK_REFUSAL.past:
       return `start is in the past: the user's local date is ${dateOf(day)}`;
-    case 'overlap':
+    case STREAK_REFUSAL.overlap:
       return 'The user has a pause on some of these days already';
-    case 'many':
+    case STREAK_REFUSAL.many:
       return 'The user has 100 pauses already';
-    case 'large':
+    case STREAK_REFUSAL.large:
       return STATE_IS_FULL;
-    case 'full':
-    case 'gone':
-    case 'none':
-    case 'idle':
+    case STREAK_REFUSAL.full:
+    case STREAK_REFUSAL.gone:
+    case STREAK_REFUSAL.none:
+    case STREAK_REFUSAL.idle:
       return 'Nothing to do';
   }
 }

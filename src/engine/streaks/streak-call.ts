@@ -4,9 +4,9 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
 import type { HappenedRecord, ScriptReply, StreakRefusal } from '../../packed/record.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { REFUSAL, UNCHANGED, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
 import { Script } from '../../redis/script.ts';
-import { unpack } from '../../packed/state.ts';
+import { unpack, type PackedPause } from '../../packed/state.ts';
 import { eventId } from '../ids/event-id.ts';
 import { withZone, type SentUser } from '../calls/sent-user.ts';
 import { refuseOverload } from '../calls/overload.ts';
@@ -19,9 +19,6 @@ export type StreakChange =
   | { unpause: PackedPause }
   | { reset: true }
   | { restore: { length: number; first: number; last: number; since: number } };
-
-/** First day, last day, ID (32 hex digits). */
-type PackedPause = [number, number, string];
 
 /** Why a change was not made; `unknown`: no such user. `day`: the user's local day. */
 export interface RefusedChange {
@@ -77,10 +74,10 @@ export class StreakCall {
       if (packed === null) return null;
       const reply = unpack(packed[0]!) as ScriptReply | HappenedRecord;
       if (reply[kindField] === KIND.streaks) return null;
-      if (reply[kindField] === REFUSAL.unknownOffset) zone = withZone(zone, reply.tz, clock.now());
+      if (reply[kindField] === REFUSAL.unknownOffset) zone = withZone(zone, reply[UNKNOWN_OFFSET.zone], clock.now());
       else if (reply[kindField] === REFUSAL.unknownUser) return { why: 'unknown', day: 0 };
-      else if (reply[kindField] === REFUSAL.unchanged) return { why: reply.why, day: reply.d };
-      else throw new Error(`adjust_streak answered ${reply.k}`);
+      else if (reply[kindField] === REFUSAL.unchanged) return { why: reply[UNCHANGED.why], day: reply[UNCHANGED.day] };
+      else throw new Error(`adjust_streak answered ${reply[kindField]}`);
     }
   }
 }

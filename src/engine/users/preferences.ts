@@ -9,7 +9,9 @@ import type {
   UserPreferencesResponse,
 } from '../../domain/preferences.ts';
 import { AppError } from '../../errors.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { PackedThreshold, UserState } from '../../packed/state.ts';
+import { SENT } from '../../packed/call-fields.ts';
+import { packedThreshold, sentStreakRule, type SentStreakRule } from '../../packed/packed-arrays.ts';
 
 /** Kinds of notification, in the order of their digits in the packed text. */
 const KINDS = ['achievement_completed', 'recap', 'reactivation', 'streak_reminder'] as const;
@@ -20,9 +22,9 @@ const EVERY_CHANNEL = 3;
 
 /** Preferences as the script takes them beside the user's fields, see `lua/lib/set_preferences.lua`. */
 export interface SentPreferences {
-  np?: string;
-  sp?: [number, number, [number, number, number][] | false];
-  of?: number;
+  [SENT.notifications]?: string;
+  [SENT.streakRule]?: SentStreakRule;
+  [SENT.daysOff]?: number;
 }
 
 /**
@@ -33,7 +35,7 @@ export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPr
   const sent: SentPreferences = {};
   const { notifications, streak } = request;
   if (notifications !== undefined && KINDS.some((kind) => notifications[kind] !== undefined)) {
-    sent.np = KINDS.map((kind) => channelsDigit(notifications[kind])).join('');
+    sent[SENT.notifications] = KINDS.map((kind) => channelsDigit(notifications[kind])).join('');
   }
   if (streak !== undefined) {
     if (!compiled.catalog.streaks.personalization) {
@@ -41,13 +43,13 @@ export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPr
     }
     const { enabled, evaluationMode, metrics, daysOff } = streak;
     if (enabled !== undefined || evaluationMode !== undefined || metrics !== undefined) {
-      sent.sp = [
-        enabled === undefined ? -1 : Number(enabled),
-        evaluationMode === undefined ? -1 : Number(evaluationMode === 'AND'),
-        metrics === undefined ? false : sentMetrics(compiled, metrics),
-      ];
+      sent[SENT.streakRule] = sentStreakRule({
+        enabled,
+        all: evaluationMode === undefined ? undefined : evaluationMode === 'AND',
+        metrics: metrics === undefined ? undefined : sentMetrics(compiled, metrics),
+      });
     }
-    if (daysOff !== undefined) sent.of = sentDaysOff(compiled, daysOff);
+    if (daysOff !== undefined) sent[SENT.daysOff] = sentDaysOff(compiled, daysOff);
   }
   return sent;
 }
@@ -63,10 +65,7 @@ function sentDaysOff({ catalog }: CompiledCatalog, daysOff: readonly number[]): 
   return weekdaySet(daysOff);
 }
 
-function sentMetrics(
-  compiled: CompiledCatalog,
-  metrics: NonNullable<StreakPreferences['metrics']>,
-): [number, number, number][] {
+function sentMetrics(compiled: CompiledCatalog, metrics: NonNullable<StreakPreferences['metrics']>): PackedThreshold[] {
   const seen = new Set<string>();
   return metrics.map(({ key, threshold }) => {
     const metric = compiled.metrics.get(key);
@@ -80,7 +79,7 @@ function sentMetrics(
         `streak.metrics: the threshold of '${key}' must be above 0 and at most 1e12.`,
       );
     }
-    return [metric.no, whole, micros];
+    return packedThreshold(metric.no, { whole, micros });
   });
 }
 

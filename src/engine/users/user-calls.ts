@@ -4,7 +4,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { decodeState, unpack, type UserState } from '../../packed/state.ts';
 import { eventId } from '../ids/event-id.ts';
@@ -58,7 +58,7 @@ export class UserCalls {
       });
       const reply = unpack(packed![0]!) as ScriptReply;
       if (reply[kindField] === REFUSAL.unknownOffset) {
-        sent = withZone(sent, reply.tz, clock.now());
+        sent = withZone(sent, reply[UNKNOWN_OFFSET.zone], clock.now());
         continue;
       }
       if (reply[kindField] !== KIND.user && reply[kindField] !== KIND.completion) throw refusalError(compiled, reply);

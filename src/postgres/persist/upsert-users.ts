@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { numbered, signUpOf, unpack, type Numbered, type PackedState } from '../../packed/state.ts';
+import { STREAK, USER } from '../../packed/user-fields.ts';
 import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
 import { nextCountMs } from '../../domain/anniversary.ts';
 import { streakDueDay } from '../../domain/streak-due.ts';
@@ -48,7 +49,7 @@ export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
 const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
   Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
 
-/** Where a user stands with what the sweep of streaks and the count of years go by. */
+/** What the sweep of streaks and the count of years find users by. */
 export class SweptBy {
   private readonly dueDays: (number | null)[] = [];
   private readonly freezes: number[] = [];
@@ -57,14 +58,21 @@ export class SweptBy {
   private readonly zones: UserZone[] = [];
 
   add(tenantNo: number, state: PackedState): void {
-    const { s, fz, fe, z, up } = state;
-    const streaks = s?.map(([length, , lastPeriod]) => ({ length, lastPeriod }));
+    const zone = state[USER.zone];
+    const streaks = state[USER.streaks]?.map((streak) => ({
+      length: streak[STREAK.length],
+      lastPeriod: streak[STREAK.lastPeriod],
+    }));
     this.dueDays.push(streaks === undefined ? null : streakDueDay(streaks));
-    this.freezes.push(fz ?? 0);
-    this.earnedDays.push(fe ?? null);
+    this.freezes.push(state[USER.freezes] ?? 0);
+    this.earnedDays.push(state[USER.earnedDay] ?? null);
     const signUp = signUpOf(state);
-    this.anniversaries.push(signUp === null ? null : nextCountMs(signUp, z ?? null));
-    this.zones.push({ tenantNo, zone: z === undefined ? '' : (zoneName(z) ?? z), atMs: up });
+    this.anniversaries.push(signUp === null ? null : nextCountMs(signUp, zone ?? null));
+    this.zones.push({
+      tenantNo,
+      zone: zone === undefined ? '' : (zoneName(zone) ?? zone),
+      atMs: state[USER.updatedMs],
+    });
   }
 
   /** The columns of those added, in their order: zone, due_day, freezes, earned_day, anniversary_ms. */
@@ -109,10 +117,10 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
   // No state is kept beyond its turn: thousands that are at hand together cost more in collecting garbage than all else.
   for (const { tenantNo, packed } of users) {
     const state = stateOf(packed);
-    created.push(state.c);
-    attributes.push(storableJson(JSON.stringify(byNumber(state.a))));
-    points.push(JSON.stringify(byNumber(state.p)));
-    keys.push(searchKeys({ name: state.n, email: state.e }));
+    created.push(state[USER.createdMs]);
+    attributes.push(storableJson(JSON.stringify(byNumber(state[USER.attributes]))));
+    points.push(JSON.stringify(byNumber(state[USER.points])));
+    keys.push(searchKeys({ name: state[USER.name], email: state[USER.email] }));
     swept.add(tenantNo, state);
   }
   await client.query(UPSERT, [

@@ -1,0 +1,76 @@
+import type { Decimal } from '../domain/decimal.ts';
+import type { LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
+import type { PackedPause, PackedThreshold, PackedTotal } from './state.ts';
+import type { STREAK_RULE } from './user-fields.ts';
+
+// What TypeScript packs as an array, in the order of its positions: nothing else needs to know the order.
+
+/** TOTAL, of a sum without peak. */
+export const packedDecimal = ({ whole, micros }: Decimal): PackedTotal => [whole, micros];
+
+/** PAUSE. Days are epoch days; the ID is 32 hex digits of a UUID. */
+export const packedPause = ({
+  firstDay,
+  lastDay,
+  id,
+}: {
+  firstDay: number;
+  lastDay: number;
+  id: string;
+}): PackedPause => [firstDay, lastDay, id];
+
+/** THRESHOLD. */
+export const packedThreshold = (metricNo: number, { whole, micros }: Decimal): PackedThreshold => [
+  metricNo,
+  whole,
+  micros,
+];
+
+/** STREAK_RULE as a request sends it: -1 and false for what is not sent. */
+export interface SentStreakRule {
+  [STREAK_RULE.enabled]: number;
+  [STREAK_RULE.all]: number;
+  [STREAK_RULE.metrics]: PackedThreshold[] | false;
+}
+
+/** STREAK_RULE, of what a request sent. */
+export const sentStreakRule = ({
+  enabled,
+  all,
+  metrics,
+}: {
+  enabled: boolean | undefined;
+  all: boolean | undefined;
+  metrics: PackedThreshold[] | undefined;
+}): SentStreakRule => [
+  enabled === undefined ? -1 : Number(enabled),
+  all === undefined ? -1 : Number(all),
+  metrics ?? false,
+];
+
+/** LOOKED_UP. */
+export interface PackedLookedUp {
+  [LOOKED_UP.token]: string;
+  [LOOKED_UP.use]: number;
+}
+
+/** LOOKED_UP. */
+export const packedLookedUp = ({ token, use }: { token: string; use: number }): PackedLookedUp => [token, use];
+
+/** UNSENT_EVENT. */
+export interface UnsentEvent {
+  [UNSENT_EVENT.index]: number;
+  [UNSENT_EVENT.status]: number;
+  [UNSENT_EVENT.message]: string;
+}
+
+/** UNSENT_EVENT. */
+export const unsentEvent = ({
+  index,
+  status,
+  message,
+}: {
+  index: number;
+  status: number;
+  message: string;
+}): UnsentEvent => [index, status, message];
