@@ -152,3 +152,13 @@ export const OUTBOX = { tenant: 't', records: 'r', user: 'u', state: 's' } as co
 
 /** Fields of the hash of a tenant's old idempotency keys. */
 export const OLD_KEYS = { segments: 's', keys: 'n' } as const;
+
+/** Fields of the hash of the tenants whose live streams are listened to, beside the numbers of those. */
+export const LISTENED = {
+  /** The oldest position that was kept, where entries had to make room. */
+  recentFloor: 'r',
+  announcedFloor: 'a',
+} as const;
+
+/** Fields of an entry of the announced notifications. */
+export const ANNOUNCED = { tenant: 't', notification: 'n' } as const;

@@ -63,6 +63,8 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   COUNTER: call.COUNTER,
   OUTBOX: call.OUTBOX,
   OLD_KEYS: call.OLD_KEYS,
+  LISTENED: call.LISTENED,
+  ANNOUNCED: call.ANNOUNCED,
 };
 
 const SHAPE = /^[A-Z][A-Z_]*$/;

@@ -17,6 +17,15 @@ const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenant
 /** stream: what happened and the resulting state of the users, until it is in Postgres. One a shard. */
 export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
 
+/** stream: entries that left the outbox lately, of tenants whose live streams somebody listens to. See `live-streams.ts`. */
+export const recentKey = (shard: number): string => `${tag(shard)}:recent`;
+
+/** stream: notifications for those who listen that no record of the outbox makes. */
+export const announcedKey = (shard: number): string => `${tag(shard)}:announced`;
+
+/** hash: tenants whose live streams somebody listens to, number → until when, and since which positions; expires. */
+export const listenedKey = (shard: number): string => `${tag(shard)}:listened`;
+
 /** hash: entries of the outbox that were set aside and that Postgres does not take as bytes, position → packed fields. */
 export const keptEntriesKey = (shard: number): string => `${tag(shard)}:kept-entries`;
 

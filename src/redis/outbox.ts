@@ -1,6 +1,15 @@
 import type { Redis } from 'ioredis';
-import { outboxKey, SHARD_NUMBERS } from './keys.ts';
+import { listenedKey, outboxKey, recentKey, SHARD_NUMBERS } from './keys.ts';
 import { OUTBOX } from '../packed/call-fields.ts';
+import { Script } from './script.ts';
+
+/** How long live streams can catch up with what left the outbox, and the most bytes kept for it, a shard. */
+export const RECENT_MS = 300_000;
+export const RECENT_BYTES = 16_777_216;
+/** Entries are copied by so many: 256 of 500 bytes keep Redis for about 1 ms. */
+const ENTRIES_A_TRIM = 256;
+
+const trim = new Script('trim_outbox');
 
 /** One entry of a shard's outbox: what one script call did, still packed. */
 export interface OutboxEntry {
@@ -56,9 +65,22 @@ export function parseEntry([idBytes, fields]: RawEntry): OutboxEntry {
   return { id, tenantNo, records, states };
 }
 
-/** Removes the entries up to and including a position. Only for what Postgres holds. Idempotent. */
+/**
+ * Removes the entries up to and including a position. Only for what Postgres holds. Idempotent. While somebody listens to a
+ * tenant's live stream, its entries go to the recent ones (`live-streams.ts`), some at a time; otherwise this costs what XTRIM does.
+ */
 export async function trimOutbox(redis: Redis, shard: number, upTo: string): Promise<void> {
-  await redis.xtrim(outboxKey(shard), 'MINID', '=', positionAfter(upTo));
+  const keys = [outboxKey(shard), recentKey(shard), listenedKey(shard)];
+  const next = positionAfter(upTo);
+  try {
+    while ((await trim.runUnguarded(redis, keys, [upTo, next, RECENT_MS, RECENT_BYTES, ENTRIES_A_TRIM])) === 1);
+  } catch (error) {
+    // Redis is full. Trimming makes room, so it goes before what live streams may have missed: that they are listened to
+    // is forgotten, which makes it a gap.
+    if (!(error instanceof Error && error.message.startsWith('OOM'))) throw error;
+    await redis.del(listenedKey(shard));
+    await redis.xtrim(outboxKey(shard), 'MINID', '=', next);
+  }
 }
 
 /** The next position after one. */

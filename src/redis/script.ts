@@ -101,7 +101,7 @@ export class Script {
     }
   }
 
-  /** Runs the script whatever the gate says: for the rebuild. */
+  /** Runs the script whatever the gate says: for the rebuild, and for what may be done to a Redis in any state. */
   runUnguarded(redis: Redis, keys: string[], args: (string | number | Buffer)[]): Promise<unknown> {
     return this.call(redis, this.name, { keys, args });
   }

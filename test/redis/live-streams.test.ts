@@ -1,0 +1,154 @@
+import { beforeEach, expect, test } from 'vitest';
+import type { Notification } from '../../src/domain/notification.ts';
+import { announcedKey, listenedKey, outboxKey, recentKey } from '../../src/redis/keys.ts';
+import {
+  announceLive,
+  gapAfter,
+  listenLive,
+  parseAnnounced,
+  readLive,
+  type Listened,
+  type LivePosition,
+} from '../../src/redis/live-streams.ts';
+import { OUTBOX_START, RECENT_BYTES, trimOutbox } from '../../src/redis/outbox.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
+
+const redis = await connectedRedis();
+const START: LivePosition = { outbox: OUTBOX_START, announced: OUTBOX_START };
+const SHARD = 1;
+/** Two tenants of the shard. */
+const ONE = 1;
+const OTHER = 9;
+
+beforeEach(async () => {
+  await redis.flushall();
+});
+
+const add = async (tenantNo: number, records = 'records'): Promise<string> =>
+  (await redis.xadd(outboxKey(SHARD), '*', 't', tenantNo, 'r', records, 'u', 'zoë', 's', Buffer.from([0xff, 0])))!;
+
+async function readAll(after: LivePosition): Promise<string[]> {
+  const { entries } = await readLive(redis, { shard: SHARD, after, count: 10_000 });
+  return entries.map(([id]) => String(id));
+}
+
+/** Why one who had read all until `at` cannot go on at the time of `now`, in the nth of its tenants. */
+const gap = (at: { last: LivePosition; nowMs: number }, now: Listened, n = 0): string | null =>
+  gapAfter({ position: at.last, asOfMs: at.nowMs }, { nowMs: now.nowMs, since: now.since[n]! });
+
+const notification = (tenantNo: number, source: string): Notification => ({
+  type: 'points.boost_started',
+  tenantNo,
+  userId: null,
+  atMs: 1,
+  source,
+  about: {},
+  payload: '{"type":"points.boost_started"}',
+});
+
+test('while nobody listens, what leaves the outbox is kept nowhere', async () => {
+  const position = await add(ONE);
+  await trimOutbox(redis, SHARD, position);
+  await announceLive(redis, [notification(ONE, 'a')]);
+  expect(await redis.keys('*')).toEqual([outboxKey(SHARD)]);
+  expect(await redis.xlen(outboxKey(SHARD))).toBe(0);
+});
+
+test('what leaves the outbox stays readable under its position, as it was, for the tenants that are listened to', async () => {
+  await listenLive(redis, SHARD, [ONE]);
+  const positions = [await add(ONE), await add(OTHER), await add(ONE), await add(ONE)];
+  const [first, , third, fourth] = positions as [string, string, string, string];
+  const [written] = (await readLive(redis, { shard: SHARD, after: START, count: 1 })).entries;
+  await trimOutbox(redis, SHARD, third);
+  expect(await readAll(START)).toEqual([first, third, fourth]);
+  expect(await readAll({ ...START, outbox: first })).toEqual([third, fourth]);
+  const [kept] = (await readLive(redis, { shard: SHARD, after: START, count: 1 })).entries;
+  expect(kept).toEqual(written);
+});
+
+test('more than one call trims are kept in their order, each once', async () => {
+  await listenLive(redis, SHARD, [ONE]);
+  const positions: string[] = [];
+  for (let n = 0; n < 1_000; n += 1) positions.push(await add(ONE));
+  await trimOutbox(redis, SHARD, positions[899]!);
+  await trimOutbox(redis, SHARD, positions[899]!);
+  expect(await redis.xlen(outboxKey(SHARD))).toBe(100);
+  expect(await readAll(START)).toEqual(positions);
+  let after = START;
+  const paged: string[] = [];
+  for (let isMore = true; isMore;) {
+    const read = await readLive(redis, { shard: SHARD, after, count: 70 });
+    paged.push(...read.entries.map(([id]) => String(id)));
+    after = { ...after, outbox: paged.at(-1)! };
+    isMore = read.isMore;
+  }
+  expect(paged).toEqual(positions);
+});
+
+test('who listens for the first time begins at the end; who listened before can go on from there', async () => {
+  await add(ONE);
+  const begun = await listenLive(redis, SHARD, [ONE]);
+  expect(begun.since).toEqual([begun.last]);
+  const missed = await add(ONE);
+  await trimOutbox(redis, SHARD, missed);
+  const again = await listenLive(redis, SHARD, [ONE, OTHER]);
+  expect(gap(begun, again)).toBeNull();
+  expect(await readAll(begun.last)).toEqual([missed]);
+  expect(gap(begun, again, 1)).toMatch('not kept');
+  expect(gap(again, { ...again, nowMs: again.nowMs + 86_400_000 })).toMatch('too old');
+});
+
+test('after a time in which nobody listened there is a gap', async () => {
+  const before = await listenLive(redis, SHARD, [ONE]);
+  const field = await redis.hget(listenedKey(SHARD), String(ONE));
+  await redis.hset(listenedKey(SHARD), String(ONE), field!.replace(/^\d+/, '1'));
+  await trimOutbox(redis, SHARD, await add(ONE));
+  expect(await redis.exists(recentKey(SHARD))).toBe(0);
+  expect(gap(before, await listenLive(redis, SHARD, [ONE]))).toMatch('not kept');
+});
+
+test('what is kept has a bound, and what had to go is a gap', async () => {
+  const before = await listenLive(redis, SHARD, [ONE]);
+  const large = 'r'.repeat(1_000_000);
+  let newest = '';
+  for (let n = 0; n < 20; n += 1) newest = await add(ONE, large);
+  await trimOutbox(redis, SHARD, newest);
+  expect(await redis.memory('USAGE', recentKey(SHARD), 'SAMPLES', 0)).toBeLessThan(RECENT_BYTES);
+  const again = await listenLive(redis, SHARD, [ONE]);
+  expect(gap(before, again)).toMatch('not kept');
+  const [since] = again.since;
+  expect((await readAll(START))[0]).toBe(since!.outbox);
+  expect(gap({ ...again, last: since! }, again)).toBeNull();
+});
+
+test('a Redis that is full is trimmed all the same, and what could not be kept is a gap', async () => {
+  const listening = await listenLive(redis, SHARD, [ONE]);
+  const position = await add(ONE);
+  const before = (await redis.config('GET', 'maxmemory')) as unknown as { maxmemory: string };
+  await redis.config('SET', 'maxmemory', 1);
+  try {
+    await trimOutbox(redis, SHARD, position);
+  } finally {
+    await redis.config('SET', 'maxmemory', before.maxmemory ?? 0);
+  }
+  expect(await redis.xlen(outboxKey(SHARD))).toBe(0);
+  expect(gap(listening, await listenLive(redis, SHARD, [ONE]))).toMatch('not kept');
+});
+
+test('notifications are announced to tenants that are listened to, and expire', async () => {
+  const { last } = await listenLive(redis, SHARD, [ONE]);
+  await announceLive(redis, [
+    notification(ONE, 'a'),
+    notification(OTHER, 'b'),
+    notification(2, 'c'),
+    notification(ONE, 'd'),
+  ]);
+  const { announced } = await readLive(redis, { shard: SHARD, after: last, count: 10 });
+  expect(announced.map((entry) => parseAnnounced(entry)?.notification)).toEqual([
+    notification(ONE, 'a'),
+    notification(ONE, 'd'),
+  ]);
+  expect(await redis.pttl(announcedKey(SHARD))).toBeGreaterThan(0);
+  expect(await redis.pttl(listenedKey(SHARD))).toBeGreaterThan(0);
+  expect((await listenLive(redis, SHARD, [ONE])).last.announced).toBe(String(announced.at(-1)![0]));
+});
