@@ -20,7 +20,7 @@ import { sayWhatIsSetAside } from '../src/engine/persist/set-aside.ts';
 import { YearCounts } from '../src/engine/achievements/year-counts.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
-import type { DueWork } from '../src/engine/schedule/due-work.ts';
+import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
 import { RedisGuard } from '../src/engine/rebuild/redis-guard.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
@@ -202,7 +202,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     onWritten: (shard) => wakeUp.touched(shard),
   });
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
-  const kinds: DueWork[] = [
+  const kinds: ScheduledWork[] = [
     new StreakSweep({
       redis,
       pool,

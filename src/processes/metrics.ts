@@ -1,9 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 import { countLetters } from '../postgres/dead-letters/letters.ts';
 import { failedWork } from '../redis/failed-work.ts';
 import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
+import { collectProcessMetrics } from './process-metrics.ts';
 
 /**
  * What an operator watches, in the Prometheus text format: how far Postgres is behind (which is how old history
@@ -12,7 +13,7 @@ import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
  */
 export function createMetrics(redis: Redis, pool: Pool): () => Promise<string> {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  collectProcessMetrics(registry);
   const lag = new Gauge({
     name: 'laurel_persist_lag_seconds',
     help: 'How long the oldest event that Postgres does not hold yet has been waiting: the age of history reads.',

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../src/clock.ts';
-import type { DueWork } from '../../src/engine/schedule/due-work.ts';
+import type { ScheduledWork } from '../../src/engine/schedule/due-work.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { Schedule } from '../../src/engine/schedule/schedule.ts';
 import { createPatientRedis, createRedis, redisReady } from '../../src/redis/client.ts';
@@ -106,7 +106,7 @@ test('a request that cannot be worked on yet is tried again without a wake-up', 
 });
 
 /** Work at some times, of which only those are known beforehand that are in `foreseen`. */
-class Listed implements DueWork {
+class Listed implements ScheduledWork {
   readonly name = 'listed';
   times: number[] = [];
   foreseen: number[] = [];

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { dueUsers, type DueUser } from '../../postgres/anniversaries/due-users.ts';
-import type { DueWork } from '../schedule/due-work.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
 import type { YearCounts } from './year-counts.ts';
 
@@ -21,7 +21,7 @@ const AT_ONCE = 5_000;
  * of the next count; what was counted is in the user's state, so whatever is repeated changes nothing. A tenant whose years
  * cannot be counted is set aside, and the others go on.
  */
-export class Anniversaries implements DueWork {
+export class Anniversaries implements ScheduledWork {
   readonly name = 'anniversaries';
   private readonly options: AnniversariesOptions;
   private readonly pieces: Pieces;
@@ -38,6 +38,10 @@ export class Anniversaries implements DueWork {
   async due(upToMs: number): Promise<number | null> {
     const [first] = await this.users(upToMs, 1);
     return first?.dueMs ?? null;
+  }
+
+  upcoming(untilMs: number): Promise<number | null> {
+    return this.due(untilMs);
   }
 
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {

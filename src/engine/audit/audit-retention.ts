@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { deleteAuditBefore, oldestAuditMs } from '../../postgres/audit/retention.ts';
-import type { DueWork } from '../schedule/due-work.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
 
 /** Entries deleted by one step: about 30 ms of Postgres's time. */
 const STEP = 5_000;
@@ -10,7 +10,7 @@ const STEP = 5_000;
  * Deletes the audit log's entries of days that are further back than it is kept. Looks once a day (UTC), at its
  * beginning. Deleting again changes nothing, and a crash leaves the rest due.
  */
-export class AuditRetention implements DueWork {
+export class AuditRetention implements ScheduledWork {
   readonly name = 'old entries of the audit log';
   readonly seesItself = true;
   private readonly pool: Pool;

@@ -8,7 +8,7 @@ import { ageKeys, findAgedKeys, scanBuckets, type BucketKeys } from '../../redis
 import { idempotencyDigest } from '../ids/event-id.ts';
 import { isPersisted } from '../persisted/persisted.ts';
 import { isUnavailable } from '../unavailable.ts';
-import type { DueWork } from '../schedule/due-work.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
 import { waitingKeys } from './waiting-keys.ts';
 
@@ -39,7 +39,7 @@ const CALLS_A_PIECE = 20;
  * both places at any moment. What a pass misses the next day's finds: Redis was restarted in between, a shard's outbox
  * is not being stored, a tenant's keys cannot be moved.
  */
-export class KeyAgeing implements DueWork {
+export class KeyAgeing implements ScheduledWork {
   readonly name = 'ageing of idempotency keys';
   readonly seesItself = true;
   private readonly options: KeyAgeingOptions;

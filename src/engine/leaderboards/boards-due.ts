@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { dayStartMs } from '../../domain/zone.ts';
 import { boardsInProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
 import { zonesOf } from '../../postgres/streak-sweep/zones.ts';
-import type { DueWork } from '../schedule/due-work.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
 import type { OnPieceFailed, Pieces } from '../schedule/pieces.ts';
 import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { DailySnapshots, firstSnapshotMs } from './daily-snapshots.ts';
@@ -15,7 +15,7 @@ import { FinalRuns } from './final-runs.ts';
  * final: a year in which nothing happens is a few statements a board. A board that nothing of another kind can move until
  * then waits for none. A board whose work fails holds up no other.
  */
-export class BoardsDue implements DueWork {
+export class BoardsDue implements ScheduledWork {
   readonly name = 'snapshots and final runs of leaderboards';
   readonly seesItself = true;
   private readonly pool: Pool;

@@ -5,7 +5,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { forgetBoard, noteSwept, straySets, type DeadBoard } from '../../postgres/boards/stray-sets.ts';
 import { boardOfKey, BOARDS_PATTERN } from '../../redis/keys.ts';
 import { BoardsOfTenants, type Boards } from '../rebuild/derived-keys.ts';
-import type { DueWork } from '../schedule/due-work.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
 import { tenantPiece, type OnPieceFailed, type Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces } from './board-pieces.ts';
 
@@ -22,7 +22,7 @@ const TIME_OF_DAY_MS = 13 * 3_600_000;
  * soon as that is so, and what events that came very late made again, of such boards and of ended runs. Looks
  * through all keys, some at a time, once a day and when a board goes. A crash starts it over.
  */
-export class StraySets implements DueWork {
+export class StraySets implements ScheduledWork {
   readonly name = 'sets of deleted boards';
   private readonly redis: Redis;
   private readonly pool: Pool;

@@ -3,7 +3,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { duePeriods, HOUR_MS, type DuePeriod, type PeriodsAsked } from '../../postgres/time-triggers/due-periods.ts';
 import { noteProgress } from '../../postgres/time-triggers/note-progress.ts';
 import { openTriggers, type OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
-import type { DueWork } from '../schedule/due-work.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
 import { isUnavailable } from '../unavailable.ts';
 import type { TimePayments } from './time-payments.ts';
@@ -38,7 +38,7 @@ const NOTED_EVERY_MS = 60_000;
  * in the user's state: what is repeated after a crash, or by two schedules, is recognised there. A tenant whose periods
  * cannot be paid is set aside, and the others go on.
  */
-export class TimeTriggers implements DueWork {
+export class TimeTriggers implements ScheduledWork {
   readonly name = 'points for time';
   readonly seesItself = true;
   readonly apartFrom = ['midnights of streaks'];

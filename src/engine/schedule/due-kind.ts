@@ -1,5 +1,5 @@
 import { Attempts } from './attempts.ts';
-import type { DueWork } from './due-work.ts';
+import type { ScheduledWork } from './due-work.ts';
 
 export interface DueKindOptions {
   /** Called with every failure, and the kind's name. */
@@ -13,10 +13,10 @@ export interface DueKindOptions {
  * doubles, so that the others go on; its own work keeps its order, since nothing later is tried meanwhile.
  */
 export class DueKind {
-  readonly work: DueWork;
+  readonly work: ScheduledWork;
   private readonly attempts: Attempts;
 
-  constructor(work: DueWork, { onTrouble, patienceMs }: DueKindOptions) {
+  constructor(work: ScheduledWork, { onTrouble, patienceMs }: DueKindOptions) {
     this.work = work;
     this.attempts = new Attempts({ onFailed: (error) => onTrouble(work.name, error), patienceMs });
   }

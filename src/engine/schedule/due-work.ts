@@ -20,16 +20,21 @@ export interface DueWork {
   /** The earliest time, not after `upToMs`, at which something fell due that is not done; null: nothing is. */
   due(upToMs: number): Promise<number | null>;
   /**
-   * The earliest time, not after `untilMs`, at which something falls due as far as can be known now; null: nothing does.
-   * Asked when nothing is due, and changes nothing. What an edit or a row that is persisted later makes due is not in it:
-   * those wake the schedule. A kind without it is asked every second.
-   */
-  upcoming?(untilMs: number): Promise<number | null>;
-  /**
    * Does what fell due at `dueMs`, or a bounded part of it (`due` then names the same time again). Doing it twice,
    * also from two processes at once, changes nothing; a crash at any point leaves it due. Until `beforeMs` no other
    * kind (but those it is apart from) has anything to do: a kind whose work comes at many times may go on up to
    * there, each piece at its own time; and up to `upToMs`, the clock's time, with work that concerns no other kind.
    */
   perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void>;
+}
+
+/** Work that the schedule can wait for. */
+export interface ScheduledWork extends DueWork {
+  /**
+   * The earliest time, not after `untilMs`, at which something falls due as far as can be known now; null: nothing does.
+   * Asked when nothing is due, and changes nothing. What an edit or a row that is persisted later makes due is not in it:
+   * those wake the schedule. A kind that could not answer would have all others looked at every second, which is more than
+   * half of what an installation at rest would use.
+   */
+  upcoming(untilMs: number): Promise<number | null>;
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.ts';
 import { DueKind, type DueKindOptions } from './due-kind.ts';
-import type { DueWork } from './due-work.ts';
+import type { ScheduledWork } from './due-work.ts';
 
 export interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs'>> {
   /** At the same time the first of the list goes first. */
-  kinds: readonly DueWork[];
+  kinds: readonly ScheduledWork[];
   clock: Clock;
   /** Waits until what was accepted so far can be seen where work looks for it; false: it took too long. */
   settled: (ending: AbortSignal) => Promise<boolean>;
@@ -24,8 +24,6 @@ interface Due {
 /** A pass is not much longer than this, so that whoever waits for its end gets there. */
 const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
-/** How soon a kind is asked again that cannot say when something falls due. */
-const UNKNOWN_MS = 1_000;
 
 /**
  * Does the work of all kinds in the order of its times. The order holds within a kind, and between kinds, unless one
@@ -84,11 +82,7 @@ export class Schedule {
    */
   async untilNextMs(withinMs: number): Promise<number | null> {
     const nowMs = this.options.clock.now();
-    const times = await Promise.all(
-      this.kinds.map(async ({ work }) =>
-        work.upcoming === undefined ? nowMs + UNKNOWN_MS : await work.upcoming(nowMs + withinMs),
-      ),
-    );
+    const times = await Promise.all(this.kinds.map(({ work }) => work.upcoming(nowMs + withinMs)));
     const known = times.filter((time) => time !== null);
     // One ms more: timers may be that early.
     return known.length === 0 ? null : Math.max(0, Math.min(...known) - this.options.clock.now() + 1);

@@ -8,7 +8,7 @@ import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { dueUsers, type UserPage } from '../../postgres/streak-sweep/due-users.ts';
 import { dropUnusedZone, leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
 import { shardOf } from '../../redis/keys.ts';
-import type { DueWork } from '../schedule/due-work.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
 import { Pieces, userPiece, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
 import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
 
@@ -44,7 +44,7 @@ const WORK_MS = 2_000;
  * A zone of a tenant that fails is set aside, and the others go on. A user who fails is passed over, and named again by the
  * next midnight of the zone.
  */
-export class StreakSweep implements DueWork {
+export class StreakSweep implements ScheduledWork {
   readonly name = 'midnights of streaks';
   readonly apartFrom = ['points for time'];
   private readonly options: StreakSweepOptions;

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
-import type { DueWork } from '../../../src/engine/schedule/due-work.ts';
+import type { ScheduledWork } from '../../../src/engine/schedule/due-work.ts';
 import { Schedule } from '../../../src/engine/schedule/schedule.ts';
 
 const never = new AbortController().signal;
 const troubles: string[] = [];
 
 /** Work at some times, which notes what is done. */
-class Listed implements DueWork {
+class Listed implements ScheduledWork {
   readonly name: string;
   times: number[];
   private readonly done: string[];
@@ -23,13 +23,17 @@ class Listed implements DueWork {
     return first === undefined || first > upToMs ? null : first;
   }
 
+  upcoming(untilMs: number): Promise<number | null> {
+    return this.due(untilMs);
+  }
+
   async perform(dueMs: number, _ending: AbortSignal, _beforeMs: number): Promise<void> {
     this.times = this.times.filter((time) => time !== dueMs);
     this.done.push(`${this.name} ${dueMs}`);
   }
 }
 
-const schedule = (kinds: DueWork[], nowMs: number, patienceMs = 60_000) =>
+const schedule = (kinds: ScheduledWork[], nowMs: number, patienceMs = 60_000) =>
   new Schedule({
     kinds,
     clock: new FixedClock(nowMs),
