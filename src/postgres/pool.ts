@@ -15,6 +15,12 @@ const PARSERS = new Map<number, (text: string) => unknown>([
  */
 const SILENCE_MS = 10_000;
 
+/**
+ * An idle connection is kept for so long, which must be longer than the 10 s after which a worker at rest looks at Postgres:
+ * with as many ms it opened seven connections each time, a third of what an installation at rest used (`bench:idle`).
+ */
+const KEPT_MS = 60_000;
+
 export interface PoolOptions {
   max: number;
   /**
@@ -32,6 +38,7 @@ export function createPool(url: string, { max, timeoutMs }: PoolOptions): pg.Poo
   const pool = new pg.Pool({
     connectionString: url,
     max,
+    idleTimeoutMillis: KEPT_MS,
     application_name: 'laurel',
     connectionTimeoutMillis: timeoutMs ?? 10_000,
     ...(timeoutMs !== undefined && {

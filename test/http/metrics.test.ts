@@ -20,7 +20,7 @@ test('the admin port tells what waits for Postgres; the application port does no
 
 test('the metrics of the process are measured when they are asked for, not by a timer that wakes it at rest', async () => {
   const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
-  expect(text).toMatch(/^nodejs_eventloop_utilization (0|1|0?\.\d+(e-\d+)?)$/m);
+  expect(text).toMatch(/^nodejs_eventloop_utilization [\d.e-]+$/m);
   expect(text).toMatch(/^process_cpu_seconds_total [\d.]+$/m);
   expect(text).not.toContain('nodejs_eventloop_lag_p99_seconds');
 });

@@ -45,3 +45,7 @@ test.skipIf(!CONNECTIONS.some(existsSync))(
     await expect.poll(() => asksInSeconds(localPort!) ?? Infinity).toBeLessThanOrEqual(10);
   },
 );
+
+test('what is used every 10 s keeps its connections, as a worker at rest does', () => {
+  expect(pool.options.idleTimeoutMillis).toBeGreaterThan(2 * 10_000);
+});

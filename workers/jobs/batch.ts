@@ -6,8 +6,9 @@ import { LogThrottle } from '../../src/log/log-throttle.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { Arrivals } from '../../src/redis/arrivals.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
-import { batchesKey, QUEUE_PREFIX, SHARD_NUMBERS, SHARDS } from '../../src/redis/keys.ts';
+import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
+import { WAKE_UP_OPTIONS } from '../wake-up-options.ts';
 
 interface BatchWorkerOptions {
   /** From `createRedis`: for looking at what waits. */
@@ -60,14 +61,7 @@ export function batchWorker({
 
   const worker = new Worker<ShardJob>(BATCH_QUEUE, (job) => drain(job.data.shard), {
     connection: queueRedis,
-    prefix: QUEUE_PREFIX,
-    concurrency: SHARDS,
-    // A killed worker holds the wake-ups of its shards back until its job is taken from it.
-    lockDuration: 10_000,
-    stalledInterval: 5_000,
-    maxStalledCount: 10,
-    removeOnComplete: { count: 0 },
-    removeOnFail: { count: 100 },
+    ...WAKE_UP_OPTIONS,
   });
   worker.on('error', (error) => log.warn({ err: error }, 'the batch queue does not answer'));
 

@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Persister } from '../../src/engine/persist/persister.ts';
 import { StuckShard } from '../../src/engine/persist/stuck-shard.ts';
-import { QUEUE_PREFIX, SHARDS } from '../../src/redis/keys.ts';
 import { PERSIST_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
+import { WAKE_UP_OPTIONS } from '../wake-up-options.ts';
 
 interface PersistWorkerOptions {
   /** From `createPatientRedis`; it stays the caller's to close. */
@@ -34,17 +34,7 @@ export function persistWorker({ redis, persister, log, ending }: PersistWorkerOp
         if (!(error instanceof StuckShard)) throw error;
       }
     },
-    {
-      connection: redis,
-      prefix: QUEUE_PREFIX,
-      concurrency: SHARDS,
-      // A killed worker holds the wake-ups of its shards back until its job is taken from it.
-      lockDuration: 10_000,
-      stalledInterval: 5_000,
-      maxStalledCount: 10,
-      removeOnComplete: { count: 0 },
-      removeOnFail: { count: 100 },
-    },
+    { connection: redis, ...WAKE_UP_OPTIONS },
   );
   worker.on('failed', (job, error) => log.warn({ shard: job?.data.shard, err: error }, 'persisting was interrupted'));
   worker.on('error', (error) => log.warn({ err: error }, 'the persist queue does not answer'));

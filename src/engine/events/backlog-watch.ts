@@ -25,6 +25,8 @@ export class BacklogWatch {
   private bytesMeasuredMs = -Infinity;
   /** Whether anybody asked since the last measure. */
   private asked = true;
+  private started = false;
+  /** Set while a measure is to come, or under way: a Redis that hangs gets no more questions than one. */
   private timer: NodeJS.Timeout | null = null;
   private readonly options: BacklogWatchOptions;
 
@@ -33,22 +35,19 @@ export class BacklogWatch {
   }
 
   start(): void {
-    let measuring = false;
-    this.timer = setInterval(() => {
-      // A Redis that hangs gets no more questions than one.
-      if (measuring || !(this.asked || this.tooMany || this.tooLarge)) return;
-      measuring = true;
-      void this.measure().finally(() => (measuring = false));
-    }, INTERVAL_MS).unref();
+    this.started = true;
+    this.measureSoon();
   }
 
   stop(): void {
-    if (this.timer !== null) clearInterval(this.timer);
+    this.started = false;
+    if (this.timer !== null) clearTimeout(this.timer);
   }
 
   /** Whether no event may be taken now. */
   readonly exceeded = (): boolean => {
     this.asked = true;
+    if (this.timer === null) this.measureSoon();
     return this.tooMany || this.tooLarge;
   };
 
@@ -64,5 +63,15 @@ export class BacklogWatch {
     } catch {
       // Redis is away.
     }
+  }
+  private measureSoon(): void {
+    if (!this.started) return;
+    this.timer = setTimeout(() => void this.measureAgain(), INTERVAL_MS).unref();
+  }
+
+  private async measureAgain(): Promise<void> {
+    await this.measure();
+    this.timer = null;
+    if (this.asked || this.tooMany || this.tooLarge) this.measureSoon();
   }
 }

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Anniversaries } from '../../../src/engine/achievements/anniversaries.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase({ redis: false });
+});
+afterAll(() => database.close());
+
+test('at rest the schedule waits for the next anniversary, without being asked every second', async () => {
+  const { pool } = database;
+  const counted: string[] = [];
+  const anniversaries = new Anniversaries({
+    pool,
+    counts: { count: async (users) => counted.push(...users.map(({ userId }) => userId)) > 0 },
+  });
+  expect(await anniversaries.upcoming(Date.UTC(2031, 0, 1))).toBeNull();
+  const nextMs = Date.UTC(2030, 4, 17);
+  await pool.query(
+    `INSERT INTO users (tenant_no, id, created, state, attributes, points, anniversary_ms)
+     VALUES (0, 'later', now(), '', '{}', '{}', $1::bigint + 5), (0, 'first', now(), '', '{}', '{}', $1), (0, 'never', now(), '', '{}', '{}', NULL)`,
+    [nextMs],
+  );
+  expect(await anniversaries.upcoming(nextMs - 1)).toBeNull();
+  expect(await anniversaries.upcoming(nextMs + 10_000)).toBe(nextMs);
+  // Looking ahead does nothing.
+  expect(counted).toEqual([]);
+});
