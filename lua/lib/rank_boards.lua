@@ -7,7 +7,7 @@
 -- are. It is read once a call and board, as long as nobody passes it, and whoever stays below it changes nothing that
 -- the others of the call are known: such scores are held back, and written together.
 -- Returns, of those that did more than move to another group: a list of { board no, run day, group, previous rank,
--- rank, threshold }; rank -1: not on the board.
+-- rank, threshold }; rank -1: not on the board. Behind them, for boards with `scores`, the scores before and after.
 -- Cost: O(log N) a board.
 local function rank_of(key, score, max, lowest)
   if score <= 0 or score < lowest then
@@ -72,7 +72,11 @@ local function rank_boards(changes, user_id, prefix)
           thresholds[key] = nil
           threshold = threshold_of(key, max)
         end
-        ranked[#ranked + 1] = { board.no, run_day, group, previous, rank_of(key, score, max, threshold), threshold }
+        local record = { board.no, run_day, group, previous, rank_of(key, score, max, threshold), threshold }
+        if board.scores then
+          record[RECORDED_BOARD.previousScore], record[RECORDED_BOARD.score] = before, score
+        end
+        ranked[#ranked + 1] = record
       end
     end
   end

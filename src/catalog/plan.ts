@@ -118,6 +118,8 @@ export interface PlanBoard {
   groups?: number[];
   /** First day of the run on each of the three days; −1: none. */
   runs: number[];
+  /** Records hold the scores as well: a webhook is to hear of its ranks. */
+  scores?: true;
 }
 
 /** Achievements and triggers that count matching events themselves, with their event-attribute conditions. */

@@ -18,7 +18,7 @@ export interface Notification {
   userId: string | null;
   /** When it happened or fell due, epoch ms. */
   atMs: number;
-  /** Tells it from all others of the tenant and type for ever, and is the same when the notification is made again. */
+  /** Unlike that of any other of the tenant and type, ever; the same when the notification is made again. */
   source: string;
   about: NotificationSubject;
   /** JSON text of the contract's payload, with its `type`. */

@@ -90,7 +90,17 @@ export const RECORDED_POINTS = { system: 0, before: 1, after: 2, awards: 3 } as 
 export const AWARD = { trigger: 0, awarded: 1, after: 2, boosts: 3 } as const;
 
 /** A score that changed; rank -1: not on the board. `threshold`: the score of the last rank, 0 while there is room. */
-export const RECORDED_BOARD = { board: 0, runDay: 1, group: 2, previousRank: 3, rank: 4, threshold: 5 } as const;
+export const RECORDED_BOARD = {
+  board: 0,
+  runDay: 1,
+  group: 2,
+  previousRank: 3,
+  rank: 4,
+  threshold: 5,
+  /** The score in the group before and after: only of boards whose ranks a webhook is to hear of. */
+  previousScore: 6,
+  score: 7,
+} as const;
 
 /** What became of a streak over some days: FREQUENCY, SETTLED, epoch days, and a length where SETTLED says so. */
 export const SETTLEMENT = { frequency: 0, kind: 1, firstDay: 2, lastDay: 3, length: 4 } as const;

@@ -114,6 +114,8 @@ export interface RecordedBoard {
   [RECORDED_BOARD.previousRank]: number;
   [RECORDED_BOARD.rank]: number;
   [RECORDED_BOARD.threshold]: number;
+  [RECORDED_BOARD.previousScore]?: number;
+  [RECORDED_BOARD.score]?: number;
 }
 
 /** Why a change of a streak cannot be made. */

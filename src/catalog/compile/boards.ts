@@ -3,6 +3,7 @@ import { runOf } from '../../domain/runs.ts';
 import { LISTS } from '../../domain/kinds.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { Plan, PlanBoard } from '../plan.ts';
+import { isWanted } from '../wanted.ts';
 import { present } from './conditions.ts';
 
 const secondOfDay = (time: string): number =>
@@ -27,8 +28,12 @@ export function compileBoard(
     to: board.endTime === null ? undefined : secondOfDay(board.endTime),
     groups: groups.length === 0 ? undefined : groups,
     runs: days.map((day) => runOf(board, day)?.startDay ?? -1),
+    scores: isReported(catalogIndex, board) || undefined,
   });
 }
+
+const isReported = ({ catalog }: CatalogIndex, { id: leaderboardId }: Leaderboard): boolean =>
+  catalog.webhooks.some((webhook) => isWanted(webhook, 'leaderboard.rank_changed', { leaderboardId }));
 
 /** Numbers only grow, whatever they are given to: one up to the newest that no board has now is not to come. */
 export function presentBoards({ catalog }: CatalogIndex): NonNullable<Plan['present']> {

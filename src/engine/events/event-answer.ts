@@ -3,7 +3,7 @@ import { decimalText } from '../../domain/decimal.ts';
 import type { HappenedRecord, RecordedBoard, RecordedStreak } from '../../packed/record.ts';
 import { AWARD, RECORD, RECORDED_BOARD, RECORDED_POINTS, RECORDED_STREAK } from '../../packed/record-fields.ts';
 import { decimalOf } from '../../packed/state.ts';
-import { baseStreak } from '../responses/streak-response.ts';
+import { recordedStreak } from '../responses/streak-response.ts';
 import { AnswerFragments } from './answer-fragments.ts';
 import { awardId, uuidText } from '../ids/event-id.ts';
 
@@ -20,14 +20,7 @@ function fragmentsOf(compiled: CompiledCatalog, day: number): AnswerFragments {
 
 /** JSON of the streak in the configured frequency, as it stands after the event. */
 export function streakJson(compiled: CompiledCatalog, recorded: RecordedStreak, day: number): string {
-  const startDay = recorded[RECORDED_STREAK.startDay];
-  const streak = {
-    length: recorded[RECORDED_STREAK.length],
-    startDay: startDay === -1 ? null : startDay,
-    lastPeriod: recorded[RECORDED_STREAK.lastPeriod],
-  };
-  const freezesLeft = recorded[RECORDED_STREAK.freezes];
-  const base = baseStreak(compiled, { streak, freezesLeft, day, offDays: recorded[RECORDED_STREAK.offDays] ?? 0 });
+  const base = recordedStreak(compiled, recorded, day);
   return JSON.stringify({ ...base, extended: recorded[RECORDED_STREAK.extended] === 1 });
 }
 

@@ -1,4 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { isWanted } from '../../catalog/wanted.ts';
 import type { Webhook } from '../../domain/catalog.ts';
 import type { NewMessage, Notification, NotificationSubject, NotificationType } from '../../domain/notification.ts';
 import { messageId } from './message-id.ts';
@@ -23,16 +24,12 @@ export function listenersOf(compiled: CompiledCatalog): Listeners {
 }
 
 function listenersAmong(webhooks: readonly Webhook[]): Listeners {
-  const byType = new Map<NotificationType, Webhook[]>();
-  for (const webhook of webhooks) {
-    if (!webhook.enabled) continue;
-    for (const type of webhook.events) byType.set(type, [...(byType.get(type) ?? []), webhook]);
-  }
+  const types = new Set(webhooks.flatMap(({ enabled, events }) => (enabled ? events : [])));
   const wanting = (type: NotificationType, about: NotificationSubject): Webhook[] =>
-    byType.get(type)?.filter((webhook) => passes(webhook, about)) ?? [];
+    types.has(type) ? webhooks.filter((webhook) => isWanted(webhook, type, about)) : [];
   return {
-    none: byType.size === 0,
-    wants: (type, about) => (about === undefined ? byType.has(type) : wanting(type, about).length > 0),
+    none: types.size === 0,
+    wants: (type, about) => (about === undefined ? types.has(type) : wanting(type, about).length > 0),
     messagesFor: ({ type, tenantNo, userId, atMs, source, about, payload }) =>
       wanting(type, about).map(({ id: webhookId }) => ({
         id: messageId({ webhookId, type, source }),
@@ -44,15 +41,4 @@ function listenersAmong(webhooks: readonly Webhook[]): Listeners {
         payload,
       })),
   };
-}
-
-/** Whether a webhook's filter lets a subject pass: it holds back what is about another resource of a kind that it names. */
-function passes({ filter }: Webhook, about: NotificationSubject): boolean {
-  const among = (ids: string[] | undefined, id: string | undefined): boolean =>
-    ids === undefined || id === undefined || ids.includes(id);
-  return (
-    among(filter?.metricIds, about.metricId) &&
-    among(filter?.leaderboardIds, about.leaderboardId) &&
-    among(filter?.pointsSystemIds, about.pointsSystemId)
-  );
 }

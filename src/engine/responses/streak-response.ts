@@ -6,6 +6,8 @@ import type { Frequency } from '../../domain/periods.ts';
 import { settleStreaks, type SettledStreaks, type StreakSettlementRule } from '../../domain/settle-streaks.ts';
 import { streakDates, type StreakAsLeft } from '../../domain/streak.ts';
 import { dayIn } from '../../domain/zone.ts';
+import type { RecordedStreak } from '../../packed/record.ts';
+import { RECORDED_STREAK } from '../../packed/record-fields.ts';
 import type { UserState } from '../../packed/state.ts';
 
 /** The fields that every answer with a streak has. */
@@ -38,6 +40,18 @@ export function baseStreak(
       ...(freezes.autoEarnAmount !== null && { freezeAutoEarnAmount: freezes.autoEarnAmount }),
     }),
   };
+}
+
+/** The streak that a record holds, on the local day of the record. */
+export function recordedStreak(compiled: CompiledCatalog, recorded: RecordedStreak, day: number): BaseStreak {
+  const startDay = recorded[RECORDED_STREAK.startDay];
+  const streak = {
+    length: recorded[RECORDED_STREAK.length],
+    startDay: startDay === -1 ? null : startDay,
+    lastPeriod: recorded[RECORDED_STREAK.lastPeriod],
+  };
+  const freezesLeft = recorded[RECORDED_STREAK.freezes];
+  return baseStreak(compiled, { streak, freezesLeft, day, offDays: recorded[RECORDED_STREAK.offDays] ?? 0 });
 }
 
 /** By what streaks are settled under some settings. */

@@ -19,9 +19,11 @@ import {
 } from '../../../src/engine/notifications/payloads/streaks.ts';
 import { triggerResponse } from '../../../src/engine/responses/points-response.ts';
 import { makeAjv } from '../../../src/operations/ajv.ts';
+import { decodeState } from '../../../src/packed/state.ts';
+import { USER } from '../../../src/packed/user-fields.ts';
 import { checkPayload } from '../../contract/contract.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
-import { userState } from './user-state.ts';
+import { packedState } from './user-state.ts';
 
 const AT = Date.UTC(2026, 2, 2, 9, 30);
 
@@ -42,7 +44,7 @@ const board = builder.leaderboard('top', 'metric', {
 });
 const compiled = compileCatalog(builder.catalog);
 
-const state = userState({ name: 'Ana', attributes: { [plan.no]: 'pro' } });
+const state = decodeState(packedState({ [USER.name]: 'Ana', [USER.attributes]: { [plan.no]: 'pro' } }));
 const user = userJson(compiled, { userId: 'ana', state, controlShare: 0 });
 const streak = {
   length: 2,
