@@ -7,12 +7,11 @@
 --- @include "lib/close_ledgers"
 --- @include "lib/score_boards"
 --- @include "lib/points_record"
---- @include "lib/write_record"
---- @include "lib/write_users"
+--- @include "lib/write_applied"
 
 --[[
 Completes achievements that were activated or edited for those of some users who qualify already: with composites
-to a fixed point, points for the completions, and boards of points. Computed first, written last. Whoever has an
+to a fixed point, points for the completions, and boards of points. Computed first, written last. A user who has an
 achievement keeps it as it is, so a call repeated changes nothing.
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant, then the users.
@@ -98,10 +97,11 @@ for n = 1, count do
   end
 end
 
-local records = {}
-for i, completion in ipairs(applied) do
-  records[i] =
-    write_record(completion[APPLIED.record], completion[APPLIED.changes], counters, points_prefix, board_prefix)
-end
-replies[count + 1] = #records > 0 and write_users(outbox, tenant_no, records, touched) or ''
+replies[count + 1] = write_applied(applied, touched, {
+  outbox = outbox,
+  tenant_no = tenant_no,
+  counters = counters,
+  points_prefix = points_prefix,
+  board_prefix = board_prefix,
+})
 return replies

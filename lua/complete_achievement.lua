@@ -3,7 +3,7 @@
 --[[
 Completes an achievement for a user by call, in one atomic step: sent user fields, the achievement, composites to
 a fixed point, their points and boards, outbox. For a user who has it, only the sent fields are applied: the
-first completion stands.
+first completion is kept.
 
 KEYS: as identify_user.
 ARGV: 1 to 10 as identify_user, 11 the achievement (JSON): no, users (conditions on the user's attributes), locked

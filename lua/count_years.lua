@@ -7,8 +7,7 @@
 --- @include "lib/close_ledgers"
 --- @include "lib/score_boards"
 --- @include "lib/points_record"
---- @include "lib/write_record"
---- @include "lib/write_users"
+--- @include "lib/write_applied"
 
 --[[
 Counts full years since some users' sign-up, and completes the anniversaries that follow: with composites to a fixed point,
@@ -77,9 +76,11 @@ for n = 1, count do
   end
 end
 
-local records = {}
-for n, each in ipairs(applied) do
-  records[n] = write_record(each[APPLIED.record], each[APPLIED.changes], counters, points_prefix, board_prefix)
-end
-replies[count + 1] = #records > 0 and write_users(outbox, tenant_no, records, touched) or ''
+replies[count + 1] = write_applied(applied, touched, {
+  outbox = outbox,
+  tenant_no = tenant_no,
+  counters = counters,
+  points_prefix = points_prefix,
+  board_prefix = board_prefix,
+})
 return replies

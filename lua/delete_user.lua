@@ -3,7 +3,7 @@
 --[[
 Deletes a user, in one atomic step: state, places on boards and in points sets, the tenant's counts; the outbox records it,
 so that Postgres deletes what it holds after what came before and before what comes after. Used idempotency keys stay
-where they are and count as unused: whoever comes after under the same ID is of a younger generation (lib/generation),
+where they are and count as unused: a later user under the same ID is of a younger generation (lib/generation),
 and the persister removes them. Done twice, it changes nothing.
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant, 3 the user, then sorted sets of boards in which the user may

@@ -4,8 +4,7 @@
 --- @include "lib/close_ledgers"
 --- @include "lib/score_boards"
 --- @include "lib/points_record"
---- @include "lib/write_record"
---- @include "lib/write_users"
+--- @include "lib/write_applied"
 
 --[[
 Pays `time` triggers of one tenant to some users for periods that ended: awards, points sets, boards of points, a
@@ -70,9 +69,11 @@ for _, user in ipairs(users) do
     touched[#touched + 1] = { user.key, user.id, cmsgpack.pack(user.state) }
   end
 end
-local records = {}
-for i, payment in ipairs(applied) do
-  records[i] = write_record(payment[APPLIED.record], payment[APPLIED.changes], counters, points_prefix, board_prefix)
-end
-replies[count + 1] = #records > 0 and write_users(outbox, tenant_no, records, touched) or ''
+replies[count + 1] = write_applied(applied, touched, {
+  outbox = outbox,
+  tenant_no = tenant_no,
+  counters = counters,
+  points_prefix = points_prefix,
+  board_prefix = board_prefix,
+})
 return replies

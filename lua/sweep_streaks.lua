@@ -3,8 +3,7 @@
 --- @include "lib/score_boards"
 --- @include "lib/settle_streaks"
 --- @include "lib/settled_record"
---- @include "lib/write_record"
---- @include "lib/write_users"
+--- @include "lib/write_applied"
 
 --[[
 Settles the streaks of some users of one zone to the day that begins there: what an event would do, for those who send none.
@@ -48,7 +47,7 @@ end
 
 for n, user in ipairs(users) do
   local state = user.packed and state_of(user)
-  -- Whoever is in another zone by now was settled when that was said.
+  -- A user who is in another zone by now was settled when the zone was changed.
   local left = state and { state[USER.offsetSeconds] or 0, state[USER.offsetUntilMs] }
   local settlements
   if state and string.lower(state[USER.zone] or '') == zone then
@@ -74,8 +73,11 @@ for n, user in ipairs(users) do
   end
 end
 
-local records = {}
-for n, each in ipairs(applied) do
-  records[n] = write_record(each[APPLIED.record], each[APPLIED.changes], counters, '', board_prefix)
-end
-return { #records, #records > 0 and write_users(outbox, tenant_no, records, touched) or '' }
+local position = write_applied(applied, touched, {
+  outbox = outbox,
+  tenant_no = tenant_no,
+  counters = counters,
+  points_prefix = '',
+  board_prefix = board_prefix,
+})
+return { #applied, position }

@@ -63,7 +63,7 @@ async function main(): Promise<void> {
     const problem = await servers.failed;
     throw new StartError(`${problem} Laurel stops; start it again, its data is kept.`);
   } catch (error) {
-    // Whatever a start runs into while it is being called off is no news.
+    // What fails while a start is being called off is not reported.
     const calledOff = stopping !== null;
     await stop();
     if (!calledOff) throw error;

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 const SLICE_MS = 10;
 
 /**
- * Cuts a long piece of work into slices, so that whoever else this process serves has a turn in between. Made where the
+ * Cuts a long piece of work into slices, so that the others whom this process serves have a turn in between. Made where the
  * work begins; asked between its steps, each of which should take less than a millisecond.
  */
 export class Slices {

@@ -30,7 +30,7 @@ local function apply_event(event, state, is_new)
   local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
   local periods = plan.periods[day - plan.firstDay + 1]
-  -- Fields that come later stand here so that the table is made with room for them.
+  -- Fields that are set later are listed here so that the table is made with room for them.
   local outcome = {
     day = day,
     second = local_second % 86400,

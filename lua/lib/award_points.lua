@@ -1,10 +1,9 @@
 --- @include "boosted"
---- @include "out_of_range"
 
 -- Pays one trigger: boosts, then cap and floor. What is recorded is what was really added; 0 is not recorded.
 -- `ledger`: { system, total, boosts, awards } of one system in one event.
 -- Writes: ledger.total, ledger.awards { trigger no, awarded, total after, boost nos }.
-local MAX_POINTS = SUM_BOUND - 1
+local MAX_POINTS = LIMIT.sum - 1
 
 local function award_points(ledger, trigger, multiples, state, day)
   local points, applied = trigger.points * multiples, {}

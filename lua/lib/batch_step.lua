@@ -1,5 +1,5 @@
 -- A call may be one step of a queued batch: it applies the next events of the batch and moves the shard's progress,
--- all or nothing, and only from where the caller saw it. So whoever sends a step twice, or late, changes nothing.
+-- all or nothing, and only from where the caller saw it. So a step that is sent twice, or late, changes nothing.
 -- `keys` from `key` on (BATCH_KEY): progress of the shard's batches (string), the queued batches (stream), results (hash).
 -- `args` from `arg` on (BATCH_ARG): progress expected ('' if there never was any), progress afterwards, ID of the batch if
 -- the step is its last ('' if not), what is wanted of results: '' nothing, else JSON { at = indexes in the batch of the
@@ -19,7 +19,7 @@ local function open_batch_step(keys, key, args, arg)
   return step
 end
 
--- Results are kept for a minute: whoever waits for them looks many times a second.
+-- Results are kept for a minute: a caller that waits for them looks many times a second.
 local RESULTS_SECONDS = 60
 
 -- Writes the step's part: progress, results, and the end of the batch.

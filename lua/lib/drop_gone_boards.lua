@@ -1,6 +1,6 @@
 -- Takes the scores on boards that no longer exist out of the user's state, with the first event of a UTC day: nobody reads
 -- them, and they would stay for ever. `plan.present`: { newest, boards }: a board with a number above the newest is of
--- a catalog that whoever sent this plan does not have yet.
+-- a catalog that the sender of this plan does not have yet.
 local function drop_gone_boards(plan, state)
   local today_ms = (plan.firstDay + 1) * 86400000
   if state[USER.updatedMs] >= today_ms then

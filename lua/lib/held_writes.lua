@@ -15,7 +15,7 @@ local function held(kind)
   return all
 end
 
--- Holds a member's score back. Whoever reads or writes the set itself before the end calls `write_held` first.
+-- Holds a member's score back. To be followed by `write_held` before the set itself is read or written.
 local function hold_score(key, score, member)
   local scores = held('scores')
   local list = scores[key]
@@ -38,7 +38,7 @@ local function hold_count(key, field)
   counts[field] = (counts[field] or 0) + 1
 end
 
--- Makes what is held for a sorted set; of two scores of a member the later one stands.
+-- Makes what is held for a sorted set; of two scores of a member the later one wins.
 local function write_held(key)
   local scores = held('scores')
   local list = scores[key]

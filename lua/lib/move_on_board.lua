@@ -2,7 +2,7 @@
 --- @include "leave_board"
 
 -- Moves a user on the sorted sets of a run: out of the old group into the new one, with the score there; a score
--- <= 0 stands on none. The groups of a board with a breakdown are listed, for whoever reads a run whole: in a set
+-- <= 0 is on none. The groups of a board with a breakdown are listed, for readers of a whole run: in a set
 -- under the prefix of boards with `g` for its `b` (src/redis/keys.ts).
 -- `change`: { board, run day, group, old group, old score, score }; an old score <= 0 stood on none.
 -- `later`: the new score may be held back (see held_writes); without it, it is written.

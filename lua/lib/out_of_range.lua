@@ -1,15 +1,13 @@
--- Sums that grow with events (totals, counts of matching events, sums of periods, scores) stay below it in both
+-- Sums that grow with events (totals, counts of matching events, sums of periods, scores) stay below LIMIT.sum in both
 -- directions: so they have at most 15 digits before the point, and differences of two of them are exact (below 2^53).
--- `SUM_BOUND` of src/domain/decimal.ts is the same.
-local SUM_BOUND = 1000000000000000
 
 -- What sums a value can take out of range: a value is at most 10^12, rounded up to the next whole unit.
-local NEAR_BOUND = SUM_BOUND - 1000000000001
+local NEAR_BOUND = LIMIT.sum - 1000000000001
 
 -- Whether the value just added has taken a sum (its whole part) out of range, or further out: what was out of range
 -- already may come back.
 local function leaves_range(sum, whole, micros)
-  return sum >= SUM_BOUND and (whole > 0 or micros > 0) or sum <= -SUM_BOUND and (whole < 0 or micros < 0)
+  return sum >= LIMIT.sum and (whole > 0 or micros > 0) or sum <= -LIMIT.sum and (whole < 0 or micros < 0)
 end
 
 local function is_near(sum)

@@ -4,7 +4,7 @@
 -- Moves a user on the boards' sorted sets, and returns the ranks. Equal scores share a rank: 1 + the number of
 -- members above. A score <= 0 is not on the board; with `max`, neither is a rank beyond it.
 -- On a full board the score of its last rank says without counting that a user below is not on it, which most
--- are. It is read once a call and board, as long as nobody passes it, and whoever stays below it changes nothing that
+-- are. It is read once a call and board, as long as nobody passes it, and a user who stays below it changes nothing that
 -- the others of the call are known: such scores are held back, and written together.
 -- Returns, of those that did more than move to another group: a list of { board no, run day, group, previous rank,
 -- rank, threshold }; rank -1: not on the board. Behind them, for boards with `scores`, the scores before and after.

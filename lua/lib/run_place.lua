@@ -1,4 +1,4 @@
--- Where the score in a run stands, or would stand, in the flat list `scores` of a user's scores on a board: { run day, group,
+-- Where the score in a run is, or would be, in the flat list `scores` of a user's scores on a board: { run day, group,
 -- whole, micros }, newest run first.
 local function run_place(scores, run_day)
   local at = 1

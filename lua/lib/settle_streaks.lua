@@ -126,8 +126,8 @@ local function settle_by_earlier(state, rule, row, left)
 end
 
 -- Brings the streaks of a user to a local day, as the clock would have: streaks whose periods were not met use
--- pauses and freezes or end, freezes are earned. Nothing to do costs three comparisons. A day before the one that
--- they stand at (an event applied late, a zone further west) changes nothing.
+-- pauses and freezes or end, freezes are earned. Nothing to do costs three comparisons. A day before theirs
+-- (an event applied late, a zone further west) changes nothing.
 -- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums };
 -- -1: none. `row`: of the plan's periods for that day. `rule`: the plan's `streak`. `left`: see `day_at`.
 -- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 a freeze was used,

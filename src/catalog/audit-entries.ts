@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../postgres/audit/write-audit.ts';
 import { changesOf, type Edit } from './configuration/changes-of.ts';
 import type { Change } from './draft.ts';
-import { differences } from './kinds.ts';
+import { differences } from './resource-fields.ts';
 
 /** What an edit of a catalog did, for the audit log: in the words of the configuration document, where it has any. */
 export async function auditEntries(edit: Edit): Promise<AuditEntry[]> {

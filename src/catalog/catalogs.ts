@@ -48,7 +48,7 @@ export class Catalogs implements ChangeListener {
     return loading.promise;
   }
 
-  /** Resolves when what is loaded of the tenant, if anything, stands at this version or a newer one. */
+  /** Resolves when what is loaded of the tenant, if anything, is at this version or a newer one. */
   async atLeast(tenantNo: number, version: number): Promise<void> {
     this.catalogChanged(tenantNo, version);
     await this.loading.get(tenantNo)?.promise;

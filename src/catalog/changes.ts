@@ -15,7 +15,7 @@ export interface ChangeListener {
 const POLL_MS = 500;
 
 /**
- * Hears of changes made by any process: at once by pub/sub, and should a message be lost, by a look at two
+ * Notices changes made by any process: at once by pub/sub, and if a message is lost, by a look at two
  * counters in Postgres every `pollMs`. Whenever the subscription is made again everything counts as changed.
  */
 export class Changes {
@@ -49,7 +49,7 @@ export class Changes {
     return () => void this.listeners.delete(listener);
   }
 
-  /** Begins. Resolves when the subscription stands for the first time and the counters were read. */
+  /** Begins. Resolves when the subscription is made for the first time and the counters were read. */
   async start(): Promise<void> {
     await this.poll();
     const subscribed = new Promise<void>((resolve) => {
@@ -82,7 +82,7 @@ export class Changes {
   private pollAgain(): void {
     if (this.closed) return;
     this.timer = setTimeout(() => {
-      // With Postgres away there is no news; requests say themselves that it is.
+      // With Postgres away nothing is to be learned; requests say themselves that it is.
       void this.poll()
         .catch(() => undefined)
         .finally(() => this.pollAgain());

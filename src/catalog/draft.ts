@@ -4,7 +4,15 @@ import { LISTS, type Kind } from '../domain/kinds.ts';
 import { replaceStreaks } from '../domain/streaks-in-force.ts';
 import { Slices } from '../slices.ts';
 import { scoresDiffer } from './scoring.ts';
-import { differences, KINDS, listOf, parentOf, type Fields, type Resource, type ResourceOf } from './kinds.ts';
+import {
+  differences,
+  KINDS,
+  listOf,
+  parentOf,
+  type Fields,
+  type Resource,
+  type ResourceOf,
+} from './resource-fields.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 
 /** One resource that differs between a catalog and the draft made from it. */

@@ -2,7 +2,7 @@ import { DAY_MS } from '../domain/periods.ts';
 import type { Kind } from '../domain/kinds.ts';
 import { Slices } from '../slices.ts';
 import type { CatalogDraft } from './draft.ts';
-import type { Fields, ResourceOf } from './kinds.ts';
+import type { Fields, ResourceOf } from './resource-fields.ts';
 import { changeProblems } from './rules/changes.ts';
 import type { Problem } from './rules/problem.ts';
 import { referrersOf } from './rules/referrers.ts';

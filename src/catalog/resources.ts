@@ -14,7 +14,7 @@ import { transaction } from '../postgres/transaction.ts';
 import type { Catalogs } from './catalogs.ts';
 import { auditEntries } from './audit-entries.ts';
 import { CatalogDraft, type Change } from './draft.ts';
-import { identityOf, parentOf } from './kinds.ts';
+import { identityOf, parentOf } from './resource-fields.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 import { toBackdate } from './to-backdate.ts';
 import { hasBegun, rescored, switchedOn, boardsToTrack } from './boards-to-track.ts';
@@ -124,7 +124,7 @@ export class Resources {
   }
 
   private async publish(tenantNo: number, version: number): Promise<void> {
-    // The edit stands: should this process be unable to load it now, it hears of it as the others do.
+    // The edit is stored: if this process cannot load it now, it finds it later as the others do.
     await Promise.all([
       this.announce(`${tenantNo}:${version}`),
       this.catalogs?.atLeast(tenantNo, version).catch(() => undefined),

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { isPublicAddress } from './public-address.ts';
 
 /**
- * Ports of services that take commands from whoever connects, or pass mail on: a request sent there is at best lost. Those
+ * Ports of services that take commands from anybody who connects, or pass mail on: a request sent there is at best lost. Those
  * that browsers refuse for that reason (Fetch standard, "bad port"), as far as they are common, and those of databases.
  */
 const REFUSED_PORTS: ReadonlySet<number> = new Set([

@@ -141,7 +141,7 @@ export const Leaderboard = Type.Object({
 });
 export type Leaderboard = Static<typeof Leaderboard>;
 
-/** What a webhook wants to hear of, by ID: of a kind that is named here only these; of other kinds everything. */
+/** Which notifications a webhook gets, by IDs of resources: of a kind named here only these, of other kinds everything. */
 export const WebhookFilter = Type.Object({
   metricIds: Type.Optional(Type.Array(Uuid)),
   leaderboardIds: Type.Optional(Type.Array(Uuid)),
@@ -149,7 +149,7 @@ export const WebhookFilter = Type.Object({
 });
 export type WebhookFilter = Static<typeof WebhookFilter>;
 
-/** Its secret is kept apart (`webhook_secrets`): whoever reads a catalog does not see it. */
+/** Its secret is kept apart (`webhook_secrets`): readers of a catalog do not see it. */
 export const Webhook = Type.Object({
   ...Stored,
   name: Type.String(),
@@ -199,7 +199,7 @@ export const DEFAULT_STREAK_SETTINGS: StreakSettings = {
   personalization: false,
 };
 
-/** The streak settings with what time made of them: what falls due in streaks goes by these. */
+/** The streak settings with what time made of them: what falls due in streaks uses these. */
 export interface StreaksInForce {
   streaks: StreakSettings;
   /** Since when freezes are earned as the settings say, epoch ms: what is earned is not counted from before. */

@@ -12,7 +12,7 @@ export interface Decimal {
 /**
  * What grows with events (totals, counts, sums of periods, scores) stays below this in both directions: 15 digits before
  * the point, so that the difference of two of them is still exact in doubles (below 2^53). An event that would take one
- * out of range is refused. `lua/lib/out_of_range.lua` has the same number, and the rule.
+ * out of range is refused. The rule is in `lua/lib/out_of_range.lua`.
  */
 export const SUM_BOUND = 1e15;
 

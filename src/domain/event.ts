@@ -39,7 +39,7 @@ export const BatchMetricEvents = Type.Array(BatchMetricEvent, { minItems: 1, max
 
 export const BatchEventsResponse = Type.Object({ accepted: Type.Integer() });
 
-/** What became of an event of a batch: `error` stands for those refused, the other fields for the others. */
+/** What became of an event of a batch: `error` is set for those refused, the other fields for the others. */
 export const BatchEventResult = Type.Object({
   status: Type.Integer(),
   eventId: Type.Optional(Type.String()),

@@ -7,7 +7,7 @@ const Channels = Type.Optional(Type.Array(Type.Enum(['email', 'push']), { maxIte
 /** The most metrics of a user's own rule: all of them are kept in the user's state. */
 const MAX_METRICS = 100;
 
-/** By which channels a user wants to hear of what. */
+/** By which channels a user wants which notifications. */
 export const NotificationPreferences = Type.Object({
   achievement_completed: Channels,
   recap: Channels,

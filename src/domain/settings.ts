@@ -19,7 +19,7 @@ const FontFamily = Type.Enum([
   'MONOSPACE',
 ]);
 
-/** How an organisation's own messages and pages look. Laurel keeps it for whoever makes them. */
+/** How an organisation's own messages and pages look. Laurel keeps it for the makers of these. */
 export const Branding = Type.Object({
   appName: Text,
   /** Empty until it is set. */
@@ -31,7 +31,7 @@ export const Branding = Type.Object({
 });
 export type Branding = Static<typeof Branding>;
 
-/** Without `appName` the organisation's name stands there. */
+/** Without `appName` the organisation's name is shown. */
 export const DEFAULT_BRANDING: Omit<Branding, 'appName'> = {
   appUrl: '',
   brandColor: '#000000',

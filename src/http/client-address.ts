@@ -5,7 +5,7 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
  * Whom a request comes from: the other end of the connection or, where that is a trusted proxy, the last address in
- * `X-Forwarded-For` that is none; what stands before it was written by whoever sent the request.
+ * `X-Forwarded-For` that is none; what precedes it was written by the sender of the request.
  * @param peer as `remoteAddress` returns it
  */
 export function clientAddress(

@@ -27,7 +27,7 @@ export function requirePlain(contentEncoding: string | null): void {
 // In valid JSON a backslash occurs inside a string only, and an odd run of them begins an escape.
 const NUL_ESCAPE = /(?<!\\)(?:\\\\)*\\u0000/;
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
-// What JSON.stringify leaves escaped of surrogates is what stands alone.
+// What JSON.stringify leaves escaped of surrogates is what has no partner.
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
 /**

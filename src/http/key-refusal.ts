@@ -18,7 +18,7 @@ export const REFUSAL_REASONS = {
 } as const;
 export type RefusalReason = keyof typeof REFUSAL_REASONS;
 
-/** That a key was refused. A 401 does not say why: whoever guesses keys would learn from it. */
+/** That a key was refused. A 401 does not say why: somebody who guesses keys would learn from it. */
 export class KeyRefusal extends AppError {
   readonly reason: RefusalReason;
   /** The key's readable part; null where there was none to read. */

@@ -49,7 +49,7 @@ function collect(name: string, value: string): void {
       head.idempotencyKey = value;
       break;
     case 'x-request-id':
-      // For whoever looks at logs only: that it was sent twice is no fault.
+      // For readers of logs only: that it was sent twice is no fault.
       head.requestId ??= value;
       break;
     case 'content-type':

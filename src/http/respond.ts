@@ -20,7 +20,7 @@ export interface Response {
 }
 
 /**
- * `head`: headers only, as they would stand before the body. `cors`: headers of every response, or none. `requestId`: of the
+ * `head`: headers only, as they would precede the body. `cors`: headers of every response, or none. `requestId`: of the
  * request, if it has one already.
  */
 interface How {

@@ -20,7 +20,7 @@ const LENIENT_LANGUAGE = 'javascript';
 /**
  * What the client of a request cannot read; null: it reads everything. Generated clients name their language and the
  * version of the contract that they were made from: one that names itself without a version is taken for an older one.
- * Whoever does not name itself at all reads for itself.
+ * A client that does not name itself at all reads everything.
  * @param boardValues as the organisation has set it
  */
 export function strictnessOf(

@@ -19,7 +19,7 @@ export interface GuardedCommand {
   /** Run as this user; only root may say so. */
   as: { uid: number; gid: number } | null;
   env: NodeJS.ProcessEnv;
-  /** A directory that is removed once the process is gone, whoever ended it. */
+  /** A directory that is removed once the process is gone, however it ended. */
   removeAfterwards: string | null;
 }
 

@@ -3,7 +3,7 @@ const NEEDED = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR', 'TZDIR'] as const;
 
 /**
  * The environment of a private server. It has nothing else of this process's: keys and passwords that Laurel is configured with
- * would be readable, for as long as the server runs, by whoever may look at it.
+ * would be readable, for as long as the server runs, by everybody who may look at it.
  */
 export function serverEnvironment(): NodeJS.ProcessEnv {
   const needed = NEEDED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));

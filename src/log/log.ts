@@ -20,7 +20,7 @@ export function createLog({ level, name }: { level: Env['logLevel']; name: strin
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: loggedError, error: loggedError },
-    // A key or a URL with a password must not reach a log, whoever logs it.
+    // A key or a URL with a password must not reach a log, from anywhere.
     redact: ['apiKey', 'password', 'redisUrl', 'databaseUrl', 'headers["x-api-key"]'],
   });
 }

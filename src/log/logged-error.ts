@@ -112,7 +112,7 @@ function messageOf(error: Error, cause: LoggedError | undefined): string {
   return safeMessage(name, own ? message.replaceAll(own, () => cause.message) : message);
 }
 
-/** The frames alone. A message of several lines stands before them, also one that looks like them. */
+/** The frames alone. A message of several lines precedes them, also one that looks like them. */
 function framesOf({ stack, message }: Error): string {
   if (typeof stack !== 'string') return '';
   const at = message === '' ? -1 : stack.indexOf(message);

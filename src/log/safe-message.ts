@@ -74,7 +74,7 @@ export function redisMessage(message: string): string {
 }
 
 /**
- * What of any other message may be shown: as far as the first quotation mark or brace, behind which values stand, without
+ * What of any other message may be shown: as far as the first quotation mark or brace, which values follow, without
  * e-mail addresses and passwords in URLs. The engine's own words about a value (`… is not valid JSON`, `Invalid time zone
  * specified: …`) are shown only where they hold none.
  */

@@ -1,6 +1,6 @@
 import { v7 as uuid } from 'uuid';
 import type { CatalogDraft } from '../catalog/draft.ts';
-import { listOf, parentOf, resourcesIn, type Fields, type ResourceOf } from '../catalog/kinds.ts';
+import { listOf, parentOf, resourcesIn, type Fields, type ResourceOf } from '../catalog/resource-fields.ts';
 import { deleteUnreferred, updateChecked } from '../catalog/resource-edits.ts';
 import type { Problem } from '../catalog/rules/problem.ts';
 import { problemsOf } from '../catalog/rules/rules.ts';

@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
-import type { Fields, ResourceOf } from '../catalog/kinds.ts';
+import type { Fields, ResourceOf } from '../catalog/resource-fields.ts';
 import { Ids } from '../domain/admin.ts';
 import type { AttributeCondition } from '../domain/catalog.ts';
 import { KEY_PATTERN } from '../domain/catalog.ts';

@@ -106,7 +106,7 @@ export const unpackAll = (packed: Buffer): unknown[] =>
 
 /**
  * Decodes msgpack values that follow one another, and hands on each with its bytes. Throws where the rest is none: what
- * stands before it is handed on.
+ * precedes it is handed on.
  */
 export function unpackEach(packed: Buffer, onValue: (value: unknown, bytes: Buffer) => void): void {
   if (packed.length === 0) return;

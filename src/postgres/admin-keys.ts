@@ -32,7 +32,7 @@ export type AdminKeyRefusal = 'unknown' | 'no tenant' | 'last';
 
 const FIRST_KEY = { name: 'First key', access: 'full', tenantNo: null } as const;
 
-/** The stored admin keys. There is always an active one of full access to the whole organisation. Every process hears of a change at once. */
+/** The stored admin keys. There is always an active one of full access to the whole organisation. Every process is notified of a change at once. */
 export class AdminKeys {
   private readonly pool: Pool;
   private readonly announce: Announce;

@@ -84,7 +84,7 @@ export class ApplicationKeys {
     return rows;
   }
 
-  /** Deletes those of the keys that are the tenant's; their IDs. Every process hears of it at once. */
+  /** Deletes those of the keys that are the tenant's; their IDs. Every process is notified at once. */
   async delete(tenantNo: number, ids: string[], by: Author): Promise<string[]> {
     const deleted = await transaction(this.pool, async (client) => {
       const { rows } = await client.query<{ id: string; prefix: string }>(
@@ -99,7 +99,7 @@ export class ApplicationKeys {
     return deleted;
   }
 
-  /** Deletes every key of a user; how many there were. Every process hears of it at once. */
+  /** Deletes every key of a user; how many there were. Every process is notified at once. */
   async deleteOf(tenantNo: number, userId: string): Promise<number> {
     const deleted = await transaction(this.pool, async (client) => {
       const { rowCount } = await client.query('DELETE FROM application_keys WHERE tenant_no = $1 AND user_id = $2', [

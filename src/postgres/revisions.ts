@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 
 /**
  * Tells every process what changed, after the commit: `<tenant no>:<version>` for a catalog, `*` for keys,
- * tenants or the organisation. Never rejects: the counters in `organisation` show it to whoever missed it.
+ * tenants or the organisation. Never rejects: the counters in `organisation` show it to processes that missed it.
  */
 export type Announce = (message: string) => Promise<void>;
 

@@ -21,7 +21,7 @@ export interface KnownTenant {
 
 const COLUMNS = 'no, id, customer_id AS "customerId", name, status, created, updated';
 const LISTED = `status = 'active' AND no > 0`;
-/** Every change counts the revision, so that whoever missed the announcement of it sees that there was one. */
+/** Every change counts the revision, so that a process that missed the announcement sees that there was one. */
 const COUNTED = 'WITH counted AS (UPDATE organisation SET revision = revision + 1)';
 
 /** All active tenants, the organisation's own included. */

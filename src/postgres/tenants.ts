@@ -194,7 +194,7 @@ export class Tenants {
         await this.read();
       } while (this.again);
     } finally {
-      // In the same turn as the last look at `again`: whoever asks after that gets no older answer.
+      // In the same turn as the last look at `again`: a later question gets no older answer.
       this.refreshing = null;
     }
   }

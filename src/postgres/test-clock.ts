@@ -4,7 +4,7 @@ import type { Pool, PoolClient } from 'pg';
 export interface StoredClock {
   /** Counts the times it was set or let go. */
   version: number;
-  /** Where it stands, epoch ms; null: real time. */
+  /** Its time, epoch ms; null: real time. */
   nowMs: number | null;
   /** The version up to whose time all work is done. */
   doneVersion: number;

@@ -48,7 +48,7 @@ export async function prepareDatabase({
     const configuration = new ConfigurationStore({ pool, announce: publish });
     if (env.demo && (await loadDemo(configuration)))
       log?.info({}, 'the demo is configured; LAUREL_DEMO=0 leaves it out');
-    // A key that the operator set is known to them, and what is printed here is kept by whoever collects logs.
+    // A key that the operator set is known to them, and what is printed here is kept by collectors of logs.
     const newKey = env.adminApiKey === null ? stored : null;
     const [metricToTry, demo] = await Promise.all([firstMetric(pool), configuration.hasDemo(0)]);
     return env.production ? { newKey, metricToTry: null, demo: false } : { newKey, metricToTry, demo };

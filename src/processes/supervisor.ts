@@ -4,7 +4,7 @@ import type { Log } from '../log/log.ts';
 import { StartError } from '../start-error.ts';
 
 export interface ChildCommand {
-  /** As it stands in the log, e.g. `frontend 1`. */
+  /** As the log shows it, e.g. `frontend 1`. */
   name: string;
   /** The JavaScript file; it says `ready` (see `child-process.ts`) and ends on SIGTERM. */
   file: URL;

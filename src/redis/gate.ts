@@ -12,7 +12,7 @@ const gates = new WeakMap<Redis, Gate>();
 
 /**
  * Whether the Redis behind a connection was found to hold what Postgres does. It shuts when the connection breaks, before
- * another one can stand: what is there then may have come back empty or older, and must be checked again. So whatever
+ * another one can be made: what is there then may have come back empty or older, and must be checked again. So whatever
  * is sent while the gate is open goes to the Redis that was looked at, or nowhere: the client sends nothing twice.
  * A gate is shut at first.
  */
@@ -56,7 +56,7 @@ export class Gate {
     this.notify(true);
   }
 
-  /** To be called by whoever finds that something is missing. */
+  /** To be called where something is found missing. */
   shut(): void {
     const was = this.openFence;
     this.openFence = null;

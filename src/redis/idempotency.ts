@@ -3,8 +3,8 @@ import { idempotencyKey } from './keys.ts';
 
 /**
  * A bucket holds beside a field the time (epoch ms) in the ID of the event that used the key; plus this, where the rest of
- * the ID was made with the installation's secret. No time comes near it: it is in the year 6429. `lua/lib/used_key.lua` has
- * the same number.
+ * the ID was made with the installation's secret. No time comes near it: it is in the year 6429. Scripts know it
+ * as `USE.bySecret`.
  */
 export const BY_SECRET = 2 ** 47;
 

@@ -2,6 +2,9 @@ import * as call from '../packed/call-fields.ts';
 import * as record from '../packed/record-fields.ts';
 import * as refusal from '../packed/refusal-fields.ts';
 import * as user from '../packed/user-fields.ts';
+import { SUM_BOUND } from '../domain/decimal.ts';
+import { STATE_BYTES } from '../packed/state.ts';
+import { BY_SECRET } from './idempotency.ts';
 import { lineAt, luaTokens } from './lua-tokens.ts';
 
 type Shape = Readonly<Record<string, string | number>>;
@@ -33,7 +36,7 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   UNSENT_EVENT: call.UNSENT_EVENT,
 };
 
-/** Names of keys, offsets and values, which are the same on both sides. */
+/** Names of keys, offsets, values and limits, which are the same on both sides. */
 const CONSTANTS: Readonly<Record<string, Shape>> = {
   USER: user.USER,
   FREQUENCY: user.FREQUENCY,
@@ -65,6 +68,8 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   OLD_KEYS: call.OLD_KEYS,
   LISTENED: call.LISTENED,
   ANNOUNCED: call.ANNOUNCED,
+  LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES },
+  USE: { bySecret: BY_SECRET },
 };
 
 const SHAPE = /^[A-Z][A-Z_]*$/;

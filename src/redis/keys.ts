@@ -93,7 +93,7 @@ export const boardGroupsKey = (tenantNo: number, { boardNo, runDay }: { boardNo:
 /** pub/sub channel: `<tenant no>:<version>` when a tenant's catalog changed; `*` when keys, tenants or the organisation did. */
 export const CHANGES_CHANNEL = 'laurel:changes';
 
-/** pub/sub channel: the test clock was set; where it stands is stored in Postgres. */
+/** pub/sub channel: the test clock was set; its time is stored in Postgres. */
 export const CLOCK_CHANNEL = 'laurel:clock';
 
 /** hash: scheduled work that failed, kind → how often. */

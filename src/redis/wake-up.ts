@@ -74,7 +74,7 @@ export class WakeUp {
     }
   }
 
-  /** A queue that meets a connection which does not stand fails for ever, so it is opened late, and again. */
+  /** A queue that meets a connection that is not established fails for ever, so it is opened late, and again. */
   private open(): Queue<ShardJob> {
     const queue = new Queue<ShardJob>(this.name, {
       connection: this.redis,

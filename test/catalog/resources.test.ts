@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Fields } from '../../src/catalog/kinds.ts';
+import type { Fields } from '../../src/catalog/resource-fields.ts';
 import { Resources } from '../../src/catalog/resources.ts';
 import { FixedClock } from '../../src/clock.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';

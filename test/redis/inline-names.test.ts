@@ -6,6 +6,9 @@ test('names of keys, positions, offsets and values are replaced by what they sta
   expect(inlineNames('state[USER.streaks][FREQUENCY.daily][STREAK.length]', 'a.lua')).toBe("state['s'][1][1]");
   expect(inlineNames('scores[at + SCORE.group]', 'a.lua')).toBe('scores[at + 1]');
   expect(inlineNames('{ [RECORD.kind] = KIND.event }', 'a.lua')).toBe("{ ['k'] = 'e' }");
+  expect(inlineNames('sum >= LIMIT.sum or use % USE.bySecret', 'a.lua')).toBe(
+    'sum >= 1000000000000000 or use % 140737488355328',
+  );
 });
 
 test('what is no such name stays, in comments and strings too', () => {

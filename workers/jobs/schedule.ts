@@ -38,7 +38,7 @@ export function scheduleWorker({
   const complain = (detail: object, message: string): void => {
     if (!ending.aborted) logThrottle.log('', () => log.error(detail, message));
   };
-  // What fails is in the log by itself; a board that is being filled is no news.
+  // What fails is in the log by itself; a board that is being filled is not reported.
   let heldUpSinceMs: number | null = null;
   const watch = (outcome: PassOutcome | null): void => {
     if (outcome?.state !== 'held up') heldUpSinceMs = null;

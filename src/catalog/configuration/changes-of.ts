@@ -2,7 +2,7 @@ import type { Catalog } from '../../domain/catalog.ts';
 import type { ConfigurationChange } from '../../domain/configuration.ts';
 import { Slices } from '../../slices.ts';
 import type { Change } from '../draft.ts';
-import { differences, parentOf } from '../kinds.ts';
+import { differences, parentOf } from '../resource-fields.ts';
 import { nameOf } from './demo-left.ts';
 import { Export } from './export.ts';
 

@@ -5,7 +5,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
-import { contentOf, differences, listOf, resourcesIn, type Fields, type ResourceOf } from '../kinds.ts';
+import { contentOf, differences, listOf, resourcesIn, type Fields, type ResourceOf } from '../resource-fields.ts';
 import { changeProblems } from '../rules/changes.ts';
 import { problemsOf } from '../rules/rules.ts';
 import { streakProblems } from '../rules/streaks.ts';

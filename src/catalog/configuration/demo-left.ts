@@ -1,6 +1,6 @@
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Configuration, DemoResource } from '../../domain/configuration.ts';
-import { KINDS, listOf, parentOf, type DocumentKind, type Resource } from '../kinds.ts';
+import { KINDS, listOf, parentOf, type DocumentKind, type Resource } from '../resource-fields.ts';
 
 const OWN_LISTS = {
   attribute: 'attributes',

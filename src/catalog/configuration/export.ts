@@ -24,7 +24,7 @@ import type {
   ConfiguredStreaks,
   ConfiguredTrigger,
 } from '../../domain/configuration.ts';
-import type { DocumentKind, Resource, ResourceOf } from '../kinds.ts';
+import type { DocumentKind, Resource, ResourceOf } from '../resource-fields.ts';
 import { present } from '../present.ts';
 import { unkeyedNamesIn } from '../rules/lookups.ts';
 

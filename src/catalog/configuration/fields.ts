@@ -11,7 +11,7 @@ import type {
   ConfiguredTrigger,
 } from '../../domain/configuration.ts';
 import { daysOffAfter } from '../days-off.ts';
-import type { Fields } from '../kinds.ts';
+import type { Fields } from '../resource-fields.ts';
 import type { References } from './references.ts';
 
 /** The place of an item in the document, and the references of the document. */

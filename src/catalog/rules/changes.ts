@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { boardStatus } from '../../domain/runs.ts';
 import type { Kind } from '../../domain/kinds.ts';
-import type { Fields, ResourceOf } from '../kinds.ts';
+import type { Fields, ResourceOf } from '../resource-fields.ts';
 import { SCORING } from '../scoring.ts';
 import { problem, type Problem } from './problem.ts';
 

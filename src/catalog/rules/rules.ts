@@ -1,6 +1,6 @@
 import type { Attribute, Catalog, Metric } from '../../domain/catalog.ts';
 import type { Kind } from '../../domain/kinds.ts';
-import type { ResourceOf } from '../kinds.ts';
+import type { ResourceOf } from '../resource-fields.ts';
 import { achievementProblems } from './achievement.ts';
 import { leaderboardProblems } from './leaderboard.ts';
 import { boostProblems, levelProblems, systemProblems, triggerProblems } from './points.ts';

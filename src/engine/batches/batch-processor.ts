@@ -12,7 +12,7 @@ import { withZone } from '../calls/sent-user.ts';
 import type { LookUpKeys } from '../events/look-up-keys.ts';
 import { batchStep, batchStepCall, type BatchStep } from './batch-step.ts';
 
-/** Where a step of a batch stands: its call is on the way, or is answered. */
+/** How far a step of a batch has come: its call is on the way, or is answered. */
 export type BatchMoment = 'sent' | 'applied';
 
 export interface BatchProcessorOptions {

@@ -9,7 +9,7 @@ const LOOK_MS = 10;
 
 /**
  * A pass of the schedule under the test clock: it begins when every live process shows the new time, so that no
- * earlier event comes after the work, and its outcome is noted for whoever set the clock.
+ * earlier event comes after the work, and its outcome is noted for the request that set the clock.
  */
 export async function clockPass(
   { pool, clock, schedule }: { pool: Pool; clock: TestClock; schedule: Pick<Schedule, 'pass'> },

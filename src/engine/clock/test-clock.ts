@@ -6,7 +6,7 @@ import { readClock } from '../../postgres/test-clock.ts';
 import { dropFollower, noteFollower } from '../../postgres/test-clock-followers.ts';
 import { CLOCK_CHANNEL } from '../../redis/keys.ts';
 
-/** How soon a process hears of the clock whose message was lost, and how often it gives a sign of life. */
+/** How soon a process finds the clock set though its message was lost, and how often it gives a sign of life. */
 const LOOK_MS = 250;
 
 /**
@@ -78,7 +78,7 @@ export class TestClock implements Clock {
   }
 
   private lookSoon(): void {
-    // With Postgres away there is no news; the next look finds it.
+    // With Postgres away nothing is to be learned; the next look finds it.
     this.look().catch(() => undefined);
   }
 

@@ -51,7 +51,7 @@ export class BacklogWatch {
     return this.tooMany || this.tooLarge;
   };
 
-  /** Measures now. While Redis is away the last measure stands: events fail there by themselves. */
+  /** Measures now. While Redis is away the last measure counts: events fail there by themselves. */
   async measure(): Promise<void> {
     const { redis, limit, limitBytes } = this.options;
     this.asked = false;

@@ -18,8 +18,8 @@ export interface KeyQuestion {
 export type LookUpKeys = (tenantNo: number, questions: readonly KeyQuestion[]) => Promise<ReadyEvent[]>;
 
 /**
- * Looks in Postgres whether idempotency keys that may be old were used. Errors are those of Postgres; 503 where a user
- * who was deleted may still stand there and Postgres does not follow.
+ * Looks in Postgres whether idempotency keys that may be old were used. Errors are those of Postgres; 503 where Postgres may
+ * still hold a user who was deleted, and does not catch up.
  */
 export async function lookUpKeys(
   { redis, pool }: { redis: Redis; pool: Pool },

@@ -33,7 +33,7 @@ interface Sums {
   before: Micros;
 }
 
-/** Sums by number, of those with anything in the period; later numbers last, so that of two with one key the newer stands. */
+/** Sums by number, of those with anything in the period; later numbers last, so that of two with one key the newer counts. */
 function sumsByNo<T extends { day: number; change: string }>(
   rows: readonly T[],
   no: (row: T) => number,

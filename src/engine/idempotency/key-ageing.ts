@@ -35,7 +35,7 @@ const CALLS_A_PIECE = 20;
  * Moves used idempotency keys that are older than `hotDays` into the compact form, once a day of the clock. Only keys
  * whose events are in Postgres: it finds them, waits until Postgres holds what the outbox held then, and moves these, but
  * for those of events that wait in dead letters.
- * So whoever meets a key there finds its event in Postgres. A crash, or two at once, change nothing: a key is in one of
+ * So the event of a key that is found there is in Postgres. A crash, or two at once, change nothing: a key is in one of
  * both places at any moment. What a pass misses the next day's finds: Redis was restarted in between, a shard's outbox
  * is not being stored, a tenant's keys cannot be moved.
  */

@@ -23,7 +23,7 @@ const partOf = (id: string): string => id.slice(12, 28);
  * times. 16 bits more would have to come from those that number an event's awards, and from the index that finds old keys.
  *
  * Before there was a secret, the 58 bits were those of an unkeyed digest. Which of the two an event's ID has is not
- * decided by any time, as frontends of both versions may run at once: whoever makes the ID says so where the use of the
+ * decided by any time, as frontends of both versions may run at once: the maker of an ID says so where the use of the
  * key is noted (`BY_SECRET`), in the same atomic step. An ID in Postgres shows it by itself (`useOf`).
  *
  * Where Redis looks for a key (`idempotencyDigest`) is not keyed: who finds two keys of his own in one place, at 2^56

@@ -17,7 +17,7 @@ import type { Over } from './over-run.ts';
 import { ranked } from './ranked.ts';
 import { LiveStandings } from './standings.ts';
 
-/** Where the copying of a run stands. */
+/** How far the copying of a run has come. */
 export type CopyStep = 'begun' | 'written' | 'copied' | 'finished';
 
 export interface CopyRunOptions {

@@ -8,7 +8,7 @@ import { unclearedRuns } from '../../postgres/boards/uncleared-runs.ts';
 import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
 
 /**
- * The sorted sets of a tenant's boards that Redis holds, of all runs that are not cleared, whoever their members are; maybe
+ * The sorted sets of a tenant's boards that Redis holds, of all runs that are not cleared, whatever their members; maybe
  * some that are not there. What deleted boards left is not among them: that goes as a whole (`StraySets`). The
  * cost does not depend on how many users there are: to look for them among all keys took 0.55 s with a million
  * (`npm run bench:users`).

@@ -29,7 +29,7 @@ export class StraySets implements ScheduledWork {
   private readonly boards: BoardsOfTenants;
   /** Dead boards that could not be forgotten, and tenants whose boards could not be read. */
   private readonly pieces: Pieces;
-  /** Where a look through all keys stands, and the dead boards of which nothing is left at its end. */
+  /** How far a look through all keys has come, and the dead boards of which nothing is left at its end. */
   private at: { cursor: string; dead: DeadBoard[] } | null = null;
 
   constructor({ redis, pool, onFailed }: { redis: Redis; pool: Pool; onFailed?: OnPieceFailed }) {

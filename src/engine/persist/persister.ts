@@ -171,7 +171,7 @@ export class Persister {
     }
   }
 
-  /** One batch. Returns where the cursor stands now; null, and nothing is stored, if another persister is at work. */
+  /** One batch. Returns the cursor's new position; null, and nothing is stored, if another persister is at work. */
   private async store(
     shard: number,
     { after, fence, raw }: { after: string; fence: string | undefined; raw: RawEntry[] },

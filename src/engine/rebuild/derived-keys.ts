@@ -13,7 +13,7 @@ import { idempotencyDigest } from '../ids/event-id.ts';
 import { useOf } from '../ids/keyed-ids.ts';
 
 /*
-What Redis holds that is derived from Postgres, in one place: rebuilding and verifying both go by it.
+What Redis holds that is derived from Postgres, in one place: rebuilding and verifying both use it.
 
   key                                  from
   user                                 users.state, byte for byte
@@ -124,7 +124,7 @@ export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | n
 export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
   readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
 
-/** Where a used idempotency key stands, and the text of its use. `generation`: that of its user. */
+/** Where a used idempotency key is kept, and the text of its use. `generation`: that of its user. */
 export function bucketOf(
   used: UsedKey,
   generation: number | undefined,

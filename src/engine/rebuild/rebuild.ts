@@ -41,7 +41,7 @@ export interface RebuildOptions {
 
 /**
  * Makes Redis hold what Postgres does. From the first moment every shard is without its mark, so that all processes
- * answer 503; what the outbox holds beyond the cursor is stored first; the marks come back last. Whoever breaks off in
+ * answer 503; what the outbox holds beyond the cursor is stored first; the marks come back last. A process that breaks off in
  * between leaves Redis without marks, and the next rebuild starts over. Only one should run; should two, the
  * one that began first can write no more. Throws RebuildOvertaken then, or if the connection to Redis broke.
  */

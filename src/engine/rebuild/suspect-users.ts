@@ -9,7 +9,7 @@ import { groupSuspect, placeSuspect, stateSuspect, type Sides } from './suspects
 type Standing = Place & { tenantNo: number; id: string };
 
 /**
- * What of some users is not in Redis as it should be; who should stand where is noted in `members`. One command a set,
+ * What of some users is not in Redis as it should be; who should have which place is noted in `members`. One command a set,
  * not one a place.
  */
 export async function suspectUsers(

@@ -47,7 +47,7 @@ const scoreText = (score: string | number | null): string | null => (score === n
 
 const LISTED = 'listed';
 
-/** A group in the set of a run's groups, in which a user stands. */
+/** A group in the set of a run's groups, in which a user has a place. */
 export function groupSuspect(
   sides: Sides,
   { tenantNo, id, key, group }: { tenantNo: number; id: string; key: string; group: string },

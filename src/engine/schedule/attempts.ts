@@ -54,7 +54,7 @@ export class Attempts {
       tooLong.abort();
       this.failed(new Error(`no answer in ${this.options.patienceMs / 1000} s`));
     } catch (error) {
-      // What fails because the process ends is no news.
+      // What fails because the process ends is not reported.
       if (!ending.aborted) this.failed(error);
     } finally {
       clearTimeout(timer);

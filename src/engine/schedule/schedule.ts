@@ -21,7 +21,7 @@ interface Due {
   beforeMs: number;
 }
 
-/** A pass is not much longer than this, so that whoever waits for its end gets there. */
+/** A pass is not much longer than this, so that a request that waits for its end is answered. */
 const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
 

@@ -83,7 +83,7 @@ function sentMetrics(compiled: CompiledCatalog, metrics: NonNullable<StreakPrefe
   });
 }
 
-/** By which channels a user wants to hear of what; all, where the user set nothing. */
+/** By which channels a user wants which notifications; all, where the user set nothing. */
 export function notificationPreferences(state: UserState): Required<NotificationPreferences> {
   const entries = KINDS.map((kind, index) => {
     const digit = state.notifications?.[index] ?? NOT_SENT;

@@ -17,7 +17,7 @@ export interface UserDeletionOptions {
   /** The batcher's, so that both know the same of the outboxes. */
   calls: ScriptCalls;
   keys: Pick<ApplicationKeys, 'deleteOf'>;
-  /** The sorted sets of a tenant's boards in which users may stand whose states do not say so. */
+  /** The sorted sets of a tenant's boards that may hold users whose states do not say so. */
   setsOfBoards: (tenantNo: number) => Promise<string[]>;
   recordAudit: RecordAudit;
   clock: Clock;

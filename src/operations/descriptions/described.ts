@@ -4,7 +4,7 @@ import { exampleOf, type Schema } from './examples.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
 
-/** A field means the same wherever it stands, with few exceptions: so its meaning is written once, by its name. */
+/** A field means the same wherever it occurs, with few exceptions: so its meaning is written once, by its name. */
 const TEXTS: Readonly<Record<string, string>> = { ...PROGRESS_TEXTS, ...CONFIGURATION_TEXTS, ...ADMINISTRATION_TEXTS };
 
 /**

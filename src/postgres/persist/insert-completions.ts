@@ -14,7 +14,7 @@ const INSERT = `
   FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[]) AS completed (tenant_no, user_id, achievement_no, at_ms)
   ON CONFLICT DO NOTHING`;
 
-/** Adds completions of achievements. An achievement is completed once for good: an earlier completion stands. */
+/** Adds completions of achievements. An achievement is completed once for good: an earlier completion is kept. */
 export async function insertCompletions(client: PoolClient, completions: readonly CompletionRow[]): Promise<void> {
   if (completions.length === 0) return;
   await client.query(INSERT, [

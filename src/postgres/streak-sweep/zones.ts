@@ -67,7 +67,7 @@ export async function noteSwept(
 
 /**
  * Removes a zone of a tenant that no user is in; false: a user is. The outbox cursor of the tenant's shard is
- * held meanwhile: whoever writes users holds it too, and notes their zones before it lets go. So a user who comes with the
+ * held meanwhile: every writer of users holds it too, and notes their zones before it lets go. So a user who comes with the
  * zone is either seen here, or finds it gone and brings it back. A persister that finds the cursor taken gives up: the
  * caller wakes another.
  */

@@ -15,7 +15,7 @@ export interface UserTable {
   anonymised?: true;
   /** True: a deleted user's rows stay as they are. */
   kept?: true;
-  /** False: deleted by whoever deletes the user, not by the persister after what came before. */
+  /** False: deleted with the user at once, not by the persister after what came before. */
   persisted?: false;
 }
 

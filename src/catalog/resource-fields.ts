@@ -28,12 +28,12 @@ export interface ResourceOf {
 export type Resource = ResourceOf[Kind];
 
 /**
- * The kinds that the configuration document holds. Webhooks are no part of it: where a deployment's news go, and
+ * The kinds that the configuration document holds. Webhooks are no part of it: where a deployment's notifications go, and
  * their secrets, belong to the deployment, and a document goes from one to the next.
  */
 export type DocumentKind = Exclude<Kind, 'webhook'>;
 
-/** What is not for whoever configures a resource to say. */
+/** What Laurel sets itself, and no configuration. */
 type Kept = 'id' | 'no' | 'created' | 'updated' | 'activated' | 'finished';
 
 /** The fields of a resource that are configured. */
@@ -63,7 +63,7 @@ export function differences(before: object, after: object): string[] {
   return configured(after).flatMap(([name, value]) => (canonical(value) === canonical(values.get(name)) ? [] : [name]));
 }
 
-/** A text that resources share which are configured alike, in whatever order their fields stand. */
+/** A text that resources share which are configured alike, whatever the order of their fields. */
 export const contentOf = (resource: object): string => canonical(Object.fromEntries(configured(resource)))!;
 
 function canonical(value: unknown): string | undefined {
@@ -80,5 +80,5 @@ export function identityOf(kind: Kind, resource: object): string | null {
   return kind === 'attribute' ? `${type}:${key}` : key;
 }
 
-/** The points system that a resource is a part of; null for one that stands by itself. */
+/** The points system that a resource is a part of; null for one that is part of none. */
 export const parentOf = (resource: object): string | null => (resource as { systemId?: string }).systemId ?? null;
