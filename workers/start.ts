@@ -25,6 +25,7 @@ import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
 import { RedisGuard } from '../src/engine/rebuild/redis-guard.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
+import { Resends } from '../src/engine/webhooks/resends.ts';
 import { SecretErasure } from '../src/engine/webhooks/secret-erasure.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
@@ -218,6 +219,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new StraySets({ redis, pool, onFailed }),
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
     new SecretErasure({ pool }),
+    new Resends({ pool, onQueued: () => undefined }),
     new AuditRetention({ pool, days: options.auditRetentionDays ?? AUDIT_RETENTION_DAYS }),
     new MessageLog({ pool, days: options.webhookLogDays ?? WEBHOOK_LOG_DAYS }),
   ];

@@ -8,7 +8,13 @@ import { triggers } from './admin/points/triggers/triggers.ts';
 import { leaderboards } from './admin/leaderboards/leaderboards.ts';
 import { webhooks } from './admin/webhooks/webhooks.ts';
 import { adminWebhooksCreate } from './admin/webhooks/create.ts';
+import { adminWebhooksDeliveriesGet } from './admin/webhooks/deliveries/get.ts';
+import { adminWebhooksDeliveriesList } from './admin/webhooks/deliveries/list.ts';
+import { adminWebhooksDeliveriesResend } from './admin/webhooks/deliveries/resend.ts';
+import { adminWebhooksResend } from './admin/webhooks/resend.ts';
+import { adminWebhooksResendsList } from './admin/webhooks/resends/list.ts';
 import { adminWebhooksRotateSecret } from './admin/webhooks/rotate-secret.ts';
+import { adminWebhooksTest } from './admin/webhooks/test.ts';
 import { adminAdminApiKeysCreate } from './admin/admin-api-keys/create.ts';
 import { adminAdminApiKeysDelete } from './admin/admin-api-keys/delete.ts';
 import { adminAdminApiKeysList } from './admin/admin-api-keys/list.ts';
@@ -136,6 +142,12 @@ export const adminOperations: readonly Operation[] = [
   ...resourceOperations(leaderboards),
   ...resourceOperations(webhooks, { create: adminWebhooksCreate }),
   adminWebhooksRotateSecret,
+  adminWebhooksDeliveriesList,
+  adminWebhooksDeliveriesGet,
+  adminWebhooksDeliveriesResend,
+  adminWebhooksResend,
+  adminWebhooksResendsList,
+  adminWebhooksTest,
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,
   adminAdminApiKeysList,

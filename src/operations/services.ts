@@ -2,6 +2,8 @@ import type { Clock } from '../clock.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
 import type { ConfigurationStore } from '../catalog/configuration-store.ts';
 import type { Resources } from '../catalog/resources.ts';
+import type { Author } from '../domain/author.ts';
+import type { NotificationType } from '../domain/notification.ts';
 import type { Environment } from '../domain/settings.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import type { AchievementReads } from '../engine/achievements/achievement-reads.ts';
@@ -21,6 +23,7 @@ import type { UserDirectory } from '../engine/users/user-directory.ts';
 import type { UserExport } from '../engine/users/user-export.ts';
 import type { UserProfiles } from '../engine/users/user-profiles.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
+import type { OwnWebhook, WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
 import type { Backdating } from '../postgres/backdating/requests.ts';
 import type { AdminKeys } from '../postgres/admin-keys.ts';
 import type { RecordAudit } from '../postgres/audit/audit-trail.ts';
@@ -29,6 +32,7 @@ import type { BoardFill } from '../postgres/boards/fills.ts';
 import type { ApplicationKeys } from '../postgres/application-keys.ts';
 import type { Sessions } from '../postgres/sessions/sessions.ts';
 import type { Tenants } from '../postgres/tenants.ts';
+import type { WholeDeliveryRow } from '../postgres/webhooks/read-deliveries.ts';
 import type { ShownSecret } from '../postgres/webhook-secrets.ts';
 
 /** What the operations are handed: everything that Laurel does, made once at the composition root. */
@@ -63,6 +67,10 @@ export interface Services {
   applicationKeys: ApplicationKeys;
   /** The secrets of a tenant's webhooks, by ID. */
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, ShownSecret>>;
+  /** The log of webhooks, and what is sent again of it. */
+  webhookDeliveries: WebhookDeliveries;
+  /** Sends a webhook an example; see `sendTest`. */
+  testWebhook: (own: OwnWebhook, asked: { type: NotificationType; by: Author }) => Promise<WholeDeliveryRow>;
   adminKeys: AdminKeys;
   sessions: Sessions;
   /** Has the audit log record what no Postgres transaction does. */

@@ -4,13 +4,6 @@ import { DAY_MS } from '../domain/periods.ts';
 /** How long the previous secret of a webhook signs beside the new one. */
 const OVERLAP_MS = DAY_MS;
 
-/** A webhook's secrets as they sign now. */
-export interface SigningSecrets {
-  secret: string;
-  /** The one before the latest rotation, for 24 hours after it; null: none. */
-  previous: string | null;
-}
-
 /**
  * Sets the secrets of stored webhooks. One that a webhook had signs for another 24 hours from `nowMs` (Laurel's clock)
  * on, and one from before that no more: a secret that leaked ends at once with a second rotation.
@@ -33,17 +26,27 @@ export async function dropWebhookSecrets(client: PoolClient, ids: string[]): Pro
   await client.query('DELETE FROM webhook_secrets WHERE webhook_id = ANY($1::uuid[])', [ids]);
 }
 
-/** What signs what is sent to a webhook at a time (epoch ms, Laurel's clock); null: it has no secret, for it is deleted. */
+/**
+ * What signs what is sent to webhooks at a time (epoch ms, Laurel's clock), by ID: the secret, then the previous one for 24
+ * hours after a rotation. A webhook that is deleted has none.
+ */
 export async function signingSecrets(
   pool: Pool,
-  { webhookId, nowMs }: { webhookId: string; nowMs: number },
-): Promise<SigningSecrets | null> {
-  const { rows } = await pool.query<SigningSecrets>(
-    `SELECT secret, CASE WHEN previous_until_ms > $2 THEN previous END AS previous
-       FROM webhook_secrets WHERE webhook_id = $1`,
-    [webhookId, nowMs],
+  webhookIds: readonly string[],
+  nowMs: number,
+): Promise<Map<string, string[]>> {
+  const { rows } = await pool.query<{ id: string; secret: string; previous: string | null }>(
+    `SELECT webhook_id AS id, secret, CASE WHEN previous_until_ms > $2 THEN previous END AS previous
+       FROM webhook_secrets WHERE webhook_id = ANY ($1::uuid[])`,
+    [webhookIds, nowMs],
   );
-  return rows[0] ?? null;
+  return new Map(rows.map(({ id, secret, previous }) => [id, previous === null ? [secret] : [secret, previous]]));
+}
+
+/** Whether a webhook has a secret: a deleted one has none. */
+export async function hasSecret(client: PoolClient, webhookId: string): Promise<boolean> {
+  const { rows } = await client.query('SELECT FROM webhook_secrets WHERE webhook_id = $1', [webhookId]);
+  return rows.length > 0;
 }
 
 /** A secret as it is shown to who made it, with what it replaces. */

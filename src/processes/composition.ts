@@ -39,6 +39,8 @@ import { UserDirectory } from '../engine/users/user-directory.ts';
 import { UserExport } from '../engine/users/user-export.ts';
 import { UserProfiles } from '../engine/users/user-profiles.ts';
 import { UserReads } from '../engine/users/user-reads.ts';
+import { sendTest } from '../engine/webhooks/test-delivery.ts';
+import { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
 import type { Log } from '../log/log.ts';
 import type { Services } from '../operations/services.ts';
 import { AdminKeys } from '../postgres/admin-keys.ts';
@@ -163,6 +165,7 @@ export async function openLaurel({
   const past = new KeptRuns(pool);
   const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
   const applicationKeys = new ApplicationKeys({ pool, announce: publish, clock });
+  const deliveries = { pool, clock, onQueued: () => undefined };
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
@@ -226,6 +229,8 @@ export async function openLaurel({
       tenants,
       environment: { ...environment, priority: 1 },
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
+      webhookDeliveries: new WebhookDeliveries(deliveries),
+      testWebhook: (own, asked) => sendTest(deliveries, own, asked),
       applicationKeys,
       adminKeys: new AdminKeys({ pool, announce: publish, clock }),
       sessions: new Sessions({ pool, announce: publish, clock }),

@@ -28,6 +28,7 @@ const BY_NAME: Readonly<Record<string, readonly unknown[]>> = {
   id: ['18'],
   userId: ['18'],
   userName: ['Ada'],
+  cursor: ['4711'],
   email: ['ada@example.org'],
   header: ['X-Acme-Signature'],
   tz: ['Europe/Berlin'],

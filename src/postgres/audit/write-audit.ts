@@ -2,7 +2,18 @@ import type { Pool, PoolClient } from 'pg';
 import type { Author } from '../../domain/author.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 
-export const AUDIT_ACTIONS = ['create', 'update', 'delete', 'rotate', 'restore', 'reset', 'export', 'refuse'] as const;
+export const AUDIT_ACTIONS = [
+  'create',
+  'update',
+  'delete',
+  'rotate',
+  'restore',
+  'reset',
+  'export',
+  'refuse',
+  'resend',
+  'test',
+] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** What a caller did. */

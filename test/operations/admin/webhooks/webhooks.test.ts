@@ -182,12 +182,12 @@ test('admin_webhooks_rotate_secret gives another secret; the previous one signs 
     previousUntil: new Date(untilMs).toISOString(),
   });
   expect(rotated.body.secret).not.toBe(secret);
-  const signing = (nowMs: number) => signingSecrets(laurel.pool, { webhookId: id, nowMs });
-  expect(await signing(untilMs - 1)).toEqual({ secret: rotated.body.secret, previous: secret });
-  expect(await signing(untilMs)).toEqual({ secret: rotated.body.secret, previous: null });
+  const signing = async (nowMs: number) => (await signingSecrets(laurel.pool, [id], nowMs)).get(id);
+  expect(await signing(untilMs - 1)).toEqual([rotated.body.secret, secret]);
+  expect(await signing(untilMs)).toEqual([rotated.body.secret]);
   // A second rotation ends the oldest.
   const { body: again } = await laurel.admin.post(`${PATH}/${id}/rotate-secret`);
-  expect(await signing(NOW_MS)).toEqual({ secret: again.secret, previous: rotated.body.secret });
+  expect(await signing(NOW_MS)).toEqual([again.secret, rotated.body.secret]);
   expect((await laurel.admin.get(`${PATH}/${id}`)).body).toEqual({ id, ...shown });
   const { body: recorded } = await laurel.admin.get(`/v1/audit-log?kind=webhook&resourceId=${id}`);
   expect(recorded.map(({ action }: { action: string }) => action)).toEqual(['rotate', 'rotate', 'create']);

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { FixedClock } from '../../../../src/clock.ts';
+import { Resends } from '../../../../src/engine/webhooks/resends.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { settleMessages, storeMessages } from './stored-messages.ts';
+
+// Without workers: their part is done step by step.
+const NOW_MS = Date.UTC(2026, 10, 22, 9);
+const HOUR_MS = 3_600_000;
+const HOOK = { name: 'News', url: 'https://example.com/laurel', events: ['points.changed'] };
+const ending = new AbortController().signal;
+const iso = (ms: number): string => new Date(ms).toISOString();
+let laurel: TestLaurel;
+let webhookId: string;
+let path: string;
+beforeAll(async () => {
+  laurel = await startLaurel({ clock: new FixedClock(NOW_MS) });
+});
+beforeEach(async () => {
+  webhookId = (await laurel.admin.post('/v1/webhooks', [HOOK])).body.created[0].id;
+  path = `/v1/webhooks/${webhookId}`;
+});
+afterAll(() => laurel.close());
+
+const queued = async (): Promise<string[]> =>
+  (
+    await laurel.pool.query('SELECT id FROM webhook_queue WHERE webhook_id = $1 ORDER BY sequence', [webhookId])
+  ).rows.map(({ id }) => id);
+/** Many messages that failed, by one statement. */
+const storeFailed = (count: number) =>
+  laurel.pool.query(
+    `INSERT INTO webhook_messages (day, id, webhook_id, tenant_no, type, sequence, at, created, payload, status, failed)
+     SELECT 0, gen_random_uuid(), $1, 0, 'points.changed', nextval('webhook_sequences'), now(), now(), '{}', 'failed', true
+       FROM generate_series(1, $2)`,
+    [webhookId, count],
+  );
+
+test('a small resend is queued at once, by status, type and time, and what is made later is none of it', async () => {
+  const ids = await storeMessages(laurel.pool, [
+    { webhookId, atMs: NOW_MS - 3 * HOUR_MS },
+    { webhookId, atMs: NOW_MS - 2 * HOUR_MS, type: 'streak.lost' },
+    { webhookId, atMs: NOW_MS - 2 * HOUR_MS },
+    { webhookId, atMs: NOW_MS - HOUR_MS },
+    { webhookId, atMs: NOW_MS },
+  ]);
+  await settleMessages(laurel.pool, ids.slice(0, 3), 'failed');
+  await settleMessages(laurel.pool, ids.slice(3), 'delivered');
+
+  const selection = { types: ['points.changed'], from: iso(NOW_MS - 2 * HOUR_MS), to: iso(NOW_MS) };
+  const { status, body } = await laurel.admin.post(`${path}/resend`, selection);
+  expect(status).toBe(202);
+  expect(body).toEqual({
+    ...selection,
+    id: expect.any(String),
+    status: 'failed',
+    resent: 1,
+    total: 1,
+    requested: iso(NOW_MS),
+    finished: iso(NOW_MS),
+  });
+  expect(await queued()).toEqual([ids[2]]);
+
+  expect((await laurel.admin.post(`${path}/resend`, { status: 'delivered' })).body).toMatchObject({
+    resent: 2,
+    total: 2,
+  });
+  expect(await queued()).toEqual(ids.slice(2));
+  expect((await laurel.admin.post(`${path}/resend`, {})).body).toMatchObject({ types: null, from: null, resent: 2 });
+  expect(await queued()).toEqual(ids);
+  const { body: resends } = await laurel.admin.get(`${path}/resends`);
+  expect(resends.map(({ resent }: { resent: number }) => resent)).toEqual([2, 2, 1]);
+});
+
+test('a large one goes on in steps, from where it was after a crash, while the webhook has room', async () => {
+  await storeFailed(1_700);
+  const { body: begun } = await laurel.admin.post(`${path}/resend`, {});
+  expect(begun).toMatchObject({ resent: 500, total: null, finished: null });
+  let wakes = 0;
+  const resends = new Resends({ pool: laurel.pool, onQueued: () => (wakes += 1) });
+  const now = async () => (await laurel.admin.get(`${path}/resends`)).body[0];
+
+  expect(await resends.due(NOW_MS)).toBe(NOW_MS);
+  await resends.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
+  expect(await now()).toMatchObject({ resent: 1_000, total: 1_700, finished: null });
+  // A thousand wait: there is no room until some are delivered.
+  expect(await resends.due(NOW_MS)).toBeNull();
+  await resends.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
+  expect(await resends.upcoming(NOW_MS + 10_000)).toBe(NOW_MS + 1_000);
+  expect([(await now()).resent, wakes]).toEqual([1_000, 1]);
+
+  await settleMessages(laurel.pool, await queued(), 'delivered');
+  // Another worker, which knows nothing of the first.
+  const other = new Resends({ pool: laurel.pool, onQueued: () => (wakes += 1) });
+  for (let steps = 0; (await other.due(NOW_MS)) !== null; steps += 1) {
+    expect(steps).toBeLessThan(3);
+    await other.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
+  }
+  expect(await now()).toMatchObject({ resent: 1_700, total: 1_700, finished: iso(NOW_MS) });
+  expect((await queued()).length).toBe(700);
+  expect([await other.due(NOW_MS), await other.upcoming(NOW_MS + 10_000)]).toEqual([null, null]);
+});
+
+test('two workers at once queue each message once', async () => {
+  await storeFailed(900);
+  await laurel.admin.post(`${path}/resend`, {});
+  const workers = [1, 2].map(() => new Resends({ pool: laurel.pool, onQueued: () => undefined }));
+  await Promise.all(workers.map((worker) => worker.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS)));
+  await workers[0]!.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
+  expect((await laurel.admin.get(`${path}/resends`)).body[0]).toMatchObject({ resent: 900, finished: iso(NOW_MS) });
+  expect((await queued()).length).toBe(900);
+});
+
+test('a resend ends with its webhook', async () => {
+  await storeFailed(600);
+  await laurel.admin.post(`${path}/resend`, {});
+  await laurel.admin.delete(`/v1/webhooks?ids=${webhookId}`);
+  const resends = new Resends({ pool: laurel.pool, onQueued: () => undefined });
+  await resends.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
+  const { rows } = await laurel.pool.query(
+    'SELECT resent::int, finished IS NULL AS open FROM webhook_resends WHERE webhook_id = $1',
+    [webhookId],
+  );
+  expect(rows).toEqual([{ resent: 500, open: false }]);
+});
+
+test('at most ten of a webhook are unfinished', async () => {
+  await storeFailed(500);
+  await laurel.pool.query(
+    `INSERT INTO webhook_resends (id, webhook_id, tenant_no, status, last_sequence, requested)
+     SELECT gen_random_uuid(), $1, 0, 'failed', 0, now() FROM generate_series(1, 10)`,
+    [webhookId],
+  );
+  const { status, body } = await laurel.admin.post(`${path}/resend`, {});
+  expect([status, body.error]).toEqual([422, 'The webhook has 10 resends that are not finished: wait for them']);
+  expect(await queued()).toEqual([]);
+});
+
+test('what a resend may not ask for', async () => {
+  for (const [request, field] of [
+    [{ status: 'pending' }, 'status'],
+    [{ types: ['user.created'] }, 'types[0]'],
+    [{ types: [] }, 'types'],
+    [{ from: '2026-11-22' }, 'from'],
+    [{ type: 'streak.lost' }, 'type is not a known field (did you mean types?)'],
+  ] as const) {
+    const { status, body } = await laurel.admin.post(`${path}/resend`, request);
+    expect([status, body.error]).toEqual([400, expect.stringContaining(field)]);
+  }
+});
