@@ -118,6 +118,9 @@ export interface RecordedBoard {
   [RECORDED_BOARD.score]?: number;
 }
 
+/** What may be a record: decoded, and nothing known of its fields. */
+export type UncheckedRecord = { [field in (typeof RECORD)[keyof typeof RECORD]]?: unknown };
+
 /** Why a change of a streak cannot be made. */
 export type StreakRefusal = (typeof STREAK_REFUSAL)[keyof typeof STREAK_REFUSAL];
 

@@ -107,10 +107,30 @@ export const BOARDS_PATTERN = '{s[0-9]}:[0-9]*:[bg]:*';
 
 const OF_TENANT = /^\{s\d+\}:(\d+):(\w)(?::([^]*))?$/;
 
-/** What a key of a tenant is: a letter for its kind (as above), and what follows; null: it is none of a tenant. */
-export function tenantKey(key: string): { tenantNo: number; kind: string; rest: string } | null {
+/** What the letters in keys of tenants stand for. */
+const KINDS = {
+  u: 'user',
+  i: 'idempotency keys',
+  o: 'old idempotency keys',
+  n: 'counters',
+  p: 'points',
+  b: 'board',
+  g: 'board groups',
+} as const;
+
+/** A key of a tenant, and what follows its kind; kind null: none of the above. Null: it is not of a tenant. */
+export interface TenantKey {
+  tenantNo: number;
+  kind: (typeof KINDS)[keyof typeof KINDS] | null;
+  rest: string;
+}
+
+/** Takes a key apart. */
+export function tenantKey(key: string): TenantKey | null {
   const match = OF_TENANT.exec(key);
-  return match === null ? null : { tenantNo: Number(match[1]), kind: match[2]!, rest: match[3] ?? '' };
+  if (match === null) return null;
+  const kind = KINDS[match[2] as keyof typeof KINDS] ?? null;
+  return { tenantNo: Number(match[1]), kind, rest: match[3] ?? '' };
 }
 
 const OF_BOARD = /^\{s\d+\}:(\d+):[bg]:(\d+):(-?\d+)(?::|$)/;

@@ -7,6 +7,7 @@ import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
+import { STEP } from '../../packed/call-fields.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { withZone } from '../calls/sent-user.ts';
 import type { LookUpKeys } from '../events/look-up-keys.ts';
@@ -40,7 +41,11 @@ export interface BatchProcessorOptions {
  */
 const EVENTS_A_STEP = 100;
 
-type Outcome = { k: 'done'; refused: number } | { k: 'passed' } | { k: 'held'; replies: (ScriptReply | null)[] };
+/** How a step ended (STEP). */
+type Outcome =
+  | { ended: typeof STEP.done; refused: number }
+  | { ended: typeof STEP.passed }
+  | { ended: typeof STEP.held; replies: (ScriptReply | null)[] };
 
 /**
  * Processes queued batches. A step applies some events and moves the shard's progress in the same atomic call, and
@@ -91,8 +96,8 @@ export class BatchProcessor {
         Promise.resolve(step.to < batch.events.length ? stepFrom(step.to) : null),
         this.options.onMoment?.('sent'),
       ]);
-      if (outcome.k === 'passed') return false;
-      if (outcome.k === 'held') {
+      if (outcome.ended === STEP.passed) return false;
+      if (outcome.ended === STEP.held) {
         step = await this.withAnswers(withZones(step, outcome.replies), outcome.replies);
         continue;
       }
@@ -111,12 +116,12 @@ export class BatchProcessor {
     const { redis, script } = this.options;
     const { keys, args } = batchStepCall(step, progress);
     const [kind, ...rest] = (await script.run(redis, keys, args)) as [Buffer, ...unknown[]];
-    const k = kind.toString('latin1') as Outcome['k'];
-    if (k === 'held') {
+    const ended = kind.toString('latin1') as Outcome['ended'];
+    if (ended === STEP.held) {
       const replies = rest as Buffer[];
-      return { k, replies: replies.map((reply) => (reply.length === 0 ? null : (unpack(reply) as ScriptReply))) };
+      return { ended, replies: replies.map((reply) => (reply.length === 0 ? null : (unpack(reply) as ScriptReply))) };
     }
-    return k === 'done' ? { k, refused: Number(rest[1]) } : { k };
+    return ended === STEP.done ? { ended, refused: Number(rest[1]) } : { ended };
   }
 
   /** The step with what Postgres says of idempotency keys that the script asked about. */

@@ -7,7 +7,7 @@ import { storedState } from '../../postgres/users/stored-state.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { readEntry, type ReadEntry, type ReadRecord } from '../../redis/outbox-entry.ts';
 import { unpack, type PackedState } from '../../packed/state.ts';
-import { type GoneRecord } from '../../packed/record.ts';
+import { type UncheckedRecord } from '../../packed/record.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { attempt, storeParts, type WantedParts } from '../persist/store-parts.ts';
@@ -79,7 +79,7 @@ async function noteYounger(
 
 /** Whether a record is of a deletion, and Postgres holds a user of that ID who came after it. */
 async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecord): Promise<boolean> {
-  const record = (value ?? {}) as { [name in keyof GoneRecord]?: unknown };
+  const record = (value ?? {}) as UncheckedRecord;
   const userId = record[RECORD.userId];
   if (record[kindField] !== KIND.deletion || typeof userId !== 'string') return false;
   const stored = await storedState(client, { tenantNo, userId });

@@ -4,6 +4,8 @@ import { waitingEntries, type WaitingEntry } from '../../postgres/dead-letters/w
 import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import { keptEntry } from '../../redis/kept-entries.ts';
 import { readEntry, unpackFields } from '../../redis/outbox-entry.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import { type UncheckedRecord } from '../../packed/record.ts';
 
 /** An entry has at most some hundred KB. */
 const LETTERS_A_PAGE = 50;
@@ -40,9 +42,16 @@ function keysOf({ parts }: WaitingEntry, packed: Buffer | null): UsedKey[] {
 const EVENT_ID = /^[0-9a-f]{32}$/;
 
 /** The key that the event of a record used; null: none, or it cannot be read. */
-function keyOf(tenantNo: number, record: unknown): UsedKey | null {
-  const { k, i, u, m, ik } = (record ?? {}) as Record<string, unknown>;
-  const isReadable = k === 'e' && typeof i === 'string' && EVENT_ID.test(i) && Number.isInteger(m);
-  if (!isReadable || typeof u !== 'string' || typeof ik !== 'string') return null;
-  return { tenantNo, userId: u, metricNo: Number(m), key: ik, eventId: i };
+function keyOf(tenantNo: number, value: unknown): UsedKey | null {
+  const record = (value ?? {}) as UncheckedRecord;
+  if (record[kindField] !== KIND.event) return null;
+  const {
+    [RECORD.id]: eventId,
+    [RECORD.userId]: userId,
+    [RECORD.metric]: metricNo,
+    [RECORD.idempotencyKey]: key,
+  } = record;
+  if (typeof eventId !== 'string' || !EVENT_ID.test(eventId) || !Number.isInteger(metricNo)) return null;
+  if (typeof userId !== 'string' || typeof key !== 'string') return null;
+  return { tenantNo, userId, metricNo: Number(metricNo), key, eventId };
 }

@@ -11,6 +11,7 @@ import type { NamedUser } from '../../postgres/persist/delete-users.ts';
 import { forgetEntry, keepEntry, keptEntry } from '../../redis/kept-entries.ts';
 import { packFields, readEntry, unpackFields, type ReadEntry } from '../../redis/outbox-entry.ts';
 import { userOf, usersOf } from './users-of.ts';
+import { OUTBOX } from '../../packed/call-fields.ts';
 
 /** Takes a record's place, so that the others keep theirs: msgpack's nil. */
 const NOTHING = Buffer.from([0xc0]);
@@ -49,12 +50,12 @@ const userOfPart = ({ records, states }: ReadEntry, { part, at }: FailedPart): s
 
 function without({ tenantNo, records, states }: ReadEntry, userId: string): Buffer {
   const kept = records.map(({ value, bytes }) => (userOf(value) === userId ? NOTHING : bytes));
-  const fields: Buffer[] = ['t', String(tenantNo), 'r'].map((text) => Buffer.from(text));
+  const fields: Buffer[] = [OUTBOX.tenant, String(tenantNo), OUTBOX.records].map((text) => Buffer.from(text));
   fields.push(Buffer.concat(kept));
   for (const state of states) {
     const own = state.userId === userId;
-    fields.push(Buffer.from('u'), Buffer.from(own ? '' : state.userId));
-    fields.push(Buffer.from('s'), own ? Buffer.alloc(0) : state.packed);
+    fields.push(Buffer.from(OUTBOX.user), Buffer.from(own ? '' : state.userId));
+    fields.push(Buffer.from(OUTBOX.state), own ? Buffer.alloc(0) : state.packed);
   }
   return packFields(fields);
 }

@@ -12,6 +12,8 @@ import type { RawEntry } from '../../redis/outbox.ts';
 import { packFields, readEntry, type ReadEntry } from '../../redis/outbox-entry.ts';
 import { allOf, attempt, storeParts } from './store-parts.ts';
 import { usersOf } from './users-of.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import { type UncheckedRecord } from '../../packed/record.ts';
 
 /** What is said of an entry that was set aside. */
 export interface SetAside {
@@ -114,8 +116,9 @@ function onlyAbout(letter: Omit<NewDeadLetter, 'entry'>): NewDeadLetter {
 /** How far the shard's batches are processed, as the last of its records says; null: they do not say. */
 function progressOf({ records }: ReadEntry): string | null {
   for (const { value } of records.toReversed()) {
-    const { k, p } = (value ?? {}) as { k?: unknown; p?: unknown };
-    if (k === 'b' && isProgress(p)) return p;
+    const record = (value ?? {}) as UncheckedRecord;
+    const progress = record[RECORD.progress];
+    if (record[kindField] === KIND.progress && isProgress(progress)) return progress;
   }
   return null;
 }

@@ -1,8 +1,10 @@
 import type { ReadEntry } from '../../redis/outbox-entry.ts';
+import { RECORD } from '../../packed/record-fields.ts';
+import { type UncheckedRecord } from '../../packed/record.ts';
 
 /** The user of a record; undefined where it names none. */
 export function userOf(record: unknown): string | undefined {
-  const user = (record as { u?: unknown } | null)?.u;
+  const user = (record as UncheckedRecord | null)?.[RECORD.userId];
   return typeof user === 'string' ? user : undefined;
 }
 

@@ -4,6 +4,7 @@ import { countersKey, shardOf, userKey } from '../../redis/keys.ts';
 import { BoardsOfTenants, countersOf, placesOf, readState, type Boards, type Generations } from './derived-keys.ts';
 import type { Loader } from './loader.ts';
 import type { OnUnreadable } from './unreadable.ts';
+import { COUNTER } from '../../packed/call-fields.ts';
 
 const USERS_A_PAGE = 2_000;
 
@@ -47,7 +48,7 @@ export async function loadUsers({
   }
   for (const { no: tenantNo, counts } of tenants.values()) {
     const youngest = generations.youngestOf(tenantNo);
-    if (youngest !== undefined) counts.set('d', youngest);
+    if (youngest !== undefined) counts.set(COUNTER.generation, youngest);
     const pairs = [...counts].flatMap(([field, count]) => [field, String(count)]);
     await loaders[shardOf(tenantNo)]!.addPairs(['HSET', countersKey(tenantNo)], pairs);
   }

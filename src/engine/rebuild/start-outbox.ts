@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { batchesKey, batchProgressKey, outboxKey } from '../../redis/keys.ts';
 import { comparePositions, lastPosition, positionAfter } from '../../redis/outbox.ts';
 import type { Loader } from './loader.ts';
+import { OUTBOX } from '../../packed/call-fields.ts';
 
 /**
  * Takes from a shard's outbox what Postgres holds, and has it go on behind the cursor; and has the batches that
@@ -20,7 +21,7 @@ export async function startOutbox(
   const last = await lastPosition(redis, shard);
   if (comparePositions(last, position) < 0) {
     // The last ID of a stream cannot be set where there is no stream.
-    await loader.add(['XADD', outbox, position, 't', '0']);
+    await loader.add(['XADD', outbox, position, OUTBOX.tenant, '0']);
   }
   await loader.add(['XTRIM', outbox, 'MINID', '=', positionAfter(position)]);
   if (batchProgress !== '') {

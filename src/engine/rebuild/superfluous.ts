@@ -24,10 +24,10 @@ export async function superfluous(sides: Sides, keys: readonly string[], members
   const suspects = [...(await superfluousUsers(sides, keys)), ...(await superfluousKeys(sides, keys))];
   for (const key of keys) {
     const of = tenantKey(key);
-    if (of?.kind === 'p' || of?.kind === 'b') {
+    if (of?.kind === 'points' || of?.kind === 'board') {
       if (!(await members.areAll(key, membersOf(sides.redis, key))))
         suspects.push(...(await superfluousMembers(sides, key, of.tenantNo)));
-    } else if (of?.kind === 'g') suspects.push(...(await superfluousGroups(sides, key)));
+    } else if (of?.kind === 'board groups') suspects.push(...(await superfluousGroups(sides, key)));
   }
   return suspects;
 }
@@ -44,7 +44,7 @@ async function superfluousGroups(sides: Sides, key: string): Promise<Suspect[]> 
 async function superfluousUsers(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const users = keys.flatMap((key) => {
     const of = tenantKey(key);
-    return of?.kind === 'u' ? [{ tenantNo: of.tenantNo, id: of.rest }] : [];
+    return of?.kind === 'user' ? [{ tenantNo: of.tenantNo, id: of.rest }] : [];
   });
   return (await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
 }
@@ -80,7 +80,7 @@ async function superfluousKeys({ redis, pool }: Sides, keys: readonly string[]):
   const suspects: Suspect[] = [];
   let open = keys.flatMap((key) => {
     const of = tenantKey(key);
-    return of?.kind === 'i' ? [{ key, cursor: '0' }] : [];
+    return of?.kind === 'idempotency keys' ? [{ key, cursor: '0' }] : [];
   });
   while (open.length > 0) {
     const replies = await Promise.all(open.map(({ key, cursor }) => redis.hscan(key, cursor, 'COUNT', AT_ONCE)));

@@ -133,7 +133,7 @@ class Verification {
       await this.settle(await superfluous(this.sides, keys, this.members));
       for (const key of keys) {
         const of = tenantKey(key);
-        if (of?.kind === 'n' && !this.counted.has(of.tenantNo)) this.counted.set(of.tenantNo, new Set());
+        if (of?.kind === 'counters' && !this.counted.has(of.tenantNo)) this.counted.set(of.tenantNo, new Set());
       }
       done += keys.length;
       onProgress?.({ step: 'keys', done, total: null });
@@ -149,11 +149,11 @@ class Verification {
       await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, tenantNo, field)));
       // It may be further: who was deleted last need not have come back.
       const youngest = this.generations.youngestOf(tenantNo) ?? 0;
-      if (Number(there['d'] ?? 0) < youngest) {
+      if (Number(there[COUNTER.generation] ?? 0) < youngest) {
         this.report({
           key: countersKey(tenantNo),
-          part: 'd',
-          redis: there['d'] ?? 'nothing',
+          part: COUNTER.generation,
+          redis: there[COUNTER.generation] ?? 'nothing',
           postgres: String(youngest),
         });
       }
