@@ -48,8 +48,9 @@ export class Publisher {
       await awaitCursor(client, shardOf(compiled.catalog.tenantNo));
       const notifications = await make(client);
       if (notifications === null) throw new Overtaken();
-      const { messagesFor } = listenersOf(compiled);
-      await insertMessages(client, notifications.flatMap(messagesFor), nowMs);
+      const listeners = listenersOf(compiled);
+      const messages = notifications.flatMap((notification) => listeners.messagesFor(notification));
+      await insertMessages(client, messages, nowMs);
       made = notifications;
     }).catch((error: unknown) => {
       if (!(error instanceof Overtaken)) throw error;
