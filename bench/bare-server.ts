@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { uws } from '../src/http/uws.ts';
 
 /**
- * What an HTTP request costs here at least: a route that reads the body and answers. A process of its own; tells
+ * What an HTTP request costs here at least: a route that reads the body and answers. A process of its own; sends
  * its parent the port. Ends with it.
  */
 const app = uws().App();

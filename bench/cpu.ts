@@ -68,7 +68,7 @@ export function machineCpu(): { all: number; inProcesses: number; idle: number; 
   };
 }
 
-/** What Redis tells of itself: CPU seconds (with its background children), calls of scripts, bytes in use. */
+/** What Redis says of itself: CPU seconds (with its background children), calls of scripts, bytes in use. */
 export async function redisUse(redis: Redis): Promise<{ cpu: number; scriptCalls: number; bytes: number }> {
   const text = await redis.info('everything');
   const number = (pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);

@@ -37,7 +37,7 @@ export interface DirectJob {
   everyUser: boolean;
 }
 
-/** What a process that made load tells. */
+/** What a process that made load reports. */
 export interface Outcome {
   /** Seconds from the first request to the last answer. */
   seconds: number;

@@ -1,7 +1,7 @@
 /**
  * What used idempotency keys cost: loads N keys (default 1,000,000) of one tenant as hot ones into a Redis with its own
  * defaults, moves them into the compact form as ageing does, and prints bytes a key, time, how many new keys look old
- * and what it costs to tell.
+ * and what it costs to find out.
  *
  *   npm run bench:keys -- [keys]
  *

@@ -116,7 +116,7 @@ describe('readEnv', () => {
     expect(readEnv({ ...servers, NODE_ENV: 'production', LAUREL_DEMO: '1' }).demo).toBe(false);
   });
 
-  test('everything that is wrong is told at once, and no secret', () => {
+  test('everything that is wrong is reported at once, and no secret', () => {
     const variables = { APP_PORT: 'x', ADMIN_API_KEY: 'hush-hush', DATABASE_URL: 'hush-hush' };
     expect(() => readEnv(variables)).toThrow(/APP_PORT[^]*DATABASE_URL[^]*ADMIN_API_KEY/);
     expect(() => readEnv(variables)).not.toThrow(/hush/);

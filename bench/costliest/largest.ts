@@ -1,20 +1,4 @@
-/** JSON Schema as our operations use it. */
-export interface Schema {
-  type?: string | string[];
-  enum?: unknown[];
-  const?: unknown;
-  anyOf?: Schema[];
-  properties?: Record<string, Schema>;
-  required?: string[];
-  additionalProperties?: boolean | Schema;
-  patternProperties?: Record<string, Schema>;
-  items?: Schema;
-  maxItems?: number;
-  minimum?: number;
-  maximum?: number;
-  maxLength?: number;
-  format?: string;
-}
+import type { Schema } from './schema.ts';
 
 /** Values of fields by name, so that requests get past the look-ups. */
 export type Known = Readonly<Record<string, unknown>>;

@@ -1,6 +1,7 @@
 import type { Configuration } from '../../src/domain/configuration.ts';
 import type { Operation } from '../../src/operations/operation.ts';
-import { largest, type Known, type Schema } from './largest.ts';
+import { largest, type Known } from './largest.ts';
+import type { Schema } from './schema.ts';
 
 /** A request that costs about as much as its operation allows. */
 export interface CostlyRequest {
@@ -76,7 +77,7 @@ const PATH_VALUES = (path: string): Record<string, string> => ({
   id: USER,
 });
 
-/** The largest request of an operation, as far as its schemas tell. */
+/** The largest request of an operation, as far as its schemas say. */
 function largestRequest(operation: Operation): CostlyRequest {
   const { id, surface, method, body, query } = operation;
   const values = PATH_VALUES(operation.path);

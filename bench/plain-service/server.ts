@@ -1,6 +1,6 @@
 /**
  * A plain service that does the same work: Fastify and pg, an event is one SQL statement in one transaction
- * (schema.sql), durable when it is answered. A process of its own; tells its parent the port, ends with it.
+ * (schema.sql), durable when it is answered. A process of its own; sends its parent the port, ends with it.
  * `RANKS=0`: without the ranks before and after, which Postgres has to count.
  */
 import { once } from 'node:events';

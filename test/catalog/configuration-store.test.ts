@@ -139,7 +139,7 @@ describe('applying', () => {
     expect(await store.read(0)).toEqual(document);
   });
 
-  test('an update keeps the ID and number and tells what changed', async () => {
+  test('an update keeps the ID and number and reports what changed', async () => {
     await apply(DEMO);
     const before = (await catalog()).metrics;
     clock.set(Date.UTC(2026, 2, 2));
@@ -314,7 +314,7 @@ describe('which resource is meant', () => {
   });
 });
 
-test('a diff tells the changes and makes none', async () => {
+test('a diff reports the changes and makes none', async () => {
   await apply(DEMO);
   const document: Configuration = {
     attributes: [...DEMO.attributes!, { key: 'school', name: 'School', type: 'user' }],

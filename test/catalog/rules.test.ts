@@ -335,7 +335,7 @@ test.each<[NonNullable<Configuration['streaks']>, string[]]>([
   expect(await problemsOf({ streaks })).toEqual(problems.map((problem) => `streaks.${problem}`)),
 );
 
-test('everything that is wrong is told, references first', async () => {
+test('everything that is wrong is reported, references first', async () => {
   expect(await problemsOf({ achievements: [{ key: 'a', name: '', trigger: 'metric', metricKey: 'x' }] })).toEqual([
     "achievements[0].metricKey: unknown metric 'x'",
     'achievements[0].name: must not be empty',

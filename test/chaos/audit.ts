@@ -45,7 +45,7 @@ export async function drained(redis: Redis): Promise<void> {
 }
 
 /**
- * Compares what the clients were told with what Postgres, Redis and the API hold. It shares no code with the
+ * Compares what the clients were answered with what Postgres, Redis and the API hold. It shares no code with the
  * engine: the rules are worked out again in `model.ts`. To be called when nothing is sent and everything is drained.
  */
 export async function audit({ app, sql, redis, ledger, planted }: Evidence): Promise<Findings> {

@@ -27,7 +27,7 @@ export interface OwnUser {
   model: ModelUser;
 }
 
-/** What the clients of a run have done and been told. */
+/** What the clients of a run have done and been answered. */
 export class Ledger {
   readonly events = new Map<string, SentEvent>();
   readonly own = new Map<string, OwnUser>();

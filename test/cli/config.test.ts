@@ -37,7 +37,7 @@ interface Ended {
 
 type Variables = Record<string, string | undefined>;
 
-/** Runs `laurel config <words>`, told by the environment where Laurel is. */
+/** Runs `laurel config <words>`, with the address of Laurel in the environment. */
 const config = (words: string[], variables: Variables = {}): Promise<Ended> => run(['config', ...words], variables);
 
 function run(words: string[], variables: Variables = {}): Promise<Ended> {
@@ -73,7 +73,7 @@ test('pull writes what is configured, the same each time; pushed, it changes not
   expect(await config(['push', file])).toEqual({ code: 0, out: 'No differences.\n', err: '' });
 });
 
-test('diff tells what is created, changed (from what to what) and archived, and changes nothing; push does it', async () => {
+test('diff prints what is created, changed (from what to what) and archived, and changes nothing; push does it', async () => {
   const document = await pulled();
   const [flips, minutes] = document.metrics;
   const [system] = document.pointsSystems;

@@ -1,24 +1,5 @@
 import fc from 'fast-check';
-
-/** JSON Schema as our operations use it. */
-interface Schema {
-  type?: string | string[];
-  enum?: unknown[];
-  const?: unknown;
-  anyOf?: Schema[];
-  properties?: Record<string, Schema>;
-  required?: string[];
-  additionalProperties?: boolean | Schema;
-  patternProperties?: Record<string, Schema>;
-  items?: Schema;
-  minItems?: number;
-  maxItems?: number;
-  minimum?: number;
-  maximum?: number;
-  minLength?: number;
-  maxLength?: number;
-  format?: string;
-}
+import type { Schema } from '../../bench/costliest/schema.ts';
 
 /**
  * What exists, so that requests get past the look-ups: the values that a field or parameter of this name may have,

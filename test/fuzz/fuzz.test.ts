@@ -10,7 +10,7 @@ import { startTarget, type Target } from './target.ts';
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 3_000);
 const AT_ONCE = 8;
 const RENEW_EVERY = 400;
-/** Growth is told from noise only after so many. */
+/** Growth is distinguished from noise only after so many. */
 const SETTLED = 20_000;
 const EXPECTED = new Set([200, 201, 202, 204, 400, 401, 403, 404, 405, 413, 415, 422, 431]);
 

@@ -244,9 +244,9 @@ describe('over the stored keys', () => {
 
   test('a deleted key is refused by another process in under a second', async () => {
     const { pool } = database;
-    const tell = (message: string): Promise<void> => announce(redis, message);
-    const admins = new AdminKeys({ pool, announce: tell });
-    const users = new ApplicationKeys({ pool, announce: tell });
+    const publish = (message: string): Promise<void> => announce(redis, message);
+    const admins = new AdminKeys({ pool, announce: publish });
+    const users = new ApplicationKeys({ pool, announce: publish });
     const [made] = await admins.create([{ name: 'Test', access: 'full', tenantId: null }], { who: 'test' });
     const { key: adminKey } = made as CreatedAdminKey;
     const [created] = await users.create(0, [{ userId: 'ada', scope: 'all', expiresMs: null }], { who: 'test' });

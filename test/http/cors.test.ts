@@ -30,7 +30,7 @@ describe('a page in a browser that holds an application key', () => {
     expect(allowed).toEqual(expect.arrayContaining(['x-api-key', 'content-type', 'idempotency-key', 'tenant-id']));
   });
 
-  test('may do so through a client library, which tells of itself in headers of its own', async () => {
+  test('may do so through a client library, which names itself in headers of its own', async () => {
     const asked = `${OURS},x-library-language,x-library-version`;
     const { status, headers } = await preflight(`${laurel.appUrl}/v1/metrics/flips/event`, 'POST', asked);
     expect(status).toBe(204);

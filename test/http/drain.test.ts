@@ -61,7 +61,7 @@ test('during the grace connections are still taken, though not ready', async () 
   server.close();
 });
 
-test('a connection that is kept is answered once more and told to close; when all are closed the drain ends', async () => {
+test('a connection that is kept is answered once more and asked to close; when all are closed the drain ends', async () => {
   const { server, port } = await startServer();
   const kept = await RawConnection.open(port);
   kept.send(rawRequest('GET', '/healthz'));

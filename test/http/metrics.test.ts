@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-test('the admin port tells what waits for Postgres; the application port does not', async () => {
+test('the admin port shows what waits for Postgres; the application port does not', async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'u' }, value: 1 });
   const read = await fetch(`${laurel.adminUrl}/metrics`);
   expect(read.headers.get('Content-Type')).toContain('text/plain');

@@ -38,7 +38,7 @@ const RECORDS = [
 const OWN: Tenant = { no: 0, id: 'b1b0a5a0-0000-4000-8000-000000000000', customerId: null };
 const NORTH: Tenant = { no: 1, id: 'b1b0a5a0-0000-4000-8000-000000000001', customerId: 'north' };
 
-/** A gate that handlers of a test wait at, and that tells when somebody does. */
+/** A gate that handlers of a test wait at, and that says when one does. */
 export class Gate {
   waiting = 0;
   passed = 0;

@@ -126,7 +126,7 @@ describe('server', () => {
     }
   });
 
-  test('Redis or Postgres away is 503 with Retry-After, and tells nothing of the inside', async () => {
+  test('Redis or Postgres away is 503 with Retry-After, and reveals nothing of the inside', async () => {
     for (const what of ['redisClosed', 'redisLoading', 'postgresRefused', 'postgresShutdown', 'wrapped']) {
       const { status, body, headers } = await fixture.client.post(`/v1/throw/${what}`, {});
       expect([what, status, headers.get('retry-after')]).toEqual([what, 503, '1']);

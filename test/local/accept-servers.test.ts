@@ -29,7 +29,7 @@ describe('acceptServers', () => {
     }
   });
 
-  test('a wrong password is told at once', async () => {
+  test('a wrong password is reported at once', async () => {
     const url = new URL(stack.databaseUrl);
     url.username = 'nobody-of-that-name';
     const refused = acceptServers({ ...stack, databaseUrl: url.href });

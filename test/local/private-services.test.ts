@@ -115,7 +115,7 @@ describe('private servers', () => {
     }
   });
 
-  test('one that ends by itself is told', async () => {
+  test('one that ends by itself is reported', async () => {
     const servers = await startServers(environment(), quiet);
     try {
       const [redisPid = 0] = await pids();

@@ -24,21 +24,21 @@ const SETTLEMENTS = 25 * Number(process.env['RUNS'] ?? 20);
 
 /** Settles on each of the rows in turn, as the script does. */
 const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/settle_streaks.lua'))}
-local state, rule, told = cjson.decode(ARGV[1]), cjson.decode(ARGV[2]), {}
+local state, rule, settlements = cjson.decode(ARGV[1]), cjson.decode(ARGV[2]), {}
 local earned = 0
 for _, row in ipairs(cjson.decode(ARGV[3])) do
   local some = settle_streaks(state, rule, row)
   for _, each in ipairs(some or {}) do
-    told[#told + 1] = each
+    settlements[#settlements + 1] = each
   end
   earned = earned + (some and some.earned or 0)
 end
-return cjson.encode({ s = state.s, fz = state.fz or 0, fe = state.fe, told = told, earned = earned })`;
+return cjson.encode({ s = state.s, fz = state.fz or 0, fe = state.fe, settlements = settlements, earned = earned })`;
 
 interface LuaOutcome {
   s: [number, number, number][];
   fz: number;
-  told: [number, number, number, number, number?][] | Record<string, never>;
+  settlements: [number, number, number, number, number?][] | Record<string, never>;
   earned: number;
 }
 
@@ -107,7 +107,7 @@ async function inLua(
   return JSON.parse((await redis.eval(TEXT, 0, ...args)) as string) as LuaOutcome;
 }
 
-/** Adjoining uses of the same kind are told as one, or as several, as it is settled at once or day by day. */
+/** Adjoining uses of the same kind are reported as one, or as several, as it is settled at once or day by day. */
 function joined(settlements: readonly Settlement[]): Settlement[] {
   const result: Settlement[] = [];
   for (const frequency of FREQUENCIES) {
@@ -121,7 +121,7 @@ function joined(settlements: readonly Settlement[]): Settlement[] {
   return result;
 }
 
-const told = ({ told: list }: LuaOutcome): Settlement[] =>
+const settlementsOf = ({ settlements: list }: LuaOutcome): Settlement[] =>
   (Array.isArray(list) ? list : []).map(([frequency, kind, from, to, length]) => ({
     frequency: FREQUENCIES[frequency - 1]!,
     kind: SETTLEMENT_KINDS[kind - 1]!,
@@ -263,9 +263,9 @@ test('read and script settle alike, at once or on any days between', async () =>
           const expected = read.streaks[frequency];
           expect({ length, startDay: startDay === -1 ? null : startDay, lastPeriod }).toEqual(expected);
         }
-        expect(joined(told(outcome))).toEqual(joined(read.settlements));
+        expect(joined(settlementsOf(outcome))).toEqual(joined(read.settlements));
       }
-      if (earlier.length === 0) expect(told(atOnce)).toEqual(read.settlements);
+      if (earlier.length === 0) expect(settlementsOf(atOnce)).toEqual(read.settlements);
     }),
     { numRuns: SETTLEMENTS, seed: SEED, examples: [[PAUSED_WEEK]] },
   );

@@ -121,7 +121,7 @@ function checkOut(folder: string): void {
   }
 }
 
-/** The registry, the certificates and whatever else npm is told on this machine. */
+/** The registry, the certificates and whatever else npm is set to on this machine. */
 function copyNpmSettings(folder: string): void {
   const setting = (name: string): string =>
     execFileSync('npm', ['config', 'get', name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();

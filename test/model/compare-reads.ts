@@ -8,7 +8,7 @@ import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
 import { stored } from './stored.ts';
-import { historyOf, pausesOf } from './streak-told.ts';
+import { historyOf, pausesOf } from './streak-answer.ts';
 import { totalOf, type ModelUser } from './user.ts';
 
 /** Periods of a streak's history to compare. */
@@ -95,7 +95,7 @@ export class CompareReads {
 
   private async streak(user: ModelUser): Promise<Said> {
     const { streakHistory, pauses, ...streak } = await this.streaks.ofUser(this.engine.compiled(), user.id, PERIODS);
-    const told = this.model.streak(user);
+    const expected = this.model.streak(user);
     const { date } = wall(this.model.nowMs, user.tz);
     const history = historyOf(user.streaks, date, this.model.catalog, PERIODS);
     const { frequency } = this.model.catalog.streaks;
@@ -103,15 +103,21 @@ export class CompareReads {
     const extended = length === 0 ? null : new Date(extendedMs!).toISOString();
     // After a journey a day may have been two days, or none, and so it is where weeks began on another day: which of
     // them a length is shown for is not promised.
-    const isTold = !user.travelled && !(frequency === 'weekly' && user.weeksShifted);
+    const isReported = !user.travelled && !(frequency === 'weekly' && user.weeksShifted);
     return {
       engine: {
         user: user.id,
         ...streak,
         pauses: pauses.map(({ start, end }) => ({ start, end })),
-        history: isTold && streakHistory,
+        history: isReported && streakHistory,
       },
-      model: { user: user.id, ...told, extended, pauses: pausesOf(user.streaks, date), history: isTold && history },
+      model: {
+        user: user.id,
+        ...expected,
+        extended,
+        pauses: pausesOf(user.streaks, date),
+        history: isReported && history,
+      },
     };
   }
 }

@@ -4,7 +4,7 @@ import { groupOf, scoreOf, showLength, standings, thresholdOf } from './boards.t
 import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
-import { told } from './streak-told.ts';
+import { streakAnswer } from './streak-answer.ts';
 import { bringTo, countsFor, extend, firstStreaks, jump, type Streaks } from './streak.ts';
 import { endedPeriods } from './time-passing.ts';
 import { pointsOf, totalOf, type ModelUser } from './user.ts';
@@ -32,7 +32,7 @@ export type Preferences = ModelUser['prefers'] & { daysOff?: readonly number[] }
 
 type Answer = Record<string, unknown>;
 
-/** Laurel as its specification tells it: slow, in memory, one thing after the other. */
+/** Laurel as its specification describes it: slow, in memory, one thing after the other. */
 export class LaurelModel {
   catalog: Catalog;
   nowMs: number;
@@ -80,7 +80,7 @@ export class LaurelModel {
 
   /** Replaces the streak settings: what the clock did until now goes by the previous ones. */
   setStreaks(streaks: StreakSettings): void {
-    for (const id of this.users.keys()) this.care(id);
+    for (const id of this.users.keys()) this.settledStreaks(id);
     const earning = ({ freezes: { enabled, autoEarnInterval, autoEarnAmount } }: StreakSettings): string =>
       JSON.stringify([enabled, autoEarnInterval, autoEarnAmount]);
     const before = this.catalog.streaks;
@@ -188,11 +188,11 @@ export class LaurelModel {
   streak(user: ModelUser): Answer {
     const { date } = wall(this.nowMs, user.tz);
     bringTo(user, date, this.catalog);
-    return told(user, date, this.catalog);
+    return streakAnswer(user, date, this.catalog);
   }
 
   /** A user's streaks brought to now, and the local date; null for nobody. */
-  care(userId: string): { streaks: Streaks; today: LocalDate } | null {
+  settledStreaks(userId: string): { streaks: Streaks; today: LocalDate } | null {
     const user = this.users.get(userId);
     if (user === undefined) return null;
     const { date: today } = wall(this.nowMs, user.tz);
@@ -211,7 +211,7 @@ export class LaurelModel {
   sweep(): void {
     const { frequency } = this.catalog.streaks;
     for (const [id, user] of this.users) {
-      const { streaks } = this.care(id)!;
+      const { streaks } = this.settledStreaks(id)!;
       for (const { on, lengths } of streaks.unseen) this.showOn(user, { length: lengths[frequency], on });
       streaks.unseen = [];
     }

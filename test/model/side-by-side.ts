@@ -10,19 +10,19 @@ import { onlyTenant } from './only-tenant.ts';
 import { Payday } from './payday-side-by-side.ts';
 import { freezesOf } from './random-catalog.ts';
 import type { History, Step } from './random-history.ts';
-import { StreakCare } from './streak-care-side-by-side.ts';
+import { StreakAdminSideBySide } from './streak-admin-side-by-side.ts';
 import { Sweep } from './sweep-side-by-side.ts';
 import { refused, seenCompletion, seenEvent, type Said } from './seen.ts';
 
 const NOON_MS = 12 * 3_600_000;
 const NOTHING: Said = { engine: null, model: null };
 
-/** Runs one history on the engine and on the model, and tells what either says. */
+/** Runs one history on the engine and on the model, and reports what either says. */
 export class SideBySide {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
   private readonly reads: CompareReads;
-  private readonly care: StreakCare;
+  private readonly streakAdmin: StreakAdminSideBySide;
   private readonly sweep: Sweep;
   private readonly payday: Payday;
   private readonly batches: Batches;
@@ -39,7 +39,7 @@ export class SideBySide {
     this.homes = homes;
     this.model = new LaurelModel(catalog, startMs);
     this.reads = new CompareReads(engine, this.model, pool);
-    this.care = new StreakCare(engine, this.model, pool);
+    this.streakAdmin = new StreakAdminSideBySide(engine, this.model, pool);
     this.sweep = new Sweep(engine, this.model, pool);
     this.payday = new Payday(engine, this.model, pool);
     this.batches = new Batches(engine, this.model);
@@ -82,7 +82,7 @@ export class SideBySide {
       case 'unpause':
       case 'restore':
       case 'reset':
-        return this.care.take(step);
+        return this.streakAdmin.take(step);
       case 'settings':
         return this.settings({
           ...(step.enabled !== null && { enabled: step.enabled }),
@@ -172,7 +172,7 @@ export class SideBySide {
     return { metricKey, user: this.sentUser(step), value, attributes: deck === null ? {} : { deck }, key };
   }
 
-  /** A user that nobody knows yet tells where home is. */
+  /** The first event of a user says where home is. */
   private sentUser({ user: id, zone, attributes, signUp }: Sent): SentUser {
     const known = this.model.users.get(id);
     const place = known === undefined ? this.homes[id] : zone;

@@ -84,7 +84,7 @@ describe.each(Object.keys(APPLICATION_REQUESTS))('%s', (id) => {
   });
 });
 
-/** What each scope holds, told a second time by hand; `all` holds everything. */
+/** What each scope holds, written a second time by hand; `all` holds everything. */
 const HELD: Record<string, (operation: { id: string; method: string }) => boolean> = {
   read: ({ method }) => method === 'get',
   events: ({ id }) => id === 'metrics_event',
@@ -133,7 +133,7 @@ describe('a read-only admin key', () => {
 
 test.each(
   application.filter(({ path }) => path.startsWith('/v1/users/{id}')).map(({ id, method }) => [id, method] as const),
-)('%s: a key for another user is told so before what else is wrong with the call', async (id, method) => {
+)('%s: a key for another user is refused before what else is wrong with the call', async (id, method) => {
   const path = APPLICATION_REQUESTS[id]!.path('other')
     .split('?')[0]!
     .replace(/(flips|xp|board)\b/, 'nowhere');

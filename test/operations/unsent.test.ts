@@ -1,17 +1,8 @@
 import { Type } from 'typebox';
 import { expect, test } from 'vitest';
+import type { Schema } from '../../bench/costliest/schema.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { unsentDropper } from '../../src/operations/unsent.ts';
-
-/** JSON Schema as our operations use it. */
-interface Schema {
-  type?: string | string[];
-  properties?: Record<string, Schema>;
-  required?: string[];
-  additionalProperties?: boolean | Schema;
-  items?: Schema;
-  anyOf?: Schema[];
-}
 
 const takesNull = ({ type, anyOf = [] }: Schema): boolean => [type].flat().includes('null') || anyOf.some(takesNull);
 

@@ -19,7 +19,7 @@ afterEach(async () => {
   await stack.close();
 });
 
-test('of two at once one works, and the other is told so', async () => {
+test('of two at once one works, and the other is refused', async () => {
   const pool = createPool(stack.databaseUrl, { max: 1 });
   expect(await exclusively(pool, LOCK, () => exclusively(other, LOCK, async () => 'both'))).toBe(null);
   expect(await exclusively(other, LOCK, async () => 'after it')).toBe('after it');

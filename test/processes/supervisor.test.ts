@@ -37,7 +37,7 @@ async function starts(name: string): Promise<number[]> {
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
 describe('Supervisor', () => {
-  test('a child that dies is started again, with a line in the log, until it is told to end', async () => {
+  test('a child that dies is started again, with a line in the log, until it is asked to end', async () => {
     const log = new Lines();
     const supervisor = new Supervisor(log);
     await supervisor.start(child('dies', 'works'));
@@ -57,7 +57,7 @@ describe('Supervisor', () => {
     expect(await starts('never')).toHaveLength(1);
   });
 
-  test('one that does not end when told to is killed', async () => {
+  test('one that does not end when asked to is killed', async () => {
     const log = new Lines();
     const supervisor = new Supervisor(log);
     await supervisor.start(child('stays', 'stubborn'));

@@ -61,7 +61,7 @@ describe('the outbox of a shard', () => {
     expect([await backlog(redis, 1), await lastPosition(redis, 1)]).toEqual([0, OUTBOX_START]);
   });
 
-  test('tells how long its oldest entry has been waiting', async () => {
+  test('says how long its oldest entry has been waiting', async () => {
     const [seconds] = await redis.time();
     await add(2, `${(Number(seconds) - 100) * 1000}-0`);
     await add(2, '*');

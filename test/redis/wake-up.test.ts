@@ -38,7 +38,7 @@ describe('wake-ups', () => {
     await queue.drain();
   });
 
-  test('a touch right after another is told a moment later', async () => {
+  test('a touch right after another is reported a moment later', async () => {
     const wakeUp = new WakeUp(redis);
     wakeUp.touched(3);
     await expect.poll(waiting).toEqual([3]);

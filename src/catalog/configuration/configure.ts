@@ -1,11 +1,10 @@
 import { v7 as uuid } from 'uuid';
-import { MOST_RESOURCES, type Achievement } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
-import { contentOf, differences, listOf, resourcesIn, type Fields, type ResourceOf } from '../resource-fields.ts';
+import { contentOf, differences, listOf, type Fields, type ResourceOf } from '../resource-fields.ts';
 import { changeProblems } from '../rules/changes.ts';
 import { problemsOf } from '../rules/rules.ts';
 import { streakProblems } from '../rules/streaks.ts';
@@ -13,23 +12,25 @@ import { completeConfiguration } from './complete.ts';
 import { documentPath } from './document-path.ts';
 import { exportConfiguration } from './export.ts';
 import * as fieldsOf from './fields.ts';
-import { pair, same, type PairingRule } from './pair.ts';
+import { brokenPaths, changedTypes, repeatedIds, tooManyResources } from './document-checks.ts';
+import {
+  ACHIEVEMENT_RULES,
+  achievementName,
+  attributeName,
+  BY_KEY,
+  nameOf,
+  nameOfAttribute,
+  targetOf,
+} from './identity.ts';
+import { pair, same, type PairingRule, type Placed } from './pair.ts';
 import { ownerAt } from './owner.ts';
-import { References, type DocumentProblem, type Noun } from './references.ts';
+import { References, type DocumentProblem } from './references.ts';
 import { wantedByWebhooks } from './wanted-by-webhooks.ts';
 
 /** Items stored before it is asked whether others have a turn. */
 const AT_ONCE = 200;
 /** With so many faults the rest of a document is not looked at. */
 const MOST_PROBLEMS = 200;
-
-/** An item of the document with the resource that it describes. */
-interface Placed<K extends Kind, Item> {
-  path: string;
-  item: Item;
-  id: string;
-  current: ResourceOf[K] | undefined;
-}
 
 /**
  * Makes a draft what a document says: creates, updates and deletes. What is wrong with the document, by the rules
@@ -62,7 +63,7 @@ class Configuring {
   }
 
   async run(): Promise<DocumentProblem[]> {
-    const tooMany = this.tooMany();
+    const tooMany = tooManyResources(this.document, this.draft);
     if (tooMany !== null) return [tooMany];
     const { references, document, draft } = this;
     // First every resource that others refer to gets its ID, so that references may point anywhere.
@@ -78,14 +79,14 @@ class Configuring {
       if (item.id !== undefined) references.add('achievement ID', item.id.toLowerCase(), id);
     // Also under the ID that it has here, whether the document says so or not.
     for (const { id } of achievements) references.add('achievement ID', id, id);
-    this.checkIds(achievements);
+    this.problems.push(...repeatedIds(achievements));
     const { before } = draft;
     for (const attribute of before.attributes) references.addPresent(...attributeName(attribute));
     for (const { key } of before.metrics) references.addPresent('metric', key);
     for (const { key } of before.pointsSystems) references.addPresent('points system', key);
     for (const achievement of before.achievements) references.addPresent(...achievementName(achievement));
 
-    this.checkTypes(attributes);
+    this.problems.push(...changedTypes(attributes, before.attributes));
     await this.store('attribute', attributes, ({ item }) => fieldsOf.attributeFields(item));
     await this.store('metric', metrics, ({ item }) => fieldsOf.metricFields(item));
     await this.store('achievement', achievements, ({ item, path, current }) =>
@@ -198,56 +199,11 @@ class Configuring {
     await this.store('points_boost', placedBoosts, (placed) => placed.item);
   }
 
-  /** Looked at first: what is far too long is not worked on. The resources that the document does not hold count as well. */
-  private tooMany(): DocumentProblem | null {
-    const { attributes, metrics, achievements, pointsSystems, leaderboards } = this.document;
-    const parts = pointsSystems.map(({ levels, triggers, boosts }) =>
-      [levels, triggers, boosts].reduce((sum, list) => sum + (list?.length ?? 0), 1),
-    );
-    const others = [attributes, metrics, achievements, leaderboards, this.draft.catalog.webhooks];
-    const sum = others.reduce((all, list) => all + list.length, 0) + parts.reduce((all, one) => all + one, 0);
-    if (sum <= Math.max(MOST_RESOURCES, resourcesIn(this.draft.before))) return null;
-    const most = MOST_RESOURCES.toLocaleString('en-US');
-    return { path: 'configuration', text: `has ${sum} resources, and may have ${most} in all` };
-  }
-
-  private checkIds(achievements: Placed<'achievement', ConfiguredAchievement>[]): void {
-    const seen = new Set<string>();
-    for (const { item, path } of achievements) {
-      const id = item.id?.toLowerCase();
-      if (id === undefined) continue;
-      if (seen.has(id))
-        this.problems.push({ path: `${path}.id`, text: 'another achievement of the document has this ID' });
-      seen.add(id);
-    }
-  }
-
-  /** An attribute's type cannot change: the values that users have would lose their meaning. */
-  private checkTypes(attributes: Placed<'attribute', { key: string; type: string }>[]): void {
-    const before = new Map(this.draft.before.attributes.map((attribute) => [nameOfAttribute(attribute), attribute]));
-    const kept = new Set(attributes.map(({ current }) => current));
-    for (const { item, current, path } of attributes) {
-      const other = before.get(nameOfAttribute({ ...item, type: item.type === 'user' ? 'event' : 'user' }));
-      if (current !== undefined || other === undefined || kept.has(other)) continue;
-      const is = other.type === 'user' ? 'a user' : 'an event';
-      this.problems.push({
-        path: `${path}.type`,
-        text: `'${item.key}' is ${is} attribute, and the type of an attribute cannot be changed: delete it first`,
-      });
-    }
-  }
-
   /** Those of the references first; a rule that one of them broke as a consequence is not reported. */
   private async allProblems(): Promise<DocumentProblem[]> {
     const { slices } = this;
     const problems = [...this.problems, ...this.references.problems];
-    // The rules know neither names nor the document's IDs, only references.
-    const broken = new Set(
-      problems.flatMap(({ path }) => {
-        const known = path.replace(/\.achievement(Name|Id)/, '.achievementKey');
-        return [known, ...[...known.matchAll(/\[/g)].map(({ index }) => known.slice(0, index))];
-      }),
-    );
+    const broken = brokenPaths(problems);
     for (const check of this.checks) {
       if (problems.length > MOST_PROBLEMS) break;
       problems.push(...check().filter(({ path }) => !broken.has(path)));
@@ -257,39 +213,12 @@ class Configuring {
   }
 }
 
-const nameOfAttribute = ({ type, key }: { type: string; key: string }): string => `${type}:${key}`;
-const attributeName = ({ type, key }: { type: 'user' | 'event'; key: string }): [Noun, string] => [
-  `${type} attribute`,
-  key,
-];
-const achievementName = ({ key, name }: { key?: string | null; name: string }): [Noun, string] =>
-  key === undefined || key === null ? ['achievement without a key', name] : ['achievement', key];
-
 /** How a composite names its parts. */
 const partsOf = ({ achievementKeys, achievementNames }: ConfiguredAchievement): { keys: number; names: number } => ({
   keys: achievementKeys?.length ?? 0,
   names: achievementNames?.length ?? 0,
 });
 
-const BY_KEY = same(({ key }: { key: string }) => key);
-
-/** Of those that share a name and have no ID that is known here, the oldest is the first of the document. */
-const ACHIEVEMENT_RULES: PairingRule<ConfiguredAchievement, Achievement>[] = [
-  { item: ({ id }) => id?.toLowerCase() ?? null, resource: ({ id }) => id },
-  { item: ({ key }) => key ?? null, resource: ({ key }) => key },
-  {
-    item: ({ key, name }) => (key === undefined ? name : null),
-    resource: ({ key, name }) => (key === null ? name : null),
-  },
-  // A key may be given to an achievement later, or be taken from it.
-  { item: ({ key, name }) => (key === undefined ? name : null), resource: ({ name }) => name },
-  { item: ({ name }) => name, resource: ({ key, name }) => (key === null ? name : null) },
-];
-
 /** What a document asks to be changed is what it says differently: it names every field of everything. */
 const changed = <T extends object>(before: T, after: T): Partial<T> =>
   Object.fromEntries(differences(before, after).map((name) => [name, after[name as keyof T]])) as Partial<T>;
-
-const targetOf = ({ type, metricId, achievementId }: Fields<'points_trigger'>): string =>
-  JSON.stringify([type, metricId, achievementId]);
-const nameOf = ({ name, userId }: Fields<'points_boost'>): string => JSON.stringify([name, userId]);

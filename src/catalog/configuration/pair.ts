@@ -1,3 +1,14 @@
+import type { Kind } from '../../domain/kinds.ts';
+import type { ResourceOf } from '../resource-fields.ts';
+
+/** An item of the document with the resource that it describes. */
+export interface Placed<K extends Kind, Item> {
+  path: string;
+  item: Item;
+  id: string;
+  current: ResourceOf[K] | undefined;
+}
+
 /** A way to recognise that an item describes a resource: both give the same text. Null: not in this way. */
 export interface PairingRule<Item, Resource> {
   item: (item: Item) => string | null;

@@ -1,12 +1,11 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { duePeriods, HOUR_MS, type DuePeriod, type PeriodsAsked } from '../../postgres/time-triggers/due-periods.ts';
-import { noteProgress } from '../../postgres/time-triggers/note-progress.ts';
-import { openTriggers, type OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
+import type { OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
-import { isUnavailable } from '../unavailable.ts';
 import type { TimePayments } from './time-payments.ts';
+import { TriggerProgress, type Open } from './trigger-progress.ts';
 
 export interface TimeTriggersOptions {
   pool: Pool;
@@ -15,11 +14,6 @@ export interface TimeTriggersOptions {
   onFailed?: OnPieceFailed;
   /** Periods that are paid at a time; for tests. */
   atOnce?: number;
-}
-
-/** A trigger with the time from which on its periods are to be paid, epoch ms. */
-interface Open extends OpenTrigger {
-  fromMs: number;
 }
 
 const AT_ONCE = 5_000;
@@ -44,15 +38,15 @@ export class TimeTriggers implements ScheduledWork {
   readonly apartFrom = ['midnights of streaks'];
   private readonly options: TimeTriggersOptions;
   private readonly pieces: Pieces;
+  private readonly progress: TriggerProgress;
   private readonly atOnce: number;
   /** What is paid at a time: so much of the clock's time as has about `atOnce` periods. */
   private spanMs = FIRST_SPAN_MS;
-  /** What was looked at beyond what is noted: it holds while the note is the one that it was made from. */
-  private readonly looked = new Map<string, { noted: number | null; nextMs: number }>();
 
   constructor(options: TimeTriggersOptions) {
     this.options = options;
     this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+    this.progress = new TriggerProgress(options.pool, this.pieces);
     this.atOnce = options.atOnce ?? AT_ONCE;
   }
 
@@ -62,7 +56,7 @@ export class TimeTriggers implements ScheduledWork {
 
   async due(upToMs: number): Promise<number | null> {
     const { pool } = this.options;
-    const open = await this.open(upToMs);
+    const open = await this.progress.open(upToMs);
     let spanMs = FIRST_SPAN_MS;
     for (;;) {
       const waiting = open.filter(({ fromMs }) => fromMs <= upToMs);
@@ -71,20 +65,20 @@ export class TimeTriggers implements ScheduledWork {
       const toMs = Math.min(upToMs, startMs + spanMs - 1);
       const [first] = await duePeriods(pool, { asked: waiting.map(asked), toMs, limit: 1 });
       if (first !== undefined) return first.dueMs;
-      await this.advance(waiting, toMs + 1, { noteAfterMs: NOTED_EVERY_MS });
+      await this.progress.advance(waiting, toMs + 1, { noteAfterMs: NOTED_EVERY_MS });
       spanMs = Math.min(spanMs * 2, DAY_MS);
     }
   }
 
   async upcoming(untilMs: number): Promise<number | null> {
-    const waiting = (await this.open()).filter(({ fromMs }) => fromMs <= untilMs);
+    const waiting = (await this.progress.open()).filter(({ fromMs }) => fromMs <= untilMs);
     if (waiting.length === 0) return null;
     const [first] = await duePeriods(this.options.pool, { asked: waiting.map(asked), toMs: untilMs, limit: 1 });
     return first?.dueMs ?? null;
   }
 
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
-    let open = await this.open();
+    let open = await this.progress.open();
     const endMs = performance.now() + WORK_MS;
     let fromMs = dueMs;
     for (let left = this.atOnce; fromMs < beforeMs && left > 0 && performance.now() < endMs;) {
@@ -96,9 +90,9 @@ export class TimeTriggers implements ScheduledWork {
       if (ending.aborted) return;
       fromMs = nextMs;
       left -= periods.length;
-      await this.advance(open, nextMs, { noteAfterMs: Infinity });
+      await this.progress.advance(open, nextMs, { noteAfterMs: Infinity });
     }
-    await this.advance(open, fromMs, { noteAfterMs: 0 });
+    await this.progress.advance(open, fromMs, { noteAfterMs: 0 });
   }
 
   /** The periods that end in a span, or in the first part of it: all before `nextMs`. */
@@ -135,59 +129,7 @@ export class TimeTriggers implements ScheduledWork {
     }
     return open.filter(({ tenantNo }) => !failed.has(tenantNo));
   }
-
-  /** `upToMs`: the clock's time, where it is to be seen whether it went back. */
-  private async open(upToMs = Infinity): Promise<Open[]> {
-    const { pool } = this.options;
-    const all = (await openTriggers(pool)).filter(({ tenantNo }) => !this.pieces.isAside(String(tenantNo)));
-    const open = all.map((trigger) => {
-      const looked = this.looked.get(keyOf(trigger));
-      const known = looked?.noted === trigger.nextMs ? looked.nextMs : (trigger.nextMs ?? 0);
-      return { ...trigger, fromMs: Math.max(trigger.activatedMs + 1, known) };
-    });
-    // The clock went back: what was paid is recognised in the users' states, so that those who are new get theirs.
-    const ahead = open.filter(({ fromMs, activatedMs }) => fromMs > upToMs + 1 && activatedMs <= upToMs);
-    await this.advance(ahead, upToMs + 1, { noteAfterMs: 0, back: true });
-    return open;
-  }
-
-  /** From now on the triggers' periods from `nextMs` on are to be paid. */
-  private async advance(
-    triggers: readonly Open[],
-    nextMs: number,
-    { noteAfterMs, back = false }: { noteAfterMs: number; back?: boolean },
-  ): Promise<void> {
-    const noted: { tenantNo: number; no: number; nextMs: number }[] = [];
-    for (const trigger of triggers) {
-      if (trigger.fromMs > nextMs && !back) continue;
-      trigger.fromMs = nextMs;
-      if (back || nextMs - (trigger.nextMs ?? trigger.activatedMs) >= noteAfterMs) {
-        trigger.nextMs = nextMs;
-        noted.push({ tenantNo: trigger.tenantNo, no: trigger.no, nextMs });
-      }
-      this.looked.set(keyOf(trigger), { noted: trigger.nextMs, nextMs });
-    }
-    await this.note(noted);
-  }
-
-  /** Notes progress in one statement, or, where that fails, tenant by tenant. */
-  private async note(noted: readonly { tenantNo: number; no: number; nextMs: number }[]): Promise<void> {
-    const { pool } = this.options;
-    try {
-      await noteProgress(pool, noted);
-    } catch (error) {
-      if (isUnavailable(error)) throw error;
-      for (const tenantNo of new Set(noted.map((trigger) => trigger.tenantNo))) {
-        const own = noted.filter((trigger) => trigger.tenantNo === tenantNo);
-        await this.pieces.attempt(tenantPiece(tenantNo), NEVER, () => noteProgress(pool, own));
-      }
-    }
-  }
 }
-
-const NEVER = new AbortController().signal;
-
-const keyOf = ({ tenantNo, no }: OpenTrigger): string => `${tenantNo}:${no}`;
 
 const unitMs = ({ unit }: OpenTrigger): number => (unit === 'hours' ? HOUR_MS : DAY_MS);
 

@@ -53,7 +53,7 @@ const namesOf = async (id: string, incomplete = false): Promise<string[]> => {
   return answer.map(({ name }) => name);
 };
 
-test('the first call completes and pays; a second one tells the first, without points', async () => {
+test('the first call completes and pays; a second one reports the first, without points', async () => {
   const first = await laurel.complete('tour', { id: 'a', name: 'Ada' });
   expectFit(AchievementCompletionResponse, first);
   expect(first.achievement).toMatchObject({ key: 'tour', achievedAt: '2026-11-18T12:00:00.000Z' });
@@ -77,7 +77,7 @@ test('composites follow to a fixed point, with their points', async () => {
   expect(unpackAll(entry[1][3]!)[0]).toMatchObject({ k: 'c', u: 'c', c: [tour.no, both.no, outer.no] });
 });
 
-test('a hundred parallel completions: one pays, all tell the same, the record is there once', async () => {
+test('a hundred parallel completions: one pays, all report the same, the record is there once', async () => {
   const entries = await laurel.redis.xlen('{s0}:outbox');
   const count = Number(await laurel.redis.hget('{s0}:0:n', `a${tour.no}`));
   const answers = await Promise.all(Array.from({ length: 100 }, () => laurel.complete('tour', 'many')));

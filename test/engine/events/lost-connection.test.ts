@@ -51,7 +51,7 @@ test('the request is lost: the retry applies it', async () => {
 });
 
 test('the request comes later than its retry: it is not applied any more', async () => {
-  // Whether the retry has been applied: without a key nothing but its ID tells that it is the same event.
+  // Whether the retry has been applied: without a key nothing but its ID says that it is the same event.
   const applied = async (): Promise<void> => {
     while ((await direct.exists('{s0}:0:u:late request')) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   };

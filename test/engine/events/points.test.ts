@@ -229,7 +229,7 @@ describe('boosts', () => {
     ));
 });
 
-test('the level is told only when the event changed it, null below the first', () =>
+test('the level is reported only when the event changed it, null below the first', () =>
   withEngine(
     (b) => {
       const metricId = b.metric('m').id;

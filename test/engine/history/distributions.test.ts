@@ -28,7 +28,7 @@ async function store(tenantNo: number, users: number): Promise<void> {
   );
 }
 
-test('of a large tenant a sample of the users tells the percentile, within a few points', async () => {
+test('of a large tenant a sample of the users gives the percentile, within a few points', async () => {
   const users = SAMPLE_USERS * 4;
   await store(1, users);
   const percentile = await new Distributions(database).percentiles('metrics', { tenantNo: 1, ...DAYS });

@@ -87,7 +87,7 @@ test('several of one call go out as one, with what they come to', async () => {
   expect(await waiting('cyd')).toMatchObject({ payload: null });
 });
 
-test('a window that is over is opened anew, unless something waits in it', async () => {
+test('a window that is over is opened again, unless something waits in it', async () => {
   const over = NOW + 15 * MINUTE;
   await enter([rank('dan', 3, 4)], NOW);
   expect(await enter([rank('dan', 2, 3)], over)).toHaveLength(1);

@@ -43,12 +43,12 @@ test('total and level are live; awards come newest first, with trigger and boost
       [2, 22, '2026-11-18T12:00:00.000Z'],
       [20, 20, '2026-11-18T12:00:00.000Z'],
     ]);
-    // As the event told them; the boost is over by now.
-    const told = answer.points['xp']!.awards.map((award) => ({
+    // As the event reported them; the boost is over by now.
+    const reported = answer.points['xp']!.awards.map((award) => ({
       ...award,
       boosts: award.boosts!.map((boost) => ({ ...boost, status: 'finished' })),
     }));
-    expect(points.awards.slice(1).reverse()).toEqual(told);
+    expect(points.awards.slice(1).reverse()).toEqual(reported);
     expect((await pointsOf(reads, 'u', 1)).awards).toHaveLength(1);
     const none = await reads.userPoints.points(reads.compiled, 'u', { key: 'none', awards: 1 });
     expect(none).toMatchObject({ total: 0, level: null, awards: [] });

@@ -49,11 +49,11 @@ test('the work of all kinds is done in the order of its times, the first kind fi
   expect(done).toEqual(['b 5', 'a 10', 'a 30', 'b 30', 'b 40', 'a 50']);
 });
 
-test('a kind is told until when no other has anything to do', async () => {
-  const told: [number, number][] = [];
+test('a kind is given the time until which no other has anything to do', async () => {
+  const given: [number, number][] = [];
   class Many extends Listed {
     override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
-      told.push([dueMs, beforeMs]);
+      given.push([dueMs, beforeMs]);
       for (const time of this.times.filter((each) => each < beforeMs)) await super.perform(time, ending, beforeMs);
     }
   }
@@ -61,7 +61,7 @@ test('a kind is told until when no other has anything to do', async () => {
   const kinds = [new Many('many', [1, 2, 20, 20, 21, 30], done), new Listed('other', [20, 25], done)];
   await schedule(kinds, 60).pass(never);
   expect(done).toEqual(['many 1', 'many 2', 'many 20', 'many 20', 'other 20', 'many 21', 'other 25', 'many 30']);
-  expect(told).toEqual([
+  expect(given).toEqual([
     [1, 20],
     [20, 21],
     [21, 25],

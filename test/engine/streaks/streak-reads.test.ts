@@ -124,7 +124,7 @@ test.each([
   }),
 );
 
-test('the local day decides, and freezes are told where there are any', () =>
+test('the local day decides, and freezes are shown where there are any', () =>
   withStreaks(
     { freezes: { enabled: true, initial: 2, max: 5, autoEarnInterval: 7, autoEarnAmount: null } },
     async (reads) => {
@@ -159,7 +159,7 @@ test('the local day decides, and freezes are told where there are any', () =>
     },
   ));
 
-test('a replay tells the streak of now', () =>
+test('a replay answers with the streak of now', () =>
   withStreaks({}, async (reads) => {
     reads.at('2026-11-01T12:00:00Z');
     await reads.laurel.event('m', 'u', 1, { key: 'k' });

@@ -34,14 +34,14 @@ const trim = async (): Promise<void> => void (await direct.xtrim('{s0}:outbox', 
 const completions = async (): Promise<number> => Number(await direct.hget('{s0}:0:n', `a${tour.no}`));
 const users = async (): Promise<number> => Number(await direct.hget('{s0}:0:n', 'users'));
 
-test('the reply to a completion is lost: the retry tells what the first try did', async () => {
+test('the reply to a completion is lost: the retry reports what the first try did', async () => {
   const before = await completions();
   proxy.cutNext('replies');
   expect((await laurel.complete('tour', 'lost reply')).points['xp']).toMatchObject({ total: 6, added: 6 });
   expect(await completions()).toBe(before + 1);
 });
 
-test('the completion has left the outbox meanwhile: the retry tells it without points, and pays nothing twice', async () => {
+test('the completion has left the outbox meanwhile: the retry reports it without points, and pays nothing twice', async () => {
   const before = await completions();
   proxy.cutNext('replies', trim);
   const answer = await laurel.complete('tour', 'left');

@@ -41,7 +41,7 @@ describe('a deleted resource', () => {
       expect((await laurel.app.get(path)).body).toEqual([]);
   });
 
-  test('keeps its name in history: a wrapped year tells of it', async () => {
+  test('keeps its name in history: a wrapped year shows it', async () => {
     const { body } = await laurel.app.get('/v1/users/ada/wrapped');
     for (const period of [body.activity.entireYear, body.activity.mostActiveDay]) {
       expect(period.metrics).toMatchObject({ flips: { name: 'Old flips', changeThisPeriod: 3 } });

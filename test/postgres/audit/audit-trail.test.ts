@@ -33,7 +33,7 @@ test('a record is stored when its promise resolves; many at once keep their orde
   expect((await names()).slice(1)).toEqual(Array.from({ length: 50 }, (_, n) => String(n)));
 });
 
-test('one that Postgres refuses is left out and told, the others are stored', async () => {
+test('one that Postgres refuses is left out and reported, the others are stored', async () => {
   const trail = new AuditTrail({ pool: database.pool, clock, log });
   const first = trail.record(batch('before'));
   await Promise.all([first, trail.record(batch('of no tenant', 999)), trail.record(batch('after'))]);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
 import { testDatabase } from '../database.ts';
 
-test('every table with rows about users is known to deletion and export, with an order that tells the rows apart', async () => {
+test('every table with rows about users is known to deletion and export, with an order that distinguishes the rows', async () => {
   const database = await testDatabase({ redis: false });
   try {
     const { rows } = await database.pool.query<{ table: string; columns: string[] }>(
@@ -23,8 +23,8 @@ test('every table with rows about users is known to deletion and export, with an
           WHERE indrelid = $1::regclass AND indisunique GROUP BY indexrelid`,
         [table],
       );
-      const tells = ['tenant_no', 'user_id', ...order];
-      expect(unique.rows.some((index) => index.columns.every((column) => tells.includes(column)))).toBe(true);
+      const columnsOfOrder = ['tenant_no', 'user_id', ...order];
+      expect(unique.rows.some((index) => index.columns.every((column) => columnsOfOrder.includes(column)))).toBe(true);
     }
   } finally {
     await database.close();

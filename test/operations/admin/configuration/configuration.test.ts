@@ -18,7 +18,7 @@ test('admin_configuration_get gives a document that admin_configuration_put take
   expect(again).toMatchObject({ status: 200, body: { version: 1, changes: [] } });
 });
 
-test('admin_configuration_diff tells what admin_configuration_put then does', async () => {
+test('admin_configuration_diff shows what admin_configuration_put then does', async () => {
   const document = { metrics: [...DEMO.metrics!, { key: 'pages-read', name: 'Pages read' }] };
   const changes = [{ action: 'create', kind: 'metric', name: 'pages-read' }];
   expect(await laurel.admin.post(`${PATH}/diff`, document)).toMatchObject({ status: 200, body: { changes } });
@@ -117,7 +117,7 @@ test('admin_streaks_settings_update sets what is sent', async () => {
   expect((await laurel.admin.get(path)).body).toEqual(body);
 });
 
-test('achievements may share a name, archived or not; the document tells them apart by ID', async () => {
+test('achievements may share a name, archived or not; the document distinguishes them by ID', async () => {
   const own = await startLaurel();
   try {
     const one = { name: 'Early bird', trigger: 'streak', streakLength: 3 };

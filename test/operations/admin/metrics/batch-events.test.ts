@@ -93,13 +93,13 @@ test('1,000 events of one user: accepted, each processed once and in order', asy
   expect(rows.map(({ total }) => total)).toEqual(events.map((_, n) => ((n + 1) * (n + 2)) / 2));
 });
 
-test('wait=true tells what became of each event; a refused one does not hold up the others', async () => {
+test('wait=true answers what became of each event; a refused one does not hold up the others', async () => {
   const { accepted, results } = await wait([
-    event('told', 3),
-    event('told', 0.5, { key: 'minutes' }),
-    event('told', 1000, { key: 'minutes' }),
-    event('told', 4, { idempotencyKey: 'k' }),
-    event('told', 4, { idempotencyKey: 'k' }),
+    event('awaited', 3),
+    event('awaited', 0.5, { key: 'minutes' }),
+    event('awaited', 1000, { key: 'minutes' }),
+    event('awaited', 4, { idempotencyKey: 'k' }),
+    event('awaited', 4, { idempotencyKey: 'k' }),
   ]);
   expect(accepted).toBe(5);
   expect(results.map(({ status }) => status)).toEqual([201, 201, 422, 201, 202]);
@@ -107,7 +107,7 @@ test('wait=true tells what became of each event; a refused one does not hold up 
   expect(results[2]!.error).toContain("'gems'");
   expect(results[4]).toEqual({ ...results[3], status: 202, replayed: true });
   await expect
-    .poll(async () => (await stored('told')).map(({ id }) => id).toSorted(), patience)
+    .poll(async () => (await stored('awaited')).map(({ id }) => id).toSorted(), patience)
     .toEqual([results[0]!, results[1]!, results[3]!].map(({ eventId }) => eventId!).toSorted());
 });
 

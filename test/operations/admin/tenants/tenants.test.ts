@@ -131,7 +131,7 @@ test('admin_organisation_update switches tenants on and off; nothing of two tena
   expect((await event(undefined, 'flips')).body.total).toBe(own.total + 1);
 });
 
-test('admin_organisation_get tells what admin_organisation_update set, which refuses nonsense', async () => {
+test('admin_organisation_get shows what admin_organisation_update set, which refuses nonsense', async () => {
   await laurel.admin.patch('/v1/organisation', { name: 'Study', controlShare: 0.25 });
   expect((await laurel.admin.get('/v1/organisation')).body).toEqual({
     name: 'Study',

@@ -119,7 +119,7 @@ test('a long history comes whole, in pieces; a client who leaves in the middle d
   expect((await exported('ada')).status).toBe(200);
 });
 
-test('events of batches that wait are told', async () => {
+test('events of batches that wait are included', async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'eve' }, value: 1 });
   const events = [
     { key: 'flips', user: { id: 'eve' }, value: 7 },

@@ -10,7 +10,7 @@ afterAll(() => laurel.close());
 
 const PATH = '/v1/metrics/flips/event';
 
-test.each([PATH, '/api/metrics/flips/event'])('%s processes an event and tells what changed', async (path) => {
+test.each([PATH, '/api/metrics/flips/event'])('%s processes an event and reports what changed', async (path) => {
   const user = { id: `first ${path}`, email: 'a@b.c', name: 'Ada', tz: 'Europe/Berlin', attributes: { plan: 'pro' } };
   const { status, body } = await laurel.app.post(path, { user, value: 10, attributes: { deck: 'verbs' } });
   expect(status).toBe(201);

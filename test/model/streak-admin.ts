@@ -4,7 +4,7 @@ import { lastDayOf, type Frequency } from './calendar.ts';
 import type { Streaks } from './streak.ts';
 import type { ModelUser } from './user.ts';
 
-/** What administrators do to a user's streaks. Each tells whether it was done; `today` is the user's local date. */
+/** What administrators do to a user's streaks. Each says whether it was done; `today` is the user's local date. */
 
 export function giveFreeze(streaks: Streaks, { streaks: { freezes } }: Catalog): boolean {
   if (!freezes.enabled || streaks.freezes >= freezes.max) return false;

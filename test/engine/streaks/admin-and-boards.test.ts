@@ -4,7 +4,7 @@ import { BoardsByTheClock } from '../leaderboards/boards-by-the-clock.ts';
 let boards: BoardsByTheClock;
 afterEach(() => boards.laurel.close());
 
-test('a changed attribute moves a score with the next event, not when an administrator cares for the streak', async () => {
+test('a changed attribute moves a score with the next event, not when an administrator changes the streak', async () => {
   const points = { status: 'active', rankBy: 'points', pointsSystemKey: 'xp', start: '2026-11-01' } as const;
   boards = await BoardsByTheClock.start(
     '2026-11-02T12:00:00Z',

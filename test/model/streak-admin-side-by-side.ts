@@ -7,7 +7,7 @@ import type { LaurelModel } from './laurel-model.ts';
 import type { Step } from './random-history.ts';
 import type { Said } from './seen.ts';
 import { stored } from './stored.ts';
-import { giveFreeze, pause, reset, restore, unpause } from './streak-care.ts';
+import { giveFreeze, pause, reset, restore, unpause } from './streak-admin.ts';
 
 const BY = { who: 'test' };
 
@@ -21,7 +21,7 @@ interface Made {
 }
 
 /** What administrators do to streaks, on both sides. */
-export class StreakCare {
+export class StreakAdminSideBySide {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
   private readonly admin: StreakAdmin;
@@ -57,12 +57,12 @@ export class StreakCare {
     switch (step.do) {
       case 'freeze': {
         const given = await this.admin.giveFreeze(compiled, step.user, BY);
-        const found = this.model.care(step.user);
+        const found = this.model.settledStreaks(step.user);
         return { engine: isDone(given), model: found !== null && giveFreeze(found.streaks, catalog) };
       }
       case 'reset': {
         const done = await this.admin.reset(compiled, step.user, BY);
-        const found = this.model.care(step.user);
+        const found = this.model.settledStreaks(step.user);
         const { nowMs: atMs } = this.model;
         const user = this.model.users.get(step.user);
         return {
@@ -71,7 +71,7 @@ export class StreakCare {
         };
       }
       case 'restore': {
-        const found = this.model.care(step.user);
+        const found = this.model.settledStreaks(step.user);
         // On a day that a journey back began a second time, the engine has the restored streak wait for this very day;
         // in the model a day does not end twice, so it cannot say what becomes of the streak.
         if (found !== null && found.streaks.day > found.today) return { engine: null, model: null };
@@ -86,7 +86,7 @@ export class StreakCare {
   }
 
   private async pause({ user: userId, from, days }: Extract<Step, { do: 'pause' }>): Promise<Said> {
-    const found = this.model.care(userId);
+    const found = this.model.settledStreaks(userId);
     const start = addDays(found?.today ?? wall(this.model.nowMs, null).date, from);
     const end = addDays(start, days);
     const made = await this.admin.pause(this.engine.compiled(), { userId, start, end }, BY);
@@ -99,7 +99,7 @@ export class StreakCare {
     if (one === undefined) return { engine: null, model: null };
     this.unpaused = one.userId;
     const deleted = await this.admin.deletePauses(this.engine.compiled(), [one.id], BY);
-    const { streaks, today } = this.model.care(one.userId)!;
+    const { streaks, today } = this.model.settledStreaks(one.userId)!;
     const made = streaks.pauses.find(({ start }) => start === one.start);
     if (made !== undefined) unpause(streaks, made, today);
     return { engine: deleted, model: [one.id] };

@@ -3,8 +3,8 @@ import { addDays, lastDayOf, nextPeriod, periodBefore, periodOf, type LocalDate 
 import { isDayOff, type Streaks } from './streak.ts';
 import type { ModelUser } from './user.ts';
 
-/** The streak as the wire tells it on a local date. */
-export function told(user: ModelUser, today: LocalDate, catalog: Catalog) {
+/** The streak as it is answered on a local date. */
+export function streakAnswer(user: ModelUser, today: LocalDate, catalog: Catalog) {
   const { tracks, freezes: left } = user.streaks;
   const { streaks: settings } = catalog;
   const { frequency, weekStart, freezes } = settings;

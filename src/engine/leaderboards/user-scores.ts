@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { compileBoard } from '../../catalog/compile/boards.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { decodeState } from '../../packed/state.ts';
+import type { BoardFill } from '../../postgres/boards/fills.ts';
+import { historySums } from '../../postgres/boards/history-sums.ts';
+import { boardKeyPrefix, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
+import type { Script } from '../../redis/script.ts';
+import { offsetsOf, type BoardHistory } from './board-history.ts';
+import { summed, type SummedUser } from './summed-users.ts';
+
+export interface UserScoresOptions {
+  redis: Redis;
+  pool: Pool;
+  /** `lua/fill_board.lua`. */
+  script: Script;
+  clock: Clock;
+  /** Called when entries were written to the outbox of a shard. */
+  onWritten: (shard: number) => void;
+  /** Called with a user who has to be left out. */
+  onLeftOut: (user: { tenantNo: number; boardNo: number; userId: string }, error: Error) => void;
+}
+
+/** A user whose events cannot be distinguished from those of the past is summed up again this often, and then left out. */
+const TRIES = 50;
+
+/** A board that is being filled, with all that its users' scores follow from. */
+export interface Filling {
+  compiled: CompiledCatalog;
+  board: Leaderboard;
+  history: BoardHistory;
+  fill: BoardFill;
+}
+
+/**
+ * Gives users their scores on a board from history. Scores are set, not added: what is repeated changes nothing. A user
+ * whose state changed since the sums were read is summed up again.
+ */
+export class UserScores {
+  private readonly options: UserScoresOptions;
+
+  constructor(options: UserScoresOptions) {
+    this.options = options;
+  }
+
+  /** Gives users their scores in open runs; how many have any, and those whose scores in past runs are to be put. */
+  async set(
+    filling: Filling,
+    users: readonly { id: string; state: Buffer }[],
+  ): Promise<{ scored: number; done: SummedUser[] }> {
+    const all: SummedUser[] = [];
+    if (users.length === 0 || filling.history.runDays.length === 0) return { scored: 0, done: all };
+    const scored = new Set<string>();
+    let waiting = users;
+    for (let tries = 0; waiting.length > 0; tries += 1) {
+      // What came meanwhile is summed up when it is stored.
+      if (tries > 0) await sleep(100);
+      if (tries === TRIES) {
+        this.leaveOut(filling.fill, waiting);
+        break;
+      }
+      const sums = await this.sums(filling, waiting);
+      const outcomes = await this.call(
+        filling,
+        sums.filter(({ open }) => open !== null),
+      );
+      const again = new Set(sums.filter(({ id }) => outcomes.get(id) === -1).map(({ id }) => id));
+      const done = sums.filter(({ id }) => !again.has(id));
+      for (const { id, past } of done) if (past.length > 0 || outcomes.get(id) === 1) scored.add(id);
+      all.push(...done);
+      waiting = waiting.filter(({ id }) => again.has(id));
+    }
+    return { scored: scored.size, done: all };
+  }
+
+  /** Nobody waits longer for users who never stop to change: they have what they earn from now on. */
+  private leaveOut({ tenantNo, boardNo }: BoardFill, users: readonly { id: string }[]): void {
+    const error = new Error('The user changes all the time: what was earned before is left out.');
+    for (const { id: userId } of users) this.options.onLeftOut({ tenantNo, boardNo, userId }, error);
+  }
+
+  private async sums(
+    { board, history, fill }: Filling,
+    users: readonly { id: string; state: Buffer }[],
+  ): Promise<SummedUser[]> {
+    const { counted, runDays, lastDay, window } = history;
+    const { tenantNo, openRunDay } = fill;
+    const first = runDays[0]!;
+    const rows =
+      counted === null
+        ? users.map(({ id, state }) => ({ id, state, sums: [[first, 0, 0]] as [number, number, number][] }))
+        : await historySums(this.options.pool, {
+            tenantNo,
+            ids: users.map(({ id }) => id),
+            counted,
+            runDays,
+            lastDay,
+            times: window && {
+              ...window,
+              offsets: offsetsOf(
+                users.map(({ id, state }) => ({ userId: id, tz: decodeState(state).tz })),
+                { fromDay: first, nowMs: this.options.clock.now() },
+              ),
+            },
+          });
+    return rows.map((row) => summed(row, { boardNo: board.no, openRunDay }));
+  }
+
+  /** Sets the scores of open runs. By user: 1 has one now, 0 none, -1 to be summed up again. */
+  private async call(
+    { compiled, board, history, fill }: Filling,
+    users: readonly SummedUser[],
+  ): Promise<Map<string, number>> {
+    if (users.length === 0) return new Map();
+    const { redis, script, clock, onWritten } = this.options;
+    const { tenantNo } = fill;
+    const nowMs = clock.now();
+    const shard = shardOf(tenantNo);
+    const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+    const days = [plan.firstDay, plan.firstDay + 1, plan.firstDay + 2];
+    const metric = compiled.metricsById.get(board.metricId ?? '') ?? null;
+    const filled = { ...plan, board: compileBoard(compiled, board, { metric, days }), counts: metric?.no };
+    const keys = [outboxKey(shard), ...users.map(({ id }) => userKey(tenantNo, id))];
+    const args: (string | number | Buffer)[] = [nowMs, tenantNo, JSON.stringify(filled), boardKeyPrefix(tenantNo)];
+    for (const { id, state, open } of users) args.push(id, history.counted === null ? '' : state, JSON.stringify(open));
+    const replies = (await script.run(redis, keys, args)) as (number | Buffer)[];
+    if (String(replies[users.length]) !== '') onWritten(shard);
+    return new Map(users.map(({ id }, index) => [id, replies[index] as number]));
+  }
+}

@@ -1,0 +1,75 @@
+import type { Pool } from 'pg';
+import { noteProgress } from '../../postgres/time-triggers/note-progress.ts';
+import { openTriggers, type OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
+import { tenantPiece, type Pieces } from '../schedule/pieces.ts';
+import { isUnavailable } from '../unavailable.ts';
+
+/** A trigger with the time from which on its periods are to be paid, epoch ms. */
+export interface Open extends OpenTrigger {
+  fromMs: number;
+}
+
+/** How far each `time` trigger is paid: what Postgres has noted, and what was looked at since. */
+export class TriggerProgress {
+  private readonly pool: Pool;
+  private readonly pieces: Pieces;
+  /** What was looked at beyond what is noted: it holds while the note is the one that it was made from. */
+  private readonly looked = new Map<string, { noted: number | null; nextMs: number }>();
+
+  /** @param pieces tenants that are set aside are left out, and one whose progress cannot be noted is set aside. */
+  constructor(pool: Pool, pieces: Pieces) {
+    this.pool = pool;
+    this.pieces = pieces;
+  }
+
+  /** The triggers there are. `upToMs`: the clock's time, where it is to be seen whether it went back. */
+  async open(upToMs = Infinity): Promise<Open[]> {
+    const all = (await openTriggers(this.pool)).filter(({ tenantNo }) => !this.pieces.isAside(String(tenantNo)));
+    const open = all.map((trigger) => {
+      const looked = this.looked.get(keyOf(trigger));
+      const known = looked?.noted === trigger.nextMs ? looked.nextMs : (trigger.nextMs ?? 0);
+      return { ...trigger, fromMs: Math.max(trigger.activatedMs + 1, known) };
+    });
+    // The clock went back: what was paid is recognised in the users' states, so that those who are new get theirs.
+    const ahead = open.filter(({ fromMs, activatedMs }) => fromMs > upToMs + 1 && activatedMs <= upToMs);
+    await this.advance(ahead, upToMs + 1, { noteAfterMs: 0, back: true });
+    return open;
+  }
+
+  /** From now on the triggers' periods from `nextMs` on are to be paid. */
+  async advance(
+    triggers: readonly Open[],
+    nextMs: number,
+    { noteAfterMs, back = false }: { noteAfterMs: number; back?: boolean },
+  ): Promise<void> {
+    const noted: { tenantNo: number; no: number; nextMs: number }[] = [];
+    for (const trigger of triggers) {
+      if (trigger.fromMs > nextMs && !back) continue;
+      trigger.fromMs = nextMs;
+      if (back || nextMs - (trigger.nextMs ?? trigger.activatedMs) >= noteAfterMs) {
+        trigger.nextMs = nextMs;
+        noted.push({ tenantNo: trigger.tenantNo, no: trigger.no, nextMs });
+      }
+      this.looked.set(keyOf(trigger), { noted: trigger.nextMs, nextMs });
+    }
+    await this.note(noted);
+  }
+
+  /** Notes progress in one statement, or, where that fails, tenant by tenant. */
+  private async note(noted: readonly { tenantNo: number; no: number; nextMs: number }[]): Promise<void> {
+    const { pool } = this;
+    try {
+      await noteProgress(pool, noted);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      for (const tenantNo of new Set(noted.map((trigger) => trigger.tenantNo))) {
+        const own = noted.filter((trigger) => trigger.tenantNo === tenantNo);
+        await this.pieces.attempt(tenantPiece(tenantNo), NEVER, () => noteProgress(pool, own));
+      }
+    }
+  }
+}
+
+const NEVER = new AbortController().signal;
+
+const keyOf = ({ tenantNo, no }: OpenTrigger): string => `${tenantNo}:${no}`;
