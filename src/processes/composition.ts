@@ -22,6 +22,8 @@ import { lookUpKeys } from '../engine/events/look-up-keys.ts';
 import { HistoryReads } from '../engine/history/history-reads.ts';
 import { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import { KeptRuns } from '../engine/leaderboards/kept-runs.ts';
+import { leftOut } from '../engine/notifications/left-out.ts';
+import { Reporter } from '../engine/notifications/reporter.ts';
 import { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
 import { UserPoints } from '../engine/points/user-points.ts';
@@ -235,7 +237,13 @@ export async function openLaurel({
       adminKeys: new AdminKeys({ pool, announce: publish, clock }),
       sessions: new Sessions({ pool, announce: publish, clock }),
       recordAudit,
-      deadLetters: new DeadLetters({ redis, pool, clock, onRetried: (shard) => wakeUp.touched(shard) }),
+      deadLetters: new DeadLetters({
+        redis,
+        pool,
+        clock,
+        reporter: new Reporter({ pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
+        onRetried: (shard) => wakeUp.touched(shard),
+      }),
       audit: { read: (query) => readAudit(pool, query) },
     },
     redis,

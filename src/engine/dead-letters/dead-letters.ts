@@ -17,13 +17,18 @@ import {
 import { awaitCursor } from '../../postgres/persist/cursor.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { forgetEntry, keptEntry } from '../../redis/kept-entries.ts';
-import { unpackFields } from '../../redis/outbox-entry.ts';
+import { readEntry, unpackFields } from '../../redis/outbox-entry.ts';
+import type { Reporter } from '../notifications/reporter.ts';
+import { reportable } from '../persist/store-parts.ts';
+import type { Reports } from '../persist/store-report.ts';
 import { storeAgain } from './store-again.ts';
 
 export interface DeadLettersOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
+  /** Reports what is stored after all. */
+  reporter?: Reporter;
   /** Says that a shard's persister may have given way to a retry. */
   onRetried: (shard: number) => void;
 }
@@ -59,6 +64,7 @@ export class DeadLetters {
     if (before === null) throw noLetter();
     if (before.status === 'stored') return before;
     const { shard, position } = before;
+    const reports = await this.reportsOf(before);
     const after = await transaction(pool, async (client) => {
       await awaitCursor(client, shard);
       const letter = await readLetter(client, id);
@@ -66,7 +72,7 @@ export class DeadLetters {
       if (letter.status === 'stored') return letter;
       const fields = await this.fieldsOf(letter);
       if (fields === null) throw new AppError('unprocessable', 'The bytes of this entry are lost: Redis kept them');
-      const failed = await storeAgain(client, redis, { letter, fields });
+      const failed = await storeAgain(client, redis, { letter, fields, reports });
       await (failed.length === 0 ? noteStored(client, id) : noteTried(client, id, failed));
       await this.note(client, by, [{ action: 'update', letter }]);
       return readLetter(client, id);
@@ -95,6 +101,14 @@ export class DeadLetters {
   private async fieldsOf({ entry, inRedis, shard, position }: WholeDeadLetter): Promise<Buffer[] | null> {
     const packed = inRedis ? await keptEntry(this.options.redis, shard, position) : entry;
     return packed && unpackFields(packed);
+  }
+
+  private async reportsOf(letter: WholeDeadLetter): Promise<Reports | undefined> {
+    const { reporter } = this.options;
+    const fields = reporter && (await this.fieldsOf(letter));
+    if (reporter === undefined || fields === null || fields === undefined) return undefined;
+    await reporter.refresh();
+    return { reporter, reporting: await reporter.prepare(reportable(readEntry(fields))) };
   }
 
   private async note(

@@ -10,7 +10,9 @@ import { unpack, type PackedState } from '../../packed/state.ts';
 import { type UncheckedRecord } from '../../packed/record.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { USER } from '../../packed/user-fields.ts';
-import { attempt, storeParts, type WantedParts } from '../persist/store-parts.ts';
+import { attempt } from '../persist/by-halves.ts';
+import type { Reports } from '../persist/store-report.ts';
+import { storeParts, type WantedParts } from '../persist/store-parts.ts';
 
 /**
  * Stores the parts of a dead letter that were not stored yet, in the client's transaction; those that cannot be now
@@ -20,13 +22,13 @@ import { attempt, storeParts, type WantedParts } from '../persist/store-parts.ts
 export async function storeAgain(
   client: PoolClient,
   redis: Redis,
-  { letter, fields }: { letter: WholeDeadLetter; fields: Buffer[] },
+  { letter, fields, reports }: { letter: WholeDeadLetter; fields: Buffer[]; reports: Reports | undefined },
 ): Promise<FailedPart[]> {
   const entry = readEntry(fields);
   const { tenantNo } = entry;
   const parts = new Set(letter.parts.map(({ part, at }) => `${part} ${at}`));
   const restFrom = letter.parts.find(({ part }) => part === 'rest')?.at ?? Infinity;
-  const wanted: WantedParts = { tenantNo, records: [], states: [] };
+  const wanted: WantedParts = { tenantNo, records: [], states: [], after: entry.states };
   const refused: FailedPart[] = [];
   for (const [at, item] of entry.records.entries()) {
     if (!parts.has(`record ${at}`) && at < restFrom) continue;
@@ -47,7 +49,7 @@ export async function storeAgain(
     for (const id of await supersededUsers(client, { tenantNo, userIds, position })) superseded.add(id);
   });
   if (looked === null) wanted.states = states.filter(({ item }) => !superseded.has(item.userId));
-  const failed = [...(await storeParts(client, redis, wanted)), ...refused];
+  const failed = [...(await storeParts(client, redis, wanted, reports)), ...refused];
   if (tenantNo !== null) await noteYounger(client, { tenantNo, letter, states: wanted.states, failed });
   if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'it cannot be read to its end' });
   return failed;

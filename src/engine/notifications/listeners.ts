@@ -3,15 +3,16 @@ import { isWanted } from '../../catalog/wanted.ts';
 import type { Webhook } from '../../domain/catalog.ts';
 import type { NewMessage, Notification, NotificationSubject, NotificationType } from '../../domain/notification.ts';
 import { messageId } from './message-id.ts';
+import type { Wants } from './rules/change.ts';
 
 /** Who is to hear of a tenant's notifications, by one version of its catalog. */
 export interface Listeners {
   /** No enabled webhook is there. */
   readonly none: boolean;
   /** Whether an enabled webhook wants notifications of a type; with a subject: those about it. */
-  wants(type: NotificationType, about?: NotificationSubject): boolean;
+  readonly wants: Wants;
   /** A message for each enabled webhook that wants the notification, oldest webhook first. */
-  messagesFor(notification: Notification): NewMessage[];
+  readonly messagesFor: (notification: Notification) => NewMessage[];
 }
 
 const known = new WeakMap<CompiledCatalog, Listeners>();

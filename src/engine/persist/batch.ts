@@ -5,6 +5,7 @@ import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
 import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
+import type { ReadEntry } from '../../redis/outbox-entry.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../packed/record.ts';
@@ -12,6 +13,7 @@ import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS, SETTLEMENT } from '../
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
+import type { HappenedEntry } from '../notifications/from-entry.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
@@ -26,6 +28,8 @@ export interface Batch {
   pauses: StreakPauseRow[];
   /** IDs of administrators' calls that changed a streak. */
   streakCalls: string[];
+  /** What is to be reported. */
+  entries: HappenedEntry[];
   touched: UsersByNews;
   /** How far the shard's batches of events are processed; null: these entries do not say. */
   batchProgress: string | null;
@@ -64,7 +68,9 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
   for (const rawEntry of raw) {
     const entry = parseEntry(rawEntry);
     touched.beginEntry();
-    for (const record of unpackAll(entry.records)) add(batch, touched, { tenantNo: entry.tenantNo, record });
+    const happened: HappenedEntry = { tenantNo: entry.tenantNo, records: [], states: entry.states };
+    batch.entries.push(happened);
+    for (const record of unpackAll(entry.records)) add(batch, touched, { entry: happened, record });
     for (let i = 0; i < entry.states.length; i += 2) {
       const id = (entry.states[i] as Buffer).toString('utf8');
       touched.state(entry.tenantNo, id, entry.states[i + 1] as Buffer);
@@ -74,12 +80,18 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
   return { ...batch, touched: touched.byNews() };
 }
 
-/** The rows of some records of one entry, without its states. Throws UnreadableEntry when one of them makes no sense. */
-export function recordsBatch(tenantNo: number, records: readonly unknown[]): Batch {
+/**
+ * The rows of some records of one entry, without its states; `after`: those, for what is reported. Throws UnreadableEntry when
+ * one of the records makes no sense.
+ */
+export function recordsBatch(tenantNo: number, records: readonly unknown[], after: ReadEntry['states']): Batch {
   const touched = new TouchedUsers();
   const batch = noRows();
+  const states = after.flatMap(({ userId, packed }) => [Buffer.from(userId), packed]);
+  const entry: HappenedEntry = { tenantNo, records: [], states };
+  batch.entries.push(entry);
   try {
-    for (const record of records) add(batch, touched, { tenantNo, record });
+    for (const record of records) add(batch, touched, { entry, record });
   } catch (error) {
     throw new UnreadableEntry(reasonFor(error), { cause: error });
   }
@@ -94,6 +106,7 @@ const noRows = (): Rows => ({
   streakChanges: [],
   pauses: [],
   streakCalls: [],
+  entries: [],
   batchProgress: null,
   position: '',
 });
@@ -101,8 +114,9 @@ const noRows = (): Rows => ({
 function add(
   batch: Rows,
   touched: TouchedUsers,
-  { tenantNo, record: each }: { tenantNo: number; record: unknown },
+  { entry, record: each }: { entry: HappenedEntry; record: unknown },
 ): void {
+  const { tenantNo } = entry;
   const record = each as HappenedRecord | GoneRecord | ProgressRecord;
   if (record[kindField] === KIND.progress) {
     if (!isProgress(record[RECORD.progress])) throw new UnreadableEntry('a progress of batches that is none');
@@ -115,6 +129,7 @@ function add(
     return;
   }
   addRecord(batch, tenantNo, record);
+  entry.records.push(record);
   touched.note(record);
 }
 
@@ -136,6 +151,9 @@ function addDeletion(
   batch.completions = batch.completions.filter(others);
   batch.streakChanges = batch.streakChanges.filter(others);
   batch.pauses = batch.pauses.filter(others);
+  for (const entry of batch.entries) {
+    if (entry.tenantNo === tenantNo) entry.records = entry.records.filter((record) => record[RECORD.userId] !== userId);
+  }
 }
 
 function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void {

@@ -5,10 +5,11 @@ import { readCursor } from '../../postgres/persist/cursor.ts';
 import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
 import { isStoredLater } from '../../redis/storing-order.ts';
 import { isAboutData } from './about-data.ts';
-import { toBatch } from './batch.ts';
+import type { Reporter } from '../notifications/reporter.ts';
+import { toBatch, type Batch } from './batch.ts';
 import { storeDamaged, type SetAside } from './set-aside.ts';
 import { StuckShard } from './stuck-shard.ts';
-import { writeBatch } from './write-batch.ts';
+import { writeBatch, type Reported } from './write-batch.ts';
 
 /** The steps of a batch, in their order; `kept`: Redis keeps an entry that Postgres does not take even as bytes. */
 export type PersistStep = 'read' | 'kept' | 'written' | 'committed' | 'trimmed';
@@ -18,6 +19,8 @@ export interface PersisterOptions {
   pool: Pool;
   /** Whether what the outbox holds may be stored, and under which fence; without it nobody looks after that. */
   gate?: { readonly fence: string | null; shut?(): void };
+  /** Makes messages to webhooks of what is stored; without it nobody hears of it. */
+  reporter?: Reporter;
   /** Called when an entry was set aside, once for each. */
   onSetAside?: (entry: SetAside) => void;
   /** Called when Postgres holds more than before, or may: after each batch, and when a `drain` ends. */
@@ -40,6 +43,9 @@ const FIRST_ENTRIES = 64;
  * after a quiet time does not wait.
  */
 const PAUSE_MS = 250;
+
+/** How often what a batch reports is made again because the configuration changed meanwhile: edits must not hold up what is stored. */
+const MOST_REPORTS = 4;
 
 /** How soon a shard whose sweep has ended is stored, and how long that may take: about two million users. */
 const LOOK_MS = 50;
@@ -180,9 +186,22 @@ export class Persister {
     await onStep?.('read', shard);
     const batch = toBatch(raw);
     const beforeCommit = onStep && (() => onStep('written', shard));
-    if (!(await writeBatch(pool, { redis, shard, after, fence, batch, beforeCommit }))) return null;
+    for (let tries = 1; ; tries += 1) {
+      const reported = await this.reportOf(batch, tries);
+      const outcome = await writeBatch(pool, { redis, shard, after, fence, batch, reported, beforeCommit });
+      if (outcome === 'passed') return null;
+      if (outcome === 'stored') break;
+      await reported?.reporter.refresh();
+    }
     await this.trim(shard, batch.position);
     return batch.position;
+  }
+
+  private async reportOf({ entries }: Batch, tries: number): Promise<Reported | undefined> {
+    const { reporter } = this.options;
+    if (reporter === undefined) return undefined;
+    const report = (await reporter.prepare(entries)).reportOf(entries);
+    return { reporter, report, isFinal: tries === MOST_REPORTS };
   }
 
   /** The same of an entry that cannot be stored as it is. */
@@ -190,9 +209,9 @@ export class Persister {
     shard: number,
     { after, fence, raw }: { after: string; fence: string | undefined; raw: RawEntry },
   ): Promise<string | null> {
-    const { redis, pool, onStep, onSetAside } = this.options;
+    const { redis, pool, reporter, onStep, onSetAside } = this.options;
     const step = onStep && ((step: PersistStep) => onStep(step, shard));
-    const aside = await storeDamaged(pool, { redis, shard, after, fence, raw, onStep: step });
+    const aside = await storeDamaged(pool, { redis, shard, after, fence, raw, reporter, onStep: step });
     if (aside === false) return null;
     if (aside !== 'stored') onSetAside?.(aside);
     const position = raw[0].toString('latin1');

@@ -10,7 +10,9 @@ import { isProgress } from '../../redis/batches.ts';
 import { keepEntry } from '../../redis/kept-entries.ts';
 import type { RawEntry } from '../../redis/outbox.ts';
 import { packFields, readEntry, type ReadEntry } from '../../redis/outbox-entry.ts';
-import { allOf, attempt, storeParts } from './store-parts.ts';
+import type { Reporter } from '../notifications/reporter.ts';
+import { attempt } from './by-halves.ts';
+import { allOf, reportable, storeParts } from './store-parts.ts';
 import { usersOf } from './users-of.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { type UncheckedRecord } from '../../packed/record.ts';
@@ -40,6 +42,8 @@ interface Entry {
   after: string;
   fence: string | undefined;
   raw: RawEntry;
+  /** Whoever reports what is stored. */
+  reporter?: Reporter | undefined;
   /** Called when Redis keeps the entry, and when all is written and nothing is committed. */
   onStep?: ((step: 'kept' | 'written') => void | Promise<void>) | undefined;
 }
@@ -56,16 +60,17 @@ interface Entry {
  * The entry's bytes that Postgres refuses stay in Redis, written there before the commit: after a crash in between the
  * entry is still in the outbox, and all of this is done again.
  */
-export function storeDamaged(
+export async function storeDamaged(
   pool: Pool,
-  { redis, shard, after, fence, raw, onStep }: Entry,
+  { redis, shard, after, fence, raw, reporter, onStep }: Entry,
 ): Promise<SetAside | 'stored' | false> {
+  const entry = readEntry(raw[1]);
+  const reports = reporter && { reporter, reporting: await reporter.prepare(reportable(entry)) };
   return transaction(pool, async (client) => {
     const cursor = await lockCursor(client, shard);
     if (cursor?.position !== after || (fence !== undefined && cursor.fence !== fence)) return false;
     const position = raw[0].toString('latin1');
-    const entry = readEntry(raw[1]);
-    const failed = await storeParts(client, redis, allOf(entry));
+    const failed = await storeParts(client, redis, allOf(entry), reports);
     if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'it cannot be read to its end' });
     const aside =
       failed.length === 0 ? 'stored' : await bury(client, { redis, shard, position, raw, entry, failed, onStep });

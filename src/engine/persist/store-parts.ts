@@ -1,10 +1,14 @@
 import type { Redis } from 'ioredis';
 import type { PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/dead-letters.ts';
+import type { HappenedRecord } from '../../packed/record.ts';
 import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
 import type { ReadEntry, ReadRecord } from '../../redis/outbox-entry.ts';
-import { isAboutData, reasonFor } from './about-data.ts';
+import type { HappenedEntry } from '../notifications/from-entry.ts';
+import { numbersIn } from '../notifications/numbers-in.ts';
 import { recordsBatch } from './batch.ts';
+import { byHalves } from './by-halves.ts';
+import { storeReport, type Reports } from './store-report.ts';
 import { writeRows } from './write-batch.ts';
 import { userOf } from './users-of.ts';
 
@@ -19,6 +23,8 @@ export interface WantedParts {
   tenantNo: number | null;
   records: Placed<ReadRecord>[];
   states: Placed<ReadEntry['states'][number]>[];
+  /** The users as the entry left them, whether that is to be stored or not: for what is reported. */
+  after: ReadEntry['states'];
 }
 
 /** All that could be read of an entry. */
@@ -26,17 +32,36 @@ export const allOf = ({ tenantNo, records, states }: ReadEntry): WantedParts => 
   tenantNo,
   records: records.map((item, at) => ({ at, item })),
   states: states.map((item, at) => ({ at, item })),
+  after: states,
 });
+
+/** A damaged entry as the reporter is to prepare for it: with the records that are of a form that a report takes. */
+export function reportable({ tenantNo, records }: ReadEntry): HappenedEntry[] {
+  if (tenantNo === null) return [];
+  const happened = records.map(({ value }) => value as HappenedRecord).filter(isWhole);
+  return [{ tenantNo, records: happened, states: [] }];
+}
+
+/** Whether what a record names can be looked up. */
+function isWhole(record: HappenedRecord): boolean {
+  try {
+    return numbersIn(record).every((no) => Number.isInteger(no));
+  } catch {
+    return false;
+  }
+}
 
 /**
  * Stores, in the client's transaction, each part that can be: a record's rows (an event's awards, completions and so on
  * with it) all or none, in their order; then the users' states. Those that cannot be are answered, with the reason. They
- * are found by halves: a few savepoints for each of them, not one for each part. Throws what is not about data.
+ * are found by halves: a few savepoints for each of them, not one for each part. Throws what is not about data. `reports`: by
+ * which the records that are stored are reported.
  */
 export async function storeParts(
   client: PoolClient,
   redis: Redis,
-  { tenantNo, records, states }: WantedParts,
+  { tenantNo, records, states, after }: WantedParts,
+  reports?: Reports,
 ): Promise<FailedPart[]> {
   const failed: FailedPart[] = [];
   const named = (user: string | undefined): object => (user === undefined ? {} : { user });
@@ -47,9 +72,12 @@ export async function storeParts(
     return failed;
   }
   await byHalves(client, records, {
-    store: (some) => {
+    store: async (some) => {
       const values = some.map(({ item }) => item.value);
-      return writeRows(client, redis, recordsBatch(tenantNo, values));
+      const batch = recordsBatch(tenantNo, values, after);
+      await writeRows(client, redis, batch);
+      if (reports === undefined) return;
+      await storeReport(client, reports.reporter, reports.reporting.reportOf(batch.entries));
     },
     onFailed: ({ at, item }, reason) => failed.push({ part: 'record', at, ...named(userOf(item.value)), reason }),
   });
@@ -62,33 +90,4 @@ export async function storeParts(
     onFailed: ({ at, item }, reason) => failed.push({ part: 'state', at, user: item.userId, reason }),
   });
   return failed;
-}
-
-/** Stores all items but those that cannot be, in their order. */
-async function byHalves<T>(
-  client: PoolClient,
-  items: readonly T[],
-  on: { store: (items: readonly T[]) => Promise<void>; onFailed: (item: T, reason: string) => void },
-): Promise<void> {
-  if (items.length === 0) return;
-  const reason = await attempt(client, () => on.store(items));
-  if (reason === null) return;
-  if (items.length === 1) return on.onFailed(items[0]!, reason);
-  const half = items.length >> 1;
-  await byHalves(client, items.slice(0, half), on);
-  await byHalves(client, items.slice(half), on);
-}
-
-/** Does some of a transaction's work; null, or why it could not be done and nothing of it was. Throws what is not about data. */
-export async function attempt(client: PoolClient, work: () => Promise<unknown>): Promise<string | null> {
-  await client.query('SAVEPOINT part');
-  try {
-    await work();
-  } catch (error) {
-    if (!isAboutData(error)) throw error;
-    await client.query('ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part');
-    return reasonFor(error);
-  }
-  await client.query('RELEASE SAVEPOINT part');
-  return null;
 }

@@ -17,7 +17,16 @@ import { transaction } from '../../postgres/transaction.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
 import { entryHead, userHash, withoutEntry } from '../snapshots/snapshot-parts.ts';
 import { forgetInLetters } from './forget-in-letters.ts';
+import type { Report, Reporter } from '../notifications/reporter.ts';
 import { usedKey, type Batch, type Deletion } from './batch.ts';
+import { storeReport } from './store-report.ts';
+
+/** What a batch reports. `isFinal`: whoever listens by now, it stays so. */
+export interface Reported {
+  reporter: Reporter;
+  report: Report;
+  isFinal: boolean;
+}
 
 interface Write {
   redis: Redis;
@@ -27,23 +36,32 @@ interface Write {
   /** What it was read under; undefined: no matter. */
   fence: string | undefined;
   batch: Batch;
+  /** What it reports; undefined: nobody hears of it. */
+  reported?: Reported | undefined;
   /** Called when everything is written and nothing is committed. */
   beforeCommit?: (() => void | Promise<void>) | undefined;
 }
 
 /**
- * Writes the rows and moves the cursor in one transaction: both or neither. False, and nothing is written, if
- * another persister holds the cursor or has moved it since, or Redis is another one since. After an error nothing is
- * written, or, if the connection broke during COMMIT, everything may be: read the cursor again.
+ * Writes the rows, with the messages that report them, and moves the cursor in one transaction: all or none. After an error
+ * nothing is written, or, if the connection broke during COMMIT, everything may be: read the cursor again. Else nothing is
+ * written
+ * - `passed`: if another persister holds the cursor or has moved it since, or Redis is another one since;
+ * - `outdated`: if who listens may have changed since the report was made.
  */
-export function writeBatch(pool: Pool, { redis, shard, after, fence, batch, beforeCommit }: Write): Promise<boolean> {
+export function writeBatch(
+  pool: Pool,
+  { redis, shard, after, fence, batch, reported, beforeCommit }: Write,
+): Promise<'stored' | 'passed' | 'outdated'> {
   return transaction(pool, async (client) => {
     const cursor = await lockCursor(client, shard);
-    if (cursor?.position !== after || (fence !== undefined && cursor.fence !== fence)) return false;
+    if (cursor?.position !== after || (fence !== undefined && cursor.fence !== fence)) return 'passed';
+    if (reported?.isFinal === false && !reported.reporter.isCurrent(cursor.revisions)) return 'outdated';
     await writeRows(client, redis, batch);
+    if (reported !== undefined) await storeReport(client, reported.reporter, reported.report);
     await moveCursor(client, shard, batch);
     await beforeCommit?.();
-    return true;
+    return 'stored';
   });
 }
 

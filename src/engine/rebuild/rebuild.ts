@@ -6,6 +6,10 @@ import { estimateRows } from '../../postgres/rebuild/read-users.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { markKey, rebuildingKey, SHARD_NUMBERS } from '../../redis/keys.ts';
 import { comparePositions, lastPosition } from '../../redis/outbox.ts';
+import { Catalogs } from '../../catalog/catalogs.ts';
+import { FixedClock, systemClock } from '../../clock.ts';
+import { readClock } from '../../postgres/test-clock.ts';
+import { Reporter } from '../notifications/reporter.ts';
 import { Persister } from '../persist/persister.ts';
 import type { SetAside } from '../persist/set-aside.ts';
 import { fenceOf, inspect, LOOK_MS, markOf } from './inspect.ts';
@@ -34,6 +38,8 @@ export interface RebuildOptions {
   onProgress?: (progress: RebuildProgress) => void | Promise<void>;
   /** Called for each entry of the outbox that could not be stored and was set aside. */
   onSetAside?: (entry: SetAside) => void;
+  /** Called for each notification of what the outbox holds that could not be made. */
+  onLeftOut?: (error: unknown) => void;
   onUnreadable?: OnUnreadable;
   /** Aborted: the rebuild ends with an error, and Redis stays shut until the next one. */
   ending?: AbortSignal;
@@ -46,7 +52,7 @@ export interface RebuildOptions {
  * one that began first can write no more. Throws RebuildOvertaken then, or if the connection to Redis broke.
  */
 export async function rebuild(options: RebuildOptions): Promise<void> {
-  const { redis, pool, onProgress, onSetAside, onUnreadable = () => undefined, ending } = options;
+  const { redis, pool, onProgress, onSetAside, onLeftOut, onUnreadable = () => undefined, ending } = options;
   const report = async (progress: RebuildProgress): Promise<void> => {
     ending?.throwIfAborted();
     await onProgress?.(progress);
@@ -61,7 +67,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     const wasOpen = await removeMarks(redis, mark);
     if (wasOpen) await sleep(NOTICED_MS);
 
-    await storeOutboxes({ redis, pool, fence: fenceOfRebuild(epoch), report, onSetAside });
+    await storeOutboxes({ redis, pool, fence: fenceOfRebuild(epoch), report, onSetAside, onLeftOut });
     const { cursors } = await readEpoch(pool);
     const loaders = SHARD_NUMBERS.map((shard) => new Loader({ redis, shard, mark }));
     await wipe(redis, { loaders, onRemoved: (done) => report({ step: 'remove old keys', done, total: null }) });
@@ -130,14 +136,19 @@ async function storeOutboxes({
   fence,
   report,
   onSetAside,
+  onLeftOut = () => undefined,
 }: {
   redis: Redis;
   pool: Pool;
   fence: string;
   report: (progress: RebuildProgress) => Promise<void>;
   onSetAside: RebuildOptions['onSetAside'];
+  onLeftOut: RebuildOptions['onLeftOut'];
 }): Promise<void> {
-  const persister = new Persister({ redis, pool, gate: { fence }, ...(onSetAside && { onSetAside }) });
+  const { nowMs } = await readClock(pool);
+  const clock = nowMs === null ? systemClock : new FixedClock(nowMs);
+  const reporter = new Reporter({ pool, catalogs: new Catalogs({ pool }), clock, onLeftOut });
+  const persister = new Persister({ redis, pool, gate: { fence }, reporter, ...(onSetAside && { onSetAside }) });
   const { cursors } = await readEpoch(pool);
   let done = 0;
   for (const shard of SHARD_NUMBERS) {

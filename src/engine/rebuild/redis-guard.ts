@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { LogThrottle } from '../../log/log-throttle.ts';
 import type { Log } from '../../log/log.ts';
 import { Gate } from '../../redis/gate.ts';
+import { leftOut } from '../notifications/left-out.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';
 import { accept, ForeignRedis } from './accept.ts';
 import { LOOK_MS, readMarks, readRun } from './inspect.ts';
@@ -85,6 +86,7 @@ export class RedisGuard {
       pool,
       ending: this.ending.signal,
       onSetAside: (entry) => sayWhatIsSetAside(log, entry),
+      onLeftOut: leftOut({ redis, log }),
       onUnreadable: ({ tenantNo }) =>
         log.error({ tenantNo }, "A user's state in Postgres cannot be read: `laurel verify` names the user"),
       onNeeded: (why, first) => {

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { OUTBOX_START } from '../../redis/outbox.ts';
+import type { Revisions } from '../revisions.ts';
 
 const READ = 'SELECT stream_id FROM outbox_cursors WHERE shard = $1';
 const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON CONFLICT DO NOTHING';
@@ -22,19 +23,33 @@ const IDLE_LIMIT_MS = 30_000;
  */
 const ONE_BY_ONE = 'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off';
 
+/** A cursor, with the revisions of catalogs and organisation that the transaction sees. */
+export interface LockedCursor {
+  position: string;
+  fence: string;
+  revisions: Revisions;
+}
+
+interface CursorRow extends Revisions {
+  position: string;
+  fence: string;
+}
+
 /**
- * Locks the shard's cursor, which excludes every other persister of the shard until the transaction ends. Answers
- * position and fence, or null while another one has it. One round trip; `shard` is a number, so it is part of the text.
+ * Locks the shard's cursor, which excludes every other persister of the shard until the transaction ends. Null while
+ * another one has it. One round trip; `shard` is a number, so it is part of the text.
  */
-export async function lockCursor(
-  client: PoolClient,
-  shard: number,
-): Promise<{ position: string; fence: string } | null> {
+export async function lockCursor(client: PoolClient, shard: number): Promise<LockedCursor | null> {
   const results = (await client.query(
     `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ${ONE_BY_ONE}; ` +
-      `SELECT stream_id AS position, fence FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE SKIP LOCKED`,
-  )) as unknown as { rows: { position: string; fence: string }[] }[];
-  return results.at(-1)?.rows[0] ?? null;
+      'SELECT stream_id AS position, fence, (SELECT revision FROM organisation) AS organisation, ' +
+      '(SELECT catalogs_revision FROM organisation) AS catalogs ' +
+      `FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE SKIP LOCKED`,
+  )) as unknown as { rows: CursorRow[] }[];
+  const row = results.at(-1)?.rows[0];
+  if (row === undefined) return null;
+  const { position, fence, organisation, catalogs } = row;
+  return { position, fence, revisions: { organisation, catalogs } };
 }
 
 /** The same, but waits for the persister that has it. */

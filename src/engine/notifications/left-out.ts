@@ -1,0 +1,18 @@
+import type { Redis } from 'ioredis';
+import { LogThrottle } from '../../log/log-throttle.ts';
+import type { Log } from '../../log/log.ts';
+import { countFailedWork } from '../../redis/failed-work.ts';
+
+/** The same fault may befall every notification of a batch: it is logged once in this time. */
+const LOG_EVERY_MS = 60_000;
+
+/** Counts notifications that could not be made, for the metrics, and says so in the log. */
+export function leftOut({ redis, log }: { redis: Redis; log: Pick<Log, 'error'> }): (error: unknown) => void {
+  const throttle = new LogThrottle(LOG_EVERY_MS);
+  return (error) => {
+    countFailedWork(redis, 'notifications').catch(() => undefined);
+    throttle.log('notifications', (suppressed) =>
+      log.error({ err: error, suppressed }, 'A notification could not be made; it is left out, and all else is stored'),
+    );
+  };
+}

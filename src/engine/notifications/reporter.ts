@@ -1,0 +1,144 @@
+import type { Pool } from 'pg';
+import type { Catalogs } from '../../catalog/catalogs.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { withDeleted } from '../../catalog/with-deleted.ts';
+import { systemClock, type Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import type { NewMessage, Notification } from '../../domain/notification.ts';
+import type { Revisions } from '../../postgres/revisions.ts';
+import { readListening, type Listening } from '../../postgres/webhooks/read-listening.ts';
+import { fromEntry, type EntryReport, type HappenedEntry } from './from-entry.ts';
+import { listenersOf, type Listeners } from './listeners.ts';
+import type { NotedCompletion } from './note-due.ts';
+import { numbersIn } from './numbers-in.ts';
+
+export interface ReporterOptions {
+  pool: Pool;
+  catalogs: Catalogs;
+  clock?: Clock;
+  /** Called for each thing that could not be reported, with why. */
+  onLeftOut: (error: unknown) => void;
+}
+
+/** What some entries report. */
+export interface Report extends EntryReport {
+  /** The messages of a notification, to those who listen. */
+  messagesFor: (notification: Notification) => NewMessage[];
+}
+
+/** Everything that the reports of some entries take: no more is asked of Postgres. */
+export interface Reporting {
+  /** What some of the entries report, in their order. */
+  reportOf(entries: readonly HappenedEntry[]): Report;
+}
+
+interface Heard {
+  compiled: CompiledCatalog;
+  listeners: Listeners;
+}
+
+const NOTHING: Report = { notifications: [], completions: [], messagesFor: () => [] };
+const NO_REPORTS: Reporting = { reportOf: () => NOTHING };
+
+/**
+ * Makes what the outbox holds into what webhooks are to hear of. Tenants without an enabled webhook cost a look at a map: no
+ * catalog is loaded for them. Who listens is as of some revisions, which are compared with those of the transaction that
+ * stores the report: so a webhook hears of everything that is stored after it was created. Whatever cannot be reported
+ * is left out, and never keeps anything from being stored.
+ */
+export class Reporter {
+  private readonly options: ReporterOptions;
+  private listening: Listening | null = null;
+
+  constructor(options: ReporterOptions) {
+    this.options = options;
+  }
+
+  /** Laurel's time. */
+  now(): number {
+    return (this.options.clock ?? systemClock).now();
+  }
+
+  /** Something could not be stored with what it reports. */
+  leaveOut(error: unknown): void {
+    this.options.onLeftOut(error);
+  }
+
+  /** Whether reports are by these revisions. */
+  isCurrent({ organisation, catalogs }: Revisions): boolean {
+    const known = this.listening?.revisions;
+    return known?.organisation === organisation && known.catalogs === catalogs;
+  }
+
+  /** Reads who listens. Errors of Postgres. */
+  async refresh(): Promise<void> {
+    this.listening = await readListening(this.options.pool);
+  }
+
+  /** Makes ready for the reports of some entries. Errors of Postgres only. */
+  async prepare(entries: readonly HappenedEntry[]): Promise<Reporting> {
+    if (this.listening === null) await this.refresh();
+    const { tenants, controlShare } = this.listening!;
+    if (tenants.size === 0) return NO_REPORTS;
+    const heard = new Map<number, Heard>();
+    for (const tenantNo of new Set(entries.map((entry) => entry.tenantNo))) {
+      const version = tenants.get(tenantNo);
+      if (version === undefined) continue;
+      const its = entries.filter((entry) => entry.tenantNo === tenantNo);
+      const found = await this.hear({ tenantNo, version, entries: its });
+      if (found !== null) heard.set(tenantNo, found);
+    }
+    if (heard.size === 0) return NO_REPORTS;
+    return { reportOf: (some) => this.reportOf(some, { heard, controlShare }) };
+  }
+
+  private reportOf(
+    entries: readonly HappenedEntry[],
+    { heard, controlShare }: { heard: ReadonlyMap<number, Heard>; controlShare: number },
+  ): Report {
+    const notifications: Notification[] = [];
+    const completions: NotedCompletion[] = [];
+    for (const entry of entries) {
+      const tenant = heard.get(entry.tenantNo);
+      if (tenant === undefined) continue;
+      const context = { compiled: tenant.compiled, controlShare, wants: tenant.listeners.wants };
+      const made = fromEntry(context, entry, this.options.onLeftOut);
+      notifications.push(...made.notifications);
+      completions.push(...made.completions);
+    }
+    const messagesFor = (each: Notification): NewMessage[] =>
+      heard.get(each.tenantNo)?.listeners.messagesFor(each) ?? [];
+    return { notifications, completions, messagesFor };
+  }
+
+  /** A tenant's catalog, at least of a version, with what was deleted from it that the entries name. */
+  private async hear({
+    tenantNo,
+    version,
+    entries,
+  }: {
+    tenantNo: number;
+    version: number;
+    entries: readonly HappenedEntry[];
+  }): Promise<Heard | null> {
+    const { pool, catalogs, onLeftOut } = this.options;
+    try {
+      await catalogs.atLeast(tenantNo, version);
+      const current = await catalogs.of(tenantNo);
+      const compiled = await withDeleted(
+        pool,
+        current,
+        entries.flatMap(({ records }) => records.flatMap(numbersIn)),
+      );
+      return { compiled, listeners: listenersOf(current) };
+    } catch (error) {
+      if (!isOfCatalog(error)) throw error;
+      onLeftOut(error);
+      return null;
+    }
+  }
+}
+
+/** Whether an error is none of Postgres: a tenant that is gone, or a catalog that cannot be compiled. */
+const isOfCatalog = (error: unknown): boolean =>
+  error instanceof AppError || error instanceof TypeError || error instanceof RangeError;
