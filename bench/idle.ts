@@ -22,8 +22,8 @@ import { childrenOf, processCpu, redisUse, treeCpu } from './cpu.ts';
 
 const SECONDS = Number(process.argv[2] ?? 60);
 const OTHER = process.argv[3];
-/** The start's own work is over by then: the first looks, caches, compilation. */
-const SETTLE_MS = 15_000;
+/** The start's own work is over by then: the first looks, caches, compilation, and the collection of its garbage, which waits for rest. */
+const SETTLE_MS = 45_000;
 
 /** CPU seconds since the start, by what used them. */
 type Use = Record<'worker' | 'frontend' | 'main' | 'redis' | 'postgres', number>;

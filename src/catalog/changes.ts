@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readRevisions, type Revisions } from '../postgres/revisions.ts';
+import { Listener } from '../postgres/listener.ts';
+import { readRevisions, REVISIONS_CHANNEL, type Revisions } from '../postgres/revisions.ts';
 import { CHANGES_CHANNEL } from '../redis/keys.ts';
 
 export interface ChangeListener {
@@ -12,25 +13,44 @@ export interface ChangeListener {
   organisationChanged?(): void;
 }
 
-const POLL_MS = 500;
+/** How often the counters are read while Postgres notifies nobody, and while it does. */
+const POLL_MS = { alone: 500, notified: 5_000 };
+/** How soon it is tried again to be notified: behind some proxies it never works. */
+const LISTEN_AGAIN_MS = 30_000;
+
+export interface ChangesOptions {
+  /** A connection beside it is opened with its settings. */
+  pool: Pool;
+  /** Is only copied: the subscription has a connection of its own. */
+  redis: Redis;
+  /** See `POLL_MS`. */
+  pollMs?: { alone: number; notified: number };
+}
 
 /**
- * Notices changes made by any process: at once by pub/sub, and if a message is lost, by a look at two
- * counters in Postgres every `pollMs`. Whenever the subscription is made again everything counts as changed.
+ * Notices changes made by any process: at once by Redis's pub/sub, and at once by Postgres, which notifies of the commit
+ * that counted the change, also while Redis is away. Should both be lost, the two counters are looked at every 5 s; every
+ * 0.5 s where Postgres's notifications do not arrive. Whenever one of the two is made again everything counts as changed, or
+ * the counters are compared.
  */
 export class Changes {
   private readonly pool: Pool;
   private readonly subscriber: Redis;
-  private readonly pollMs: number;
+  private readonly pollMs: { alone: number; notified: number };
+  private readonly listener: Listener;
   private readonly listeners = new Set<ChangeListener>();
   private seen: Revisions | null = null;
   private timer: NodeJS.Timeout | undefined;
+  /** A look at the counters is under way; `again`: they changed since it began. */
+  private looking: { again: boolean } | null = null;
+  private listenAgainMs = 0;
   private closed = false;
 
-  /** `redis` is only copied: the subscription has a connection of its own. */
-  constructor({ pool, redis, pollMs = POLL_MS }: { pool: Pool; redis: Redis; pollMs?: number }) {
+  constructor({ pool, redis, pollMs = POLL_MS }: ChangesOptions) {
     this.pool = pool;
     this.pollMs = pollMs;
+    const look = (): void => void this.look();
+    this.listener = new Listener({ pool, channel: REVISIONS_CHANNEL, onNotification: look, onLost: look });
     this.subscriber = redis.duplicate({ lazyConnect: true, maxRetriesPerRequest: null, autoResubscribe: false });
     // What is wrong with Redis shows elsewhere; this connection just comes back.
     this.subscriber.on('error', () => undefined);
@@ -57,13 +77,14 @@ export class Changes {
     });
     await this.subscriber.connect();
     await subscribed;
-    this.pollAgain();
+    await this.look();
   }
 
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
     this.listeners.clear();
+    this.listener.close();
     this.subscriber.disconnect();
   }
 
@@ -79,19 +100,42 @@ export class Changes {
     }
   }
 
-  private pollAgain(): void {
+  /** Looks at the counters now, and again in time. Never rejects. */
+  private async look(): Promise<void> {
     if (this.closed) return;
-    this.timer = setTimeout(() => {
-      // With Postgres away nothing is to be learned; requests say themselves that it is.
-      void this.poll()
-        .catch(() => undefined)
-        .finally(() => this.pollAgain());
-    }, this.pollMs);
-    this.timer.unref();
+    if (this.looking !== null) {
+      this.looking.again = true;
+      return;
+    }
+    clearTimeout(this.timer);
+    this.beNotified();
+    const looking = (this.looking = { again: false });
+    // With Postgres away nothing is to be learned; requests say themselves that it is.
+    await this.poll().catch(() => undefined);
+    this.looking = null;
+    if (this.closed) return;
+    const { alone, notified } = this.pollMs;
+    const restMs = this.listener.connection === null ? alone : notified;
+    this.timer = setTimeout(() => void this.look(), looking.again ? 0 : restMs).unref();
   }
 
+  /** Has Postgres notify this process, where it does not yet; what was counted before it does is looked at then. */
+  private beNotified(): void {
+    if (this.listener.connection !== null || performance.now() < this.listenAgainMs) return;
+    this.listenAgainMs = performance.now() + LISTEN_AGAIN_MS;
+    this.listener.open().then(
+      () => void this.look(),
+      () => undefined,
+    );
+  }
+
+  /** Reads the counters: over the connection that notifies where there is one, which is dropped if it does not answer. */
   private async poll(): Promise<void> {
-    const now = await readRevisions(this.pool);
+    const { connection } = this.listener;
+    const now = await readRevisions(connection ?? this.pool).catch((error: unknown) => {
+      if (connection !== null) this.listener.close();
+      throw error;
+    });
     if (now === null || this.closed) return;
     const { seen } = this;
     this.seen = now;

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { OrganisationSettings } from '../domain/admin.ts';
 import type { Branding, Settings } from '../domain/settings.ts';
+import { countRevision } from './revisions.ts';
 
 /** The organisation as it is stored: its own settings, and those of the contract. */
 export interface OrganisationRow extends OrganisationSettings {
@@ -48,9 +49,10 @@ export async function updateOrganisation(
 ): Promise<{ before: OrganisationRow; after: OrganisationRow; fields: (keyof OrganisationRow)[] }> {
   const { rows: earlier } = await client.query<OrganisationRow>(`SELECT ${SELECTED} FROM organisation FOR UPDATE`);
   const { rows: later } = await client.query<OrganisationRow>(
-    `UPDATE organisation SET ${ASSIGNED}, revision = revision + 1 RETURNING ${SELECTED}`,
+    `UPDATE organisation SET ${ASSIGNED} RETURNING ${SELECTED}`,
     NAMES.map((name) => changes[name] ?? null),
   );
+  await countRevision(client);
   const before = earlier[0]!;
   const after = later[0]!;
   // As JSON: Postgres keeps the fields of a jsonb value in one order.

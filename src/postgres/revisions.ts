@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Client, Pool, PoolClient } from 'pg';
 
 /**
  * Tells every process what changed, after the commit: `<tenant no>:<version>` for a catalog, `*` for keys,
@@ -6,9 +6,20 @@ import type { Pool, PoolClient } from 'pg';
  */
 export type Announce = (message: string) => Promise<void>;
 
-/** Counts a change of the organisation, its tenants or keys, for those who miss its announcement. */
-export const countRevision = (client: Pool | PoolClient): Promise<unknown> =>
-  client.query('UPDATE organisation SET revision = revision + 1');
+/** Where it is notified that a counter of `Revisions` changed. */
+export const REVISIONS_CHANNEL = 'laurel_revisions';
+
+/** To be evaluated by every statement that counts a revision: with the commit everybody who listens reads the counters. */
+export const NOTIFIED = `pg_notify('${REVISIONS_CHANNEL}', '')`;
+
+/**
+ * The statement that counts a change of the organisation, its tenants or keys, for those who miss its announcement. It may
+ * stand in a `WITH`.
+ */
+export const COUNT_REVISION = `UPDATE organisation SET revision = revision + 1 RETURNING ${NOTIFIED}`;
+
+/** Counts a change of the organisation, its tenants or keys. */
+export const countRevision = (client: Pool | PoolClient): Promise<unknown> => client.query(COUNT_REVISION);
 
 /** How often the organisation, its tenants or keys were changed, and how often any catalog was. */
 export interface Revisions {
@@ -17,7 +28,7 @@ export interface Revisions {
 }
 
 /** The counters; null: the database holds no organisation. */
-export async function readRevisions(pool: Pool): Promise<Revisions | null> {
+export async function readRevisions(pool: Pool | Client): Promise<Revisions | null> {
   const { rows } = await pool.query<Revisions>(
     'SELECT revision AS organisation, catalogs_revision AS catalogs FROM organisation',
   );

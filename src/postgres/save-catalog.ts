@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { EarlierStreaks, StreakSettings } from '../domain/catalog.ts';
 import type { Kind } from '../domain/kinds.ts';
+import { NOTIFIED } from './revisions.ts';
 
 /** A resource as a row. */
 export interface ResourceRow {
@@ -77,7 +78,7 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
     ],
   );
   // Last, because every tenant's changes meet at this row.
-  await client.query('UPDATE organisation SET catalogs_revision = catalogs_revision + 1');
+  await client.query(`UPDATE organisation SET catalogs_revision = catalogs_revision + 1 RETURNING ${NOTIFIED}`);
   return version;
 }
 

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
+import { COUNT_REVISION } from './revisions.ts';
 
 /** A tenant as the admin operations show it. */
 export interface TenantRow {
@@ -22,7 +23,7 @@ export interface KnownTenant {
 const COLUMNS = 'no, id, customer_id AS "customerId", name, status, created, updated';
 const LISTED = `status = 'active' AND no > 0`;
 /** Every change counts the revision, so that a process that missed the announcement sees that there was one. */
-const COUNTED = 'WITH counted AS (UPDATE organisation SET revision = revision + 1)';
+const COUNTED = `WITH counted AS (${COUNT_REVISION})`;
 
 /** All active tenants, the organisation's own included. */
 export async function readKnownTenants(pool: Pool): Promise<KnownTenant[]> {

@@ -1,9 +1,13 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { announce } from '../../src/catalog/announce.ts';
 import { Catalogs } from '../../src/catalog/catalogs.ts';
-import { Changes } from '../../src/catalog/changes.ts';
+import { Changes, type ChangesOptions } from '../../src/catalog/changes.ts';
+import { LISTENER } from '../../src/postgres/listener.ts';
 import { createPool } from '../../src/postgres/pool.ts';
+import { countRevision } from '../../src/postgres/revisions.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
 const SOON = { interval: 10 };
@@ -49,9 +53,52 @@ async function addMetric(key: string): Promise<number> {
   return rows[0]!.version;
 }
 
+/** Connections that notify: their last statement is the look that follows when notifications begin to arrive. */
+async function openListeners(): Promise<number> {
+  const { rowCount } = await database.pool.query(
+    "SELECT FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database() AND query LIKE 'SELECT%'",
+    [LISTENER],
+  );
+  return rowCount ?? 0;
+}
+
+/** A proxy before a Postgres that holds every notification back. */
+async function deafProxy(target: string): Promise<{ url: string; readonly held: number; close(): void }> {
+  let held = 0;
+  const { hostname, port } = new URL(target);
+  const server = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    client.on('data', (chunk) => upstream.write(chunk));
+    upstream.on('data', (chunk: Buffer) => {
+      // Without a statement under way a server sends nothing else. 'A': a notification.
+      if (chunk[0] === 0x41) held += 1;
+      else client.write(chunk);
+    });
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const)
+      one.on('error', () => undefined).on('close', () => other.destroy());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = new URL(target);
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    get held() {
+      return held;
+    },
+    close: () => server.close(),
+  };
+}
+
 const keys = (): string[] => [...(catalogs.get(0)?.metrics.keys() ?? [])];
 
-async function listening(options: { pollMs?: number } = {}): Promise<Changes> {
+/** What is heard of in these tests is heard of without a look. */
+const NEVER = { alone: 3_600_000, notified: 3_600_000 };
+const OFTEN = { alone: 20, notified: 20 };
+
+async function listening(options: Pick<ChangesOptions, 'pollMs'> = {}): Promise<Changes> {
   const changes = new Changes({ pool: database.pool, redis, ...options });
   changes.listen(catalogs);
   await changes.start();
@@ -88,7 +135,7 @@ describe('loading', () => {
 
 describe('changes', () => {
   test('an announced version takes the place of the older one, long before the next look', async () => {
-    await listening({ pollMs: 60_000 });
+    await listening({ pollMs: NEVER });
     await catalogs.load(0);
     const version = await addMetric('new');
     await announce(redis, `0:${version}`);
@@ -104,25 +151,67 @@ describe('changes', () => {
   });
 
   test('without announcements the poll finds it', async () => {
-    await listening({ pollMs: 20 });
+    await listening({ pollMs: OFTEN });
     await catalogs.load(0);
     await addMetric('unannounced');
     await expect.poll(keys, SOON).toContain('unannounced');
   });
 
   test('after Redis cut the subscription it is made again, and everything counts as changed', async () => {
-    const changes = await listening({ pollMs: 60_000 });
+    const changes = await listening({ pollMs: NEVER });
     await catalogs.load(0);
     let told = 0;
     changes.listen({ organisationChanged: () => (told += 1) });
     await addMetric('missed');
     await redis.client('KILL', 'TYPE', 'PUBSUB');
+    await expect.poll(() => told, SOON).toBe(1);
     await expect.poll(keys, SOON).toContain('missed');
-    expect(told).toBe(1);
+  });
+
+  test('Postgres notifies of what nobody announced, long before the next look', async () => {
+    let reported = 0;
+    (await listening({ pollMs: NEVER })).listen({ organisationChanged: () => (reported += 1) });
+    // The first may be found by the look that follows when notifications begin to arrive.
+    for (const count of [1, 2, 3]) {
+      await countRevision(database.pool);
+      await expect.poll(() => reported, SOON).toBe(count);
+    }
+  });
+
+  test('when the connection that notifies breaks, the counters are looked at as often as without one', async () => {
+    let reported = 0;
+    const changes = await listening({ pollMs: { ...NEVER, alone: 20 } });
+    changes.listen({ organisationChanged: () => (reported += 1) });
+    await expect.poll(openListeners, SOON).toBe(1);
+    await database.pool.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
+      LISTENER,
+    ]);
+    await expect.poll(openListeners, SOON).toBe(0);
+    await database.pool.query('UPDATE organisation SET revision = revision + 1');
+    await expect.poll(() => reported, SOON).toBe(1);
+  });
+
+  test('behind a proxy through which no notification arrives the counters are looked at as often as without', async () => {
+    const proxy = await deafProxy(database.stack.databaseUrl);
+    const pool = createPool(proxy.url, { max: 2 });
+    let reported = 0;
+    const changes = new Changes({ pool, redis, pollMs: { ...NEVER, alone: 20 } });
+    try {
+      changes.listen({ organisationChanged: () => (reported += 1) });
+      await changes.start();
+      await expect.poll(() => proxy.held, SOON).toBe(1);
+      const before = reported;
+      await database.pool.query('UPDATE organisation SET revision = revision + 1');
+      await expect.poll(() => reported, SOON).toBe(before + 1);
+    } finally {
+      changes.close();
+      await pool.end();
+      proxy.close();
+    }
   });
 
   test('news of the organisation reach those who listen, by announcement and by poll', async () => {
-    const changes = await listening({ pollMs: 20 });
+    const changes = await listening({ pollMs: OFTEN });
     let told = 0;
     changes.listen({ organisationChanged: () => (told += 1) });
     await announce(redis, '*');

@@ -1,4 +1,6 @@
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { REVISIONS_CHANNEL } from '../../../../src/postgres/revisions.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import type { TestClient } from '../../../http/client.ts';
 
@@ -38,4 +40,26 @@ test(`${CHANGES} changes, seen by all of 3 frontends in under a second of their 
   );
   // Half of them, as a machine that others keep busy may stop for a second.
   expect(median).toBeLessThan(1_000);
+});
+
+test('Postgres notifies of every kind of change, with its commit', async () => {
+  const { admin } = laurel;
+  const { body } = await admin.post('/v1/admin-api-keys', [{ name: 'goes' }]);
+  const client = new pg.Client({ connectionString: laurel.databaseUrl });
+  await client.connect();
+  let heard = 0;
+  client.on('notification', () => (heard += 1));
+  await client.query(`LISTEN ${REVISIONS_CHANNEL}`);
+  const changes: (() => ReturnType<TestClient['get']>)[] = [
+    () => admin.post('/v1/metrics', [{ key: 'notified', name: 'Notified' }]),
+    () => admin.patch('/v1/organisation', { multiTenancy: true }),
+    () => admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]),
+    () => admin.delete(`/v1/admin-api-keys?ids=${body.created[0].id}`),
+  ];
+  for (const change of changes) {
+    const before = heard;
+    expect((await change()).status).toBeLessThan(300);
+    await expect.poll(() => heard).toBeGreaterThan(before);
+  }
+  await client.end();
 });
