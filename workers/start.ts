@@ -15,6 +15,10 @@ import { lookUpKeys } from '../src/engine/events/look-up-keys.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
+import { BoardRankings } from '../src/engine/notifications/due/board-rankings.ts';
+import { Places } from '../src/engine/notifications/due/places.ts';
+import { Publisher } from '../src/engine/notifications/due/publisher.ts';
+import { Windows } from '../src/engine/notifications/due/windows.ts';
 import { leftOut } from '../src/engine/notifications/left-out.ts';
 import { Reporter } from '../src/engine/notifications/reporter.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
@@ -205,6 +209,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     catalogs,
     onWritten: (shard) => wakeUp.touched(shard),
   });
+  const publisher = new Publisher({ pool, catalogs });
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
   const kinds: ScheduledWork[] = [
     new StreakSweep({
@@ -220,6 +225,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new Anniversaries({ pool, counts, onFailed }),
     new BoardsDue({ redis, pool, onFailed, ...(testClock !== null && { graceMs: 0 }) }),
     new StraySets({ redis, pool, onFailed }),
+    // Places before windows: a rank that waits in one that ends now is the one of now.
+    new Places({ publisher, redis, onFailed }),
+    new Windows({ publisher, rankings: new BoardRankings(redis), onFailed }),
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
     new SecretErasure({ pool }),
     new Resends({ pool, onQueued: () => undefined }),

@@ -6,6 +6,7 @@ import { addConfig } from './config.ts';
 import { addDeadLetters } from './dead-letters.ts';
 import { addRebuild } from './rebuild.ts';
 import { addVerify } from './verify.ts';
+import { addWebhooks } from './webhooks.ts';
 
 /** What `laurel <command>` does: a command a file, which adds itself here. */
 async function main(): Promise<void> {
@@ -14,7 +15,7 @@ async function main(): Promise<void> {
     .showHelpAfterError('(--help shows what there is)')
     .exitOverride();
   withAdminOptionsAnywhere(laurel);
-  for (const add of [addConfig, addDeadLetters, addRebuild, addVerify]) add(laurel);
+  for (const add of [addConfig, addDeadLetters, addRebuild, addVerify, addWebhooks]) add(laurel);
   await laurel.parseAsync(process.argv);
 }
 

@@ -1,6 +1,7 @@
 import type { TObject, TSchema } from 'typebox';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
 import type { Schema } from './descriptions/examples.ts';
+import { openapiWebhooks, webhookHeaders } from './openapi-webhooks.ts';
 import type { Operation } from './operation.ts';
 import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
 
@@ -104,6 +105,8 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
     servers: [{ url: '/' }],
     security: [{ ApiKeyAuth: [] }],
     paths,
+    // What is sent is the application's business; where to, the Admin API configures.
+    ...(surface === 'application' && { webhooks: openapiWebhooks() }),
     components: {
       securitySchemes: { ApiKeyAuth: { type: 'apiKey', in: 'header', name: 'X-API-KEY' } },
       parameters: {
@@ -121,6 +124,7 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
           description: 'A repeated request with the same key changes nothing.',
           schema: { type: 'string', minLength: 1, maxLength: 255 },
         },
+        ...(surface === 'application' && webhookHeaders()),
       },
       headers: Object.fromEntries(Object.entries(ERROR_HEADERS).map(([name, type]) => [name, { schema: { type } }])),
       responses: Object.fromEntries(

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { expect, test } from 'vitest';
+import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
 import { makeAjv } from '../../src/operations/ajv.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { openapiDocument } from '../../src/operations/openapi.ts';
@@ -91,6 +92,12 @@ interface DescribedOperation {
   requestBody?: Content;
   responses: Record<string, Content>;
 }
+interface DescribedWebhook {
+  operationId: string;
+  description: string;
+  parameters: { $ref: string }[];
+  requestBody: { content: { 'application/json': { schema: object; example: unknown } } };
+}
 interface Content {
   content?: { 'application/json': { schema: Schema & { $ref?: string } } };
 }
@@ -117,8 +124,10 @@ test.each([
       for (const value of examples)
         if (!ajv.validate(schema, value)) wrong.push(`${path}: ${JSON.stringify(value)} does not fit`);
     };
-    const { paths } = documentOf(surface, operations) as { paths: Record<string, Record<string, DescribedOperation>> };
-    for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    type Described = Record<string, Record<string, DescribedOperation>>;
+    const { paths, webhooks = {} } = documentOf(surface, operations) as { paths: Described; webhooks?: Described };
+    const all = [...Object.values(paths), ...Object.values(webhooks)];
+    for (const operation of all.flatMap((methods) => Object.values(methods))) {
       const { operationId: id, summary, parameters, requestBody, responses } = operation;
       if (!summary) wrong.push(`${id}: no summary`);
       for (const { name, description, example, schema } of parameters)
@@ -131,6 +140,24 @@ test.each([
     expect(wrong).toEqual([]);
   },
 );
+
+test('the application document lists the webhooks, each with its headers and an example that fits', () => {
+  const { webhooks, components } = documentOf('application', []);
+  expect(Object.keys(webhooks)).toEqual([...WEBHOOK_EVENTS]);
+  const ajv = makeAjv();
+  for (const [type, { post }] of Object.entries<Record<string, DescribedWebhook>>(webhooks)) {
+    const { schema, example: sample } = post!.requestBody.content['application/json'];
+    expect([type, ajv.validate(schema, sample), ajv.errors]).toEqual([type, true, null]);
+    expect([post!.operationId, post!.description.length > 20]).toEqual([`webhooks_${type.replace('.', '_')}`, true]);
+    const names = post!.parameters.map(({ $ref }) => components.parameters[$ref.split('/').at(-1)!].name);
+    expect(names).toEqual(expect.arrayContaining(['webhook-id', 'webhook-signature', 'X-Laurel-Signature']));
+  }
+  for (const name of ['WebhookId', 'WebhookTimestamp', 'WebhookSequence']) {
+    const { schema, example: sample } = components.parameters[name];
+    expect([name, ajv.validate(schema, sample)]).toEqual([name, true]);
+  }
+  expect(documentOf('admin', [])).not.toHaveProperty('webhooks');
+});
 
 test('what an operation does not take is not described', () => {
   const { body: _body, ...rest } = example;

@@ -3,9 +3,15 @@ import { CONFIGURATION_TEXTS } from './configuration-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
+import { PAYLOAD_TEXTS } from './webhook-texts.ts';
 
 /** A field means the same wherever it occurs, with few exceptions: so its meaning is written once, by its name. */
-const TEXTS: Readonly<Record<string, string>> = { ...PROGRESS_TEXTS, ...CONFIGURATION_TEXTS, ...ADMINISTRATION_TEXTS };
+const TEXTS: Readonly<Record<string, string>> = {
+  ...PROGRESS_TEXTS,
+  ...CONFIGURATION_TEXTS,
+  ...ADMINISTRATION_TEXTS,
+  ...PAYLOAD_TEXTS,
+};
 
 /**
  * A schema whose fields all say what they mean and, unless they are objects, have an example that fits. What the schema says of

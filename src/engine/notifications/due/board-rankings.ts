@@ -1,0 +1,77 @@
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
+import type { Leaderboard } from '../../../domain/catalog.ts';
+import type { BoardStatus, LeaderboardRanking } from '../../../domain/leaderboard.ts';
+import { DAY_MS } from '../../../domain/periods.ts';
+import { boardStatus, finalMs, playedRule, runOf } from '../../../domain/runs.ts';
+import type { BoardPlace } from '../../../postgres/notifications/note-moved-boards.ts';
+import { boardKey } from '../../../redis/keys.ts';
+import { memberPage, ranked, type RankedMember } from '../../leaderboards/ranked.ts';
+import { LiveStandings, type Standings } from '../../leaderboards/standings.ts';
+import { userNames } from '../../leaderboards/user-names.ts';
+import { boardPayload } from '../payloads/leaderboards.ts';
+
+/** Places that are read of a board: all that a board with a maximum has, the best of one without. */
+export const MOST_PLACES = 1_000;
+
+/** A board in play, with its run and group. */
+export interface BoardInPlay {
+  board: Leaderboard;
+  status: BoardStatus;
+}
+
+/** Reads boards for what is reported of them. */
+export class BoardRankings {
+  private readonly redis: Redis;
+
+  constructor(redis: Redis) {
+    this.redis = redis;
+  }
+
+  /** The board of a run that may still move; null: it is switched off or deleted, or the run is final. */
+  inPlay(compiled: CompiledCatalog, { boardNo, runDay }: BoardPlace, nowMs: number): BoardInPlay | null {
+    const board = compiled.leaderboardsByNo.get(boardNo);
+    const status = board === undefined ? null : boardStatus(board, Math.floor(nowMs / DAY_MS));
+    const run = board === undefined ? null : runOf(playedRule(board), runDay);
+    if (board === undefined || status === null || run?.startDay !== runDay) return null;
+    return run.endDay !== null && finalMs(run.endDay) <= nowMs ? null : { board, status };
+  }
+
+  standings({ board }: Pick<BoardInPlay, 'board'>, { tenantNo, runDay, group }: Place): Standings {
+    return new LiveStandings(
+      this.redis,
+      boardKey(tenantNo, { boardNo: board.no, runDay, group }),
+      board.maxParticipants,
+    );
+  }
+
+  /** Those on the board, best first, `MOST_PLACES` at most. */
+  async places(standings: Standings, limit = MOST_PLACES): Promise<RankedMember[]> {
+    const { from, members } = await memberPage(standings, { offset: 0, limit });
+    return ranked(standings, members, { from, before: undefined });
+  }
+
+  /** Rankings as the contract shows them. */
+  async rankings(tenantNo: number, places: readonly RankedMember[]): Promise<LeaderboardRanking[]> {
+    const names = await userNames(this.redis, tenantNo, places);
+    return places.map(({ userId, rank, score }, index) => ({
+      userId,
+      userName: names[index] ?? null,
+      rank,
+      value: score,
+    }));
+  }
+
+  /** The payload of `leaderboard.changed` as a board stands now; null: it is not in play any more. */
+  async changed(compiled: CompiledCatalog, place: BoardPlace, nowMs: number): Promise<string | null> {
+    const found = this.inPlay(compiled, place, nowMs);
+    if (found === null) return null;
+    const { tenantNo } = compiled.catalog;
+    const standings = this.standings(found, { tenantNo, ...place });
+    const rankings = await this.rankings(tenantNo, await this.places(standings));
+    const { board, status } = found;
+    return boardPayload('leaderboard.changed', { compiled, board, ...place }, { status, rankings });
+  }
+}
+
+type Place = Omit<BoardPlace, 'boardNo'> & { tenantNo: number };

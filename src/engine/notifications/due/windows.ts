@@ -1,0 +1,148 @@
+import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
+import type { Notification, NotificationSubject } from '../../../domain/notification.ts';
+import {
+  closeWindows,
+  endWindowsAhead,
+  firstEndedWindow,
+  reopenWindows,
+  takeEndedWindows,
+  tenantsWithEndedWindows,
+  type EndedWindow,
+  type ReportedWindow,
+} from '../../../postgres/notifications/flush-windows.ts';
+import { wantingTenants } from '../../../postgres/notifications/wanting-tenants.ts';
+import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
+import { listenersOf } from '../listeners.ts';
+import { mergedPayload, movedBoard, THROTTLED, type RankPayload } from '../throttled-change.ts';
+import type { BoardRankings } from './board-rankings.ts';
+import type { Publisher } from './publisher.ts';
+
+export interface WindowsOptions {
+  publisher: Publisher;
+  rankings: Pick<BoardRankings, 'changed'>;
+  /** Called when a tenant's windows cannot be flushed. */
+  onFailed?: OnPieceFailed;
+}
+
+/** Windows of one transaction: the persister of the shard waits for it. */
+const AT_ONCE = 500;
+/** A piece of work takes not much longer than this. */
+const WORK_MS = 2_000;
+
+/** What is to be reported at the end of a window; `payload`: null where its rankings are still to be read. */
+interface Report {
+  window: EndedWindow;
+  notification: Notification;
+}
+
+/**
+ * The windows of `throttle` that are over: what waits in one is reported as one message and begins another; one in which
+ * nothing changed ends silently, as does one of a rank that is again what was reported, and all that nobody wants any more.
+ * Rows are locked while they are reported, in the transaction that stores the messages: two workers, or a crash, make none
+ * twice and lose none.
+ */
+export class Windows implements ScheduledWork {
+  readonly name = 'windows of notifications';
+  readonly seesItself = true;
+  private readonly options: WindowsOptions;
+  private readonly pieces: Pieces;
+
+  constructor(options: WindowsOptions) {
+    this.options = options;
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  }
+
+  get aside(): string[] {
+    return this.pieces.aside.map(({ name }) => name);
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const { pool } = this.options.publisher;
+    return (await this.upcoming(upToMs)) ?? ((await endWindowsAhead(pool, upToMs)) ? upToMs : null);
+  }
+
+  upcoming(untilMs: number): Promise<number | null> {
+    return firstEndedWindow(this.options.publisher.pool, untilMs, this.tenantsAside());
+  }
+
+  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+    const { pool } = this.options.publisher;
+    const endedMs = Math.max(dueMs, beforeMs - 1);
+    const endMs = performance.now() + WORK_MS;
+    const wanting = await wantingTenants(pool, THROTTLED);
+    const versions = new Map(wanting.map(({ tenantNo, version }) => [tenantNo, version]));
+    const goesOn = (): boolean => !ending.aborted && performance.now() < endMs;
+    for (const tenantNo of await tenantsWithEndedWindows(pool, endedMs, AT_ONCE)) {
+      if (this.pieces.isAside(String(tenantNo)) || !goesOn()) continue;
+      await this.pieces.attempt(tenantPiece(tenantNo), ending, async () => {
+        const compiled = await this.options.publisher.catalog(tenantNo, versions.get(tenantNo) ?? 0);
+        while (goesOn() && (await this.flush(compiled, { endedMs, nowMs: upToMs })) === AT_ONCE);
+      });
+    }
+  }
+
+  private tenantsAside(): number[] {
+    return this.pieces.aside.map(({ key }) => Number(key));
+  }
+
+  /** Flushes some windows of a tenant; how many. */
+  private async flush(compiled: CompiledCatalog, at: { endedMs: number; nowMs: number }): Promise<number> {
+    const { publisher, rankings } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const boards: Report[] = [];
+    let taken = 0;
+    await publisher.publish(compiled, at.nowMs, async (client) => {
+      const ended = await takeEndedWindows(client, { tenantNo, upToMs: at.endedMs, limit: AT_ONCE });
+      taken = ended.length;
+      const reports = ended.flatMap((window) => report(compiled, window) ?? []);
+      boards.push(...reports.filter(({ window }) => window.type === 'leaderboard.changed'));
+      const others = reports.filter(({ window }) => window.type !== 'leaderboard.changed');
+      const kept = new Set(reports.map(({ window }) => window));
+      await closeWindows(
+        client,
+        tenantNo,
+        ended.filter((window) => !kept.has(window)),
+      );
+      await reopenWindows(client, tenantNo, { windows: others.map(({ window }) => reported(window)), nowMs: at.nowMs });
+      return others.map(({ notification }) => notification);
+    });
+    // Rankings are read while nobody waits for the cursor. A change that comes meanwhile waits in the next window.
+    for (const { window, notification } of boards) {
+      const payload = await rankings.changed(compiled, movedBoard(notification), at.nowMs);
+      await publisher.publish(compiled, at.nowMs, async (client) => {
+        if (payload === null) await closeWindows(client, tenantNo, [window]);
+        else await reopenWindows(client, tenantNo, { windows: [reported(window)], nowMs: at.nowMs });
+        return payload === null ? [] : [{ ...notification, payload }];
+      });
+    }
+    return taken;
+  }
+}
+
+/** What is to be reported of a window that is over; null: nothing. */
+function report(compiled: CompiledCatalog, window: EndedWindow): Report | null {
+  const { type, source, atMs, payload, userId } = window;
+  if (payload === null || source === null || atMs === null) return null;
+  const about = JSON.parse(window.about ?? '{}') as NotificationSubject;
+  if (!listenersOf(compiled).wants(type, about)) return null;
+  const isRank = type === 'leaderboard.rank_changed';
+  if (isRank && (JSON.parse(payload) as RankPayload).leaderboard.rank === window.rank) return null;
+  const merged = mergedPayload({
+    type,
+    payload,
+    added: window.added ?? 0,
+    awards: window.awards ?? '',
+    level: window.level ?? '',
+    previous: isRank ? { rank: window.rank, value: window.value } : null,
+  });
+  const { tenantNo } = compiled.catalog;
+  const notification = { type, tenantNo, userId: userId || null, atMs, source, about, payload: merged };
+  return { window, notification };
+}
+
+function reported({ type, userId, subject, source, payload }: EndedWindow): ReportedWindow {
+  const isRank = type === 'leaderboard.rank_changed';
+  const { rank, value } = isRank ? (JSON.parse(payload!) as RankPayload).leaderboard : { rank: null, value: null };
+  return { userId, subject, source: source!, rank, value };
+}

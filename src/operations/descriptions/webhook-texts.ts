@@ -1,0 +1,118 @@
+import type { NotificationType } from '../../domain/notification.ts';
+
+interface WebhookText {
+  /** What it reports. */
+  summary: string;
+  /** When it comes, and when not. */
+  description: string;
+}
+
+const THROTTLED =
+  'At once, then at most once in 15 minutes with the latest state: what changed meanwhile comes in one message.';
+const DUE_EMAIL =
+  'Laurel sends no e-mail; this says that one is due, in the user’s time zone (UTC without one). Not for users without an ' +
+  'e-mail address, who opted out of this kind of e-mail, or who are in the control group.';
+const STREAKS = 'Not for users who switched streaks off.';
+
+/** What each webhook means, and when it comes. */
+export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
+  'achievement.completed': {
+    summary: 'A user completed an achievement',
+    description: 'At once, once for each user and achievement. Not for completions that were backdated.',
+  },
+  'streak.started': { summary: 'A user’s streak began', description: `At once, with a length of 1. ${STREAKS}` },
+  'streak.extended': {
+    summary: 'A user’s streak grew by a period',
+    description: `At once. Not when a freeze kept it. ${STREAKS}`,
+  },
+  'streak.lost': {
+    summary: 'A user’s streak ended',
+    description: `After the midnight of the user that ended it, or when an administrator reset it. \`length\` is the length that it had. ${STREAKS}`,
+  },
+  'streak.freeze_consumed': {
+    summary: 'Freezes kept a user’s streak',
+    description: `After the user’s midnight. \`freezes\` says how many are left. ${STREAKS}`,
+  },
+  'streak.freeze_earned': {
+    summary: 'A user earned freezes',
+    description: `After the user’s midnight. \`freezes\` says how many there are now. ${STREAKS}`,
+  },
+  'points.changed': {
+    summary: 'A user’s points changed',
+    description: `${THROTTLED} Counted for each user and points system.`,
+  },
+  'points.level_changed': {
+    summary: 'A user reached another level, or fell back to one',
+    description: 'At once. `newLevel` is null for a user who fell below the first level.',
+  },
+  'points.boost_started': {
+    summary: 'A boost of points begins',
+    description:
+      'At 10:00 UTC on the day before its first day; a boost of one user: at the midnight at which it begins for the user.',
+  },
+  'points.boost_finished': {
+    summary: 'A boost of points is over',
+    description:
+      'At 13:00 UTC on the day after its last day; a boost of one user: at the midnight at which it ends for the user.',
+  },
+  'leaderboard.started': {
+    summary: 'A leaderboard begins',
+    description: 'At 10:00 UTC on the day before its first day.',
+  },
+  'leaderboard.changed': {
+    summary: 'The places of a leaderboard changed',
+    description: `${THROTTLED} Counted for each leaderboard.`,
+  },
+  'leaderboard.finished': {
+    summary: 'A leaderboard is over',
+    description: 'At 13:00 UTC on the day after its last day, when its places are final. With the top 10 only.',
+  },
+  'leaderboard.rank_changed': {
+    summary: 'A user’s place on a leaderboard changed',
+    description:
+      `${THROTTLED} Counted for each user and leaderboard. Users whom others overtook are compared every 15 minutes. ` +
+      '`previousRank` and `previousValue` are those reported last; a rank of null: not on the board.',
+  },
+  'emails.recap_due': {
+    summary: 'A recap is due',
+    description: `Monday 09:00, or the 1st 09:00 where recaps are monthly, for users with an event in the period. ${DUE_EMAIL}`,
+  },
+  'emails.reactivation_due': {
+    summary: 'A user has been away',
+    description: `10:00 on the 3rd, 5th, 7th, 14th and 30th day without an event: \`messageNumber\` 1 to 5. ${DUE_EMAIL}`,
+  },
+  'emails.streak_reminder_due': {
+    summary: 'A streak is about to end',
+    description:
+      '4 hours before the day ends for daily streaks, Friday 09:00 for weekly ones, the 25th 09:00 for monthly ones; only while the ' +
+      `streak would end. ${DUE_EMAIL}`,
+  },
+  'emails.achievement_due': {
+    summary: 'An e-mail about a completed achievement is due',
+    description:
+      'Between 17:00 and 21:00 of the day on which it was completed; the next day at 17:00 if it was completed after 21:00. Several of one ' +
+      `evening come one by one. ${DUE_EMAIL}`,
+  },
+};
+
+/** What fields of payloads mean, by name, or by `<field around it>.<name>` where that decides. */
+export const PAYLOAD_TEXTS: Readonly<Record<string, string>> = {
+  boost: 'The boost.',
+  consumed: 'How many freezes were consumed.',
+  daysSinceLastActive: 'Days since the user’s last event.',
+  earned: 'How many freezes were earned.',
+  leaderboard: 'The leaderboard.',
+  messageNumber: 'Which message it is since the user was away, from 1 to 5.',
+  newLevel: 'The level that the points reach now; null: none.',
+  previousLevel: 'The level that they reached before; null: none.',
+  'payload.freezes': 'How many freezes the user has now.',
+  'payload.length': 'Periods in a row that the streak had.',
+  'payload.points': 'The points system, with the user’s total.',
+  'payload.reactivation': 'How long the user has been away.',
+  'payload.recap': 'The period that the recap is about.',
+  'payload.streak': 'The streak as it is now.',
+  'payload.timestamp': 'When it fell due.',
+  'payload.user': 'The user, as of the moment that is reported.',
+  'recap.periodStart': 'First local day of the period.',
+  'recap.periodEnd': 'Last local day of the period.',
+};

@@ -1,0 +1,101 @@
+import { NOTIFICATION_EXAMPLES } from '../domain/notification-examples.ts';
+import { NOTIFICATION_PAYLOADS } from '../domain/notification-payloads.ts';
+import { WEBHOOK_EVENTS } from '../domain/webhook.ts';
+import { describedSchema } from './descriptions/described.ts';
+import type { Schema } from './descriptions/examples.ts';
+import { WEBHOOK_TEXTS } from './descriptions/webhook-texts.ts';
+
+interface Header {
+  name: string;
+  required: boolean;
+  description: string;
+  schema: object;
+  example: string;
+}
+
+const BODY_SIGNATURE = 'mGZP1Kxkd1R2gXqpU1pSh0C3Jt1b6Pz2cB1kz5mWc5M=';
+
+/** The headers of a delivery, by the names of their components. */
+const HEADERS: Readonly<Record<string, Header>> = {
+  WebhookId: {
+    name: 'webhook-id',
+    required: true,
+    description:
+      'ID of the message, the same on every try: what a receiver has seen already it need not work on again.',
+    schema: { type: 'string', format: 'uuid' },
+    example: '0190a5f2-7c3e-8b1a-9d3e-2f6b8c1d4e5f',
+  },
+  WebhookTimestamp: {
+    name: 'webhook-timestamp',
+    required: true,
+    description: 'When this try began, in seconds since 1970: what is older than some minutes is to be refused.',
+    schema: { type: 'string', pattern: '^\\d+$' },
+    example: '1772443800',
+  },
+  WebhookSignature: {
+    name: 'webhook-signature',
+    required: true,
+    description:
+      'Signatures by Standard Webhooks 1.0, separated by spaces, each `v1,` and the Base64 of HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` ' +
+      'with the bytes that the secret’s Base64 stands for; after a rotation a second one with the previous secret for 24 hours.',
+    schema: { type: 'string' },
+    example: `v1,${BODY_SIGNATURE}`,
+  },
+  WebhookSequence: {
+    name: 'webhook-sequence',
+    required: true,
+    description:
+      'Grows with every message about a user to a webhook: what has a smaller one than what was seen of the user is older.',
+    schema: { type: 'string', pattern: '^\\d+$' },
+    example: '4711',
+  },
+  LaurelSignature: {
+    name: 'X-Laurel-Signature',
+    required: true,
+    description:
+      'Base64 of HMAC-SHA256 of the body with the secret’s whole text. The webhook’s `header` gives it another name.',
+    schema: { type: 'string' },
+    example: BODY_SIGNATURE,
+  },
+  LaurelSignaturePrevious: {
+    name: 'X-Laurel-Signature-Previous',
+    required: false,
+    description:
+      'The same with the previous secret, for 24 hours after a rotation. Where the webhook has a `header`: that name and `-Previous`.',
+    schema: { type: 'string' },
+    example: BODY_SIGNATURE,
+  },
+};
+
+/** The components that `openapiWebhooks` refers to. */
+export const webhookHeaders = (): Record<string, object> =>
+  Object.fromEntries(Object.entries(HEADERS).map(([name, header]) => [name, { ...header, in: 'header' }]));
+
+/** The webhooks of an OpenAPI document, from the schemas of their payloads. */
+export function openapiWebhooks(): Record<string, object> {
+  const parameters = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  return Object.fromEntries(
+    WEBHOOK_EVENTS.map((type) => {
+      const operationId = `webhooks_${type.replace('.', '_')}`;
+      const schema = JSON.parse(JSON.stringify(NOTIFICATION_PAYLOADS[type])) as Schema;
+      const content = {
+        schema: describedSchema(schema, { operation: operationId, field: 'payload' }),
+        example: NOTIFICATION_EXAMPLES[type],
+      };
+      const post = {
+        operationId,
+        ...WEBHOOK_TEXTS[type],
+        parameters,
+        requestBody: { required: true, content: { 'application/json': content } },
+        responses: {
+          200: {
+            description: 'Received; any 2xx counts. Anything else, or no answer within 60 seconds, is tried again.',
+          },
+          410: { description: 'Not wanted any more: the webhook is disabled.' },
+        },
+        security: [],
+      };
+      return [type, { post }];
+    }),
+  );
+}

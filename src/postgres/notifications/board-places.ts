@@ -1,0 +1,138 @@
+import type { Pool, PoolClient } from 'pg';
+import { storableText } from '../storable-json.ts';
+import type { BoardPlace } from './note-moved-boards.ts';
+
+/** A run and group of a board whose places are to be compared with those that are known. */
+export interface MovedBoard extends BoardPlace {
+  id: number;
+  tenantNo: number;
+  /** When that is due, epoch ms. */
+  compareMs: number;
+}
+
+/** A place on a board. */
+export interface KnownPlace {
+  userId: string;
+  rank: number;
+  value: number;
+}
+
+const MOVED = `
+  SELECT id, tenant_no AS "tenantNo", board_no AS "boardNo", run_day AS "runDay", group_name AS "group",
+         compare_ms AS "compareMs"
+    FROM notification_boards AS board
+   WHERE compare_ms <= $1 AND tenant_no || ':' || board_no <> ALL ($2)
+     AND NOT EXISTS (SELECT FROM board_fills AS fill
+                      WHERE fill.tenant_no = board.tenant_no AND fill.board_no = board.board_no AND fill.status <> 'done')
+   ORDER BY compare_ms, id LIMIT $3`;
+
+/**
+ * The first boards to be compared by a time (epoch ms); those that are being filled from history wait until they are.
+ * @param except boards to be left out: `<tenant no>:<board no>`
+ */
+export async function boardsToCompare(
+  pool: Pool,
+  { upToMs, except, limit }: { upToMs: number; except: readonly string[]; limit: number },
+): Promise<MovedBoard[]> {
+  return (await pool.query<MovedBoard>(MOVED, [upToMs, except, limit])).rows;
+}
+
+/** Has boards compared that are not followed yet. */
+export async function followBoards(
+  client: PoolClient | Pool,
+  boards: readonly (BoardPlace & { tenantNo: number })[],
+  compareMs: number,
+): Promise<void> {
+  if (boards.length === 0) return;
+  await client.query(
+    `INSERT INTO notification_boards (tenant_no, board_no, run_day, group_name, compare_ms)
+     SELECT board.*, $1 FROM unnest($2::int[], $3::int[], $4::int[], $5::text[]) AS board ON CONFLICT DO NOTHING`,
+    [
+      compareMs,
+      boards.map(({ tenantNo }) => tenantNo),
+      boards.map(({ boardNo }) => boardNo),
+      boards.map(({ runDay }) => runDay),
+      boards.map(({ group }) => storableText(group)),
+    ],
+  );
+}
+
+/** Notes that a board is compared, for the transaction; false: another process did so. */
+export async function noteCompared(client: PoolClient, { id, compareMs }: MovedBoard): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'UPDATE notification_boards SET compare_ms = NULL WHERE id = $1 AND compare_ms = $2',
+    [id, compareMs],
+  );
+  return rowCount === 1;
+}
+
+/** Forgets a board and its places. */
+export async function forgetBoard(client: PoolClient | Pool, id: number): Promise<void> {
+  await client.query('DELETE FROM notification_boards WHERE id = $1', [id]);
+}
+
+/** Forgets all boards of tenants. */
+export async function forgetBoardsOf(pool: Pool, tenantNos: readonly number[]): Promise<void> {
+  if (tenantNos.length === 0) return;
+  await pool.query('DELETE FROM notification_boards WHERE tenant_no = ANY ($1)', [tenantNos]);
+}
+
+/** The places as they were compared last. */
+export async function knownPlaces(client: PoolClient, boardId: number): Promise<Map<string, KnownPlace>> {
+  const { rows } = await client.query<KnownPlace>(
+    'SELECT user_id AS "userId", rank, value FROM notification_places WHERE board_id = $1',
+    [boardId],
+  );
+  return new Map(rows.map((place) => [place.userId, place]));
+}
+
+/** Writes the places that changed, and removes those of users who have none any more. */
+export async function savePlaces(
+  client: PoolClient,
+  { id, tenantNo }: MovedBoard,
+  { changed, gone }: { changed: readonly KnownPlace[]; gone: readonly string[] },
+): Promise<void> {
+  if (gone.length > 0)
+    await client.query(
+      'DELETE FROM notification_places WHERE tenant_no = $1 AND board_id = $2 AND user_id = ANY ($3)',
+      [tenantNo, id, gone],
+    );
+  if (changed.length === 0) return;
+  await client.query(
+    `INSERT INTO notification_places (board_id, tenant_no, user_id, rank, value)
+     SELECT $1, $2, * FROM unnest($3::text[], $4::int[], $5::float8[])
+     ON CONFLICT (tenant_no, user_id, board_id) DO UPDATE SET rank = EXCLUDED.rank, value = EXCLUDED.value`,
+    [
+      id,
+      tenantNo,
+      changed.map(({ userId }) => storableText(userId)),
+      changed.map(({ rank }) => rank),
+      changed.map(({ value }) => value),
+    ],
+  );
+}
+
+/** What was reported to users about a board within their windows, and what waits. */
+export interface ReportedPlace {
+  userId: string;
+  rank: number | null;
+  value: number | null;
+  /** Something waits: a change to this rank. */
+  waits: boolean;
+  waitingRank: number | null;
+}
+
+/** The users' windows of a board, by user. */
+export async function reportedPlaces(
+  client: PoolClient,
+  { tenantNo, subject }: { tenantNo: number; subject: string },
+  userIds: readonly string[],
+): Promise<Map<string, ReportedPlace>> {
+  const { rows } = await client.query<ReportedPlace>(
+    `SELECT user_id AS "userId", rank, value, payload IS NOT NULL AS waits,
+            (payload::json #>> '{leaderboard,rank}')::int AS "waitingRank"
+       FROM notification_windows WHERE tenant_no = $1 AND user_id = ANY ($3) AND subject = $2`,
+    [tenantNo, subject, userIds],
+  );
+  return new Map(rows.map((place) => [place.userId, place]));
+}

@@ -1,0 +1,68 @@
+import type { Pool, PoolClient } from 'pg';
+
+/** How far a tenant's notifications of a kind that the clock makes are made, in a zone ('' is UTC, or all zones). */
+export interface NotificationProgress {
+  tenantNo: number;
+  kind: string;
+  zone: string;
+  /** All up to then are made, epoch ms. */
+  doneMs: number;
+  /** Of those that fall due next: users with an ID up to this one have theirs. */
+  lastUser: string;
+}
+
+/** The progress of some kinds. */
+export async function notificationProgress(pool: Pool, kinds: readonly string[]): Promise<NotificationProgress[]> {
+  const { rows } = await pool.query<NotificationProgress>(
+    `SELECT tenant_no AS "tenantNo", kind, zone, done_ms AS "doneMs", last_user AS "lastUser"
+       FROM notification_progress WHERE kind = ANY ($1) ORDER BY 1, 2, 3`,
+    [kinds],
+  );
+  return rows;
+}
+
+type Key = Pick<NotificationProgress, 'tenantNo' | 'kind' | 'zone'>;
+
+const keys = (rows: readonly Key[]): unknown[] => [
+  rows.map(({ tenantNo }) => tenantNo),
+  rows.map(({ kind }) => kind),
+  rows.map(({ zone }) => zone),
+];
+
+/** Begins to make notifications: those that fall due after `doneMs`. What is begun already stays as it is. */
+export async function beginProgress(
+  pool: Pool | PoolClient,
+  rows: readonly (Key & { doneMs: number })[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await pool.query(
+    `INSERT INTO notification_progress (tenant_no, kind, zone, done_ms)
+     SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::bigint[]) ON CONFLICT DO NOTHING`,
+    [...keys(rows), rows.map(({ doneMs }) => doneMs)],
+  );
+}
+
+/** Ends it: what falls due from now on is not made, and will not be made up for. */
+export async function endProgress(pool: Pool | PoolClient, rows: readonly Key[]): Promise<void> {
+  if (rows.length === 0) return;
+  await pool.query(
+    `DELETE FROM notification_progress AS progress
+      USING unnest($1::int[], $2::text[], $3::text[]) AS ended (tenant_no, kind, zone)
+      WHERE progress.tenant_no = ended.tenant_no AND progress.kind = ended.kind AND progress.zone = ended.zone`,
+    keys(rows),
+  );
+}
+
+/** Moves a progress, if it is still where it was seen; false: another process was faster. */
+export async function moveNotificationProgress(
+  client: PoolClient | Pool,
+  { tenantNo, kind, zone, doneMs, lastUser }: NotificationProgress,
+  next: Pick<NotificationProgress, 'doneMs' | 'lastUser'>,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `UPDATE notification_progress SET done_ms = $6, last_user = $7
+      WHERE tenant_no = $1 AND kind = $2 AND zone = $3 AND done_ms = $4 AND last_user = $5`,
+    [tenantNo, kind, zone, doneMs, lastUser, next.doneMs, next.lastUser],
+  );
+  return rowCount === 1;
+}

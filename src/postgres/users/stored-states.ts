@@ -1,0 +1,16 @@
+import type { Pool, PoolClient } from 'pg';
+import { storableText } from '../storable-json.ts';
+
+/** The packed states of some users of a tenant as Postgres holds them, by ID; without those it does not know. */
+export async function storedStates(
+  pool: Pool | PoolClient,
+  tenantNo: number,
+  userIds: readonly string[],
+): Promise<Map<string, Buffer>> {
+  if (userIds.length === 0) return new Map();
+  const { rows } = await pool.query<{ id: string; state: Buffer }>(
+    'SELECT id, state FROM users WHERE tenant_no = $1 AND id = ANY ($2)',
+    [tenantNo, userIds.map(storableText)],
+  );
+  return new Map(rows.map(({ id, state }) => [id, state]));
+}
