@@ -40,6 +40,10 @@ export interface Env {
   webhookAllowPrivate: boolean;
   /** Days that messages to webhooks are kept with their tries. */
   webhookLogDays: number;
+  /** How long a try to deliver to a webhook may take. */
+  webhookTimeoutMs: number;
+  /** Messages that may wait for a webhook before further ones are not sent by themselves. */
+  webhookPendingLimit: number;
   /** What this deployment is called, by name and by key. */
   environment: { name: string; key: string };
   /** Bytes of a request's body; more is answered 413. */
@@ -70,6 +74,9 @@ export const AUDIT_RETENTION_DAYS = 400;
 
 /** So long may a receiver's operator take to notice, and have what was missed sent again. */
 export const WEBHOOK_LOG_DAYS = 7;
+
+export const WEBHOOK_TIMEOUT_MS = 60_000;
+export const WEBHOOK_PENDING_LIMIT = 100_000;
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
@@ -112,6 +119,12 @@ export function readEnv(variables: Variables): Env {
     idempotencyHotDays: read.whole('IDEMPOTENCY_HOT_DAYS', { fallback: IDEMPOTENCY_HOT_DAYS, min: 1, max: 36_500 }),
     auditRetentionDays: read.whole('AUDIT_RETENTION_DAYS', { fallback: AUDIT_RETENTION_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
+    webhookTimeoutMs: read.whole('WEBHOOK_TIMEOUT_MS', { fallback: WEBHOOK_TIMEOUT_MS, min: 5_000, max: 300_000 }),
+    webhookPendingLimit: read.whole('WEBHOOK_PENDING_LIMIT', {
+      fallback: WEBHOOK_PENDING_LIMIT,
+      min: 100,
+      max: 10_000_000,
+    }),
     webhookLogDays: read.whole('WEBHOOK_LOG_DAYS', { fallback: WEBHOOK_LOG_DAYS, min: 2, max: 366 }),
     environment: {
       name: read.text('ENVIRONMENT_NAME') ?? ENVIRONMENT.name,

@@ -21,6 +21,8 @@ describe('readEnv', () => {
       testClock: false,
       webhookAllowPrivate: false,
       webhookLogDays: 7,
+      webhookTimeoutMs: 60_000,
+      webhookPendingLimit: 100_000,
       environment: { name: 'Production', key: 'production' },
       httpProcesses: 1,
       backlogLimit: 100_000,

@@ -23,6 +23,7 @@ async function main(): Promise<void> {
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
   const { idempotencyHotDays, auditRetentionDays, backlogLimit, webhookLogDays } = env;
+  const { webhookAllowPrivate, webhookTimeoutMs, webhookPendingLimit } = env;
   const clock = env.testClock ? 'test' : systemClock;
   const workers = await startWorkers({
     redisUrl,
@@ -32,6 +33,9 @@ async function main(): Promise<void> {
     auditRetentionDays,
     backlogLimit,
     webhookLogDays,
+    webhookAllowPrivate,
+    webhookTimeoutMs,
+    webhookPendingLimit,
     log,
   });
   log.info('worker started');

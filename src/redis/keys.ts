@@ -96,6 +96,12 @@ export const CHANGES_CHANNEL = 'laurel:changes';
 /** pub/sub channel: the test clock was set; its time is stored in Postgres. */
 export const CLOCK_CHANNEL = 'laurel:clock';
 
+/** pub/sub channel: messages for webhooks were queued in Postgres; the ID of who says so. */
+export const DELIVERIES_CHANNEL = 'laurel:deliveries';
+
+/** hash: tries of deliveries to webhooks, how they ended → how often. */
+export const DELIVERY_COUNTS_KEY = 'laurel:delivery-counts';
+
 /** hash: scheduled work that failed, kind → how often. */
 export const FAILED_WORK_KEY = 'laurel:failed-work';
 

@@ -46,14 +46,16 @@ CREATE TABLE webhook_queue (
   day integer NOT NULL,
   id uuid NOT NULL,
   -- messages with the same go one after another: a hash of the user; 0: about no single user
-  lane bigint NOT NULL,
+  lane integer NOT NULL,
   -- when it may be sent, epoch ms; 0: it was never tried
   due_ms bigint NOT NULL,
   -- tries so far that count for the schedule
   tries smallint NOT NULL DEFAULT 0,
   created timestamptz NOT NULL,
   PRIMARY KEY (webhook_id, sequence)
-);
+)
+-- Every row is gone soon, and whoever looks for the first one walks over what is left of it.
+WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX webhook_queue_due ON webhook_queue (webhook_id, due_ms, sequence);
 
 -- A row for each webhook that ever had a message.

@@ -35,10 +35,10 @@ const INSERT = `
            CASE WHEN is_full THEN $10 END, CASE WHEN is_full THEN to_timestamp($2::float8 / 1000) END
       FROM new
     ON CONFLICT DO NOTHING
-    RETURNING webhook_id, sequence, id, tenant_no, user_id, status
+    RETURNING webhook_id, sequence, id, user_id, status
   )
   INSERT INTO webhook_queue (webhook_id, sequence, day, id, lane, due_ms, created)
-  SELECT webhook_id, sequence, $1, id, coalesce(hashtextextended(user_id, tenant_no), 0), 0, to_timestamp($2::float8 / 1000)
+  SELECT webhook_id, sequence, $1, id, coalesce(hashtext(user_id), 0), 0, to_timestamp($2::float8 / 1000)
     FROM made WHERE status = 'pending'`;
 
 /**

@@ -1,0 +1,193 @@
+import type { Pool } from 'pg';
+import type { Clock } from '../../clock.ts';
+import { LogThrottle } from '../../log/log-throttle.ts';
+import type { Log } from '../../log/log.ts';
+import { takeMessages } from '../../postgres/webhooks/take-messages.ts';
+import { upcoming } from '../../postgres/webhooks/upcoming.ts';
+import { noteFullQueues } from '../../postgres/webhooks/waiting.ts';
+import type { Endpoint } from './endpoint.ts';
+import { HeldWebhooks } from './held-webhooks.ts';
+import type { Outcome, Sender } from './sender.ts';
+import { Tries, type DisableReason } from './tries.ts';
+import { TryRecorder } from './try-recorder.ts';
+
+/** Points of a delivery: messages are taken from the queue, an answer came, tries are recorded. */
+export type DeliveryStep = 'taken' | 'answered' | 'recorded';
+
+export interface DeliveriesOptions {
+  /** A few connections of its own: deliveries keep nobody else waiting. */
+  pool: Pool;
+  clock: Clock;
+  sender: Pick<Sender, 'send' | 'close'>;
+  log: Log;
+  /** Has a round begin. */
+  onWork: () => void;
+  /** Disables a webhook if it still goes to that URL; whether it did. */
+  disable: (webhook: { tenantNo: number; webhookId: string; url: string }, reason: DisableReason) => Promise<boolean>;
+  /** Called with every try. */
+  onTried?: (outcome: Outcome) => void;
+  /** Messages that may wait for a webhook. */
+  pendingLimit: number;
+  /** See `HeldWebhooksOptions`. */
+  leaseMs?: number | undefined;
+  firstPauseMs?: number | undefined;
+  /** Called at each step: for tests, which stop the world there. */
+  onStep?: ((step: DeliveryStep) => void | Promise<void>) | undefined;
+}
+
+/** How often is looked should nobody say that there is something. */
+const LOOK_MS = 10_000;
+/** What is under way when the process ends has so long to end. */
+const GRACE_MS = 5_000;
+/** The same line is not logged again sooner. */
+const REPEAT_MS = 10_000;
+
+/**
+ * Sends the messages of the queue, in rounds that whoever makes messages begins, and by itself every 10 s. It holds leases of the
+ * webhooks that have something due, so that one process at a time sends to one; takes messages ahead, a few of each; and
+ * sends up to 16 at a time to a webhook that takes them, one at a time about one user. A webhook that is slow or fails holds up
+ * nobody else: it has its own messages, its own number of tries under way, and a breaker. Every message arrives at least once:
+ * it leaves the queue when its try is recorded, and a process that dies before leaves it there.
+ */
+export class Deliveries {
+  private readonly options: DeliveriesOptions;
+  private readonly held: HeldWebhooks;
+  private readonly recorder: TryRecorder;
+  private readonly tries: Tries;
+  private ended = false;
+  private hinted = true;
+  /** By `performance.now()`. */
+  private lookAtMs = 0;
+  /** When the next message is to be sent again, of Laurel's clock. */
+  private nextDueMs = Infinity;
+  /** When the next breaker lets a try through (`performance.now()`). */
+  private nextOpenMs = Infinity;
+
+  constructor(options: DeliveriesOptions) {
+    this.options = options;
+    const { pool, clock, sender, log, leaseMs, firstPauseMs, onTried, onStep } = options;
+    this.held = new HeldWebhooks({ pool, clock, leaseMs, firstPauseMs });
+    const logThrottle = new LogThrottle(REPEAT_MS);
+    this.recorder = new TryRecorder({
+      pool,
+      clock,
+      onFailed: (error) =>
+        logThrottle.log('', () => log.warn({ err: error }, 'deliveries to webhooks cannot be recorded yet')),
+      onRecorded: onStep && (() => onStep('recorded')),
+    });
+    this.tries = new Tries({
+      sender,
+      recorder: this.recorder,
+      clock,
+      log,
+      onLater: ({ atOnce, dueMs = Infinity, openMs = Infinity }) => {
+        this.nextDueMs = Math.min(this.nextDueMs, dueMs);
+        this.nextOpenMs = Math.min(this.nextOpenMs, openMs);
+        if (atOnce) options.onWork();
+      },
+      onHopeless: (endpoint, url, reason) => void this.disable(endpoint, url, reason),
+      onTried,
+      onAnswered: onStep && (() => onStep('answered')),
+    });
+  }
+
+  /** Messages may have been made, or fallen due. */
+  look(): void {
+    this.hinted = true;
+    this.options.onWork();
+  }
+
+  /** Webhooks may have been changed. */
+  webhooksChanged(): void {
+    this.held.targetsChanged();
+    this.look();
+  }
+
+  /** Does what can be done now; how long the next round may wait, ms. Rejects when Postgres does not answer. */
+  async round(): Promise<number> {
+    if (this.ended) return LOOK_MS;
+    await this.held.keep();
+    const nowMs = performance.now();
+    const isDue = nowMs >= this.nextOpenMs || this.options.clock.now() >= this.nextDueMs;
+    const isLook = isDue || nowMs >= this.lookAtMs;
+    if (this.hinted || isLook) await this.lease();
+    if (isLook) await this.lookAhead();
+    await this.take();
+    for (const endpoint of this.held.all()) this.tries.begin(endpoint);
+    return this.restMs();
+  }
+
+  /**
+   * Begins no further try, waits some seconds for those under way, and gives the leases back. What was not recorded is sent again
+   * by whoever comes next. To be called when no round is under way.
+   */
+  async close(): Promise<void> {
+    this.ended = true;
+    await this.tries.end(GRACE_MS);
+    await this.options.sender.close();
+    if (await this.recorder.close()) await this.held.releaseAll().catch(() => undefined);
+  }
+
+  private async lease(): Promise<void> {
+    this.hinted = false;
+    try {
+      await this.held.lease();
+    } catch (error) {
+      this.hinted = true;
+      throw error;
+    }
+  }
+
+  private async lookAhead(): Promise<void> {
+    const { pool, clock, pendingLimit } = this.options;
+    const next = await upcoming(pool, clock.now());
+    this.nextDueMs = next.dueMs ?? Infinity;
+    this.nextOpenMs = next.openForMs === null ? Infinity : performance.now() + next.openForMs;
+    await noteFullQueues(pool, pendingLimit);
+    this.lookAtMs = performance.now() + LOOK_MS;
+  }
+
+  private async take(): Promise<void> {
+    const { pool, clock, onStep } = this.options;
+    const nowMs = performance.now();
+    const asked = [...this.held.all()].filter((endpoint) => endpoint.needsMore(nowMs));
+    if (asked.length === 0) return;
+    const wanted = asked.map((endpoint) => endpoint.wanted());
+    for (const endpoint of asked) endpoint.mayHaveMore = false;
+    const taken = await takeMessages(pool, wanted, clock.now()).catch((error: unknown) => {
+      for (const endpoint of asked) endpoint.mayHaveMore = true;
+      throw error;
+    });
+    if (taken.length > 0) await onStep?.('taken');
+    for (const message of taken) {
+      const endpoint = this.held.get(message.webhookId);
+      if (endpoint === undefined) continue;
+      endpoint.mayHaveMore = true;
+      const { payload } = message;
+      if (payload === null) this.tries.drop(endpoint, message);
+      // It was disabled meanwhile, or its breaker opened: the queue keeps what it has.
+      else if (!endpoint.isShut(nowMs)) {
+        endpoint.noteLength(payload.length);
+        endpoint.lanes.add({ ...message, payload });
+      }
+    }
+  }
+
+  private async disable({ webhookId, tenantNo }: Endpoint, url: string, reason: DisableReason): Promise<void> {
+    const { log, disable } = this.options;
+    try {
+      if (await disable({ tenantNo, webhookId, url }, reason))
+        log.warn({ webhookId, tenantNo, reason }, 'a webhook is disabled: nothing is sent to it until it is enabled');
+    } catch (error) {
+      log.warn({ webhookId, tenantNo, err: error }, 'a webhook could not be disabled; it is tried again');
+    }
+    this.webhooksChanged();
+  }
+
+  private restMs(): number {
+    const nowMs = performance.now();
+    const againMs = this.nextDueMs - this.options.clock.now();
+    // One ms more: timers may be that early.
+    return Math.max(0, Math.min(this.lookAtMs - nowMs, this.nextOpenMs - nowMs, this.held.nextMs - nowMs, againMs)) + 1;
+  }
+}

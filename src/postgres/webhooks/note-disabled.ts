@@ -1,0 +1,14 @@
+import type { PoolClient } from 'pg';
+
+/** Notes that Laurel disabled a webhook, and why. Once it is enabled its failures are counted anew. */
+export async function noteDisabled(
+  client: PoolClient,
+  { webhookId, reason, nowMs }: { webhookId: string; reason: string; nowMs: number },
+): Promise<void> {
+  await client.query(
+    `UPDATE webhook_state SET disabled_reason = $2, disabled_at = to_timestamp($3::float8 / 1000),
+            failures = 0, failing_since = NULL, open_until = NULL
+      WHERE webhook_id = $1`,
+    [webhookId, reason, nowMs],
+  );
+}

@@ -1,0 +1,108 @@
+import type { Pool } from 'pg';
+import { storableJson } from '../storable-json.ts';
+import { transaction } from '../transaction.ts';
+
+/** A try as the log keeps it. */
+export interface LoggedTry {
+  /** When it began, epoch ms of real time. */
+  at: number;
+  durationMs: number;
+  /** Null: no answer came. */
+  status: number | null;
+  error: string | null;
+  answer: string | null;
+}
+
+/** What became of a message. */
+export interface RecordedTry {
+  webhookId: string;
+  sequence: number;
+  day: number;
+  id: string;
+  /** Null: there was nothing to be sent, for the message has left the log. */
+  logged: LoggedTry | null;
+  delivered: boolean;
+  /** When it is to be sent again, epoch ms of Laurel's clock; null: it is not. */
+  dueMs: number | null;
+}
+
+/** How a webhook fares after its last tries. */
+export interface WebhookHealth {
+  webhookId: string;
+  failures: number;
+  failingSinceMs: number | null;
+  /** For how long the breaker is open from now on; 0: it is closed. */
+  openMs: number;
+}
+
+/**
+ * What a crash of Postgres loses of these is sent once more, so nobody waits for the disk. The rows are looked up by their
+ * keys, whatever the planner thinks of it.
+ */
+const SETTINGS =
+  'SET LOCAL synchronous_commit = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off';
+
+const RECORD = `
+  WITH tried AS MATERIALIZED (
+    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::int[], $4::uuid[], $5::jsonb[], $6::boolean[], $7::float8[])
+      AS tried (webhook_id, sequence, day, id, logged, delivered, due_ms)
+  ), done AS (
+    DELETE FROM webhook_queue AS queued USING tried
+     WHERE queued.webhook_id = tried.webhook_id AND queued.sequence = tried.sequence AND tried.due_ms IS NULL
+    RETURNING queued.webhook_id, queued.sequence
+  ), again AS (
+    UPDATE webhook_queue AS queued SET due_ms = tried.due_ms, tries = tries + 1 FROM tried
+     WHERE queued.webhook_id = tried.webhook_id AND queued.sequence = tried.sequence AND tried.due_ms IS NOT NULL
+    RETURNING queued.webhook_id, queued.sequence
+  ), outcome AS (
+    SELECT tried.*, CASE WHEN due_ms IS NOT NULL THEN 'pending' WHEN delivered THEN 'delivered' ELSE 'failed' END AS status,
+           (webhook_id, sequence) IN (SELECT * FROM done UNION ALL SELECT * FROM again) AS was_queued
+      FROM tried
+  )
+  UPDATE webhook_messages AS message
+     SET tries = message.tries || coalesce(logged, '[]'),
+         status = CASE WHEN was_queued THEN outcome.status ELSE message.status END,
+         failed = CASE WHEN was_queued THEN outcome.status = 'failed' ELSE failed END,
+         finished = CASE WHEN NOT was_queued THEN finished WHEN due_ms IS NULL THEN to_timestamp($8::float8 / 1000) END
+    FROM outcome WHERE message.id = outcome.id AND message.day = outcome.day`;
+
+const NOTE_HEALTH = `
+  UPDATE webhook_state AS state
+     SET failures = health.failures, failing_since = to_timestamp(since_ms / 1000),
+         open_until = CASE WHEN open_ms > 0 THEN clock_timestamp() + make_interval(secs => open_ms / 1000) END
+    FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::float8[]) AS health (webhook_id, failures, since_ms, open_ms)
+   WHERE state.webhook_id = health.webhook_id`;
+
+/**
+ * Records tries in the log, takes from the queue what is settled and has the rest come back at its time; and how the webhooks
+ * fare. As one, or not at all. A message that left the queue meanwhile, because another process sent it too, keeps its status.
+ * @param nowMs the time of Laurel's clock
+ */
+export function recordTries(
+  pool: Pool,
+  { tries, health, nowMs }: { tries: readonly RecordedTry[]; health: readonly WebhookHealth[]; nowMs: number },
+): Promise<void> {
+  return transaction(pool, async (client) => {
+    await client.query(SETTINGS);
+    if (tries.length > 0) {
+      await client.query(RECORD, [
+        tries.map(({ webhookId }) => webhookId),
+        tries.map(({ sequence }) => sequence),
+        tries.map(({ day }) => day),
+        tries.map(({ id }) => id),
+        tries.map(({ logged }) => logged && storableJson(JSON.stringify([logged]))),
+        tries.map(({ delivered }) => delivered),
+        tries.map(({ dueMs }) => dueMs),
+        nowMs,
+      ]);
+    }
+    if (health.length > 0) {
+      await client.query(NOTE_HEALTH, [
+        health.map(({ webhookId }) => webhookId),
+        health.map(({ failures }) => failures),
+        health.map(({ failingSinceMs }) => failingSinceMs),
+        health.map(({ openMs }) => openMs),
+      ]);
+    }
+  });
+}

@@ -1,0 +1,37 @@
+import type { Pool } from 'pg';
+import { signingSecrets } from '../webhook-secrets.ts';
+import { SENDABLE } from './leases.ts';
+
+/** Where the messages of a webhook go, and what signs them. */
+export interface WebhookTarget {
+  webhookId: string;
+  name: string;
+  url: string;
+  /** Name of the header with the signature of the whole secret; undefined: the usual one. */
+  header: string | undefined;
+  /** The newest first. */
+  secrets: string[];
+}
+
+/**
+ * Those of the webhooks that may be sent to, as they are now.
+ * @param nowMs the time of Laurel's clock
+ */
+export async function webhookTargets(
+  pool: Pool,
+  webhookIds: readonly string[],
+  nowMs: number,
+): Promise<Map<string, WebhookTarget>> {
+  const { rows } = await pool.query<{ webhookId: string; name: string; url: string; header: string | null }>(
+    `SELECT state.webhook_id AS "webhookId", doc ->> 'name' AS name, doc ->> 'url' AS url, doc ->> 'header' AS header
+       FROM ${SENDABLE} WHERE state.webhook_id = ANY ($1::uuid[])`,
+    [webhookIds],
+  );
+  const secrets = await signingSecrets(pool, webhookIds, nowMs);
+  return new Map(
+    rows.map(({ header, ...row }) => [
+      row.webhookId,
+      { ...row, header: header ?? undefined, secrets: secrets.get(row.webhookId) ?? [] },
+    ]),
+  );
+}

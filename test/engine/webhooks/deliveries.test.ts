@@ -1,0 +1,340 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { transaction } from '../../../src/postgres/transaction.ts';
+import { deleteUser } from '../../../src/postgres/persist/delete-users.ts';
+import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/insert-messages.ts';
+import { DeliveryBed } from './delivery-bed.ts';
+import { hang, Receiver, type Answer, type Received } from './receiver.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+let bed: DeliveryBed;
+let receivers: Receiver[];
+beforeAll(async () => void (bed = await DeliveryBed.create()));
+beforeEach(() => void (receivers = []));
+afterEach(async () => {
+  await bed.closeWorkers();
+  for (const receiver of receivers) await receiver.close();
+  await bed.pool.query('DELETE FROM webhook_queue');
+  bed.outcomes.length = 0;
+});
+afterAll(() => bed.close());
+
+async function receiver(plan?: (request: Received) => Answer): Promise<Receiver> {
+  const started = await Receiver.start(plan);
+  receivers.push(started);
+  return started;
+}
+
+/** A webhook that goes to a receiver. */
+async function webhook(plan?: (request: Received) => Answer): Promise<{ id: string; receiver: Receiver }> {
+  const to = await receiver(plan);
+  const [id] = await bed.webhooks(to.url);
+  return { id: id!, receiver: to };
+}
+
+const userOf = ({ body }: Received): string => (JSON.parse(body) as { userId: string }).userId;
+const users = (count: number, of: number): string[] => Array.from({ length: count }, (_, n) => `user-${n % of}`);
+/** What each user was sent, in the order of arrival: sequences. */
+function sequences(received: readonly Received[]): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (const one of received)
+    found.set(userOf(one), [...(found.get(userOf(one)) ?? []), Number(one.headers['webhook-sequence'])]);
+  return found;
+}
+const ascending = (numbers: readonly number[]): number[] => numbers.toSorted((a, b) => a - b);
+
+describe('what waits', () => {
+  test('is sent at once, each message once, those about one user in their order', async () => {
+    const { id, receiver: to } = await webhook();
+    bed.worker();
+    const sent = [...(await bed.send(id, users(300, 7))), ...(await bed.send(id, users(300, 7)))];
+    await bed.empty();
+    expect(to.ids.toSorted()).toEqual(sent.map((message) => message.id).toSorted());
+    for (const each of sequences(to.received).values()) expect(each).toEqual(ascending(each));
+    const log = await bed.log(id);
+    expect(log.map(({ status, tries }) => [status, tries.length])).toEqual(sent.map(() => ['delivered', 1]));
+    expect(log[0]!.tries[0]).toEqual({
+      at: expect.any(Number) as number,
+      durationMs: expect.any(Number) as number,
+      status: 200,
+      error: null,
+      answer: '',
+    });
+  });
+
+  test('one message about a user is under way at a time, and up to 16 about others', async () => {
+    const underWay = new Map<string, number>();
+    let most = 0;
+    const { id } = await webhook((request) => (_request, response) => {
+      const user = userOf(request);
+      const now = (underWay.get(user) ?? 0) + 1;
+      underWay.set(user, now);
+      expect(now).toBe(1);
+      most = Math.max(
+        most,
+        [...underWay.values()].reduce((a, b) => a + b),
+      );
+      setTimeout(() => {
+        underWay.set(user, 0);
+        response.end();
+      }, 2);
+    });
+    bed.worker();
+    // One user has most of them.
+    await bed.send(id, [...users(200, 1), ...users(600, 40), ...users(200, 1)]);
+    await bed.empty();
+    expect(most).toBe(16);
+    expect(bed.outcomes).toEqual(Array.from({ length: 1_000 }, () => 'delivered'));
+  });
+
+  test('is found by a worker that nobody wakes, and by the one that comes after it', async () => {
+    const { id, receiver: to } = await webhook();
+    const first = bed.worker();
+    await bed.send(id, ['anna']);
+    await bed.empty();
+    await first.close();
+    await bed.send(id, ['anna']);
+    bed.worker();
+    await bed.empty();
+    expect(to.received).toHaveLength(2);
+  });
+
+  test('of a user who is deleted is not sent', async () => {
+    const { id, receiver: to } = await webhook();
+    const [, other] = await bed.send(id, ['gone', 'stays']);
+    await transaction(bed.pool, (client) => deleteUser(client, { tenantNo: 0, userId: 'gone' }, async () => undefined));
+    bed.worker();
+    await bed.empty();
+    expect(to.ids).toEqual([other!.id]);
+  });
+});
+
+describe('a try that fails', () => {
+  test('is followed by seven others at their times; then the message has failed, and stays in the log', async () => {
+    const { id, receiver: to } = await webhook(() => 500);
+    bed.worker({ firstPauseMs: 1 });
+    const [message] = await bed.send(id, ['anna']);
+    const steps = [1, 5, 30, 120, 300, 600, 600];
+    for (const [index, minutes] of steps.entries()) {
+      await bed.tried(id, index + 1);
+      expect(await bed.log(id)).toMatchObject([{ status: 'pending' }]);
+      const { rows } = await bed.pool.query<{ due_ms: number }>('SELECT due_ms FROM webhook_queue');
+      const delayMs = rows[0]!.due_ms - bed.clock.now();
+      expect(delayMs).toBeGreaterThanOrEqual(0.8 * minutes * MINUTE_MS);
+      expect(delayMs).toBeLessThanOrEqual(1.2 * minutes * MINUTE_MS);
+      bed.advance(delayMs - 1);
+      bed.advance(1);
+    }
+    await bed.tried(id, 8);
+    await bed.empty();
+    expect(await bed.log(id)).toMatchObject([{ status: 'failed', tries: [0, ...steps].map(() => ({ status: 500 })) }]);
+    expect(new Set(to.ids)).toEqual(new Set([message!.id]));
+  });
+
+  test('does not keep later messages back, and arrives after them', async () => {
+    const refused: string[] = [];
+    const { id, receiver: to } = await webhook((request) => {
+      const first = userOf(request) === 'anna' && refused.length === 0;
+      if (first) refused.push(String(request.headers['webhook-id']));
+      return first ? 503 : 200;
+    });
+    bed.worker();
+    const sent = await bed.send(id, ['anna', 'anna', 'ben']);
+    await bed.tried(id, 3);
+    expect(refused).toEqual([sent[0]!.id]);
+    bed.advance(2 * MINUTE_MS);
+    await bed.empty();
+    expect(to.ids).toHaveLength(4);
+    expect(to.ids.at(-1)).toBe(sent[0]!.id);
+  });
+
+  test('comes again when the receiver asks for it, up to twice the step', async () => {
+    const { id } = await webhook(
+      () => (_request, response) => void response.writeHead(429, { 'retry-after': '3600' }).end(),
+    );
+    bed.worker();
+    await bed.send(id, ['anna']);
+    await bed.tried(id, 1);
+    const { rows } = await bed.pool.query<{ due_ms: number }>('SELECT due_ms FROM webhook_queue');
+    expect(rows[0]!.due_ms - bed.clock.now()).toBe(2 * MINUTE_MS);
+  });
+});
+
+describe('a webhook that takes nothing', () => {
+  test('is left alone after ten failures in a row, then tried once at a time, and gets everything once it is well', async () => {
+    let well = false;
+    const { id, receiver: to } = await webhook(() => (well ? 200 : 500));
+    bed.worker({ firstPauseMs: 300 });
+    await bed.send(id, users(40, 40));
+    await bed.tried(id, 10);
+    const { rows } = await bed.pool.query(
+      'SELECT failures, open_until > now() - interval $$1 minute$$ AS open FROM webhook_state WHERE webhook_id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ failures: 10, open: true }]);
+    // One try is let through, after which it is open for twice as long.
+    await bed.tried(id, 11);
+    well = true;
+    bed.advance(10 * MINUTE_MS);
+    await bed.empty();
+    expect(new Set(to.ids).size).toBe(40);
+    expect(await bed.log(id)).toMatchObject(users(40, 40).map(() => ({ status: 'delivered' })));
+  });
+
+  test('is still left alone after a restart', async () => {
+    const { id, receiver: to } = await webhook(() => 500);
+    const worker = bed.worker();
+    await bed.send(id, users(40, 40));
+    await bed.tried(id, 10);
+    await worker.close();
+    bed.worker();
+    const well = await webhook();
+    await bed.send(well.id, ['anna']);
+    await expect.poll(() => well.receiver.received.length).toBe(1);
+    expect(to.received).toHaveLength(10);
+  });
+
+  test('holds up no other, however many there are that hang', async () => {
+    const dead = await receiver(() => hang);
+    const deadIds = await bed.webhooks(...Array.from({ length: 100 }, (_, n) => `${dead.url}${n}`));
+    const good = await webhook();
+    const worker = bed.worker();
+    for (const id of deadIds) await bed.send(id, ['anna', 'ben']);
+    await expect.poll(() => dead.received.length).toBe(100);
+    await bed.send(good.id, users(100, 10));
+    await expect.poll(() => good.receiver.received.length).toBe(100);
+    expect(bed.outcomes).not.toContain('timed_out');
+    await dead.close();
+    receivers.splice(receivers.indexOf(dead), 1);
+    await worker.close();
+  });
+
+  test('is disabled after five days, in the audit log as well; what waits is sent once it is enabled', async () => {
+    let well = false;
+    const { id, receiver: to } = await webhook(() => (well ? 200 : 500));
+    bed.worker({ firstPauseMs: 1 });
+    const [first] = await bed.send(id, ['anna']);
+    await bed.tried(id, 1);
+    bed.advance(5 * DAY_MS - 1);
+    await bed.tried(id, 2);
+    bed.advance(1 * DAY_MS);
+    await bed.tried(id, 3);
+    const enabled = async (): Promise<boolean | undefined> =>
+      (await bed.resources.read(0)).webhooks.find((each) => each.id === id)?.enabled;
+    await expect.poll(enabled).toBe(false);
+    const { rows } = await bed.pool.query(
+      'SELECT who, action, before, after FROM audit_log WHERE id = $1 ORDER BY no DESC LIMIT 1',
+      [id],
+    );
+    expect(rows).toEqual([
+      { who: 'webhook delivery (failing)', action: 'update', before: { enabled: true }, after: { enabled: false } },
+    ]);
+    const state = await bed.pool.query('SELECT disabled_reason AS reason FROM webhook_state WHERE webhook_id = $1', [
+      id,
+    ]);
+    expect(state.rows).toEqual([{ reason: 'every try failed for 5 days' }]);
+
+    well = true;
+    const [second] = await bed.send(id, ['anna']);
+    bed.advance(1 * DAY_MS);
+    // Another is sent to, and it is not.
+    const other = await webhook();
+    await bed.send(other.id, ['ben']);
+    await expect.poll(() => other.receiver.received.length).toBe(1);
+    expect(to.received).toHaveLength(3);
+    await bed.enable(id, { enabled: true });
+    await bed.empty();
+    expect(to.ids.slice(3).toSorted()).toEqual([first!.id, second!.id].toSorted());
+  });
+
+  test('is disabled at once where it answers that it is gone, but not if it goes elsewhere by then', async () => {
+    const { id, receiver: to } = await webhook(() => 410);
+    bed.worker();
+    await bed.send(id, ['anna', 'ben', 'carla']);
+    const enabled = async (): Promise<boolean | undefined> =>
+      (await bed.resources.read(0)).webhooks.find((each) => each.id === id)?.enabled;
+    await expect.poll(enabled).toBe(false);
+    expect(to.received).toHaveLength(1);
+    const next = await receiver();
+    await bed.enable(id, { enabled: true, url: next.url });
+    bed.advance(2 * MINUTE_MS);
+    await bed.empty();
+    expect(next.received).toHaveLength(3);
+  });
+});
+
+test('what waits for a webhook that is disabled or deleted is not sent', async () => {
+  const [disabled, deleted] = [await webhook(), await webhook()];
+  await bed.send(disabled.id, ['anna']);
+  await bed.send(deleted.id, ['anna']);
+  await bed.enable(disabled.id, { enabled: false });
+  await bed.resources.edit(0, { who: 'test' }, (draft) => void draft.remove('webhook', deleted.id));
+  const well = await webhook();
+  await bed.send(well.id, ['anna']);
+  bed.worker();
+  await expect.poll(() => well.receiver.received.length).toBe(1);
+  expect([...disabled.receiver.received, ...deleted.receiver.received]).toEqual([]);
+  await bed.enable(disabled.id, { enabled: true });
+  await expect.poll(() => disabled.receiver.received.length).toBe(1);
+  expect(deleted.receiver.received).toEqual([]);
+});
+
+test('a webhook for which as much waits as may gets no more into its queue, until there is room', async () => {
+  let well = false;
+  const { id, receiver: to } = await webhook(() => (well ? 200 : hang));
+  bed.worker({ pendingLimit: 5, timeoutMs: 200, leaseMs: 600, firstPauseMs: 1 });
+  const isFull = async (): Promise<boolean> =>
+    (await bed.pool.query('SELECT is_full FROM webhook_state WHERE webhook_id = $1', [id])).rows[0]!.is_full;
+  await bed.send(id, users(5, 5));
+  await expect.poll(isFull).toBe(true);
+  await bed.send(id, ['late']);
+  expect((await bed.log(id)).at(-1)).toMatchObject({ status: 'failed', tries: [] });
+  const { rows } = await bed.pool.query('SELECT reason FROM webhook_messages WHERE webhook_id = $1 AND failed', [id]);
+  expect(rows).toEqual([{ reason: TOO_MANY_WAIT }]);
+  well = true;
+  // A try that was under way fails a little later.
+  await expect
+    .poll(async () => {
+      bed.advance(10 * MINUTE_MS);
+      return (await bed.pool.query('SELECT FROM webhook_queue')).rowCount;
+    })
+    .toBe(0);
+  await expect.poll(isFull).toBe(false);
+  expect(new Set(to.ids).size).toBe(5);
+});
+
+test('two workers send everything once, in order', async () => {
+  const bad = await webhook(() => 500);
+  const good = [await webhook(), await webhook(), await webhook()];
+  bed.worker();
+  bed.worker();
+  const sent: string[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    await bed.send(bad.id, ['anna']);
+    for (const { id } of good) sent.push(...(await bed.send(id, users(20, 3))).map((message) => message.id));
+  }
+  for (const { receiver: to } of good) {
+    await expect.poll(() => to.received.length).toBe(400);
+    for (const each of sequences(to.received).values()) expect(each).toEqual(ascending(each));
+  }
+  expect(good.flatMap(({ receiver: to }) => to.ids).toSorted()).toEqual(sent.toSorted());
+});
+
+test('a worker that cannot reach Postgres for longer than its lease lasts is replaced by another', async () => {
+  const { id, receiver: to } = await webhook(() => hang);
+  const lost = bed.worker({ leaseMs: 400, timeoutMs: 5_000 });
+  await bed.send(id, ['anna']);
+  await expect.poll(() => to.received.length).toBe(1);
+  // As if it had died: its lease is not renewed.
+  await bed.pool.query(
+    `UPDATE webhook_state SET holder = gen_random_uuid(), held_until = now() WHERE webhook_id = $1`,
+    [id],
+  );
+  to.plan = () => 200;
+  bed.worker();
+  await bed.empty();
+  expect(to.ids).toEqual([to.ids[0], to.ids[0]]);
+  await to.close();
+  receivers.splice(0);
+  await lost.close();
+});

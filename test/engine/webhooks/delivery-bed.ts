@@ -1,0 +1,123 @@
+import type { Pool } from 'pg';
+import { pino } from 'pino';
+import { expect } from 'vitest';
+import { Resources } from '../../../src/catalog/resources.ts';
+import { FixedClock } from '../../../src/clock.ts';
+import type { NewMessage } from '../../../src/domain/notification.ts';
+import { disableWebhook } from '../../../src/engine/webhooks/disable-webhook.ts';
+import { Sender, type SenderOptions } from '../../../src/engine/webhooks/sender.ts';
+import { createPool } from '../../../src/postgres/pool.ts';
+import { deliverWorker, type DeliverWorker } from '../../../workers/jobs/deliver.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { insert, message } from '../../postgres/webhooks/messages.ts';
+
+export const NOW_MS = Date.UTC(2026, 10, 22, 12);
+
+type WorkerOptions = Parameters<typeof deliverWorker>[0];
+
+/** Webhooks of a tenant in a database of their own, and workers that send to them. */
+export class DeliveryBed {
+  readonly pool: Pool;
+  readonly clock = new FixedClock(NOW_MS);
+  readonly resources: Resources;
+  /** Every try's outcome. */
+  readonly outcomes: string[] = [];
+  private readonly database: TestDatabase;
+  private readonly workers: { worker: DeliverWorker; pool: Pool }[] = [];
+
+  private constructor(database: TestDatabase) {
+    this.database = database;
+    this.pool = database.pool;
+    this.resources = new Resources({ pool: this.pool, announce: async () => undefined, clock: this.clock });
+  }
+
+  static async create(): Promise<DeliveryBed> {
+    return new DeliveryBed(await testDatabase({ redis: false }));
+  }
+
+  /** Makes webhooks; their IDs. */
+  async webhooks(...urls: string[]): Promise<string[]> {
+    const { result } = await this.resources.edit(0, { who: 'test' }, (draft) =>
+      urls.map(
+        (url) => draft.create('webhook', { name: url, url, events: ['points.changed'], enabled: true, secretNo: 1 }).id,
+      ),
+    );
+    return result;
+  }
+
+  async enable(webhookId: string, fields: { enabled?: boolean; url?: string }): Promise<void> {
+    await this.resources.edit(0, { who: 'test' }, (draft) => {
+      draft.update('webhook', webhookId, { ...draft.get('webhook', webhookId)!, ...fields });
+    });
+    for (const { worker } of this.workers) worker.webhooksChanged();
+  }
+
+  /** Starts a worker. */
+  worker(options: Partial<WorkerOptions> & Partial<SenderOptions> = {}): DeliverWorker {
+    const { timeoutMs = 10_000, allowPrivate = true, resolve, ...rest } = options;
+    const pool = createPool(this.database.stack.databaseUrl, { max: 3 });
+    const worker = deliverWorker({
+      pool,
+      clock: this.clock,
+      sender: new Sender({ timeoutMs, allowPrivate, ...(resolve && { resolve }) }),
+      log: pino({ level: 'silent' }),
+      disable: (webhook, reason) => disableWebhook(this.resources, webhook, reason),
+      onTried: (outcome) => void this.outcomes.push(outcome),
+      pendingLimit: 1_000_000,
+      ...rest,
+    });
+    this.workers.push({ worker, pool });
+    return worker;
+  }
+
+  /** Queues a message for each user, and says so to the workers. */
+  async send(webhookId: string, userIds: readonly (string | null)[]): Promise<NewMessage[]> {
+    const messages = userIds.map((userId) => message(webhookId, userId));
+    await insert(this.pool, messages, this.clock.now());
+    this.look();
+    return messages;
+  }
+
+  look(): void {
+    for (const { worker } of this.workers) worker.look();
+  }
+
+  /** Moves the clock, which the workers hear of. */
+  advance(ms: number): void {
+    this.clock.set(this.clock.now() + ms);
+    this.look();
+  }
+
+  /** The log of a webhook, oldest first. */
+  async log(webhookId: string) {
+    const { rows } = await this.pool.query<{ id: string; status: string; tries: { status: number; error: string }[] }>(
+      `SELECT id, status, tries FROM webhook_messages WHERE webhook_id = $1 ORDER BY sequence`,
+      [webhookId],
+    );
+    return rows;
+  }
+
+  /** Resolves when so many messages of a webhook have been tried as often as said. */
+  async tried(webhookId: string, times: number): Promise<void> {
+    await expect
+      .poll(async () => (await this.log(webhookId)).reduce((sum, { tries }) => sum + tries.length, 0))
+      .toBe(times);
+  }
+
+  /** Resolves when nothing waits. */
+  async empty(): Promise<void> {
+    await expect.poll(async () => (await this.pool.query('SELECT FROM webhook_queue LIMIT 1')).rowCount).toBe(0);
+  }
+
+  async closeWorkers(): Promise<void> {
+    for (const { worker, pool } of this.workers.splice(0)) {
+      await worker.close();
+      await pool.end();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.closeWorkers();
+    await this.database.close();
+  }
+}
