@@ -42,7 +42,7 @@ export async function startLaurel(
     configuration?: Configuration;
     workers?: boolean;
     /** Options of that worker which differ from its defaults. */
-    worker?: Pick<WorkersOptions, 'idempotencyHotDays'>;
+    worker?: Pick<WorkersOptions, 'idempotencyHotDays' | 'delivery'>;
     backlogLimit?: number;
     backlogLimitBytes?: number;
     webhookAllowPrivate?: boolean;
@@ -116,8 +116,10 @@ export async function startLaurel(
     throw error;
   });
   const others: { close(): Promise<void> }[] = [];
-  if (options.workers === true)
-    others.push(await startWorkers({ redisUrl, databaseUrl, clock, log, ...options.worker }));
+  if (options.workers === true) {
+    const delivery = { allowPrivate: options.webhookAllowPrivate ?? false };
+    others.push(await startWorkers({ redisUrl, databaseUrl, clock, log, delivery, ...options.worker }));
+  }
   if (options.configuration !== undefined) {
     const applied = await first.admin.put('/v1/configuration', options.configuration);
     if (applied.status !== 200) throw new Error(`The configuration was refused: ${JSON.stringify(applied.body)}`);

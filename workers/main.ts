@@ -33,9 +33,11 @@ async function main(): Promise<void> {
     auditRetentionDays,
     backlogLimit,
     webhookLogDays,
-    webhookAllowPrivate,
-    webhookTimeoutMs,
-    webhookPendingLimit,
+    delivery: {
+      allowPrivate: webhookAllowPrivate,
+      timeoutMs: webhookTimeoutMs,
+      pendingLimit: webhookPendingLimit,
+    },
     log,
   });
   log.info('worker started');

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Catalogs } from '../src/catalog/catalogs.ts';
-import { announce } from '../src/catalog/announce.ts';
 import { Changes } from '../src/catalog/changes.ts';
-import { Resources } from '../src/catalog/resources.ts';
 import { systemClock, type Clock } from '../src/clock.ts';
 import { Anniversaries } from '../src/engine/achievements/anniversaries.ts';
 import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
@@ -37,28 +35,17 @@ import { Resends } from '../src/engine/webhooks/resends.ts';
 import { SecretErasure } from '../src/engine/webhooks/secret-erasure.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
-import type { DeliveriesOptions } from '../src/engine/webhooks/deliveries.ts';
-import { disableWebhook } from '../src/engine/webhooks/disable-webhook.ts';
 import { MessageLog } from '../src/engine/webhooks/message-log.ts';
-import { Sender } from '../src/engine/webhooks/sender.ts';
-import {
-  AUDIT_RETENTION_DAYS,
-  IDEMPOTENCY_HOT_DAYS,
-  WEBHOOK_LOG_DAYS,
-  WEBHOOK_PENDING_LIMIT,
-  WEBHOOK_TIMEOUT_MS,
-} from '../src/env.ts';
+import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
-import { DeliveryCounts } from '../src/redis/delivery-counts.ts';
-import { DeliveryHints } from '../src/redis/delivery-hints.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
 import { SHARDS } from '../src/redis/keys.ts';
 import { forgetOtherScripts, Script } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
+import { startDelivery, type DeliveryOptions } from './delivery.ts';
 import { backdateWorker } from './jobs/backdate.ts';
 import { batchWorker } from './jobs/batch.ts';
-import { deliverWorker } from './jobs/deliver.ts';
 import { fillWorker } from './jobs/fill-boards.ts';
 import { persistWorker } from './jobs/persist.ts';
 import { scheduleWorker } from './jobs/schedule.ts';
@@ -80,14 +67,8 @@ export interface WorkersOptions {
   backlogLimit?: number;
   /** Days that messages to webhooks are kept. */
   webhookLogDays?: number;
-  /** Whether webhooks may go to private, loopback and link-local addresses. */
-  webhookAllowPrivate?: boolean;
-  /** How long a try to deliver may take; ms. */
-  webhookTimeoutMs?: number;
-  /** Messages that may wait for a webhook. */
-  webhookPendingLimit?: number;
-  /** What of the delivery differs from its defaults: for tests. */
-  delivery?: Pick<DeliveriesOptions, 'leaseMs' | 'firstPauseMs' | 'onStep'>;
+  /** Of what is sent to webhooks. */
+  delivery?: DeliveryOptions;
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
 }
@@ -105,9 +86,6 @@ const SWEEP_AHEAD = 0.4;
 
 /** How soon after rows were persisted it is looked whether they made something due: under load, once in this time. */
 const STORED_WITHIN_MS = 1_000;
-
-/** Connections to Postgres for deliveries: to take messages, to record tries, to renew leases. */
-const DELIVERY_POOL = 3;
 
 /** Held by the worker process that does what falls due. */
 const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
@@ -128,18 +106,15 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const clock = testClock ?? (given as Clock);
   const changes = new Changes({ pool, redis });
   const wakeUp = new WakeUp(redis);
-  const deliveryPool = createPool(databaseUrl, { max: DELIVERY_POOL });
-  const deliveryHints = new DeliveryHints(redis);
   const disconnect = async (): Promise<void> => {
     await guard.close();
     await testClock?.close();
     changes.close();
     catalogs.close();
-    deliveryHints.close();
     await wakeUp.close();
     redis.disconnect();
     queueRedis.disconnect();
-    await Promise.all([pool.end(), deliveryPool.end()]);
+    await pool.end();
   };
   let ids: KeyedIds;
   try {
@@ -155,28 +130,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     throw error;
   }
 
-  const deliveryCounts = new DeliveryCounts(redis);
-  const resources = new Resources({ pool, announce: (message) => announce(redis, message), clock, catalogs });
-  const deliveries = deliverWorker({
-    pool: deliveryPool,
-    clock,
-    sender: new Sender({
-      timeoutMs: options.webhookTimeoutMs ?? WEBHOOK_TIMEOUT_MS,
-      allowPrivate: options.webhookAllowPrivate ?? false,
-    }),
-    log,
-    disable: (webhook, reason) => disableWebhook(resources, webhook, reason),
-    onTried: (outcome) => deliveryCounts.note(outcome),
-    pendingLimit: options.webhookPendingLimit ?? WEBHOOK_PENDING_LIMIT,
-    ...options.delivery,
-  });
-  deliveryHints.listen(deliveries.look);
-  changes.listen({
-    catalogChanged: deliveries.webhooksChanged,
-    anyCatalogChanged: deliveries.webhooksChanged,
-    organisationChanged: deliveries.webhooksChanged,
-  });
-  testClock?.onChange(deliveries.look);
+  const delivery = startDelivery({ redis, databaseUrl, clock, catalogs, changes, log }, options.delivery ?? {});
+  testClock?.onChange(delivery.look);
 
   const ending = new AbortController();
   const failed = (kind: string, detail: object, error: unknown): void => {
@@ -281,7 +236,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new Windows({ publisher, rankings: new BoardRankings(redis), onFailed }),
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
     new SecretErasure({ pool }),
-    new Resends({ pool, onQueued: () => undefined }),
+    new Resends({ pool, onQueued: delivery.queued }),
     new AuditRetention({ pool, days: options.auditRetentionDays ?? AUDIT_RETENTION_DAYS }),
     new MessageLog({ pool, days: options.webhookLogDays ?? WEBHOOK_LOG_DAYS }),
   ];
@@ -312,15 +267,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   testClock?.onChange(() => due.wake());
   guard.gate.listen((open) => open && wakeAll());
 
-  const closeDeliveries = async (): Promise<void> => {
-    await deliveries.close();
-    await deliveryCounts.flush();
-  };
   const finish = async (): Promise<void> => {
     await due.close();
     // What the last steps of batches write is stored as well.
     await Promise.all([batches.close(), backdating.close(), filling.close()]);
-    await Promise.all([worker.close(), stopWatching(), closeDeliveries()]);
+    await Promise.all([worker.close(), stopWatching(), delivery.close()]);
     for (let shard = 0; shard < SHARDS; shard++) await persister.drain(shard, ending.signal);
   };
   const close = async (timeoutMs: number): Promise<void> => {

@@ -57,6 +57,7 @@ import { isStreakCallStored } from '../postgres/streaks/is-streak-call-stored.ts
 import { Tenants } from '../postgres/tenants.ts';
 import { webhookSecrets } from '../postgres/webhook-secrets.ts';
 import { createRedis, redisReady } from '../redis/client.ts';
+import { DeliveryHints } from '../redis/delivery-hints.ts';
 import { Script } from '../redis/script.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 
@@ -122,6 +123,7 @@ export async function openLaurel({
   const backlog = new BacklogWatch({ redis, limit: backlogLimit, limitBytes: backlogLimitBytes });
   const wakeUp = new WakeUp(redis);
   const batchWakeUp = new WakeUp(redis, BATCH_QUEUE);
+  const deliveryHints = new DeliveryHints(redis);
   const batcher = new EventBatcher({
     redis,
     script: new Script('record_events'),
@@ -139,6 +141,7 @@ export async function openLaurel({
     changes.close();
     catalogs.close();
     backlog.stop();
+    deliveryHints.close();
     await Promise.all([wakeUp.close(), batchWakeUp.close()]);
     redis.disconnect();
     await Promise.all([pool.end(), guardPool.end()]);
@@ -167,7 +170,7 @@ export async function openLaurel({
   const past = new KeptRuns(pool);
   const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
   const applicationKeys = new ApplicationKeys({ pool, announce: publish, clock });
-  const deliveries = { pool, clock, onQueued: () => undefined };
+  const deliveries = { pool, clock, onQueued: () => deliveryHints.queued() };
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {

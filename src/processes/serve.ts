@@ -92,7 +92,7 @@ export async function serve(
     surface: 'admin',
     sessions,
     operations: existing(adminOperations, services),
-    metrics: createMetrics(redis, laurel.pool),
+    metrics: createMetrics({ redis, pool: laurel.pool, clock: laurel.services.clock }),
   });
   const servers: Server[] = [app, admin];
   try {

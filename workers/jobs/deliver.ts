@@ -8,7 +8,11 @@ const RETRY_MS = 1_000;
 /** The same line is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
-export interface DeliverWorker extends Pick<Deliveries, 'look' | 'webhooksChanged'> {
+export interface DeliverWorker {
+  /** Messages may have been made, or fallen due. */
+  readonly look: () => void;
+  /** Webhooks may have been changed. */
+  readonly webhooksChanged: () => void;
   /** Begins nothing further, waits some seconds for tries under way. */
   close(): Promise<void>;
 }

@@ -41,6 +41,7 @@ export function publicLookup(resolve: ResolveName, { allowPrivate }: { allowPriv
       else if (options.all === true) callback(null, found);
       else callback(null, first.address, first.family);
     };
-    resolve(name).then(passOn, (error: NodeJS.ErrnoException) => callback(error, ''));
+    const fail = (error: NodeJS.ErrnoException): void => callback(error, '');
+    resolve(name).then(passOn, fail);
   };
 }

@@ -119,7 +119,7 @@ export class Tries {
     const hopeless = tried.outcome === 'gone' ? 'gone' : endpoint.health.isGivenUp(nowMs) ? 'failing' : null;
     const { atMs: at, durationMs, status, error, answer } = tried;
     const logged = { at, durationMs, status, error, answer };
-    // Of one that is disabled failures are counted anew.
+    // What is disabled begins with no failures once it is enabled.
     const noted = hopeless === null && endpoint.target !== null ? health : null;
     endpoint.lanes.ended(message.lane);
     recorder.add({ ...message, logged, delivered, dueMs }, noted, () => this.recorded(endpoint, message.lane));

@@ -15,7 +15,7 @@ const KNOW_WEBHOOKS = `
   ON CONFLICT DO NOTHING`;
 
 /**
- * The primary key tells a message from those of its day. One that is made again on another day is found by a look at the
+ * The primary key keeps a message from being stored twice on a day. One that is made again on another day is found by a look at the
  * other days, a probe of an index for each: as a subquery of its own, which no planner turns into a scan of the whole log.
  */
 const INSERT = `

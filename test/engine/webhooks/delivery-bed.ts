@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { pino } from 'pino';
-import { expect } from 'vitest';
 import { Resources } from '../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { NewMessage } from '../../../src/domain/notification.ts';
@@ -97,16 +96,14 @@ export class DeliveryBed {
     return rows;
   }
 
-  /** Resolves when so many messages of a webhook have been tried as often as said. */
-  async tried(webhookId: string, times: number): Promise<void> {
-    await expect
-      .poll(async () => (await this.log(webhookId)).reduce((sum, { tries }) => sum + tries.length, 0))
-      .toBe(times);
+  /** Tries of all messages of a webhook. */
+  async tries(webhookId: string): Promise<number> {
+    return (await this.log(webhookId)).reduce((sum, { tries }) => sum + tries.length, 0);
   }
 
-  /** Resolves when nothing waits. */
-  async empty(): Promise<void> {
-    await expect.poll(async () => (await this.pool.query('SELECT FROM webhook_queue LIMIT 1')).rowCount).toBe(0);
+  /** How many messages wait. */
+  async waiting(): Promise<number> {
+    return (await this.pool.query('SELECT FROM webhook_queue')).rowCount ?? 0;
   }
 
   async closeWorkers(): Promise<void> {

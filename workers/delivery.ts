@@ -1,0 +1,85 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { announce } from '../src/catalog/announce.ts';
+import type { Catalogs } from '../src/catalog/catalogs.ts';
+import type { Changes } from '../src/catalog/changes.ts';
+import { Resources } from '../src/catalog/resources.ts';
+import type { Clock } from '../src/clock.ts';
+import type { DeliveriesOptions } from '../src/engine/webhooks/deliveries.ts';
+import { disableWebhook } from '../src/engine/webhooks/disable-webhook.ts';
+import { Sender } from '../src/engine/webhooks/sender.ts';
+import { WEBHOOK_PENDING_LIMIT, WEBHOOK_TIMEOUT_MS } from '../src/env.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { DeliveryCounts } from '../src/redis/delivery-counts.ts';
+import { DeliveryHints } from '../src/redis/delivery-hints.ts';
+import { deliverWorker } from './jobs/deliver.ts';
+
+export interface DeliveryOptions extends Partial<
+  Pick<DeliveriesOptions, 'pendingLimit' | 'leaseMs' | 'firstPauseMs' | 'onStep'>
+> {
+  /** Whether webhooks may go to private, loopback and link-local addresses. */
+  allowPrivate?: boolean;
+  /** How long a try may take; ms. */
+  timeoutMs?: number;
+}
+
+export interface Delivery {
+  /** Says that messages were queued, after the commit: here, where they are sent at once, and to the other workers. */
+  readonly queued: () => void;
+  /** The clock was changed: what is due may be due now. */
+  readonly look: () => void;
+  /** Begins no further try and waits some seconds for those under way. */
+  close(): Promise<void>;
+}
+
+/** Connections to Postgres: to take messages, to record tries, to renew leases. */
+const POOL_SIZE = 3;
+
+/** Starts sending what waits for webhooks. `redis`, `catalogs` and `changes` stay the caller's. */
+export function startDelivery(
+  {
+    redis,
+    databaseUrl,
+    clock,
+    catalogs,
+    changes,
+    log,
+  }: { redis: Redis; databaseUrl: string; clock: Clock; catalogs: Catalogs; changes: Changes; log: Logger },
+  {
+    timeoutMs = WEBHOOK_TIMEOUT_MS,
+    allowPrivate = false,
+    pendingLimit = WEBHOOK_PENDING_LIMIT,
+    ...options
+  }: DeliveryOptions,
+): Delivery {
+  const pool = createPool(databaseUrl, { max: POOL_SIZE });
+  const counts = new DeliveryCounts(redis);
+  const hints = new DeliveryHints(redis);
+  const resources = new Resources({ pool, announce: (message) => announce(redis, message), clock, catalogs });
+  const worker = deliverWorker({
+    ...options,
+    pool,
+    clock,
+    sender: new Sender({ timeoutMs, allowPrivate }),
+    log,
+    disable: (webhook, reason) => disableWebhook(resources, webhook, reason),
+    onTried: (outcome) => counts.note(outcome),
+    pendingLimit,
+  });
+  hints.listen(worker.look);
+  const changed = worker.webhooksChanged;
+  changes.listen({ catalogChanged: changed, anyCatalogChanged: changed, organisationChanged: changed });
+  return {
+    queued: () => {
+      worker.look();
+      hints.queued();
+    },
+    look: worker.look,
+    close: async () => {
+      hints.close();
+      await worker.close();
+      await counts.flush();
+      await pool.end();
+    },
+  };
+}
