@@ -1,5 +1,5 @@
 import type { AppError } from '../errors.ts';
-import type { ExchangeContext } from './exchange.ts';
+import type { ExchangeContext } from './exchange-context.ts';
 import type { Handler } from './paths.ts';
 import { errorResponse, write, type Response } from './respond.ts';
 

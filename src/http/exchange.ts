@@ -1,59 +1,19 @@
-import type { LogThrottle } from '../log/log-throttle.ts';
-import type { Author } from '../domain/author.ts';
 import { AppError } from '../errors.ts';
-import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Operation } from '../operations/operation.ts';
-import type { Services } from '../operations/services.ts';
+import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller } from '../operations/operation.ts';
 import { requireOwnUser, requireScope } from './auth.ts';
 import { BodyReader } from './body-reader.ts';
 import { parseJson, parseLargeJson, requireJsonType, requirePlain } from './json-body.ts';
+import type { ExchangeContext } from './exchange-context.ts';
 import { KeyRefusal } from './key-refusal.ts';
-import type { Log } from '../log/log.ts';
 import { decodeParam } from './path-params.ts';
 import { framingFault, readHead, readIdempotencyKey, sizeFault, type RequestHead } from './request-head.ts';
-import type { RateLimit } from './rate-limit.ts';
-import type { SessionAuthenticator } from './session-auth.ts';
-import { cameByHttps, readSession, setCookie, type PresentedSession, type SessionCookie } from './session-cookie.ts';
 import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
-import type { Network } from '../domain/networks.ts';
-import { clientAddress, clientNetwork } from './client-address.ts';
-import type { FailedKeys } from './failed-keys.ts';
-import { remoteAddress } from './remote-address.ts';
 import { requestIdOf } from './request-id.ts';
+import { Sender, UNRECORDED } from './sender.ts';
 import { streamJson } from './stream.ts';
-import { strictnessOf, type BoardValues } from './strict-client.ts';
-import type { ResolveTenant } from './tenancy.ts';
+import { strictnessOf } from './strict-client.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
-
-/** What all exchanges of a server share. */
-export interface ExchangeContext {
-  surface: Operation['surface'];
-  services: Services;
-  authenticate: (header: string | null, client?: () => string | null) => Caller | Promise<Caller>;
-  /** The sessions that stand for keys here; null: none do. */
-  sessions: SessionAuthenticator | null;
-  resolveTenant: ResolveTenant;
-  /** Whether live state can be read and changed now; else 503. */
-  isReady: () => boolean;
-  rateLimit: RateLimit | undefined;
-  /** Counts wrong keys; undefined: nothing is limited. */
-  failedKeys: FailedKeys | undefined;
-  /** Proxies whose `X-Forwarded-For` is believed. */
-  trustedProxies: readonly Network[];
-  /** To whom values of boards are whole numbers. */
-  boardValues: () => BoardValues;
-  log: Log;
-  /** Called for every key that is refused. */
-  onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;
-  /** By operation: that something is away. */
-  logThrottle: LogThrottle;
-  draining: boolean;
-  /** Headers that let pages of other origins read every response; null where they may not. */
-  cors: Readonly<Record<string, string>> | null;
-  /** Exchanges begun and not ended: their handlers may still use the services. */
-  begun(): void;
-  ended(): void;
-}
 
 /**
  * One request and its response. The order of refusals: framing, key, limit, tenant, path (its user
@@ -67,18 +27,14 @@ export class Exchange {
   private readonly res: HttpResponse;
   private readonly headOnly: boolean;
   private head!: RequestHead;
+  private sender!: Sender;
   private rawQuery = '';
   private readonly rawParams: string[] = [];
   private body: BodyReader | null = null;
-  /** Presented instead of a key. */
-  private session: PresentedSession | null = null;
-  private overHttps = false;
   /** Set when the caller is admitted. */
   private call: Call<unknown, unknown, unknown> | null = null;
   /** What the answer says of the caller's limit. */
   private rateHeaders: Readonly<Record<string, string>> | null = null;
-  /** Where the request came from, if that is recorded. */
-  private address: string | null = null;
   private requestId: string | null = null;
   private received = false;
   private handling = false;
@@ -106,12 +62,7 @@ export class Exchange {
     for (let i = 0; i < route.paramNames.length; i += 1) this.rawParams.push(req.getParameter(i) ?? '');
     // Undefined without a `?`, whatever the declared type says.
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
-    if (route.operation.audited) this.client();
-    if (context.sessions !== null) {
-      // A key that is sent counts, whatever cookie the browser adds.
-      if (this.head.apiKey === null) this.session = readSession(req);
-      this.overHttps = cameByHttps(req);
-    }
+    this.sender = new Sender(context, { operation: route.operation, req, res, head: this.head });
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
     if (fault) return this.respond(this.failure(fault), true);
     if (route.checkBody) {
@@ -122,16 +73,9 @@ export class Exchange {
     this.authenticate();
   }
 
-  private caller(): Caller | Promise<Caller> {
-    const { context, route, head, session } = this;
-    if (route.operation.scope === 'public') return NOBODY;
-    if (session !== null) return context.sessions!.authenticate(session, this.network);
-    return context.authenticate(head.apiKey, this.network);
-  }
-
   private authenticate(): void {
     try {
-      const caller = this.caller();
+      const caller = this.sender.authenticated();
       if (caller instanceof Promise) caller.then((found) => this.admit(found), this.fail);
       else this.admit(caller);
     } catch (error) {
@@ -162,7 +106,16 @@ export class Exchange {
         if (!empty || head.contentType !== null) requireJsonType(head.contentType);
         requirePlain(head.contentEncoding);
       }
-      this.call = { params, query, body: undefined, idempotencyKey, tenant, caller, by: this.author(caller) };
+      const by = operation.audited ? this.sender.author(caller, this.id()) : UNRECORDED;
+      this.call = {
+        params,
+        query,
+        body: undefined,
+        idempotencyKey,
+        tenant,
+        caller,
+        by,
+      };
     } catch (error) {
       return this.fail(error);
     }
@@ -176,11 +129,6 @@ export class Exchange {
   /** The request's ID, the same each time. */
   private id(): string {
     return (this.requestId ??= requestIdOf(this.head.requestId));
-  }
-
-  private author(caller: Caller): Author {
-    if (!this.route.operation.audited) return UNRECORDED;
-    return { who: caller.prefix, address: this.address, requestId: this.id() };
   }
 
   private failure(error: unknown): Response {
@@ -242,7 +190,7 @@ export class Exchange {
       this.handling = true;
       const handle = () => operation.handle(this.context.services, call as Call<never, never, never>);
       const { failedKeys } = this.context;
-      answer = operation.signsIn && failedKeys ? failedKeys.lookUp(this.network(), handle) : handle();
+      answer = operation.signsIn && failedKeys ? failedKeys.lookUp(this.sender.network(), handle) : handle();
     } catch (error) {
       return this.fail(error);
     }
@@ -252,12 +200,8 @@ export class Exchange {
   private answer(answer: Answer): void | Promise<void> {
     if ('chunks' in answer) return this.stream(answer.chunks);
     const response: Response = { status: answer.status, json: this.written(answer) };
-    if ('session' in answer && answer.session !== undefined) response.headers = this.cookie(answer.session);
+    if ('session' in answer && answer.session !== undefined) response.headers = this.sender.cookie(answer.session);
     this.respond(response, false);
-  }
-
-  private cookie(session: SessionCookie): Record<string, string> {
-    return { 'Set-Cookie': setCookie(session, { secure: this.overHttps, nowMs: Date.now() }) };
   }
 
   /** The answer as JSON text that this client can read. */
@@ -283,36 +227,8 @@ export class Exchange {
   }
 
   private readonly fail = (error: unknown): void => {
-    const refusal = this.asRefusal(error);
-    this.respond(this.failure(refusal === null ? error : this.refused(refusal)), false);
+    this.respond(this.failure(this.sender.refused(error)), false);
   };
-
-  /** Of an operation that signs in, 401 says that what was in its body is no key. */
-  private asRefusal(error: unknown): KeyRefusal | null {
-    if (error instanceof KeyRefusal) return error;
-    const isSignIn = this.route.operation.signsIn && error instanceof AppError && error.code === 'unauthorized';
-    return isSignIn ? new KeyRefusal('sign_in', { prefix: null, message: error.message }) : null;
-  }
-
-  /** What a refused key is answered: 429 where too many wrong ones came from the same network. */
-  private refused(refusal: KeyRefusal): AppError {
-    const { onRefused, failedKeys } = this.context;
-    onRefused?.(refusal, this.client());
-    if (refusal.code !== 'unauthorized' || refusal.reason === 'missing') return refusal;
-    return failedKeys?.failed(this.network()) ?? refusal;
-  }
-
-  /** Whom the request comes from; null where the connection is gone. */
-  private client(): string | null {
-    if (this.address === null && !this.aborted)
-      this.address = clientAddress(remoteAddress(this.res), {
-        forwardedFor: this.head.forwardedFor,
-        trusted: this.context.trustedProxies,
-      });
-    return this.address;
-  }
-
-  private readonly network = (): string | null => clientNetwork(this.client());
 
   private respond(response: Response, close: boolean): void {
     if (this.responded) return;
@@ -332,6 +248,7 @@ export class Exchange {
   private abort(): void {
     if (this.responded || this.aborted) return;
     this.aborted = true;
+    this.sender.gone();
     this.wake?.();
     if (!this.handling) this.context.ended();
   }
@@ -345,9 +262,6 @@ export class Exchange {
     return new AppError('payload_too_large', text, { Connection: 'close' });
   }
 }
-
-/** Whose calls no audit log hears of. */
-const UNRECORDED: Author = Object.freeze({ who: '' });
 
 const notReady = (): AppError =>
   new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { ExchangeContext } from './exchange.ts';
+import type { ExchangeContext } from './exchange-context.ts';
 import type { Handler } from './paths.ts';
 import type { Readiness } from './readiness.ts';
 import { errorResponse, write, type Response } from './respond.ts';
