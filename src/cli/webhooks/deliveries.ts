@@ -53,7 +53,7 @@ async function deliveries(options: Options, path: string): Promise<WebhookDelive
     const query = new URLSearchParams(given as [string, string][]);
     query.set('limit', String(Math.min(PAGE, limit - found.length)));
     if (cursor !== '') query.set('cursor', cursor);
-    const page = (await askAdmin(options, { method: 'GET', path: `${path}?${query}` })) as WebhookDeliveries;
+    const page = (await askAdmin(options, { method: 'GET', path: `${path}?${query.toString()}` })) as WebhookDeliveries;
     found.push(...page.deliveries);
     cursor = page.nextCursor;
   }
