@@ -1,0 +1,141 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createHmac, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { NOTIFICATION_EXAMPLES } from '../../src/domain/notification-examples.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { eventually } from '../chaos/processes.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+// The example as a process of its own, which a whole Laurel sends to.
+interface Line {
+  outcome: 'new' | 'duplicate' | 'outdated';
+  id: string;
+  sequence: number;
+  type: string;
+  userId: string | null;
+}
+
+let laurel: TestLaurel;
+let receiver: ChildProcess;
+let url: string;
+let webhook: { id: string; secret: string };
+/** What the receiver says it received. */
+const lines: Line[] = [];
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, webhookAllowPrivate: true });
+  const hook = { name: 'Example', url: 'https://example.com/', events: [...WEBHOOK_EVENTS] };
+  [webhook] = (await laurel.admin.post('/v1/webhooks', [hook])).body.created;
+  receiver = spawn(process.execPath, [join(PACKAGE_ROOT, 'examples/webhook-receiver/receiver.mjs')], {
+    env: { ...process.env, WEBHOOK_SECRET: webhook.secret, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  url = await new Promise<string>((resolve) => {
+    createInterface({ input: receiver.stdout! }).on('line', (line) => {
+      if (line.startsWith('{')) lines.push(JSON.parse(line) as Line);
+      else resolve(line.replace('listening on ', ''));
+    });
+  });
+  await laurel.admin.patch('/v1/webhooks', [{ id: webhook.id, url }]);
+});
+afterAll(async () => {
+  receiver.kill();
+  await once(receiver, 'exit');
+  await laurel.close();
+});
+
+const sendTest = async (type: string) => (await laurel.admin.post(`/v1/webhooks/${webhook.id}/test`, { type })).body;
+
+test.each(WEBHOOK_EVENTS)(
+  'admin_webhooks_test: the example of %s is delivered, and the answer says so',
+  async (type) => {
+    const delivery = await sendTest(type);
+    expect(delivery).toMatchObject({
+      type,
+      status: 'delivered',
+      test: true,
+      userId: null,
+      tries: 1,
+      lastStatus: 204,
+      payload: NOTIFICATION_EXAMPLES[type],
+      attempts: [{ status: 204, error: null }],
+    });
+    await eventually('it is received', () => lines.some(({ id }) => id === delivery.id));
+    expect(lines.find(({ id }) => id === delivery.id)).toMatchObject({ type, outcome: 'new' });
+  },
+);
+
+test('what happens arrives in order; what is sent again is a duplicate', async () => {
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 12 });
+  const wanted = ['streak.started', 'achievement.completed', 'points.changed', 'leaderboard.rank_changed'];
+  const ofAda = (): Line[] => lines.filter(({ userId }) => userId === 'ada');
+  await eventually('all of it arrived', () => wanted.every((type) => ofAda().some((line) => line.type === type)));
+  const sequences = ofAda().map(({ sequence }) => sequence);
+  expect(sequences).toEqual(sequences.toSorted((a, b) => a - b));
+
+  const { id, type } = ofAda()[0]!;
+  const path = `/v1/webhooks/${webhook.id}/deliveries`;
+  await eventually('its try is recorded', async () => (await laurel.admin.get(`${path}/${id}`)).body.tries === 1);
+  expect((await laurel.admin.post(`${path}/${id}/resend`)).status).toBe(202);
+  await eventually('it came again', () => lines.filter((line) => line.id === id).length === 2);
+  expect(lines.filter((line) => line.id === id)).toMatchObject([
+    { outcome: 'new', type },
+    { outcome: 'duplicate', type },
+  ]);
+  await eventually('the log has both tries', async () => (await laurel.admin.get(`${path}/${id}`)).body.tries === 2);
+  const { body: delivered } = await laurel.admin.get(`${path}?userId=ada&status=delivered&limit=100`);
+  expect(delivered.deliveries.map((one: { id: string }) => one.id)).toContain(id);
+});
+
+test('what is older than what arrived is passed over; what is forged or too old is refused', async () => {
+  const key = Buffer.from(webhook.secret.slice('whsec_'.length), 'base64');
+  const hmac = (by: string | Buffer, text: string): string => createHmac('sha256', by).update(text).digest('base64');
+  const send = async (sequence: number, { ageS = 0, forged = false } = {}): Promise<[number, string]> => {
+    const id = randomUUID();
+    const timestamp = String(Math.floor(Date.now() / 1_000) - ageS);
+    const body = JSON.stringify({ type: 'points.changed', user: { id: 'bob' }, points: { id: 'xp' } });
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,${hmac(forged ? 'guess' : key, `${id}.${timestamp}.${body}`)}`,
+      'webhook-sequence': String(sequence),
+      'X-Laurel-Signature': hmac(webhook.secret, body),
+    };
+    return [(await fetch(url, { method: 'POST', headers, body })).status, id];
+  };
+  const [[first, younger], [second, older]] = [await send(1_000_009), await send(1_000_005)];
+  expect([first, second]).toEqual([204, 204]);
+  await eventually('both are worked on', () => lines.some(({ id }) => id === older));
+  const outcomeOf = (wanted: string) => lines.find(({ id }) => id === wanted)?.outcome;
+  expect([outcomeOf(younger), outcomeOf(older)]).toEqual(['new', 'outdated']);
+
+  const refused = [await send(1, { forged: true }), await send(2, { ageS: 600 })];
+  expect(refused.map(([status]) => status)).toEqual([401, 401]);
+  expect((await fetch(url)).status).toBe(405);
+  expect(lines.filter(({ id }) => refused.some(([, other]) => other === id))).toEqual([]);
+});
+
+// Last: the receiver does not know the secret after it.
+test('a receiver that knows the previous secret only still takes what is sent, until the second rotation', async () => {
+  const rotate = () => laurel.admin.post(`/v1/webhooks/${webhook.id}/rotate-secret`);
+  expect((await rotate()).status).toBe(200);
+  expect(await sendTest('streak.lost')).toMatchObject({ status: 'delivered', lastStatus: 204 });
+  await rotate();
+  // The worker hears of it a moment later.
+  let refused: { status?: string } = {};
+  await eventually('what is sent is refused', async () => {
+    refused = await sendTest('streak.lost');
+    return refused.status !== 'delivered';
+  });
+  expect(refused).toMatchObject({
+    status: 'pending',
+    lastStatus: 401,
+    nextTry: expect.any(String),
+    attempts: [{ status: 401, error: 'answered 401', answer: 'the signature is not valid' }],
+  });
+});
