@@ -1,5 +1,5 @@
 import type { Decimal } from '../domain/decimal.ts';
-import type { LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
+import type { HISTORY_SUM, LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
 import type { PackedPause, PackedThreshold, PackedTotal } from './state.ts';
 import type { STREAK_RULE } from './user-fields.ts';
 
@@ -56,6 +56,16 @@ export interface PackedLookedUp {
 
 /** LOOKED_UP. */
 export const packedLookedUp = ({ token, use }: { token: string; use: number }): PackedLookedUp => [token, use];
+
+/** HISTORY_SUM. */
+export interface HistorySum {
+  [HISTORY_SUM.runDay]: number;
+  [HISTORY_SUM.whole]: number;
+  [HISTORY_SUM.micros]: number;
+}
+
+/** HISTORY_SUM, of nothing. */
+export const emptyHistorySum = (runDay: number): HistorySum => [runDay, 0, 0];
 
 /** UNSENT_EVENT. */
 export interface UnsentEvent {

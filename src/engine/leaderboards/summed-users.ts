@@ -5,17 +5,17 @@ import { groupName } from '../../domain/group.ts';
 import type { HistorySums } from '../../postgres/boards/history-sums.ts';
 import type { PastScore } from '../../postgres/boards/past-scores.ts';
 import { decodeState } from '../../packed/state.ts';
-
-type Sum = [runDay: number, whole: number, micros: number];
+import { HISTORY_SUM } from '../../packed/call-fields.ts';
+import { emptyHistorySum, type HistorySum } from '../../packed/packed-arrays.ts';
 
 /** What a user has earned on a board: in past runs, and in those that Redis holds. */
 export interface SummedUser {
   id: string;
   /** The packed state that belongs to it. */
   state: Buffer;
-  past: Sum[];
+  past: HistorySum[];
   /** Null: nothing, and there is no score to be taken away. */
-  open: Sum[] | null;
+  open: HistorySum[] | null;
 }
 
 /** Parts what a user earned by the first run that Redis holds (null: none). Previous scores without a source are set to 0. */
@@ -24,12 +24,15 @@ export function summed(
   { boardNo, openRunDay }: { boardNo: number; openRunDay: number | null },
 ): SummedUser {
   const past = sums.filter(
-    ([runDay, whole, micros]) => (openRunDay === null || runDay < openRunDay) && (whole > 0 || micros > 0),
+    (sum) =>
+      (openRunDay === null || sum[HISTORY_SUM.runDay] < openRunDay) &&
+      (sum[HISTORY_SUM.whole] > 0 || sum[HISTORY_SUM.micros] > 0),
   );
   if (openRunDay === null) return { id, state, past, open: null };
-  const open = sums.filter(([runDay]) => runDay >= openRunDay);
+  const open = sums.filter((sum) => sum[HISTORY_SUM.runDay] >= openRunDay);
   for (const { runDay } of decodeState(state).boards[boardNo] ?? [])
-    if (runDay >= openRunDay && !open.some(([day]) => day === runDay)) open.push([runDay, 0, 0]);
+    if (runDay >= openRunDay && !open.some((sum) => sum[HISTORY_SUM.runDay] === runDay))
+      open.push(emptyHistorySum(runDay));
   return { id, state, past, open: open.length === 0 ? null : open };
 }
 
@@ -43,11 +46,11 @@ export function pastScores(compiled: CompiledCatalog, board: Leaderboard, users:
       const values = nos.map((no) => attributes[no]);
       if (values.includes(undefined)) return [];
       const group = groupName(values as string[]);
-      return past.map(([runDay, whole, micros]) => ({
+      return past.map((sum) => ({
         userId: id,
-        runDay,
+        runDay: sum[HISTORY_SUM.runDay],
         group,
-        score: decimalNumber(clamped({ whole, micros })),
+        score: decimalNumber(clamped({ whole: sum[HISTORY_SUM.whole], micros: sum[HISTORY_SUM.micros] })),
       }));
     });
 }

@@ -7,6 +7,7 @@ import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { decodeState } from '../../packed/state.ts';
+import { emptyHistorySum } from '../../packed/packed-arrays.ts';
 import type { BoardFill } from '../../postgres/boards/fills.ts';
 import { historySums } from '../../postgres/boards/history-sums.ts';
 import { boardKeyPrefix, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
@@ -93,7 +94,7 @@ export class UserScores {
     const first = runDays[0]!;
     const rows =
       counted === null
-        ? users.map(({ id, state }) => ({ id, state, sums: [[first, 0, 0]] as [number, number, number][] }))
+        ? users.map(({ id, state }) => ({ id, state, sums: [emptyHistorySum(first)] }))
         : await historySums(this.options.pool, {
             tenantNo,
             ids: users.map(({ id }) => id),

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
+import { type HistorySum } from '../../packed/packed-arrays.ts';
 
 /** What a board adds up: values of a metric's events, or awards of a points system. */
 export type Counted = { metricNo: number } | { systemNo: number };
@@ -30,7 +31,7 @@ export interface HistorySums {
   /** The packed state that belongs to the sums: both are of one snapshot. */
   state: Buffer;
   /** Run day, whole, micros; of the runs in which there is anything. */
-  sums: [number, number, number][];
+  sums: HistorySum[];
 }
 
 const TIMES = `
