@@ -21,6 +21,8 @@ export interface PersisterOptions {
   gate?: { readonly fence: string | null; shut?(): void };
   /** Makes messages to webhooks of what is stored; without it nobody hears of it. */
   reporter?: Reporter;
+  /** Called when Postgres holds what was reported of a batch: messages may wait to be sent. */
+  onReported?: () => void;
   /** Called when an entry was set aside, once for each. */
   onSetAside?: (entry: SetAside) => void;
   /** Called when Postgres holds more than before, or may: after each batch, and when a `drain` ends. */
@@ -186,13 +188,15 @@ export class Persister {
     await onStep?.('read', shard);
     const batch = toBatch(raw);
     const beforeCommit = onStep && (() => onStep('written', shard));
+    let reported: Reported | undefined;
     for (let tries = 1; ; tries += 1) {
-      const reported = await this.reportOf(batch, tries);
+      reported = await this.reportOf(batch, tries);
       const outcome = await writeBatch(pool, { redis, shard, after, fence, batch, reported, beforeCommit });
       if (outcome === 'passed') return null;
       if (outcome === 'stored') break;
       await reported?.reporter.refresh();
     }
+    if ((reported?.report.notifications.length ?? 0) > 0) this.options.onReported?.();
     await this.trim(shard, batch.position);
     return batch.position;
   }
@@ -214,6 +218,7 @@ export class Persister {
     const aside = await storeDamaged(pool, { redis, shard, after, fence, raw, reporter, onStep: step });
     if (aside === false) return null;
     if (aside !== 'stored') onSetAside?.(aside);
+    if (reporter !== undefined) this.options.onReported?.();
     const position = raw[0].toString('latin1');
     await this.trim(shard, position);
     return position;

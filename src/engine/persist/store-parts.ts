@@ -5,7 +5,6 @@ import type { HappenedRecord } from '../../packed/record.ts';
 import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
 import type { ReadEntry, ReadRecord } from '../../redis/outbox-entry.ts';
 import type { HappenedEntry } from '../notifications/from-entry.ts';
-import { numbersIn } from '../notifications/numbers-in.ts';
 import { recordsBatch } from './batch.ts';
 import { byHalves } from './by-halves.ts';
 import { storeReport, type Reports } from './store-report.ts';
@@ -35,20 +34,10 @@ export const allOf = ({ tenantNo, records, states }: ReadEntry): WantedParts => 
   after: states,
 });
 
-/** A damaged entry as the reporter is to prepare for it: with the records that are of a form that a report takes. */
+/** An entry, which may be damaged, for a reporter to prepare for. */
 export function reportable({ tenantNo, records }: ReadEntry): HappenedEntry[] {
   if (tenantNo === null) return [];
-  const happened = records.map(({ value }) => value as HappenedRecord).filter(isWhole);
-  return [{ tenantNo, records: happened, states: [] }];
-}
-
-/** Whether what a record names can be looked up. */
-function isWhole(record: HappenedRecord): boolean {
-  try {
-    return numbersIn(record).every((no) => Number.isInteger(no));
-  } catch {
-    return false;
-  }
+  return [{ tenantNo, records: records.map(({ value }) => value as HappenedRecord), states: [] }];
 }
 
 /**

@@ -59,8 +59,14 @@ export const USER_TABLES: readonly UserTable[] = [
     hidden: ['hash'],
     persisted: false,
   },
-  // What they report is exported from where it is recorded.
-  { table: 'webhook_messages', user: 'user_id', section: null, order: ['id', 'day'] },
+  // Those about boards name users, too: they leave with the log.
+  {
+    table: 'webhook_messages',
+    user: 'user_id',
+    section: 'webhookMessages',
+    order: ['sequence', 'webhook_id', 'day'],
+    hidden: ['day', 'failed'],
+  },
   // Who deleted whom is what it is asked about; AUDIT_RETENTION_DAYS ends it.
   {
     table: 'audit_log',

@@ -11,7 +11,7 @@ import type { PackedState } from '../../../src/packed/state.ts';
 import { FREQUENCY, USER } from '../../../src/packed/user-fields.ts';
 import { checkPayload } from '../../contract/contract.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
-import { packedState } from './user-state.ts';
+import { packedState } from '../persist/outbox-writer.ts';
 
 const AT = Date.UTC(2026, 2, 2, 9, 30);
 const DAY = dayOf('2026-03-02');

@@ -23,7 +23,7 @@ import { decodeState } from '../../../src/packed/state.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
 import { checkPayload } from '../../contract/contract.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
-import { packedState } from './user-state.ts';
+import { packedState } from '../persist/outbox-writer.ts';
 
 const AT = Date.UTC(2026, 2, 2, 9, 30);
 

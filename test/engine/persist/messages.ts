@@ -131,7 +131,9 @@ export class Reported {
     const { rows } = await pool.query<{ id: string }>('SELECT id FROM users');
     for (const { id } of rows) await admin.delete(`/v1/users?ids=${encodeURIComponent(id)}`);
     await this.persist();
-    await pool.query('TRUNCATE webhook_messages, webhook_queue, notification_windows, notification_completions');
+    await pool.query(
+      'TRUNCATE webhook_messages, webhook_queue, notification_windows, notification_completions, dead_letters',
+    );
     this.leftOut.length = 0;
   }
 
