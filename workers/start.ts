@@ -146,6 +146,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     pool,
     gate: guard.gate,
     reporter: new Reporter({ pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
+    onReported: delivery.queued,
     onSetAside: (entry) => sayWhatIsSetAside(log, entry),
     // Users in a zone that was not known, or who are paid for time.
     onStored: () => woken.due?.wake(STORED_WITHIN_MS),

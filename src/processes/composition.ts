@@ -245,7 +245,10 @@ export async function openLaurel({
         pool,
         clock,
         reporter: new Reporter({ pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
-        onRetried: (shard) => wakeUp.touched(shard),
+        onRetried: (shard) => {
+          wakeUp.touched(shard);
+          deliveryHints.queued();
+        },
       }),
       audit: { read: (query) => readAudit(pool, query) },
     },

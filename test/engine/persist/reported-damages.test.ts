@@ -82,7 +82,10 @@ test('a state that cannot be read: the record is stored, nothing is reported of 
   await reported.persist();
   expect((await reported.messages()).map(({ user }) => user)).toEqual(['dan']);
   expect(reported.leftOut.length).toBeGreaterThan(0);
-  const { rows } = await reported.pool.query('SELECT user_id FROM completions WHERE user_id IN ($1, $2) ORDER BY user_id', ['cyd', 'dan']);
+  const { rows } = await reported.pool.query(
+    'SELECT user_id FROM completions WHERE user_id IN ($1, $2) ORDER BY user_id',
+    ['cyd', 'dan'],
+  );
   expect(rows).toEqual([{ user_id: 'cyd' }, { user_id: 'dan' }]);
 });
 

@@ -171,3 +171,23 @@ describe('what cannot be reported', () => {
     expect(again.map(({ payload }) => (payload['leaderboard'] as { value: number }).value)).toEqual([5]);
   });
 });
+
+test('a deleted user leaves neither messages nor what was to be reported later; an export lists the messages', async () => {
+  await reported.webhook();
+  await reported.event('ana', 1);
+  await reported.event('bob', 1);
+  await reported.persist();
+  await reported.event('ana', 1);
+  await reported.persist();
+  const { body } = await reported.laurel.admin.get('/v1/users/ana/export');
+  const { webhookMessages } = body as { webhookMessages: { type: string; payload: string; status: string }[] };
+  expect(webhookMessages.map(({ type }) => type)).toEqual(FIRST_EVENT);
+  expect(JSON.parse(webhookMessages[0]!.payload)).toMatchObject({ user: { id: 'ana' } });
+  const waiting = async (user: string): Promise<number> =>
+    (await reported.pool.query('SELECT FROM notification_windows WHERE user_id = $1', [user])).rows.length;
+  expect(await waiting('ana')).toBeGreaterThan(0);
+  await reported.laurel.admin.delete('/v1/users?ids=ana');
+  await reported.persist();
+  expect([await reported.types("user_id = 'ana'"), await waiting('ana')]).toEqual([[], 0]);
+  expect(await reported.types("user_id = 'bob'")).toEqual(FIRST_EVENT);
+});
