@@ -37,6 +37,9 @@ export interface DeliveriesOptions {
 
 /** How often is looked should nobody say that there is something. */
 const LOOK_MS = 10_000;
+/** Webhooks whose messages one statement takes, and one round. */
+const TAKEN_TOGETHER = 100;
+const TAKEN_A_ROUND = 200;
 /** What is under way when the process ends has so long to end. */
 const GRACE_MS = 5_000;
 /** The same line is not logged again sooner. */
@@ -111,9 +114,8 @@ export class Deliveries {
     const isDue = nowMs >= this.nextOpenMs || this.options.clock.now() >= this.nextDueMs;
     const isLook = isDue || nowMs >= this.lookAtMs;
     if (this.hinted || isLook) await this.lease();
-    if (isLook) await this.lookAhead();
     await this.take();
-    for (const endpoint of this.held.all()) this.tries.begin(endpoint);
+    if (isLook) await this.lookAhead();
     return this.restMs();
   }
 
@@ -147,18 +149,33 @@ export class Deliveries {
     this.lookAtMs = performance.now() + LOOK_MS;
   }
 
+  /**
+   * Takes messages and begins tries: of some webhooks at a time, first of those that take what is sent to them, then of those that
+   * have waited longest. What is left comes with the next round, after whatever was queued meanwhile.
+   */
   private async take(): Promise<void> {
-    const { pool, clock, onStep } = this.options;
     const nowMs = performance.now();
-    const asked = [...this.held.all()].filter((endpoint) => endpoint.needsMore(nowMs));
-    if (asked.length === 0) return;
-    const wanted = asked.map((endpoint) => endpoint.wanted());
-    for (const endpoint of asked) endpoint.mayHaveMore = false;
+    const asking: Endpoint[] = [];
+    for (const endpoint of this.held.all()) {
+      this.tries.begin(endpoint);
+      if (endpoint.needsMore(nowMs)) asking.push(endpoint);
+    }
+    asking.sort((a, b) => b.health.concurrency - a.health.concurrency || a.takenAtMs - b.takenAtMs);
+    for (let from = 0; from < Math.min(asking.length, TAKEN_A_ROUND) && !this.ended; from += TAKEN_TOGETHER)
+      await this.takeFor(asking.slice(from, from + TAKEN_TOGETHER));
+    if (asking.length > TAKEN_A_ROUND) this.options.onWork();
+  }
+
+  private async takeFor(asking: readonly Endpoint[]): Promise<void> {
+    const { pool, clock, onStep } = this.options;
+    const wanted = asking.map((endpoint) => endpoint.wanted());
+    for (const endpoint of asking) endpoint.asked();
     const taken = await takeMessages(pool, wanted, clock.now()).catch((error: unknown) => {
-      for (const endpoint of asked) endpoint.mayHaveMore = true;
+      for (const endpoint of asking) endpoint.mayHaveMore = true;
       throw error;
     });
     if (taken.length > 0) await onStep?.('taken');
+    const nowMs = performance.now();
     for (const message of taken) {
       const endpoint = this.held.get(message.webhookId);
       if (endpoint === undefined) continue;
@@ -171,6 +188,7 @@ export class Deliveries {
         endpoint.lanes.add({ ...message, payload });
       }
     }
+    for (const endpoint of asking) this.tries.begin(endpoint);
   }
 
   private async disable({ webhookId, tenantNo }: Endpoint, url: string, reason: DisableReason): Promise<void> {

@@ -26,6 +26,8 @@ export class Endpoint {
   heldUntilMs = 0;
   /** Whether the queue may have messages that can be taken. */
   mayHaveMore = true;
+  /** When messages were last taken for it. */
+  takenAtMs = 0;
   private bytes = FIRST_BYTES;
 
   constructor(leased: LeasedWebhook, firstPauseMs: number) {
@@ -60,6 +62,12 @@ export class Endpoint {
     return { webhookId, most: Math.max(1, Math.min(Math.ceil(most), affordable)), exceptLanes: lanes.taken() };
   }
 
+  /** The queue is asked for all that it has now. */
+  asked(): void {
+    this.mayHaveMore = false;
+    this.takenAtMs = performance.now();
+  }
+
   /** Takes note of how long a message is: so many are taken ahead as are not too long together. */
   noteLength(bytes: number): void {
     this.bytes = Math.max(bytes, this.bytes * 0.9, 1);
@@ -77,6 +85,7 @@ export class Endpoint {
   }
 
   private get ahead(): number {
-    return this.health.failures > 0 ? 1 : AHEAD * this.health.concurrency;
+    const { concurrency } = this.health;
+    return concurrency === 1 ? 1 : AHEAD * concurrency;
   }
 }

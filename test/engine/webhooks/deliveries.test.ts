@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { deleteUser } from '../../../src/postgres/persist/delete-users.ts';
 import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/insert-messages.ts';
+import { insert, message } from '../../postgres/webhooks/messages.ts';
 import { DeliveryBed } from './delivery-bed.ts';
 import { hang, Receiver, type Answer, type Received } from './receiver.ts';
 
@@ -199,19 +200,27 @@ describe('a webhook that takes nothing', () => {
     expect(to.received).toHaveLength(10);
   });
 
-  test('holds up no other, however many there are that hang', async () => {
+  test('holds up no other, however many there are that refuse or hang', async () => {
     const dead = await receiver(() => hang);
-    const deadIds = await bed.webhooks(...Array.from({ length: 100 }, (_, n) => `${dead.url}${n}`));
+    const gone = await Receiver.start();
+    await gone.close();
+    const urls = Array.from({ length: 1_000 }, (_, n) => `${n % 2 === 0 ? dead.url : gone.url}${n}`);
+    const deadIds = await bed.webhooks(...urls);
     const good = await webhook();
-    const worker = bed.worker();
-    for (const id of deadIds) await bed.send(id, ['anna', 'ben']);
-    await expect.poll(() => dead.received.length).toBe(100);
-    await bed.send(good.id, users(100, 10));
+    await insert(
+      bed.pool,
+      deadIds.flatMap((id) => users(20, 20).map((user) => message(id, user))),
+      bed.clock.now(),
+    );
+    bed.worker({ timeoutMs: 120_000 });
+    for (let n = 0; n < 10; n += 1) await bed.send(good.id, users(10, 10));
     await expect.poll(() => good.receiver.received.length).toBe(100);
+    // They have all been tried, and those that hang still do.
+    await expect.poll(() => dead.received.length).toBe(500);
+    await expect.poll(async () => new Set(bed.outcomes).has('unreachable')).toBe(true);
     expect(bed.outcomes).not.toContain('timed_out');
     await dead.close();
     receivers.splice(receivers.indexOf(dead), 1);
-    await worker.close();
   });
 
   test('is disabled after five days, in the audit log as well; what waits is sent once it is enabled', async () => {
