@@ -21,19 +21,27 @@ export interface KeyRecord {
   usedMs: number | null;
 }
 
+const KEYS = `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", tenant_no AS "tenantNo",
+                  status = 'active' AS active, CASE access WHEN 'full' THEN 'all' ELSE access END AS scope,
+                  NULL::float8 AS "expiresMs", (extract(epoch FROM last_used) * 1000)::float8 AS "usedMs"
+             FROM admin_keys WHERE prefix = ANY ($1)
+           UNION ALL
+           SELECT id, 'application', prefix, hash, user_id, tenant_no, true, scope,
+                  (extract(epoch FROM expires_at) * 1000)::float8, (extract(epoch FROM last_used) * 1000)::float8
+             FROM application_keys WHERE prefix = ANY ($1)`;
+
 /** The key with this prefix, of either kind; null: there is none. */
 export async function findKey(pool: Pool, prefix: string): Promise<KeyRecord | null> {
   const { rows } = await pool.query<KeyRecord>({
     name: 'find-key',
-    text: `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", tenant_no AS "tenantNo",
-                  status = 'active' AS active, CASE access WHEN 'full' THEN 'all' ELSE access END AS scope,
-                  NULL::float8 AS "expiresMs", (extract(epoch FROM last_used) * 1000)::float8 AS "usedMs"
-             FROM admin_keys WHERE prefix = $1
-           UNION ALL
-           SELECT id, 'application', prefix, hash, user_id, tenant_no, true, scope,
-                  (extract(epoch FROM expires_at) * 1000)::float8, (extract(epoch FROM last_used) * 1000)::float8
-             FROM application_keys WHERE prefix = $1`,
+    text: KEYS.replaceAll('= ANY ($1)', '= $1'),
     values: [prefix],
   });
   return rows[0] ?? null;
+}
+
+/** Those of the keys with these prefixes that there are, of either kind. */
+export async function findKeys(pool: Pool, prefixes: readonly string[]): Promise<KeyRecord[]> {
+  const { rows } = await pool.query<KeyRecord>({ name: 'find-keys', text: KEYS, values: [prefixes] });
+  return rows;
 }

@@ -26,6 +26,9 @@ export const announcedKey = (shard: number): string => `${tag(shard)}:announced`
 /** hash: tenants whose live streams somebody listens to, number → until when, and since which positions; expires. */
 export const listenedKey = (shard: number): string => `${tag(shard)}:listened`;
 
+/** string: what a ticket or session of a live stream may see, JSON; by the digest of its secret. Expires. */
+export const liveGrantKey = (kind: 'ticket' | 'session', digest: string): string => `laurel:live:${kind}:${digest}`;
+
 /** hash: entries of the outbox that were set aside and that Postgres does not take as bytes, position → packed fields. */
 export const keptEntriesKey = (shard: number): string => `${tag(shard)}:kept-entries`;
 

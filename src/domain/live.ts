@@ -1,0 +1,33 @@
+import { Type, type Static } from 'typebox';
+import { Uuid } from './schemas.ts';
+import { UserId } from './user.ts';
+import { WEBHOOK_EVENTS } from './webhook.ts';
+
+/** What a live stream can report: what webhooks do and, to admin keys, a sample of the events. */
+export const LIVE_TYPES = [...WEBHOOK_EVENTS, 'event'] as const;
+export type LiveType = (typeof LIVE_TYPES)[number];
+
+/** Boards that a stream of one user may name: what their ranks cost grows with them. */
+export const MAX_LIVE_BOARDS = 20;
+
+const MAX_IDS = 100;
+const Ids = Type.Array(Uuid, { minItems: 1, maxItems: MAX_IDS });
+
+/** What is asked for with a ticket. Filters hold back what is about another resource of a kind that they name. */
+export const LiveTicketRequest = Type.Object({
+  /** Keys or IDs of leaderboards. */
+  boards: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: MAX_LIVE_BOARDS })),
+  types: Type.Optional(Type.Array(Type.Enum([...LIVE_TYPES]), { minItems: 1, maxItems: LIVE_TYPES.length })),
+  metricIds: Type.Optional(Ids),
+  leaderboardIds: Type.Optional(Ids),
+  pointsSystemIds: Type.Optional(Ids),
+  userId: Type.Optional(UserId),
+});
+export type LiveTicketRequest = Static<typeof LiveTicketRequest>;
+
+export const LiveTicket = Type.Object({
+  ticket: Type.String(),
+  /** Seconds in which a stream can be opened with it, once. */
+  expiresIn: Type.Integer(),
+});
+export type LiveTicket = Static<typeof LiveTicket>;

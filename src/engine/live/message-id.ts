@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import type { LivePosition } from '../../redis/live-streams.ts';
+import { comparePositions, OUTBOX_START } from '../../redis/outbox.ts';
+
+/** A place on a board as it was last reported to a listener. */
+export interface ReportedPlace {
+  runDay: number;
+  /** Null: not on the board. */
+  rank: number | null;
+  value: number | null;
+}
+
+/** How far a listener has come. All of it stands in the IDs of its messages, so that any frontend can go on from there. */
+export interface ListenerPosition extends LivePosition {
+  /** The last notification of the last entry that was sent, by its number in the entry; null: all of them. */
+  within: number | null;
+  /** The position in the outbox up to which changes of boards have been reported. */
+  boards: string;
+  /** When all before was read, by Redis's clock, epoch ms. */
+  asOfMs: number;
+  /** Places by the numbers of boards. */
+  places: ReadonlyMap<number, ReportedPlace>;
+}
+
+/** The ID of a message, taken apart. */
+export interface ParsedId {
+  /** Secret of the stream's session. */
+  session: string;
+  /** Of whose data, see `digestOf`. */
+  digest: string;
+  position: ListenerPosition;
+}
+
+/** Stands in IDs for the tenant's data: another one after Redis was rebuilt. `mark`: of the shard. */
+export const digestOf = (mark: string, tenantNo: number): string =>
+  createHash('sha256').update(`${mark}:${tenantNo}`).digest('base64url').slice(0, 8);
+
+const SEPARATOR = '~';
+
+/** The ID of a message: text without spaces, less than 100 characters and 30 for each board. */
+export function formatId({ session, digest, position }: ParsedId): string {
+  const { outbox, announced, within, boards, asOfMs, places } = position;
+  const head = [
+    session,
+    digest,
+    shortened(outbox),
+    within ?? '',
+    announced === OUTBOX_START ? '' : shortened(announced),
+    boards === outbox ? '' : shortened(boards),
+    asOfMs.toString(36),
+  ].join(SEPARATOR);
+  if (places.size === 0) return head;
+  const named = [...places].map(([no, { runDay, rank, value }]) => [no, runDay, rank ?? '', value ?? ''].join(':'));
+  return `${head}${SEPARATOR}${named.join(';')}`;
+}
+
+const ID =
+  /^([\w-]{22})~([\w-]{8})~([\da-z]{1,9}-\d{1,20})~(\d{0,9})~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9})(?:~([-\d.:;e+]{1,4096}))?$/;
+
+/** Takes the ID of a message apart; null: it is none. */
+export function parseId(id: string): ParsedId | null {
+  const match = ID.exec(id);
+  if (match === null) return null;
+  const [, session, digest, outbox, within, announced, boards, asOf, places] = match;
+  const at = lengthened(outbox!);
+  const boardsAt = boards === undefined ? at : lengthened(boards);
+  return {
+    session: session!,
+    digest: digest!,
+    position: {
+      outbox: at,
+      announced: announced === undefined ? OUTBOX_START : lengthened(announced),
+      within: within === '' ? null : Number(within),
+      boards: comparePositions(boardsAt, at) > 0 ? at : boardsAt,
+      asOfMs: parseInt(asOf!, 36),
+      places: new Map((places ?? '').split(';').flatMap(placeOf)),
+    },
+  };
+}
+
+function placeOf(text: string): [number, ReportedPlace][] {
+  const [no, runDay, rank = '', value = ''] = text.split(':');
+  if (no === undefined || runDay === undefined) return [];
+  const numbers = [no, runDay, rank, value].map(Number);
+  if (numbers.some((number) => !Number.isFinite(number))) return [];
+  return [
+    [
+      Number(no),
+      { runDay: Number(runDay), rank: rank === '' ? null : Number(rank), value: value === '' ? null : Number(value) },
+    ],
+  ];
+}
+
+const shortened = (position: string): string => {
+  const [ms = '', sequence = ''] = position.split('-');
+  return `${Number(ms).toString(36)}-${sequence}`;
+};
+
+const lengthened = (short: string): string => {
+  const [ms = '', sequence = ''] = short.split('-');
+  return `${parseInt(ms, 36)}-${sequence}`;
+};
+
+const LAST_SEQUENCE = '18446744073709551615';
+
+/** The position just before one. */
+export function positionBefore(position: string): string {
+  const [ms = '', sequence = ''] = position.split('-');
+  if (sequence !== '0') return `${ms}-${BigInt(sequence) - 1n}`;
+  return ms === '0' ? OUTBOX_START : `${Number(ms) - 1}-${LAST_SEQUENCE}`;
+}
