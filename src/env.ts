@@ -54,6 +54,8 @@ export interface Env {
   rateLimit: number | null;
   /** The same of one admin key. */
   adminRateLimit: number | null;
+  /** Live streams that a frontend carries: in all, of one tenant, of one key. */
+  liveLimits: { connections: number; perTenant: number; perKey: number };
   /** Wrong keys a minute from one address, before it is answered 429. */
   failedKeyLimit: number;
   /** Proxies whose `X-Forwarded-For` is believed. */
@@ -77,6 +79,13 @@ export const WEBHOOK_LOG_DAYS = 7;
 
 export const WEBHOOK_TIMEOUT_MS = 60_000;
 export const WEBHOOK_PENDING_LIMIT = 100_000;
+
+/** A stream takes some 10 KB; one user has a few devices with a few pages each. */
+const LIVE_LIMITS = {
+  connections: { fallback: 10_000, min: 0, max: 1_000_000 },
+  perTenant: { fallback: 10_000, min: 0, max: 1_000_000 },
+  perKey: { fallback: 100, min: 0, max: 1_000_000 },
+};
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
@@ -134,6 +143,11 @@ export function readEnv(variables: Variables): Env {
     corsOrigin: read.origin('CORS_ORIGIN', '*'),
     rateLimit: read.optional('RATE_LIMIT', { min: 1, max: 1_000_000 }),
     adminRateLimit: read.optional('ADMIN_RATE_LIMIT', { min: 1, max: 1_000_000 }),
+    liveLimits: {
+      connections: read.whole('LIVE_CONNECTIONS', LIVE_LIMITS.connections),
+      perTenant: read.whole('LIVE_CONNECTIONS_PER_TENANT', LIVE_LIMITS.perTenant),
+      perKey: read.whole('LIVE_CONNECTIONS_PER_KEY', LIVE_LIMITS.perKey),
+    },
     failedKeyLimit: read.whole('FAILED_KEY_LIMIT', { fallback: 60, min: 1, max: 1_000_000 }),
     trustedProxies: read.networks('TRUSTED_PROXIES'),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',

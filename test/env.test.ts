@@ -33,6 +33,7 @@ describe('readEnv', () => {
       corsOrigin: '*',
       rateLimit: null,
       adminRateLimit: null,
+      liveLimits: { connections: 10_000, perTenant: 10_000, perKey: 100 },
       failedKeyLimit: 60,
       trustedProxies: [],
       logLevel: 'info',

@@ -31,3 +31,9 @@ export const LiveTicket = Type.Object({
   expiresIn: Type.Integer(),
 });
 export type LiveTicket = Static<typeof LiveTicket>;
+
+/** What opens a stream. The ID of the last message may also come in the header `Last-Event-ID`. */
+export const LiveQuery = Type.Object({
+  ticket: Type.Optional(Type.String({ maxLength: 128 })),
+  lastEventId: Type.Optional(Type.String({ maxLength: 8_192 })),
+});

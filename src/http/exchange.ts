@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller } from '../operations/operation.ts';
 import { requireOwnUser, requireScope } from './auth.ts';
 import { BodyReader } from './body-reader.ts';
@@ -7,6 +8,7 @@ import type { ExchangeContext } from './exchange-context.ts';
 import { KeyRefusal } from './key-refusal.ts';
 import { decodeParam } from './path-params.ts';
 import { framingFault, readHead, readIdempotencyKey, sizeFault, type RequestHead } from './request-head.ts';
+import { openEventStream } from './live/event-stream.ts';
 import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
 import { requestIdOf } from './request-id.ts';
@@ -40,6 +42,9 @@ export class Exchange {
   private handling = false;
   private aborted = false;
   private responded = false;
+  private lastEventId: string | null = null;
+  /** Tells a live stream that the connection is gone. */
+  private streamGone: (() => void) | null = null;
   /** Wakes an answer in pieces that waits for the connection. */
   private wake: (() => void) | null = null;
 
@@ -63,6 +68,7 @@ export class Exchange {
     // Undefined without a `?`, whatever the declared type says.
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
     this.sender = new Sender(context, { operation: route.operation, req, res, head: this.head });
+    if (route.operation.opensStream) this.lastEventId = req.getHeader('last-event-id') || null;
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
     if (fault) return this.respond(this.failure(fault), true);
     if (route.checkBody) {
@@ -116,6 +122,7 @@ export class Exchange {
         caller,
         by,
       };
+      if (operation.opensStream) this.call.lastEventId = this.lastEventId;
     } catch (error) {
       return this.fail(error);
     }
@@ -186,7 +193,9 @@ export class Exchange {
     let answer: Promise<Answer>;
     try {
       requireOwnUser(operation, call);
-      if (operation.scope !== 'public' && !this.context.isReady()) throw notReady();
+      if ((operation.scope !== 'public' || operation.opensStream) && !this.context.isReady()) throw notReady();
+      // A ticket is good once: for the stream, and not for a look at its headers.
+      if (this.headOnly && operation.opensStream) return this.respond({ status: 200, json: null }, false);
       this.handling = true;
       const handle = () => operation.handle(this.context.services, call as Call<never, never, never>);
       const { failedKeys } = this.context;
@@ -199,13 +208,14 @@ export class Exchange {
 
   private answer(answer: Answer): void | Promise<void> {
     if ('chunks' in answer) return this.stream(answer.chunks);
+    if ('stream' in answer) return this.openStream(answer.stream);
     const response: Response = { status: answer.status, json: this.written(answer) };
     if ('session' in answer && answer.session !== undefined) response.headers = this.sender.cookie(answer.session);
     this.respond(response, false);
   }
 
   /** The answer as JSON text that this client can read. */
-  private written(answer: Exclude<Answer, { chunks: unknown }>): string | null {
+  private written(answer: Exclude<Answer, { chunks: unknown } | { stream: unknown }>): string | null {
     const { writeAdapted } = this.route;
     const client = writeAdapted === null ? null : strictnessOf(this.head, this.context.boardValues());
     if (client !== null) return writeAdapted!(answer, client);
@@ -224,6 +234,15 @@ export class Exchange {
     });
     this.responded = true;
     context.ended();
+  }
+
+  /** From here on the connection is the stream's. A server that ends does not wait for it: it ends streams itself. */
+  private openStream(admission: LiveAdmission): void {
+    const { context, res } = this;
+    this.responded = true;
+    context.ended();
+    if (this.aborted) return admission.cancel();
+    this.streamGone = openEventStream(res, admission, { 'X-Request-Id': this.id(), ...context.cors });
   }
 
   private readonly fail = (error: unknown): void => {
@@ -246,6 +265,7 @@ export class Exchange {
   }
 
   private abort(): void {
+    this.streamGone?.();
     if (this.responded || this.aborted) return;
     this.aborted = true;
     this.sender.gone();

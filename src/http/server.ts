@@ -9,6 +9,7 @@ import type { ExchangeContext } from './exchange-context.ts';
 import { healthHandler, metricsHandler, readyHandler } from './health.ts';
 import { InFlight } from './in-flight.ts';
 import type { Log } from '../log/log.ts';
+import { LIVE_SOCKET_PATH, liveSocket } from './live/web-socket.ts';
 import { Paths, type Handler } from './paths.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Readiness } from './readiness.ts';
@@ -48,6 +49,8 @@ export interface ServerOptions {
   /** What `/metrics` answers; without it there is none. */
   metrics?: () => Promise<string>;
   log: Log;
+  /** Called when no connection is taken any more: ends the live streams, so that their clients go elsewhere. */
+  endStreams?: () => void;
   /** The origin whose pages may call this surface from a browser, `*` for any; null or left out: none. */
   corsOrigin?: string | null;
   /**
@@ -118,11 +121,19 @@ export function createServer(options: ServerOptions): Server {
   for (const [path, handler] of Object.entries(health))
     paths.add(path, 'get', (headOnly) => sized(context, handler(headOnly)));
   const app = uws().App();
+  // Before the paths: a request for a WebSocket is one to this path's GET, too.
+  if (options.operations.some(({ path }) => path === LIVE_SOCKET_PATH))
+    app.ws(LIVE_SOCKET_PATH, liveSocket(context, validation) as Parameters<typeof app.ws>[1]);
   paths.register(app, {
     refuse: refusal(context),
     preflight: (methods, notAllowed) => sized(context, preflightHandler(context, { methods, notAllowed })),
   });
-  return serverOf(app, { context, inFlight, sharedPort: options.sharedPort ?? false });
+  return serverOf(app, {
+    context,
+    inFlight,
+    sharedPort: options.sharedPort ?? false,
+    endStreams: options.endStreams ?? (() => undefined),
+  });
 }
 
 /** A form of `listen` that the declared types lack. */
@@ -162,7 +173,12 @@ const sized =
 
 function serverOf(
   app: TemplatedApp,
-  { context, inFlight, sharedPort }: { context: ExchangeContext; inFlight: InFlight; sharedPort: boolean },
+  {
+    context,
+    inFlight,
+    sharedPort,
+    endStreams,
+  }: { context: ExchangeContext; inFlight: InFlight; sharedPort: boolean; endStreams: () => void },
 ): Server {
   let listener: ListenSocket | null = null;
   let closed = false;
@@ -197,6 +213,7 @@ function serverOf(
       // Right after the event loop has taken the connections that wait: those behind them would be reset.
       await new Promise((resolve) => setImmediate(resolve));
       closeListener();
+      endStreams();
       const deadlineMs = performance.now() + timeoutMs;
       await inFlight.idle(timeoutMs);
       const quietMs = Math.min(performance.now() + lingerMs, deadlineMs);

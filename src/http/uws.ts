@@ -8,6 +8,19 @@ type Uws = typeof Current | typeof Older;
 export type HttpRequest = Current.HttpRequest | Older.HttpRequest;
 export type HttpResponse = Current.HttpResponse | Older.HttpResponse;
 export type TemplatedApp = Current.TemplatedApp | Older.TemplatedApp;
+export type WebSocket<T> = Current.WebSocket<T> | Older.WebSocket<T>;
+export type SocketContext = Current.us_socket_context_t | Older.us_socket_context_t;
+/** The part of it that is used, written so that handlers compile against both. */
+export interface WebSocketBehavior<T> {
+  maxPayloadLength: number;
+  maxBackpressure: number;
+  idleTimeout: number;
+  sendPingsAutomatically: boolean;
+  compression: number;
+  upgrade: (res: HttpResponse, req: HttpRequest, context: SocketContext) => void;
+  open: (ws: WebSocket<T>) => void;
+  close: (ws: WebSocket<T>) => void;
+}
 export type ListenSocket = Current.us_listen_socket | Older.us_listen_socket;
 
 /**

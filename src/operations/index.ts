@@ -61,11 +61,17 @@ import { adminUsersDelete } from './admin/users/delete.ts';
 import { adminUsersDeleteOne } from './admin/users/delete-one.ts';
 import { adminUsersExport } from './admin/users/export.ts';
 import { adminUsersList } from './admin/users/list.ts';
+import { adminLiveGet } from './admin/live/get.ts';
+import { adminLiveTicketsCreate } from './admin/live/tickets/create.ts';
+import { adminLiveWs } from './admin/live/ws.ts';
 import { openapiGet as adminOpenapiGet } from './admin/openapi/get.ts';
 import { achievementsAll } from './application/achievements/all.ts';
 import { achievementsComplete } from './application/achievements/complete.ts';
 import { leaderboardsAll } from './application/leaderboards/all.ts';
 import { leaderboardsGet } from './application/leaderboards/get.ts';
+import { liveGet } from './application/live/get.ts';
+import { liveTicketsCreate } from './application/live/tickets/create.ts';
+import { liveWs } from './application/live/ws.ts';
 import { metricsEvent } from './application/metrics/event.ts';
 import { openapiGet } from './application/openapi/get.ts';
 import { pointsBoosts } from './application/points/boosts.ts';
@@ -122,6 +128,9 @@ export const applicationOperations: readonly Operation[] = [
   pointsLevelSummary,
   leaderboardsAll,
   leaderboardsGet,
+  liveTicketsCreate,
+  liveGet,
+  liveWs,
   openapiGet(() => applicationOperations),
 ];
 
@@ -186,6 +195,9 @@ export const adminOperations: readonly Operation[] = [
   adminEnvironmentsList,
   adminOrganisationGet,
   adminOrganisationUpdate,
+  adminLiveTicketsCreate,
+  adminLiveGet,
+  adminLiveWs,
   adminClockGet,
   adminClockPut,
   adminClockDelete,

@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { KeyScope } from '../domain/api-key.ts';
 import type { Author } from '../domain/author.ts';
+import type { LiveAdmission } from '../engine/live/live.ts';
 import type { Services } from './services.ts';
 
 /** Who calls: what the presented key stands for. */
@@ -52,19 +53,22 @@ export interface Call<Params, Query, Body> {
   idempotencyKey: string | null;
   tenant: Tenant;
   caller: Caller;
+  /** The `Last-Event-ID` header, of an operation that opens a stream; null without one. */
+  lastEventId?: string | null;
   /** The caller as the audit log names it; of an operation that is not `audited` nobody. */
   by: Author;
 }
 
 /**
  * An answer: a body to be serialized, one that is JSON text already (the hot path), or JSON text in pieces, for one that
- * may be too large to be held at once. What is thrown before the first piece is an error like any other. `session`: one that
+ * may be too large to be held at once, or a live stream. What is thrown before the first piece is an error like any other. `session`: one that
  * the browser is to keep from now on; null: the one it has is over.
  */
 export type Answer =
   | { status: number; body: unknown; session?: { token: string; expiresMs: number } | null }
   | { status: number; json: string }
-  | { status: 200; chunks: AsyncIterableIterator<string> };
+  | { status: 200; chunks: AsyncIterableIterator<string> }
+  | { status: 200; stream: LiveAdmission };
 
 export interface Operation {
   /** The file's path below `operations/` with `_` for `/` and `-`, without `application_`: the OpenAPI operationId. */
@@ -90,6 +94,8 @@ export interface Operation {
   keyScopes: readonly KeyScope[];
   /** Whether the audit log may record it: then its calls say who makes them, and where from. */
   audited: boolean;
+  /** Whether it is answered by a live stream, which a ticket opens: HEAD takes none. */
+  opensStream: boolean;
   /** Whether the body holds a secret to sign in with: a wrong one (401) counts as a wrong key, and is bounded like one. */
   signsIn: boolean;
   /** The operation exists only where this service does; null: always. */
@@ -133,6 +139,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   keyScopes?: Operation['keyScopes'];
   audited?: boolean;
   signsIn?: boolean;
+  opensStream?: boolean;
   onlyWith?: Operation['onlyWith'];
   idempotent?: boolean;
   params?: P;
@@ -158,6 +165,7 @@ export function operation<
     keyScopes: definition.method === 'get' ? ['read'] : [],
     audited: definition.surface === 'admin',
     signsIn: false,
+    opensStream: false,
     onlyWith: null,
     idempotent: false,
     namedUsers: null,

@@ -24,7 +24,7 @@ interface Refusal {
 const always = (): boolean => true;
 const withBody = ({ body }: Operation): boolean => body !== null;
 /** Takes a key, or a secret instead. */
-const withKey = ({ scope, signsIn }: Operation): boolean => scope !== 'public' || signsIn;
+const withKey = ({ scope, signsIn, opensStream }: Operation): boolean => scope !== 'public' || signsIn || opensStream;
 
 /** Every error there is, and which operations it can be the answer of: what the OpenAPI documents list. */
 export const REFUSALS: Record<ErrorStatus, Refusal> = {

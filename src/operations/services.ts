@@ -13,6 +13,7 @@ import type { BatchIntake } from '../engine/batches/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
 import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
+import type { Live } from '../engine/live/live.ts';
 import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import type { PointsReads } from '../engine/points/points-reads.ts';
 import type { UserPoints } from '../engine/points/user-points.ts';
@@ -59,6 +60,7 @@ export interface Services {
   streaks: StreakReads;
   streakAdmin: StreakAdmin;
   leaderboards: LeaderboardReads;
+  live: Live;
   history: HistoryReads;
   wrapped: WrappedReads;
   tenants: Tenants;

@@ -30,11 +30,13 @@ const KEYS = `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", tenant
                   (extract(epoch FROM expires_at) * 1000)::float8, (extract(epoch FROM last_used) * 1000)::float8
              FROM application_keys WHERE prefix = ANY ($1)`;
 
+const ONE_KEY = KEYS.replaceAll('= ANY ($1)', '= $1');
+
 /** The key with this prefix, of either kind; null: there is none. */
 export async function findKey(pool: Pool, prefix: string): Promise<KeyRecord | null> {
   const { rows } = await pool.query<KeyRecord>({
     name: 'find-key',
-    text: KEYS.replaceAll('= ANY ($1)', '= $1'),
+    text: ONE_KEY,
     values: [prefix],
   });
   return rows[0] ?? null;

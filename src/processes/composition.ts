@@ -24,6 +24,8 @@ import { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import { KeptRuns } from '../engine/leaderboards/kept-runs.ts';
 import { leftOut } from '../engine/notifications/left-out.ts';
 import { Reporter } from '../engine/notifications/reporter.ts';
+import { Live } from '../engine/live/live.ts';
+import type { LiveLimits } from '../engine/live/connection-limits.ts';
 import { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
 import { UserPoints } from '../engine/points/user-points.ts';
@@ -51,6 +53,7 @@ import { AuditTrail } from '../postgres/audit/audit-trail.ts';
 import { listBackdatings } from '../postgres/backdating/requests.ts';
 import { listFills } from '../postgres/boards/fills.ts';
 import { ApplicationKeys } from '../postgres/application-keys.ts';
+import { findKeys } from '../postgres/find-key.ts';
 import { createPool } from '../postgres/pool.ts';
 import { Sessions } from '../postgres/sessions/sessions.ts';
 import { isStreakCallStored } from '../postgres/streaks/is-streak-call-stored.ts';
@@ -92,6 +95,7 @@ export async function openLaurel({
   backlogLimitBytes = Infinity,
   webhookAllowPrivate = false,
   environment = ENVIRONMENT,
+  liveLimits = { connections: Infinity, perTenant: Infinity, perKey: Infinity },
   clock: given,
   log,
 }: {
@@ -100,6 +104,8 @@ export async function openLaurel({
   backlogLimit: number;
   backlogLimitBytes?: number;
   webhookAllowPrivate?: boolean;
+  /** How many live streams this process carries; any number unless said otherwise. */
+  liveLimits?: LiveLimits;
   /** What this deployment is called. */
   environment?: { name: string; key: string };
   /** 'test': the one that the admin API sets. */
@@ -133,8 +139,20 @@ export async function openLaurel({
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
   });
 
+  const live = new Live({
+    redis,
+    catalogs,
+    findKeys: (prefixes) => findKeys(pool, prefixes),
+    tenants,
+    controlShare: () => tenants.organisation().controlShare,
+    clock,
+    limits: liveLimits,
+    log,
+  });
+
   let ids: KeyedIds;
   const close = async (): Promise<void> => {
+    live.close();
     await trail.close();
     await testClock?.close();
     await guard.close();
@@ -157,6 +175,7 @@ export async function openLaurel({
         tenants.refresh().catch((error: unknown) => log.warn({ err: error }, 'the tenants could not be read'));
       },
     });
+    changes.listen({ organisationChanged: live.organisationChanged });
     await Promise.all([tenants.refresh(), catalogs.load(0), changes.start(), backlog.measure()]);
     backlog.start();
   } catch (error) {
@@ -228,6 +247,7 @@ export async function openLaurel({
         recordAudit,
         persisted: (tenantNo) => untilPersisted({ redis, pool }, tenantNo),
       }),
+      live,
       leaderboards: new LeaderboardReads({ redis, users, clock, past }),
       history: new HistoryReads({ pool, users: usersWithHistory }),
       wrapped: new WrappedReads({ pool, redis, past, clock, users: usersWithHistory, controlShare }),

@@ -16,7 +16,7 @@ const LINGER_MS = 1_000;
 /** A frontend process: both surfaces, on databases that are there and migrated. SIGTERM or SIGINT ends it well. */
 async function main(): Promise<void> {
   const env = readEnv(process.env);
-  const { redisUrl, databaseUrl, backlogLimit, backlogLimitBytes, webhookAllowPrivate, environment } = env;
+  const { redisUrl, databaseUrl, backlogLimit, backlogLimitBytes, webhookAllowPrivate, environment, liveLimits } = env;
   if (redisUrl === null || databaseUrl === null) throw new StartError('A frontend needs REDIS_URL and DATABASE_URL.');
   const log = createLog({ level: env.logLevel, name: 'frontend' });
   const ended = new Promise<void>((resolve) => {
@@ -32,6 +32,7 @@ async function main(): Promise<void> {
     backlogLimitBytes,
     webhookAllowPrivate,
     environment,
+    liveLimits,
     clock,
     log,
   });

@@ -83,6 +83,7 @@ export async function serve(
     readiness,
     isReady: () => laurel.isReady(),
     onRefused: (refusal: KeyRefusal, address: string | null) => refused.note(refusal, address),
+    endStreams: () => services.live.endAll(),
     log,
     sharedPort,
   };

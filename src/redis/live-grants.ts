@@ -31,7 +31,12 @@ export async function readGrant(redis: Redis, kind: GrantKind, secret: string): 
 }
 
 /** Has secrets go on standing for what they do, if they still do. */
-export async function keepGrants(redis: Redis, kind: GrantKind, secrets: readonly string[], ttlMs: number): Promise<void> {
+export async function keepGrants(
+  redis: Redis,
+  kind: GrantKind,
+  secrets: readonly string[],
+  ttlMs: number,
+): Promise<void> {
   const pipeline = redis.pipeline();
   for (const secret of secrets) pipeline.pexpire(keyOf(kind, secret), ttlMs);
   await pipeline.exec();

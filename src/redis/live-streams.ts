@@ -111,7 +111,7 @@ export function parseAnnounced([id, fields]: RawEntry): { id: string; notificati
 
 /**
  * Announces notifications that no record of the outbox makes (those of the clock) to whoever listens to the live streams of
- * their tenants: nothing is written for the others. To be called when they stand in Postgres; never rejects, for they do.
+ * their tenants: nothing is written for the others. To be called after the commit of what made them; never rejects, for they are stored.
  */
 export async function announceLive(redis: Redis, notifications: readonly Notification[]): Promise<void> {
   const byShard = new Map<number, Notification[]>();

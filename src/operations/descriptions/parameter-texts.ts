@@ -24,6 +24,8 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   from: 'Only messages made from then on.',
   to: 'Only messages made before then.',
   messageId: 'ID of the message: the `webhook-id` that the receiver sees.',
+  ticket: 'Of `POST /v1/live/tickets`; left out where the stream of a last ID goes on.',
+  lastEventId: 'The ID of the last message that came, to go on behind it; the header `Last-Event-ID` goes before.',
   skip: 'How many items to pass over.',
   ids: 'IDs of what is to be deleted, or asked for.',
   kind: 'Only entries of this kind.',

@@ -1,0 +1,133 @@
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { decodeState } from '../../packed/state.ts';
+import { boardKey, userKey } from '../../redis/keys.ts';
+import { ranked } from '../leaderboards/ranked.ts';
+import { memberPage } from '../leaderboards/ranked.ts';
+import { LiveStandings } from '../leaderboards/standings.ts';
+import { userNames } from '../leaderboards/user-names.ts';
+import { boardPayload, rankChanged } from '../notifications/payloads/leaderboards.ts';
+import { userJson } from '../notifications/payloads/payload.ts';
+import type { BoardMove } from './happened.ts';
+import type { HeldPlace, LiveListener, Unsent } from './live-listener.ts';
+import type { ChangedGroup } from './pending-boards.ts';
+import { readPlaces, seatOf, type AskedPlace, type SeatedUser } from './places.ts';
+
+/** Rankings of a `leaderboard.changed`: it comes up to four times a second, and the rest can be read. */
+export const LIVE_RANKINGS = 10;
+
+/** What reports of boards are made from. */
+export interface BoardSources {
+  redis: Redis;
+  compiled: CompiledCatalog;
+  controlShare: number;
+  nowMs: number;
+}
+
+/** Makes `leaderboard.changed` of a group as it is now, with its first places. Errors of Redis. */
+export async function boardChanged(
+  { redis, compiled }: BoardSources,
+  board: Leaderboard,
+  at: ChangedGroup,
+): Promise<Unsent> {
+  const { tenantNo } = compiled.catalog;
+  const standings = new LiveStandings(redis, boardKey(tenantNo, at), board.maxParticipants);
+  const { members } = await memberPage(standings, { offset: 0, limit: LIVE_RANKINGS });
+  const [places, names] = await Promise.all([
+    ranked(standings, members, { from: 0, before: undefined }),
+    userNames(redis, tenantNo, members),
+  ]);
+  const rankings = places.map(({ userId, rank, score }, index) => ({
+    userId,
+    userName: names[index] ?? null,
+    rank,
+    value: score,
+  }));
+  const payload = boardPayload('leaderboard.changed', { compiled, board, ...at }, { status: 'active', rankings });
+  return { type: 'leaderboard.changed', payload };
+}
+
+/** Makes `leaderboard.rank_changed` of a user's moves as one; null: they end where they began. Throws what decoding throws. */
+export function moved({ compiled }: BoardSources, board: Leaderboard, move: BoardMove): Unsent | null {
+  const { user, runDay, group, from, to } = move;
+  if (from === to || user === undefined) return null;
+  const scored = user.state().boards[board.no]?.find((score) => score.runDay === runDay)?.score;
+  const place = {
+    rank: to === Infinity ? null : to,
+    value: to === Infinity ? null : (move.value ?? (scored === undefined ? null : Number(scored))),
+    previousRank: from === Infinity ? null : from,
+    previousValue: from === Infinity ? null : move.previousValue,
+  };
+  const payload = rankChanged(user.json(), { compiled, board, runDay, group }, place);
+  return { type: 'leaderboard.rank_changed', payload };
+}
+
+/**
+ * Where the users of listeners are on boards now, beside what was last reported to each. Errors of Redis.
+ * @param asked a board that each is to be looked for on
+ */
+export async function comparePlaces(
+  { redis, compiled, nowMs }: BoardSources,
+  asked: readonly { listener: LiveListener; board: Leaderboard }[],
+): Promise<{ listener: LiveListener; board: Leaderboard; held: HeldPlace | undefined; place: HeldPlace }[]> {
+  const { tenantNo } = compiled.catalog;
+  const places = asked.flatMap(({ listener, board }): (AskedPlace & { listener: LiveListener })[] => {
+    const seat = seatOf(board, listener.user, nowMs);
+    return seat === null ? [] : [{ tenantNo, board, seat, userId: listener.grant.userId!, listener }];
+  });
+  const found = await readPlaces(redis, places);
+  return places.map(({ listener, board, seat }, index) => ({
+    listener,
+    board,
+    held: listener.places.get(board.no),
+    place: { ...seat, rank: found[index]?.rank ?? null, value: found[index]?.value ?? null },
+  }));
+}
+
+/**
+ * Makes `leaderboard.rank_changed` of places that were compared, where the rank is another one, or appears in a new run; and
+ * holds on to the new places. By listener. Errors of Redis.
+ */
+export async function ranksChanged(
+  { redis, compiled, controlShare }: BoardSources,
+  compared: Awaited<ReturnType<typeof comparePlaces>>,
+): Promise<Map<LiveListener, Unsent[]>> {
+  const { tenantNo } = compiled.catalog;
+  const changed = compared.filter(({ held, place }) => previousRank(held, place) !== place.rank);
+  const states =
+    changed.length === 0
+      ? []
+      : await redis.mgetBuffer(changed.map(({ listener }) => userKey(tenantNo, listener.grant.userId!)));
+  const made = new Map<LiveListener, Unsent[]>();
+  for (const { listener, board, held, place } of compared)
+    if (held === undefined || previousRank(held, place) === place.rank)
+      listener.places.set(board.no, held?.runDay === place.runDay ? { ...held, group: place.group } : place);
+  for (const [index, { listener, board, held, place }] of changed.entries()) {
+    listener.places.set(board.no, place);
+    const packed = states[index];
+    if (packed === null || packed === undefined) continue;
+    const user = userJson(compiled, { userId: listener.grant.userId!, state: decodeState(packed), controlShare });
+    const isSameRun = held?.runDay === place.runDay;
+    const payload = rankChanged(
+      user,
+      { compiled, board, runDay: place.runDay, group: place.group ?? '' },
+      {
+        rank: place.rank,
+        value: place.value,
+        previousRank: isSameRun ? held.rank : null,
+        previousValue: isSameRun ? held.value : null,
+      },
+    );
+    const unsent = { type: 'leaderboard.rank_changed', payload };
+    made.set(listener, [...(made.get(listener) ?? []), unsent]);
+  }
+  return made;
+}
+
+/** What a rank was in the run that is played now. */
+const previousRank = (held: HeldPlace | undefined, place: HeldPlace): number | null =>
+  held?.runDay === place.runDay ? held.rank : null;
+
+/** What of a user's state decides where the user is looked for. */
+export const seatedUser = ({ tz, boards }: SeatedUser): SeatedUser => ({ tz, boards });

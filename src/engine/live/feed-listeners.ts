@@ -1,0 +1,95 @@
+import type { LiveListener } from './live-listener.ts';
+
+/** The listeners of a tenant, found by what concerns them. */
+export class FeedListeners {
+  private readonly every = new Set<LiveListener>();
+  /** Those of admin keys. */
+  private readonly admins = new Set<LiveListener>();
+  private readonly users = new Map<string, Set<LiveListener>>();
+  private readonly boards = new Map<string, Set<LiveListener>>();
+  readonly ofEvents = new Set<LiveListener>();
+  /** Those whose places are all to be compared with what was reported. */
+  readonly comparing = new Set<LiveListener>();
+  /** Those who have joined with changes of boards from before. */
+  readonly late = new Set<LiveListener>();
+
+  get all(): ReadonlySet<LiveListener> {
+    return this.every;
+  }
+
+  get isEmpty(): boolean {
+    return this.every.size === 0;
+  }
+
+  /** Whether somebody wants what happens to any user. */
+  get wantsAll(): boolean {
+    return this.admins.size > 0;
+  }
+
+  get followPlaces(): boolean {
+    return this.boards.size > 0;
+  }
+
+  get followBoards(): boolean {
+    return this.followPlaces || this.wantsAll;
+  }
+
+  /** Those besides admin keys to whom a board may be reported. */
+  ofBoard(boardId: string): ReadonlySet<LiveListener> | undefined {
+    return this.boards.get(boardId);
+  }
+
+  get ofAdmins(): ReadonlySet<LiveListener> {
+    return this.admins;
+  }
+
+  ofUser(userId: string): ReadonlySet<LiveListener> | undefined {
+    return this.users.get(userId);
+  }
+
+  /** Whom a notification about a user may concern; null: one about nobody, which may concern everybody. */
+  *of(userId: string | null): Generator<LiveListener> {
+    if (userId === null) yield* this.every;
+    else {
+      yield* this.admins;
+      yield* this.users.get(userId) ?? [];
+    }
+  }
+
+  add(listener: LiveListener): void {
+    const { kind, userId, boardIds } = listener.grant;
+    this.every.add(listener);
+    if (listener.earlier !== null) this.late.add(listener);
+    if (kind === 'admin') {
+      this.admins.add(listener);
+      if (listener.wantsType('event')) this.ofEvents.add(listener);
+      return;
+    }
+    addTo(this.users, userId!, listener);
+    for (const boardId of boardIds) addTo(this.boards, boardId, listener);
+    if (listener.followsPlaces) this.comparing.add(listener);
+  }
+
+  delete(listener: LiveListener): void {
+    const { userId, boardIds } = listener.grant;
+    this.every.delete(listener);
+    this.admins.delete(listener);
+    this.ofEvents.delete(listener);
+    this.comparing.delete(listener);
+    this.late.delete(listener);
+    if (userId !== null) removeFrom(this.users, userId, listener);
+    for (const boardId of boardIds) removeFrom(this.boards, boardId, listener);
+  }
+}
+
+function addTo(sets: Map<string, Set<LiveListener>>, name: string, listener: LiveListener): void {
+  const set = sets.get(name);
+  if (set === undefined) sets.set(name, new Set([listener]));
+  else set.add(listener);
+}
+
+function removeFrom(sets: Map<string, Set<LiveListener>>, name: string, listener: LiveListener): void {
+  const set = sets.get(name);
+  set?.delete(listener);
+  if (set?.size === 0) sets.delete(name);
+}

@@ -1,0 +1,117 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Notification } from '../../domain/notification.ts';
+import type { GoneRecord, HappenedRecord, ProgressRecord, RecordedBoard } from '../../packed/record.ts';
+import { KIND, kindField, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
+import { unpackAll } from '../../packed/state.ts';
+import type { OutboxEntry } from '../../redis/outbox.ts';
+import { fromRecord } from '../notifications/from-record.ts';
+import { RecordedUser } from '../notifications/recorded-user.ts';
+
+/** A user's move on a board. */
+export interface BoardMove {
+  boardNo: number;
+  runDay: number;
+  group: string;
+  userId: string;
+  /** Ranks; Infinity: not on the board. */
+  from: number;
+  to: number;
+  /** The scores in the group, where the record holds them. */
+  previousValue: number | null;
+  value: number | null;
+  atMs: number;
+  user: RecordedUser | undefined;
+}
+
+/** What an entry of the outbox says that live streams report. */
+export interface Happened {
+  /** The entry's, in the outbox. */
+  position: string;
+  /** But those of ranks; `no` numbers them in the entry, the same for whoever reads it. */
+  notifications: { no: number; notification: Notification }[];
+  moves: BoardMove[];
+  /** Whether somebody may have left any board without a move. */
+  hasDeletion: boolean;
+  events: HappenedRecord[];
+  users: ReadonlyMap<string, RecordedUser>;
+}
+
+/** For whom an entry is read. */
+export interface Readers {
+  compiled: CompiledCatalog;
+  /** Share of the users, 0 to 1, who are in the control group. */
+  controlShare: number;
+  /** Whether anybody wants what happens to a user. */
+  wantsUser: (userId: string) => boolean;
+}
+
+/** Notifications of one record are fewer. */
+const NUMBERS_A_RECORD = 10_000;
+const NOT_ON_THE_BOARD = -1;
+
+/**
+ * Reads an entry as far as somebody wants it. Pure. A record that is of no known form is left out, as is one whose notifications
+ * cannot be made; `onProblem` is called.
+ */
+export function happenedIn(
+  { id: position, records, states }: OutboxEntry,
+  { compiled, controlShare, wantsUser }: Readers,
+  onProblem: (error: unknown) => void,
+): Happened {
+  const users = new Map<string, RecordedUser>();
+  for (let at = 0; at < states.length; at += 2) {
+    const userId = states[at]!.toString('utf8');
+    users.set(userId, new RecordedUser({ compiled, controlShare }, userId, states[at + 1]!));
+  }
+  const happened: Happened = { position, notifications: [], moves: [], hasDeletion: false, events: [], users };
+  for (const [index, record] of recordsOf(records, onProblem).entries()) {
+    const kind = record[kindField];
+    if (kind === KIND.progress) continue;
+    if (kind === KIND.deletion) {
+      happened.hasDeletion = true;
+      continue;
+    }
+    if (kind === KIND.event) happened.events.push(record);
+    const user = users.get(record[RECORD.userId]);
+    for (const board of record[RECORD.boards] ?? []) happened.moves.push(moveOf(record, board, user));
+    if (user === undefined || !wantsUser(record[RECORD.userId])) continue;
+    try {
+      const made = fromRecord({ compiled, wants: isNoRank }, record, user);
+      for (const [nth, notification] of made.entries())
+        happened.notifications.push({ no: index * NUMBERS_A_RECORD + nth, notification });
+    } catch (error) {
+      onProblem(error);
+    }
+  }
+  return happened;
+}
+
+/** What ranks have become is reported by board, and not for each event. */
+const isNoRank = (type: Notification['type']): boolean => type !== 'leaderboard.rank_changed';
+
+function recordsOf(
+  records: Buffer,
+  onProblem: (error: unknown) => void,
+): (HappenedRecord | GoneRecord | ProgressRecord)[] {
+  try {
+    return unpackAll(records) as (HappenedRecord | GoneRecord | ProgressRecord)[];
+  } catch (error) {
+    onProblem(error);
+    return [];
+  }
+}
+
+const rankOf = (rank: number): number => (rank === NOT_ON_THE_BOARD ? Infinity : rank);
+
+const moveOf = (record: HappenedRecord, board: RecordedBoard, user: RecordedUser | undefined): BoardMove => ({
+  boardNo: board[RECORDED_BOARD.board],
+  runDay: board[RECORDED_BOARD.runDay],
+  group: board[RECORDED_BOARD.group],
+  userId: record[RECORD.userId],
+  from: rankOf(board[RECORDED_BOARD.previousRank]),
+  to: rankOf(board[RECORDED_BOARD.rank]),
+  previousValue: board[RECORDED_BOARD.previousScore] ?? null,
+  value: board[RECORDED_BOARD.score] ?? null,
+  atMs: record[RECORD.atMs],
+  user,
+});

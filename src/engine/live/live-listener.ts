@@ -1,0 +1,120 @@
+import { isFor, type LiveGrant } from './grants.ts';
+import type { HeldKey } from './live-keys.ts';
+import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';
+import { formatId, type ListenerPosition, type ReportedPlace } from './message-id.ts';
+import type { Notification } from '../../domain/notification.ts';
+import type { LiveType } from '../../domain/live.ts';
+import type { PendingBoards } from './pending-boards.ts';
+import type { SeatedUser } from './places.ts';
+import { comparePositions } from '../../redis/outbox.ts';
+
+/** How far the reader is that a listener hears through; its places are its own. */
+export type ReadPosition = Omit<ListenerPosition, 'places'>;
+
+/** A place on a board as it was last reported, and the group that it is in. */
+export interface HeldPlace extends ReportedPlace {
+  group: string | null;
+}
+
+/** A message before it has an ID: JSON text of an object that begins with its type. */
+export interface Unsent {
+  type: string;
+  payload: string;
+}
+
+/** One stream: what it may see, how far it has come, and where its messages go. */
+export class LiveListener {
+  readonly grant: LiveGrant;
+  readonly key: HeldKey;
+  /** Secret of its session. */
+  readonly session: string;
+  readonly sink: LiveSink;
+  /** By board number, of the boards that it names. */
+  readonly places = new Map<number, HeldPlace>();
+  /** What decides where its user is looked for; null: a user never seen. */
+  user: SeatedUser | null = null;
+  /** Changes of boards from before it joined the others, and the position up to which it had heard of them; null: none. */
+  earlier: { pending: PendingBoards; boards: string } | null = null;
+  /** It has read up to here by itself; null: as far as the others. */
+  ahead: { outbox: string; announced: string } | null = null;
+  heartbeatMs = 0;
+  closed = false;
+  /** See `digestOf`. */
+  digest = '';
+  private queue: LiveMessage[] = [];
+
+  constructor(options: { grant: LiveGrant; key: HeldKey; session: string; sink: LiveSink }) {
+    this.grant = options.grant;
+    this.key = options.key;
+    this.session = options.session;
+    this.sink = options.sink;
+  }
+
+  /** Whether it follows the ranks of one user on boards that it names. */
+  get followsPlaces(): boolean {
+    return this.grant.kind === 'application' && this.grant.boardIds.length > 0;
+  }
+
+  wantsType(type: LiveType): boolean {
+    const { types, kind } = this.grant;
+    return types === null ? type !== 'event' || kind === 'admin' : types.includes(type);
+  }
+
+  wantsBoard(boardId: string): boolean {
+    const { kind, boardIds, leaderboardIds } = this.grant;
+    if (leaderboardIds !== null && !leaderboardIds.includes(boardId)) return false;
+    return kind === 'admin' || boardIds.includes(boardId);
+  }
+
+  /** Whether it has read an entry of the outbox, or an announced notification, already. */
+  hasRead(stream: 'outbox' | 'announced', position: string): boolean {
+    return this.ahead !== null && comparePositions(position, this.ahead[stream]) <= 0;
+  }
+
+  /** Whether the others have come as far as it had: then it reads nothing twice any more. */
+  isLevel(at: { outbox: string; announced: string }): boolean {
+    if (this.ahead === null) return true;
+    const { outbox, announced } = this.ahead;
+    if (comparePositions(at.outbox, outbox) < 0 || comparePositions(at.announced, announced) < 0) return false;
+    this.ahead = null;
+    return true;
+  }
+
+  /** Takes a notification if it is for this stream. True: there is something to send. */
+  take(notification: Notification, at: ReadPosition): boolean {
+    if (this.closed || !isFor(this.grant, notification)) return false;
+    this.put({ type: notification.type, payload: notification.payload }, at);
+    return true;
+  }
+
+  /** Puts a message behind those that wait to be sent. */
+  put({ type, payload }: Unsent, at: ReadPosition): void {
+    const { session, digest, places } = this;
+    const id = formatId({ session, digest, position: { ...this.ownBoards(at), places } });
+    this.queue.push({ id, type, json: `{"id":"${id}",${payload.slice(1)}` });
+  }
+
+  /** Sends what was put, in one go. */
+  flush(): void {
+    if (this.queue.length === 0) return;
+    const messages = this.queue;
+    this.queue = [];
+    if (!this.closed) this.sink.send(messages);
+  }
+
+  heartbeat(at: ReadPosition): void {
+    const { session, digest, places } = this;
+    if (!this.closed) this.sink.heartbeat(formatId({ session, digest, position: { ...this.ownBoards(at), places } }));
+  }
+
+  end(reason: ClosingReason): void {
+    if (this.closed) return;
+    this.flush();
+    this.closed = true;
+    this.sink.end(reason);
+  }
+
+  private ownBoards(at: ReadPosition): ReadPosition {
+    return this.earlier === null ? at : { ...at, boards: this.earlier.boards };
+  }
+}

@@ -1,0 +1,47 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { LiveTicketRequest } from '../../domain/live.ts';
+import { boardStatus } from '../../domain/runs.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import type { LiveGrant } from './grants.ts';
+
+/** Whoever asks for a ticket: what of a key decides what a stream may see. */
+export interface TicketCaller {
+  kind: 'admin' | 'application';
+  prefix: string;
+  userId: string | null;
+}
+
+/**
+ * What a stream that is asked for may see. 422 for a board that there is not, or that is inactive; for events asked for with
+ * an application key. That an application key names no other user is seen to before.
+ */
+export function grantFor(
+  compiled: CompiledCatalog,
+  { kind, prefix, userId }: TicketCaller,
+  { request, nowMs }: { request: LiveTicketRequest; nowMs: number },
+): LiveGrant {
+  const utcDay = Math.floor(nowMs / DAY_MS);
+  const named = (request.boards ?? []).map((name) => {
+    const board = compiled.leaderboards.get(name) ?? compiled.catalog.leaderboards.find(({ id }) => id === name);
+    if (board === undefined || boardStatus(board, utcDay) === null)
+      throw new AppError('unprocessable', `boards: there is no leaderboard '${name}'.`);
+    return board.id;
+  });
+  const boardIds = [...new Set(named)];
+  const { types = null, metricIds = null, pointsSystemIds = null, leaderboardIds = null } = request;
+  if (kind === 'application' && types?.includes('event') === true)
+    throw new AppError('unprocessable', "types: 'event' is for admin keys.");
+  return {
+    tenantNo: compiled.catalog.tenantNo,
+    prefix,
+    kind,
+    userId: kind === 'application' ? userId : (request.userId ?? null),
+    boardIds: kind === 'application' ? boardIds : [],
+    types,
+    metricIds,
+    // To an admin key, which sees all boards, naming some is a filter.
+    leaderboardIds: kind === 'admin' && boardIds.length > 0 ? [...boardIds, ...(leaderboardIds ?? [])] : leaderboardIds,
+    pointsSystemIds,
+  };
+}

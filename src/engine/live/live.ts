@@ -1,0 +1,236 @@
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { LiveTicket, LiveTicketRequest } from '../../domain/live.ts';
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../log/log.ts';
+import { LogThrottle } from '../../log/log-throttle.ts';
+import type { KeyRecord } from '../../postgres/find-key.ts';
+import { ConnectionLimits, type LiveLimits } from './connection-limits.ts';
+import { LiveGrants, TICKET_MS, type LiveGrant } from './grants.ts';
+import { LiveKeys, type HeldKey, type LiveTenants } from './live-keys.ts';
+import { HEARTBEAT_S } from './heartbeat.ts';
+import { LiveListener } from './live-listener.ts';
+import type { ClosingReason, LiveSink } from './live-sink.ts';
+import { grantFor, type TicketCaller } from './live-tickets.ts';
+import { parseId, type ParsedId } from './message-id.ts';
+import { Tails } from './tails.ts';
+
+const TICK_MS = 1_000;
+const KEEP_SESSIONS_MS = 60_000;
+const CHECK_AGAIN_MS = 500;
+const LOG_MS = 60_000;
+
+export interface LiveOptions {
+  redis: Redis;
+  catalogs: {
+    of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog>;
+    get(tenantNo: number): CompiledCatalog | undefined;
+  };
+  findKeys: (prefixes: readonly string[]) => Promise<KeyRecord[]>;
+  tenants: LiveTenants;
+  controlShare: () => number;
+  clock: Clock;
+  limits: LiveLimits;
+  log: Log;
+}
+
+/** A stream that may be opened: counted until it is closed. */
+export interface LiveAdmission {
+  /** Begins to send; nothing is sent before. The returned function is to be called when the connection is gone. */
+  start(sink: LiveSink): () => void;
+  /** Instead of `start`: the connection is gone already. */
+  cancel(): void;
+}
+
+/** The live streams of this process, and the tickets for those of all. */
+export class Live {
+  private readonly options: LiveOptions;
+  private readonly grants: LiveGrants;
+  private readonly keys: LiveKeys;
+  private readonly limits: ConnectionLimits;
+  private readonly tails: Tails;
+  private readonly listeners = new Set<LiveListener>();
+  private readonly throttle = new LogThrottle(LOG_MS);
+  private tick: NodeJS.Timeout | undefined;
+  private keptMs = 0;
+  private checking = false;
+  private checkAgain = false;
+  private ended = false;
+
+  constructor(options: LiveOptions) {
+    this.options = options;
+    const { redis, catalogs, clock, controlShare } = options;
+    this.grants = new LiveGrants(redis);
+    this.keys = new LiveKeys(options);
+    this.limits = new ConnectionLimits(options.limits);
+    this.tails = new Tails({ redis, catalogs, clock, controlShare, onProblem: this.onProblem });
+  }
+
+  /** How many streams are open. */
+  get count(): number {
+    return this.limits.count;
+  }
+
+  /** Makes a ticket. Throws what `grantFor` does; errors of Redis. */
+  async makeTicket(compiled: CompiledCatalog, caller: TicketCaller, request: LiveTicketRequest): Promise<LiveTicket> {
+    const grant = grantFor(compiled, caller, { request, nowMs: this.options.clock.now() });
+    return { ticket: await this.grants.makeTicket(grant), expiresIn: TICKET_MS / 1000 };
+  }
+
+  /**
+   * Takes a ticket, or the ID of a stream's last message from a client that comes back. 401 where neither is good, or the key
+   * is so no more; 429 and 503 beyond the limits, 503 while this process ends; errors of Redis and Postgres.
+   */
+  async open({
+    ticket,
+    lastEventId,
+  }: {
+    ticket: string | undefined;
+    lastEventId: string | null;
+  }): Promise<LiveAdmission> {
+    if (this.ended) throw new AppError('unavailable', 'This server is shutting down; try again.');
+    const last = lastEventId === null ? null : parseId(lastEventId);
+    const admitted = await this.admitted(ticket, last);
+    if (admitted === null)
+      throw new AppError('unauthorized', 'The ticket is missing, was used already or has expired: ask for a new one');
+    const release = this.limits.admit(admitted.grant);
+    try {
+      const { grant, key } = admitted;
+      const session =
+        admitted.session ?? (await this.grants.openSession({ grant, keyDigest: key.digest, openedMs: Date.now() }));
+      return this.admission({
+        grant,
+        key,
+        session,
+        release,
+        from: lastEventId === null ? 'start' : (last ?? 'unknown'),
+      });
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Keys, tenants or the organisation changed, or may have: streams whose keys are good no more end. */
+  readonly organisationChanged = (): void => {
+    if (this.listeners.size === 0) return;
+    if (this.checking) this.checkAgain = true;
+    else void this.checkKeys();
+  };
+
+  /** Ends all streams and takes no more: their clients come back to another process. */
+  endAll(): void {
+    this.ended = true;
+    for (const listener of [...this.listeners]) listener.end('shutting_down');
+  }
+
+  close(): void {
+    this.endAll();
+    clearInterval(this.tick);
+    this.tails.close();
+  }
+
+  private async admitted(
+    ticket: string | undefined,
+    last: ParsedId | null,
+  ): Promise<{ grant: LiveGrant; key: HeldKey; session: string | null } | null> {
+    const grant = ticket === undefined ? null : await this.grants.takeTicket(ticket);
+    if (grant !== null) {
+      const key = await this.keys.hold(grant);
+      return key === null ? null : { grant, key, session: null };
+    }
+    const session = last === null ? null : await this.grants.session(last.session);
+    if (session === null) return null;
+    const key = await this.keys.hold(session.grant);
+    return key?.digest === session.keyDigest ? { grant: session.grant, key, session: last!.session } : null;
+  }
+
+  private admission({
+    release,
+    from,
+    ...stream
+  }: {
+    grant: LiveGrant;
+    key: HeldKey;
+    session: string;
+    release: () => void;
+    from: ParsedId | 'start' | 'unknown';
+  }): LiveAdmission {
+    return {
+      cancel: release,
+      start: (sink) => {
+        const listener = new LiveListener({ ...stream, sink });
+        this.listeners.add(listener);
+        this.startTicking();
+        if (this.ended) listener.end('shutting_down');
+        else
+          this.tails.begin(listener, from).catch((error: unknown) => {
+            this.onProblem(error);
+            listener.end('internal_error');
+          });
+        return () => {
+          listener.closed = true;
+          this.tails.leave(listener);
+          release();
+          if (!this.listeners.delete(listener) || this.listeners.size > 0) return;
+          clearInterval(this.tick);
+          this.tick = undefined;
+        };
+      },
+    };
+  }
+
+  private startTicking(): void {
+    this.tick ??= setInterval(() => this.look(), TICK_MS).unref();
+  }
+
+  /** Signs of life, keys that expire, sessions that must not. */
+  private look(): void {
+    const nowMs = performance.now();
+    for (const listener of [...this.listeners]) {
+      if (this.keys.hasExpired(listener.key)) this.endForGood([listener], 'key_expired');
+      else if (nowMs - listener.heartbeatMs >= HEARTBEAT_S * 1000) {
+        listener.heartbeatMs = nowMs;
+        this.tails.heartbeat(listener);
+      }
+    }
+    if (nowMs - this.keptMs < KEEP_SESSIONS_MS) return;
+    this.keptMs = nowMs;
+    this.grants.keepSessions([...this.listeners].map(({ session }) => session)).catch(this.onProblem);
+  }
+
+  private async checkKeys(): Promise<void> {
+    this.checking = true;
+    try {
+      do {
+        this.checkAgain = false;
+        const checked = [...this.listeners];
+        const problems = await this.keys.check(checked);
+        for (const reason of ['key_revoked', 'key_expired', 'tenant_gone'] as const)
+          this.endForGood(
+            checked.filter((_, index) => problems[index] === reason),
+            reason,
+          );
+      } while (this.checkAgain);
+    } catch (error) {
+      // Postgres is away: what was good stays so until it can be asked.
+      this.onProblem(error);
+      setTimeout(this.organisationChanged, CHECK_AGAIN_MS).unref();
+    } finally {
+      this.checking = false;
+    }
+  }
+
+  private endForGood(listeners: readonly LiveListener[], reason: ClosingReason): void {
+    if (listeners.length === 0) return;
+    for (const listener of listeners) listener.end(reason);
+    this.grants.endSessions(listeners.map(({ session }) => session)).catch(this.onProblem);
+  }
+
+  private readonly onProblem = (error: unknown): void => {
+    this.throttle.log('live', (suppressed) =>
+      this.options.log.warn({ err: error, suppressed }, 'live streams could not report something'),
+    );
+  };
+}

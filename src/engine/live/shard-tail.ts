@@ -1,0 +1,176 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NotificationType } from '../../domain/notification.ts';
+import {
+  gapAfter,
+  listenLive,
+  parseAnnounced,
+  readLive,
+  type LiveEntries,
+  type LivePosition,
+} from '../../redis/live-streams.ts';
+import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
+import { TenantFeed, type FeedSources } from './tenant-feed.ts';
+import type { LiveListener } from './live-listener.ts';
+
+/** How often a shard is read: a message is seen some 30 ms after the answer, and what a read costs is paid 25 times a second. */
+const READ_MS = 40;
+const RETRY_MS = 250;
+/** How often it is said that somebody listens. */
+const LISTEN_MS = 30_000;
+const ENTRIES_A_READ = 500;
+
+/** What is announced of what records say too; live streams report it from the records. */
+const FROM_RECORDS: ReadonlySet<NotificationType> = new Set([
+  'achievement.completed',
+  'streak.started',
+  'streak.extended',
+  'streak.lost',
+  'streak.freeze_consumed',
+  'streak.freeze_earned',
+  'points.changed',
+  'points.level_changed',
+  'leaderboard.changed',
+  'leaderboard.rank_changed',
+]);
+
+/** How far a reader has come, and when (by Redis's clock, epoch ms) that was all. */
+export type TailPosition = LivePosition & { asOfMs: number };
+
+/** Reads a shard for the tenants on it that have listeners in this process. */
+export class ShardTail {
+  readonly shard: number;
+  readonly feeds = new Map<number, TenantFeed>();
+  private readonly sources: FeedSources;
+  private readonly onGap: (listener: LiveListener, why: string) => void;
+  private at: TailPosition;
+  /** Whose data it reads. */
+  readonly mark: string;
+  /** Redis's clock less this machine's. */
+  private offsetMs: number;
+  private listenedMs = performance.now();
+  private stopped = false;
+
+  /** Begins where `begin` says. `onGap`: what follows cannot be read; the listener has been let go of. */
+  constructor(
+    shard: number,
+    sources: FeedSources,
+    begin: { at: TailPosition; mark: string; onGap: (listener: LiveListener, why: string) => void },
+  ) {
+    this.shard = shard;
+    this.sources = sources;
+    this.at = { ...begin.at };
+    this.mark = begin.mark;
+    this.onGap = begin.onGap;
+    this.offsetMs = begin.at.asOfMs - performance.now();
+    void this.run();
+  }
+
+  get position(): TailPosition {
+    return this.at;
+  }
+
+  /** The tenant's feed, which there is from now on. */
+  feed(tenantNo: number): TenantFeed {
+    let feed = this.feeds.get(tenantNo);
+    if (feed === undefined) this.feeds.set(tenantNo, (feed = new TenantFeed(tenantNo, this.sources, this.at.outbox)));
+    return feed;
+  }
+
+  /** Lets go of a listener; a tenant without any is read no more. */
+  leave(listener: LiveListener): void {
+    const feed = this.feeds.get(listener.grant.tenantNo);
+    feed?.leave(listener);
+    if (feed?.listeners.isEmpty === true) this.feeds.delete(listener.grant.tenantNo);
+  }
+
+  stop(): void {
+    this.stopped = true;
+  }
+
+  private async run(): Promise<void> {
+    while (!this.stopped) {
+      const startedMs = performance.now();
+      try {
+        if (await this.read()) continue;
+      } catch (error) {
+        if (this.stopped) return;
+        this.sources.onProblem(error);
+        await sleep(RETRY_MS, undefined, { ref: false });
+      }
+      await sleep(Math.max(1, READ_MS - (performance.now() - startedMs)), undefined, { ref: false });
+    }
+  }
+
+  /** Reads and reports what there is. True: there is more. */
+  private async read(): Promise<boolean> {
+    const askedMs = performance.now();
+    if (askedMs - this.listenedMs >= LISTEN_MS) await this.listenAgain();
+    const found = await readLive(this.sources.redis, { shard: this.shard, after: this.at, count: ENTRIES_A_READ });
+    if (this.stopped) return false;
+    // Nothing is known of a shard that is being rebuilt.
+    if (found.mark === null) return false;
+    if (found.mark !== this.mark) {
+      this.letGo([...this.feeds.values()], 'Redis was rebuilt');
+      return false;
+    }
+    this.report(found);
+    if (!found.isMore) this.at = { ...this.at, asOfMs: Math.floor(askedMs + this.offsetMs) };
+    for (const feed of this.feeds.values()) feed.finish(this.at);
+    return found.isMore;
+  }
+
+  private report({ entries, announced }: LiveEntries): void {
+    for (const raw of entries) {
+      const position = raw[0].toString('latin1');
+      const feed = this.feeds.get(tenantOf(raw));
+      if (feed !== undefined) this.reportEntry(feed, raw);
+      this.at.outbox = position;
+    }
+    for (const raw of announced) {
+      this.at.announced = raw[0].toString('latin1');
+      const notification = announcedIn(raw);
+      const feed = notification === null ? undefined : this.feeds.get(notification.tenantNo);
+      if (feed !== undefined) feed.announce(notification!, feed.position(this.at));
+    }
+  }
+
+  private reportEntry(feed: TenantFeed, raw: RawEntry): void {
+    try {
+      const entry = parseEntry(raw);
+      const happened = feed.isInteresting(entry) ? feed.read(entry) : null;
+      if (happened !== null) feed.report(happened, feed.position(this.at));
+    } catch (error) {
+      // The persister sets such an entry aside: it is reported by nobody.
+      this.sources.onProblem(error);
+    }
+  }
+
+  private async listenAgain(): Promise<void> {
+    const tenantNos = [...this.feeds.keys()];
+    const { nowMs, since } = await listenLive(this.sources.redis, this.shard, tenantNos);
+    this.listenedMs = performance.now();
+    this.offsetMs = nowMs - this.listenedMs;
+    for (const [index, tenantNo] of tenantNos.entries()) {
+      const feed = this.feeds.get(tenantNo);
+      const gap = gapAfter({ position: this.at, asOfMs: this.at.asOfMs }, { nowMs, since: since[index]! });
+      if (feed !== undefined && gap !== null) this.letGo([feed], gap);
+    }
+  }
+
+  private letGo(feeds: readonly TenantFeed[], why: string): void {
+    for (const feed of feeds)
+      for (const listener of [...feed.listeners.all]) {
+        this.leave(listener);
+        this.onGap(listener, why);
+      }
+  }
+}
+
+/** Who an entry is of; NaN: it does not say. */
+export const tenantOf = ([, fields]: RawEntry): number => Number(fields[1]?.toString('latin1'));
+
+/** What an announced entry holds that live streams report; null: nothing. */
+export function announcedIn(raw: RawEntry): NonNullable<ReturnType<typeof parseAnnounced>>['notification'] | null {
+  const parsed = parseAnnounced(raw);
+  return parsed === null || FROM_RECORDS.has(parsed.notification.type) ? null : parsed.notification;
+}

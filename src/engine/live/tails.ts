@@ -1,0 +1,193 @@
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { AppError } from '../../errors.ts';
+import { decodeState } from '../../packed/state.ts';
+import { redisReady } from '../../redis/client.ts';
+import { markKey, shardOf, userKey } from '../../redis/keys.ts';
+import { gapAfter, listenLive, type LivePosition } from '../../redis/live-streams.ts';
+import { comparePlaces, seatedUser, type BoardSources } from './board-report.ts';
+import { CatchUp, readFrom, ShardReplaced } from './catch-up.ts';
+import { HEARTBEAT_S } from './heartbeat.ts';
+import type { LiveListener, ReadPosition } from './live-listener.ts';
+import { digestOf, type ParsedId } from './message-id.ts';
+import { presentState } from './present-state.ts';
+import { ShardTail } from './shard-tail.ts';
+import type { FeedSources } from './tenant-feed.ts';
+
+/** Where a listener begins: now; behind the message with an ID; or now, with word that it missed something. */
+export type BeginFrom = ParsedId | 'start' | 'unknown' | { gap: string };
+
+type TailSources = Omit<FeedSources, 'redis' | 'catalogs'> & {
+  /** Only copied: shards are read on a connection of their own, which there is once somebody listens. */
+  redis: Redis;
+  catalogs: FeedSources['catalogs'] & { of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> };
+};
+
+/** The shards that this process reads, and how listeners get to follow them. */
+export class Tails {
+  private readonly options: TailSources;
+  private readonly tails = new Map<number, ShardTail>();
+  private connecting: Promise<Redis> | null = null;
+  private connection: Redis | null = null;
+
+  constructor(options: TailSources) {
+    this.options = options;
+  }
+
+  /**
+   * Begins a listener: its first message says where it is, or that it missed something and what holds now; then it gets
+   * what it missed, and follows its shard. Rejects with errors of Redis and Postgres, and where the shard is not whole.
+   */
+  async begin(listener: LiveListener, from: BeginFrom): Promise<void> {
+    const { tenantNo } = listener.grant;
+    const shard = shardOf(tenantNo);
+    const [redis, compiled] = await Promise.all([this.connect(), this.options.catalogs.of(tenantNo)]);
+    const [listened, mark] = await Promise.all([listenLive(redis, shard, [tenantNo]), redis.get(markKey(shard))]);
+    if (mark === null) throw new AppError('unavailable', 'Redis is being filled from Postgres; try again in a moment.');
+    listener.digest = digestOf(mark, tenantNo);
+    const now = { ...listened.last, within: null, boards: listened.last.outbox, asOfMs: listened.nowMs };
+    const why = this.whyReset(listener, from, { nowMs: listened.nowMs, since: listened.since[0]! });
+    const isResumed = why === null && typeof from === 'object' && 'position' in from;
+    const start: ReadPosition = isResumed ? from.position : now;
+    const sources = this.sources(redis, compiled);
+    await this.seat(sources, listener, isResumed ? from : null);
+    if (why === null)
+      listener.put(
+        {
+          type: 'ready',
+          payload: JSON.stringify({ type: 'ready', resumed: isResumed, heartbeatSeconds: HEARTBEAT_S }),
+        },
+        start,
+      );
+    else {
+      const state = await presentState(sources, listener);
+      listener.put({ type: 'reset', payload: JSON.stringify({ type: 'reset', reason: why, state }) }, start);
+    }
+    listener.flush();
+    listener.heartbeatMs = performance.now();
+    await this.catchUp(listener, { from: start, mark, redis, last: listened.last });
+  }
+
+  leave(listener: LiveListener): void {
+    const shard = shardOf(listener.grant.tenantNo);
+    const tail = this.tails.get(shard);
+    tail?.leave(listener);
+    if (tail === undefined || tail.feeds.size > 0) return;
+    tail.stop();
+    this.tails.delete(shard);
+  }
+
+  heartbeat(listener: LiveListener): void {
+    const tail = this.tails.get(shardOf(listener.grant.tenantNo));
+    const feed = tail?.feeds.get(listener.grant.tenantNo);
+    if (feed?.listeners.all.has(listener) === true) listener.heartbeat(feed.position(tail!.position));
+  }
+
+  close(): void {
+    for (const tail of this.tails.values()) tail.stop();
+    this.tails.clear();
+    this.connection?.disconnect();
+  }
+
+  private connect(): Promise<Redis> {
+    this.connecting ??= this.opened().catch((error: unknown) => {
+      this.connecting = null;
+      throw error;
+    });
+    return this.connecting;
+  }
+
+  private async opened(): Promise<Redis> {
+    const redis = this.options.redis.duplicate();
+    this.connection = redis;
+    // What is wrong with Redis shows with the next read.
+    redis.on('error', () => undefined);
+    try {
+      await redisReady(redis);
+      return redis;
+    } catch (error) {
+      redis.disconnect();
+      throw error;
+    }
+  }
+
+  private whyReset(
+    listener: LiveListener,
+    from: BeginFrom,
+    { nowMs, since }: { nowMs: number; since: Parameters<typeof gapAfter>[1]['since'] },
+  ): string | null {
+    if (from === 'start') return null;
+    if (from === 'unknown') return 'the last ID is none of this stream';
+    if ('gap' in from) return from.gap;
+    if (from.digest !== listener.digest)
+      return 'the last ID is of other data, or of data from before Redis was rebuilt';
+    const { asOfMs } = from.position;
+    return gapAfter({ position: readFrom(from.position), asOfMs }, { nowMs, since });
+  }
+
+  private sources(redis: Redis, compiled: CompiledCatalog): BoardSources {
+    const { controlShare, clock } = this.options;
+    return { redis, compiled, controlShare: controlShare(), nowMs: clock.now() };
+  }
+
+  /** Finds out where the listener's user plays, and holds the places as they were last reported, or are. */
+  private async seat(sources: BoardSources, listener: LiveListener, from: ParsedId | null): Promise<void> {
+    if (!listener.followsPlaces) return;
+    const { tenantNo, userId } = listener.grant;
+    const packed = await sources.redis.getBuffer(userKey(tenantNo, userId!));
+    listener.user = packed === null ? null : seatedUser(decodeState(packed));
+    listener.places.clear();
+    const boards: Leaderboard[] = sources.compiled.catalog.leaderboards.filter(({ id }) => listener.wantsBoard(id));
+    const asked = boards.map((board) => ({ listener, board }));
+    for (const { board, place } of await comparePlaces(sources, asked)) {
+      const reported = from?.position.places.get(board.no);
+      listener.places.set(board.no, reported === undefined ? place : { ...reported, group: place.group });
+    }
+  }
+
+  private async catchUp(
+    listener: LiveListener,
+    { from, mark, redis, last }: { from: ReadPosition; mark: string; redis: Redis; last: LivePosition },
+  ): Promise<void> {
+    const { tenantNo } = listener.grant;
+    const shard = shardOf(tenantNo);
+    const sources = { ...this.options, redis };
+    const catchUp = new CatchUp(sources, listener, { from, mark });
+    try {
+      while (!listener.closed) {
+        let tail = this.tails.get(shard);
+        if (tail !== undefined && tail.mark !== mark) throw new ShardReplaced();
+        const goal = tail?.position ?? last;
+        // Also where the others are behind: they are not to repeat what it has heard of.
+        if (!catchUp.hasReached(last) || !catchUp.hasReached(goal)) {
+          await catchUp.read(goal);
+          continue;
+        }
+        const { readUpTo, boards, moves } = catchUp;
+        if (tail === undefined) {
+          const at = { ...readUpTo, asOfMs: from.asOfMs };
+          this.tails.set(shard, (tail = new ShardTail(shard, sources, { at, mark, onGap: this.onGap })));
+        }
+        tail.feed(tenantNo).join(listener, { readUpTo, boards, moves });
+        return;
+      }
+    } catch (error) {
+      if (!(error instanceof ShardReplaced)) throw error;
+      await this.begin(listener, { gap: 'Redis was rebuilt' });
+    }
+  }
+
+  private readonly onGap = (listener: LiveListener, why: string): void => {
+    const shard = shardOf(listener.grant.tenantNo);
+    const tail = this.tails.get(shard);
+    if (tail?.feeds.size === 0) {
+      tail.stop();
+      this.tails.delete(shard);
+    }
+    this.begin(listener, { gap: why }).catch((error: unknown) => {
+      this.options.onProblem(error);
+      listener.end('internal_error');
+    });
+  };
+}

@@ -1,0 +1,203 @@
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { Notification } from '../../domain/notification.ts';
+import { comparePositions, type OutboxEntry } from '../../redis/outbox.ts';
+import { EventSample } from './event-sample.ts';
+import { FeedListeners } from './feed-listeners.ts';
+import { happenedIn, type BoardMove, type Happened } from './happened.ts';
+import type { LiveListener, ReadPosition } from './live-listener.ts';
+import { PendingBoards } from './pending-boards.ts';
+import { reportBoards } from './report-boards.ts';
+import { seatedUser } from './board-report.ts';
+
+/** What all feeds of a process need. */
+export interface FeedSources {
+  /** A connection that events do not use. */
+  redis: Redis;
+  catalogs: { get(tenantNo: number): CompiledCatalog | undefined };
+  clock: Clock;
+  /** Share of the users, 0 to 1, who are in the control group. */
+  controlShare: () => number;
+  /** Called with what could not be reported. */
+  onProblem: (error: unknown) => void;
+}
+
+/** A move on a board, with the position of its entry. */
+export interface ReadMove {
+  position: string;
+  move: BoardMove;
+}
+
+/** Boards are reported this often at most. */
+const BOARDS_MS = 250;
+/** Places are compared this often in any case: what moves them besides events (midnights, deletions) is in no move. */
+const COMPARE_MS = 5_000;
+
+/** The listeners of a tenant in this process, and what is to be reported to them. */
+export class TenantFeed {
+  readonly tenantNo: number;
+  readonly listeners = new FeedListeners();
+  private readonly sources: FeedSources;
+  private readonly samples = new WeakMap<LiveListener, EventSample>();
+  private readonly touched = new Set<LiveListener>();
+  private readonly joined = new Set<LiveListener>();
+  private pending = new PendingBoards();
+  /** The position after which what is pending happened. */
+  private pendingSince: string;
+  /** The position up to which changes of boards have been reported. */
+  private boards: string;
+  private reportedMs = -Infinity;
+  private comparedMs = performance.now();
+  private reporting = false;
+
+  /** @param at the position in the outbox from which on it is handed what happens */
+  constructor(tenantNo: number, sources: FeedSources, at: string) {
+    this.tenantNo = tenantNo;
+    this.sources = sources;
+    this.boards = at;
+    this.pendingSince = at;
+  }
+
+  /** As far as what is sent between two reports of boards has come. */
+  position(at: Omit<ReadPosition, 'boards' | 'within'>): ReadPosition {
+    return { ...at, within: null, boards: this.boards };
+  }
+
+  /** Whether anybody wants to know more of an entry than that it is there. */
+  isInteresting({ states }: OutboxEntry): boolean {
+    if (this.listeners.wantsAll || this.listeners.followPlaces) return true;
+    for (let at = 0; at < states.length; at += 2) if (this.listeners.ofUser(states[at]!.toString('utf8'))) return true;
+    // A user who was deleted leaves no state.
+    return states.length === 0;
+  }
+
+  /** Reads an entry as far as the listeners want it; null: the tenant is gone. */
+  read(entry: OutboxEntry): Happened | null {
+    const { catalogs, controlShare, onProblem } = this.sources;
+    const compiled = catalogs.get(this.tenantNo);
+    if (compiled === undefined) return null;
+    const wantsUser = (userId: string): boolean =>
+      this.listeners.wantsAll || this.listeners.ofUser(userId) !== undefined;
+    return happenedIn(entry, { compiled, controlShare: controlShare(), wantsUser }, onProblem);
+  }
+
+  /** Hands what an entry says to whom it concerns. `at`: as far as the reader had come before it. */
+  report(happened: Happened, at: ReadPosition): void {
+    const { position, notifications, moves, events, users } = happened;
+    for (const { no, notification } of notifications)
+      for (const listener of this.listeners.of(notification.userId))
+        if (!listener.hasRead('outbox', position))
+          this.hand(listener, notification, { ...at, outbox: position, within: no });
+    for (const listener of this.listeners.ofEvents) {
+      if (listener.hasRead('outbox', position)) continue;
+      for (const event of events) this.sample(listener, event, { ...at, outbox: position });
+    }
+    if (!this.listeners.followBoards) return;
+    for (const move of moves) this.pending.add(move);
+    if (happened.hasDeletion) this.pending.everyPlace = true;
+    for (const [userId, user] of users)
+      for (const listener of this.listeners.ofUser(userId) ?? [])
+        if (listener.followsPlaces) listener.user = seatedUser(user.state());
+  }
+
+  /** Hands out a notification that no record made. */
+  announce(notification: Notification, at: ReadPosition): void {
+    for (const listener of this.listeners.of(notification.userId))
+      if (!listener.hasRead('announced', at.announced)) this.hand(listener, notification, at);
+  }
+
+  /** Sends what was handed out, and has the boards reported if it is time. To be called when all that was read is handed out. */
+  finish(at: Omit<ReadPosition, 'boards' | 'within'>): void {
+    for (const listener of this.touched) listener.flush();
+    this.touched.clear();
+    const nowMs = performance.now();
+    if (this.listeners.followPlaces && nowMs - this.comparedMs >= COMPARE_MS) {
+      this.comparedMs = nowMs;
+      this.pending.everyPlace = true;
+    }
+    for (const listener of this.joined) if (listener.isLevel(at)) this.joined.delete(listener);
+    if (this.reporting) return;
+    if (this.pending.isEmpty && this.listeners.comparing.size === 0 && this.listeners.late.size === 0) {
+      this.boards = this.pendingSince = at.outbox;
+      return;
+    }
+    if (nowMs - this.reportedMs < BOARDS_MS) return;
+    this.reportedMs = nowMs;
+    void this.reportBoards(at);
+  }
+
+  private async reportBoards(at: Omit<ReadPosition, 'boards' | 'within'>): Promise<void> {
+    const { redis, clock, catalogs, controlShare, onProblem } = this.sources;
+    const compiled = catalogs.get(this.tenantNo);
+    if (compiled === undefined) return;
+    const reported = this.pending;
+    const late = [...this.listeners.late];
+    this.pending = new PendingBoards();
+    this.pendingSince = at.outbox;
+    this.reporting = true;
+    try {
+      const sources = { redis, compiled, controlShare: controlShare(), nowMs: clock.now() };
+      const made = await reportBoards(sources, this.listeners, reported);
+      const before = this.position(at);
+      this.boards = at.outbox;
+      for (const [listener, unsent] of made) {
+        // Only with the last of them has it heard of all: they are sent in one go.
+        for (const [index, one] of unsent.entries()) {
+          const isLast = index === unsent.length - 1;
+          if (isLast) listener.earlier = null;
+          listener.put(one, isLast ? { ...before, boards: at.outbox } : before);
+        }
+        listener.earlier = null;
+        listener.flush();
+      }
+    } catch (error) {
+      reported.addAll(this.pending);
+      this.pending = reported;
+      this.pendingSince = this.boards;
+      for (const listener of late) if (this.listeners.all.has(listener)) this.listeners.late.add(listener);
+      for (const listener of this.listeners.all) if (listener.followsPlaces) this.listeners.comparing.add(listener);
+      onProblem(error);
+    } finally {
+      this.reporting = false;
+    }
+  }
+
+  /**
+   * A listener that read by itself has come as far as the others: from now on it hears through this feed. `moves`: those on
+   * boards that it read and has not heard of.
+   */
+  join(
+    listener: LiveListener,
+    { readUpTo, boards, moves }: { readUpTo: { outbox: string; announced: string }; boards: string; moves: ReadMove[] },
+  ): void {
+    listener.ahead = readUpTo;
+    this.joined.add(listener);
+    // What is pending here it will hear of with the others.
+    const own = moves.filter(({ position }) => comparePositions(position, this.pendingSince) <= 0);
+    if (own.length > 0) {
+      listener.earlier = { pending: new PendingBoards(), boards };
+      for (const { move } of own) listener.earlier.pending.add(move);
+    }
+    this.listeners.add(listener);
+  }
+
+  leave(listener: LiveListener): void {
+    this.listeners.delete(listener);
+    this.joined.delete(listener);
+    this.touched.delete(listener);
+  }
+
+  private hand(listener: LiveListener, notification: Notification, at: ReadPosition): void {
+    if (listener.take(notification, at)) this.touched.add(listener);
+  }
+
+  private sample(listener: LiveListener, event: Happened['events'][number], at: ReadPosition): void {
+    let sample = this.samples.get(listener);
+    if (sample === undefined) this.samples.set(listener, (sample = new EventSample(listener.grant)));
+    const unsent = sample.take(this.sources.catalogs.get(this.tenantNo)!, event);
+    if (unsent === null) return;
+    listener.put(unsent, { ...at, within: null });
+    this.touched.add(listener);
+  }
+}

@@ -1,0 +1,157 @@
+import type { LiveAdmission } from '../../engine/live/live.ts';
+import {
+  closingJson,
+  reconnectMs,
+  type ClosingReason,
+  type LiveMessage,
+  type LiveSink,
+} from '../../engine/live/live-sink.ts';
+import { LiveQuery } from '../../domain/live.ts';
+import type { Static } from 'typebox';
+import type { ExchangeContext } from '../exchange-context.ts';
+import { framingFault, readHead, sizeFault } from '../request-head.ts';
+import { requestIdOf } from '../request-id.ts';
+import { errorResponse, failureResponse, write } from '../respond.ts';
+import {
+  uws,
+  type HttpRequest,
+  type HttpResponse,
+  type SocketContext,
+  type WebSocket,
+  type WebSocketBehavior,
+} from '../uws.ts';
+import type { Validation } from '../validation.ts';
+import { MAX_WAITING_BYTES } from './event-stream.ts';
+
+/** Where live streams over WebSocket are opened. */
+export const LIVE_SOCKET_PATH = '/v1/live/ws';
+
+/** Clients have nothing to say. */
+const MAX_MESSAGE_BYTES = 1_024;
+/** Without a sign of life for so long a connection is dead; uWS pings in time. */
+const IDLE_S = 60;
+const LAST_MESSAGE_MS = 5_000;
+/** Close codes: of RFC 6455 and IANA's registry, and one of our own for what coming back does not help. */
+const CODES: Readonly<Record<ClosingReason, number>> = {
+  shutting_down: 1012,
+  slow_reader: 1013,
+  internal_error: 1011,
+  key_revoked: 4401,
+  key_expired: 4401,
+  tenant_gone: 4401,
+};
+
+/** What a connection carries. */
+export interface SocketData {
+  admission: LiveAdmission;
+  sink: SocketSink | null;
+}
+
+/** Takes requests for WebSockets: a ticket is looked at before the connection is upgraded, so that a refusal is an HTTP answer. */
+export function liveSocket(context: ExchangeContext, validation: Validation): WebSocketBehavior<SocketData> {
+  const readQuery = validation.query(LiveQuery);
+  return {
+    maxPayloadLength: MAX_MESSAGE_BYTES,
+    // What waits is looked at before each message.
+    maxBackpressure: 0,
+    idleTimeout: IDLE_S,
+    sendPingsAutomatically: true,
+    compression: uws().DISABLED,
+    upgrade: (res, req, socket) => void upgrade(context, readQuery, { res, req, socket }),
+    open: (ws) => {
+      const data = ws.getUserData();
+      data.sink = new SocketSink(ws);
+      data.sink.onGone(data.admission.start(data.sink));
+    },
+    close: (ws) => ws.getUserData().sink?.gone(),
+  };
+}
+
+async function upgrade(
+  context: ExchangeContext,
+  readQuery: (raw: string) => unknown,
+  { res, req, socket }: { res: HttpResponse; req: HttpRequest; socket: SocketContext },
+): Promise<void> {
+  let aborted = false;
+  res.onAborted(() => {
+    aborted = true;
+  });
+  // All of the request is read here: after the first await it is gone.
+  const head = readHead(req);
+  const requestId = requestIdOf(head.requestId);
+  const [key, protocol, extensions] = ['key', 'protocol', 'extensions'].map((name) =>
+    req.getHeader(`sec-websocket-${name}`),
+  ) as [string, string, string];
+  const rawQuery = (req.getQuery() as string | undefined) ?? '';
+  const lastEventId = req.getHeader('last-event-id') || null;
+  const fault = framingFault(head) ?? sizeFault(req, head.bytes);
+  const how = { head: false, close: true, requestId, cors: null };
+  if (fault !== null) return write(res, errorResponse(fault), how);
+  try {
+    const query = readQuery(rawQuery) as Static<typeof LiveQuery>;
+    const { live } = context.services;
+    const admission = await live.open({ ticket: query.ticket, lastEventId: lastEventId ?? query.lastEventId ?? null });
+    if (aborted) return admission.cancel();
+    const data: SocketData = { admission, sink: null };
+    res.cork(() => res.upgrade(data, key, protocol, extensions, socket));
+  } catch (error) {
+    if (!aborted) write(res, failureResponse(error, context, { operation: 'live_ws', requestId }), how);
+  }
+}
+
+/** A WebSocket as a sink. */
+export class SocketSink implements LiveSink {
+  private readonly ws: WebSocket<SocketData>;
+  private open = true;
+  private ending = false;
+  private listener: (() => void) | null = null;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(ws: WebSocket<SocketData>) {
+    this.ws = ws;
+  }
+
+  /** Has a function called once, when the connection is gone: at once if it is already. */
+  onGone(listener: () => void): void {
+    if (this.open) this.listener = listener;
+    else listener();
+  }
+
+  send(messages: readonly LiveMessage[]): void {
+    this.write(messages.map(({ json }) => json));
+  }
+
+  heartbeat(id: string): void {
+    this.write([JSON.stringify({ id, type: 'heartbeat' })]);
+  }
+
+  end(reason: ClosingReason): void {
+    if (!this.open || this.ending) return;
+    this.ending = true;
+    this.ws.cork(() => {
+      this.ws.send(closingJson(reason, reconnectMs(reason)));
+      this.ws.end(CODES[reason], reason);
+    });
+    // One who reads nothing does not answer the closing either.
+    if (this.open) this.timer = setTimeout(() => this.cut(), LAST_MESSAGE_MS).unref();
+  }
+
+  readonly gone = (): void => {
+    if (!this.open) return;
+    this.open = false;
+    clearTimeout(this.timer);
+    this.listener?.();
+  };
+
+  private write(texts: readonly string[]): void {
+    if (!this.open || this.ending) return;
+    if (this.ws.getBufferedAmount() > MAX_WAITING_BYTES) return this.end('slow_reader');
+    this.ws.cork(() => {
+      for (const text of texts) this.ws.send(text);
+    });
+  }
+
+  private cut(): void {
+    if (this.open) this.ws.close();
+  }
+}

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { get, type ClientRequest, type IncomingMessage } from 'node:http';
+import { expect } from 'vitest';
+
+/** A message as a client reads it. */
+export interface SeenMessage {
+  id: string;
+  type: string;
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into messages of any type
+  [field: string]: any;
+}
+
+/** A client of a live stream of server-sent events. */
+export class LiveClient {
+  readonly messages: SeenMessage[] = [];
+  /** The last ID, also of a sign of life. */
+  lastId: string | null = null;
+  ended = false;
+  private readonly request: ClientRequest;
+  readonly response: IncomingMessage;
+  private rest = '';
+
+  private constructor(request: ClientRequest, response: IncomingMessage) {
+    this.request = request;
+    this.response = response;
+    response.setEncoding('utf8');
+    response.on('data', (chunk: string) => this.take(chunk));
+    response.on('error', () => undefined);
+    response.on('close', () => {
+      this.ended = true;
+    });
+  }
+
+  /** Opens a stream; resolves with its head. */
+  static async open(baseUrl: string, query: Record<string, string>, lastEventId?: string): Promise<LiveClient> {
+    const request = get(`${baseUrl}/v1/live?${new URLSearchParams(query).toString()}`, {
+      agent: false,
+      headers: { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) },
+    });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    request.on('error', () => undefined);
+    return new LiveClient(request, response);
+  }
+
+  get status(): number {
+    return this.response.statusCode ?? 0;
+  }
+
+  /** The first message of a type from now on, or that came already, after so many of them. */
+  async next(type: string, after = 0): Promise<SeenMessage> {
+    await expect.poll(() => this.of(type).length, { timeout: 10_000 }).toBeGreaterThan(after);
+    return this.of(type)[after]!;
+  }
+
+  of(type: string): SeenMessage[] {
+    return this.messages.filter((message) => message.type === type);
+  }
+
+  close(): void {
+    this.request.destroy();
+  }
+
+  private take(chunk: string): void {
+    const blocks = (this.rest + chunk).split('\n\n');
+    this.rest = blocks.pop()!;
+    for (const block of blocks) {
+      const fields = new Map(
+        block
+          .split('\n')
+          .filter((line) => !line.startsWith(':'))
+          .map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+      );
+      if (fields.has('id')) this.lastId = fields.get('id')!;
+      if (!fields.has('data')) continue;
+      const message = JSON.parse(fields.get('data')!) as SeenMessage;
+      expect(message.type).toBe(fields.get('event'));
+      this.messages.push(message);
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { LiveClient } from './live-client.ts';
+
+let laurel: TestLaurel;
+const clients: LiveClient[] = [];
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+});
+afterAll(async () => {
+  for (const client of clients) client.close();
+  await laurel.close();
+});
+
+const event = (id: string, value: number, metric = 'flips') =>
+  laurel.app.post(`/v1/metrics/${metric}/event`, { user: { id }, value });
+
+async function keyOf(userId: string): Promise<string> {
+  return (await laurel.admin.post('/v1/application-api-keys', [{ userId }])).body.created[0].key as string;
+}
+
+async function listen(body: object, { key, url }: { key?: string; url?: string } = {}): Promise<LiveClient> {
+  const made = await laurel.app.post('/v1/live/tickets', body, key === undefined ? {} : { key });
+  expect(made.status).toBe(201);
+  const client = await LiveClient.open(url ?? laurel.appUrl, { ticket: made.body.ticket as string });
+  clients.push(client);
+  expect(client.status).toBe(200);
+  await client.next('ready');
+  return client;
+}
+
+test('a user sees what happens to them, and nothing of others', async () => {
+  const ada = await listen({ boards: ['flips'] }, { key: await keyOf('ada') });
+  await event('bob', 30);
+  await event('ada', 12);
+  const completed = await ada.next('achievement.completed');
+  expect(completed.user.id).toBe('ada');
+  await ada.next('streak.started');
+  expect((await ada.next('points.changed')).points.total).toBeGreaterThan(0);
+  const rank = await ada.next('leaderboard.rank_changed');
+  expect(rank.leaderboard).toMatchObject({ key: 'flips', rank: 2, value: 12, previousRank: null, previousValue: null });
+  await event('ada', 20);
+  const risen = await ada.next('leaderboard.rank_changed', 1);
+  expect(risen.leaderboard).toMatchObject({ rank: 1, value: 32, previousRank: 2, previousValue: 12 });
+  await event('bob', 10);
+  const passed = await ada.next('leaderboard.rank_changed', 2);
+  expect(passed.user.id).toBe('ada');
+  expect(passed.leaderboard).toMatchObject({ rank: 2, value: 32, previousRank: 1, previousValue: 32 });
+  const board = await ada.next('leaderboard.changed', ada.of('leaderboard.changed').length - 1);
+  expect(board.leaderboard.rankings).toEqual([
+    { userId: 'bob', userName: null, rank: 1, value: 40 },
+    { userId: 'ada', userName: null, rank: 2, value: 32 },
+  ]);
+  expect(ada.messages.filter(({ user }) => user !== undefined && user.id !== 'ada')).toEqual([]);
+  expect(new Set(ada.messages.map(({ id }) => id)).size).toBe(ada.messages.length);
+});
+
+test('an admin key sees everything, and a sample of the events', async () => {
+  const admin = await listen({}, { url: laurel.adminUrl });
+  await event('cleo', 12);
+  expect((await admin.next('event')).event).toMatchObject({ userId: 'cleo', metricKey: 'flips', value: 12, total: 12 });
+  expect((await admin.next('achievement.completed')).user.id).toBe('cleo');
+  expect((await admin.next('leaderboard.rank_changed')).user.id).toBe('cleo');
+  const types = new Set(admin.messages.map(({ type }) => type));
+  expect([...types]).toEqual(expect.arrayContaining(['points.changed', 'streak.started', 'points.level_changed']));
+  await admin.next('leaderboard.changed');
+});
+
+test('a client that comes back with the last ID gets what it missed, once, also from another frontend', async () => {
+  const another = await laurel.another();
+  const key = await keyOf('dora');
+  const dora = await listen({ boards: ['flips'] }, { key });
+  await event('dora', 1);
+  await dora.next('leaderboard.rank_changed');
+  dora.close();
+  await expect.poll(() => dora.ended).toBe(true);
+  for (let n = 0; n < 5; n += 1) await event('dora', 5);
+  await expect.poll(() => laurel.redis.xlen('{s0}:outbox'), { timeout: 10_000 }).toBe(0);
+  const back = await LiveClient.open(another.appUrl, { ticket: 'used' }, dora.lastId!);
+  clients.push(back);
+  expect((await back.next('ready')).resumed).toBe(true);
+  await event('dora', 5);
+  await back.next('points.changed', 5);
+  const all = [...dora.messages, ...back.messages].filter(({ type }) => type !== 'ready');
+  expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+  const totals = all.filter(({ type }) => type === 'points.changed').map(({ points }) => points.total as number);
+  expect(totals).toEqual([...totals].sort((a, b) => a - b));
+  expect(new Set(totals).size).toBe(totals.length);
+  expect(all.filter(({ type }) => type === 'achievement.completed').map(({ achievement }) => achievement.key)).toEqual(
+    expect.arrayContaining(['ten', 'both']),
+  );
+  back.close();
+});
