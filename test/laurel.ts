@@ -26,7 +26,13 @@ export interface TestLaurel {
   redis: Redis;
   pool: Pool;
   /** Another frontend on the same databases. */
-  another(): Promise<{ app: TestClient; admin: TestClient; close(): Promise<void> }>;
+  another(): Promise<{
+    app: TestClient;
+    admin: TestClient;
+    appUrl: string;
+    adminUrl: string;
+    close(): Promise<void>;
+  }>;
   close(): Promise<void>;
 }
 

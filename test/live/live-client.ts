@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { get, type ClientRequest, type IncomingMessage } from 'node:http';
-import { expect } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const WAIT_MS = 10_000;
+const LOOK_MS = 10;
 
 /** A message as a client reads it. */
 export interface SeenMessage {
@@ -48,7 +51,12 @@ export class LiveClient {
 
   /** The first message of a type from now on, or that came already, after so many of them. */
   async next(type: string, after = 0): Promise<SeenMessage> {
-    await expect.poll(() => this.of(type).length, { timeout: 10_000 }).toBeGreaterThan(after);
+    const deadline = Date.now() + WAIT_MS;
+    while (this.of(type).length <= after) {
+      if (Date.now() > deadline)
+        throw new Error(`No ${type} came: ${JSON.stringify(this.messages.map((one) => one.type))}`);
+      await sleep(LOOK_MS);
+    }
     return this.of(type)[after]!;
   }
 
@@ -73,7 +81,7 @@ export class LiveClient {
       if (fields.has('id')) this.lastId = fields.get('id')!;
       if (!fields.has('data')) continue;
       const message = JSON.parse(fields.get('data')!) as SeenMessage;
-      expect(message.type).toBe(fields.get('event'));
+      if (message.type !== fields.get('event')) throw new Error(`A message of another type: ${block}`);
       this.messages.push(message);
     }
   }

@@ -5,7 +5,17 @@ import { STUDY_APP } from '../study-app.ts';
 import { APPLICATION_REQUESTS } from './requests.ts';
 
 /** The description of itself is for everybody, and so is signing in. */
-const OPEN = new Set(['openapi_get', 'admin_openapi_get', 'admin_session_create']);
+const OPEN = new Set([
+  'openapi_get',
+  'admin_openapi_get',
+  'admin_session_create',
+  'live_get',
+  'live_ws',
+  'admin_live_get',
+  'admin_live_ws',
+]);
+/** Changes nothing, though it is a POST. */
+const READING = new Set(['admin_configuration_diff', 'live_tickets_create', 'admin_live_tickets_create']);
 /** About the key that is presented, of whatever tenant and rights. */
 const OF_KEY = new Set(['admin_session_get', 'admin_session_delete']);
 const application = applicationOperations.filter(({ id }) => !OPEN.has(id));
@@ -86,7 +96,7 @@ describe.each(Object.keys(APPLICATION_REQUESTS))('%s', (id) => {
 
 /** What each scope holds, written a second time by hand; `all` holds everything. */
 const HELD: Record<string, (operation: { id: string; method: string }) => boolean> = {
-  read: ({ method }) => method === 'get',
+  read: ({ id, method }) => method === 'get' || READING.has(id),
   events: ({ id }) => id === 'metrics_event',
   profile: ({ id }) => /^users_(create|get|identify|update|get_preferences|update_preferences)$/.test(id),
 };
@@ -112,6 +122,7 @@ describe('a read-only admin key', () => {
   test.each(application.map(({ id, method }) => [id, method] as const))('%s', async (id, method) => {
     const { status, body } = await call(id, { user: 'own', key });
     if (method === 'get') expect(status).toBe(200);
+    else if (READING.has(id)) expect(status).toBe(201);
     else expect([status, body.error]).toEqual([403, expect.stringContaining('read-only')]);
   });
 
@@ -120,7 +131,7 @@ describe('a read-only admin key', () => {
     async (id, { method, path }) => {
       const sent = path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-000000000000');
       const { status, body } = await laurel.admin.send(method.toUpperCase(), sent, { key });
-      const changesNothing = method === 'get' || id === 'admin_configuration_diff' || OF_KEY.has(id);
+      const changesNothing = method === 'get' || READING.has(id) || OF_KEY.has(id);
       if (changesNothing) expect(status).not.toBe(403);
       else expect([status, body.error]).toEqual([403, expect.stringContaining('read-only')]);
     },

@@ -122,7 +122,7 @@ export class Live {
   /** Ends all streams and takes no more: their clients come back to another process. */
   endAll(): void {
     this.ended = true;
-    for (const listener of [...this.listeners]) listener.end('shutting_down');
+    for (const listener of this.listeners) listener.end('shutting_down');
   }
 
   close(): void {
@@ -188,7 +188,7 @@ export class Live {
   /** Signs of life, keys that expire, sessions that must not. */
   private look(): void {
     const nowMs = performance.now();
-    for (const listener of [...this.listeners]) {
+    for (const listener of this.listeners) {
       if (this.keys.hasExpired(listener.key)) this.endForGood([listener], 'key_expired');
       else if (nowMs - listener.heartbeatMs >= HEARTBEAT_S * 1000) {
         listener.heartbeatMs = nowMs;

@@ -159,7 +159,7 @@ export class ShardTail {
 
   private letGo(feeds: readonly TenantFeed[], why: string): void {
     for (const feed of feeds)
-      for (const listener of [...feed.listeners.all]) {
+      for (const listener of feed.listeners.all) {
         this.leave(listener);
         this.onGap(listener, why);
       }
