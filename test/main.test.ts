@@ -2,13 +2,13 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freePort } from '../src/local/free-port.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
+import { DATA_FOLDER } from './stack/data-folder.ts';
 
 // What `npm start` runs, as a process of its own on an empty data directory. It is the built code: `npm test`
 // builds it first.
@@ -79,7 +79,7 @@ function start(more: NodeJS.ProcessEnv = {}, command?: string[]): Start {
 }
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'laurel-test-start-'));
+  dataDir = await mkdtemp(join(DATA_FOLDER, 'laurel-test-start-'));
   variables = { DATA_DIR: dataDir, APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
 });
 
@@ -180,7 +180,7 @@ describe('npm start', () => {
   });
 
   test('a start that is called off when the first key is made shows it: the next one cannot', async () => {
-    const data = await mkdtemp(join(tmpdir(), 'laurel-test-start-'));
+    const data = await mkdtemp(join(DATA_FOLDER, 'laurel-test-start-'));
     try {
       const calledOff = start({ DATA_DIR: data });
       await expect.poll(() => calledOff.output).toContain('worker started');

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
@@ -11,6 +10,7 @@ import { startPostgres, type LocalServer } from '../../src/local/postgres-server
 import { findRedisProgram, startRedis } from '../../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
+import { DATA_FOLDER } from '../stack/data-folder.ts';
 
 export interface Secrets {
   redisPassword: string;
@@ -38,7 +38,7 @@ export class RunWithFaults {
 
   async start(): Promise<void> {
     const { redisPassword, postgresPassword, adminKey } = this.secrets;
-    this.folder = await mkdtemp(join(tmpdir(), 'laurel-test-abuse-'));
+    this.folder = await mkdtemp(join(DATA_FOLDER, 'laurel-test-abuse-'));
     const program = findRedisProgram();
     if (program === null) throw new Error('This needs redis-server or valkey-server on the PATH.');
     const common = { temporary: true };

@@ -2,7 +2,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createWriteStream } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../src/local/free-port.ts';
 import { startPostgres, type LocalServer } from '../../src/local/postgres-server.ts';
@@ -10,6 +9,7 @@ import { findRedisProgram, startRedis } from '../../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { childrenOf, eventually, signal } from './processes.ts';
+import { DATA_FOLDER } from '../stack/data-folder.ts';
 
 export const API_KEY = 'chaos.0123456789abcdef0123456789abcdef';
 
@@ -51,7 +51,7 @@ export class ChaosStack {
 
   /** Starts it. `variables`: more of the environment. It ends with this process at the latest. */
   static async start(variables: NodeJS.ProcessEnv = {}): Promise<ChaosStack> {
-    const folder = await mkdtemp(join(tmpdir(), 'laurel-chaos-'));
+    const folder = await mkdtemp(join(DATA_FOLDER, 'laurel-chaos-'));
     const [redis, postgres] = await Promise.all([startChaosRedis(folder), startChaosPostgres(folder)]);
     const ports: [number, number] = [await freePort(), await freePort()];
     const stack = new ChaosStack({ ports, folder, servers: { redis, postgres } });

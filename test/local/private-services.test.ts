@@ -2,7 +2,6 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
@@ -10,11 +9,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readEnv } from '../../src/env.ts';
 import { startServers } from '../../src/local/private-services.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { DATA_FOLDER } from '../stack/data-folder.ts';
 
 let dataDir: string;
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'laurel-test-data-'));
+  dataDir = await mkdtemp(join(DATA_FOLDER, 'laurel-test-data-'));
 });
 
 afterAll(() => rm(dataDir, { recursive: true, force: true }));

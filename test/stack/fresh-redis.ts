@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, inject } from 'vitest';
 import { startRedis } from '../../src/local/redis-server.ts';
 import { leftBehind, type Part } from './left-behind.ts';
+import { DATA_FOLDER } from './data-folder.ts';
 
 /**
  * A Redis that nothing else uses, empty at first: one of the file's own, or the one at `REDIS_URL`.
@@ -15,7 +15,7 @@ export async function freshRedis(durable: boolean): Promise<Part> {
   if (given !== undefined && given !== '') return givenRedis(given);
   const program = inject('redisProgram');
   if ('problem' in program) throw new Error(`There is no Redis for the tests: ${program.problem}`);
-  const directory = join(tmpdir(), `laurel-fresh-redis-${randomUUID()}`);
+  const directory = join(DATA_FOLDER, `laurel-fresh-redis-${randomUUID()}`);
   const server = await startRedis({ program: program.path, directory, password: null, durable, temporary: true });
   return {
     url: server.url,

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, get, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres } from '../../src/local/postgres-server.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
+import { DATA_FOLDER } from './data-folder.ts';
 
 interface Asked {
   /** A superuser's URL of the server. */
@@ -83,12 +83,17 @@ async function start(given: string | undefined): Promise<Asked & { stop(): Promi
   return { url, template, stop: () => (own === null ? dropTemplate(url, template) : own.stop()) };
 }
 
-const temporaryPostgres = (): ReturnType<typeof startPostgres> =>
-  startPostgres({
-    directory: join(tmpdir(), `laurel-test-postgres-${randomUUID()}`),
+async function temporaryPostgres(): ReturnType<typeof startPostgres> {
+  const server = await startPostgres({
+    directory: join(DATA_FOLDER, `laurel-test-postgres-${randomUUID()}`),
     password: 'test',
     temporary: true,
   });
+  // A new database writes 10 MB of log, of which up to a GB would stay.
+  await onServer(server.url, "ALTER SYSTEM SET max_wal_size = '256MB'");
+  await onServer(server.url, 'SELECT pg_reload_conf()');
+  return server;
+}
 
 async function dropTemplate(url: string, template: string): Promise<void> {
   await onServer(url, `DROP DATABASE IF EXISTS ${template} WITH (FORCE)`);

@@ -1,17 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../src/local/free-port.ts';
 import { findRedisProgram } from '../../../src/local/redis-server.ts';
+import { DATA_FOLDER } from '../../stack/data-folder.ts';
 
 /** A Redis that a test can kill, start again on the same port, and have come back older or empty. */
 export class OwnRedis {
   readonly url: string;
   private readonly port: number;
-  private readonly directory = mkdtempSync(join(tmpdir(), 'laurel-own-redis-'));
+  private readonly directory = mkdtempSync(join(DATA_FOLDER, 'laurel-own-redis-'));
   private running: ChildProcess | null = null;
 
   private constructor(port: number) {
