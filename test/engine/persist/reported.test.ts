@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { PersistStep } from '../../../src/engine/persist/persister.ts';
+import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
 import { FIRST_EVENT, Reported } from './messages.ts';
 
 let reported: Reported;
@@ -81,6 +82,16 @@ describe('exactly once', () => {
     expect(await reported.types("user_id = 'ana'")).toEqual(FIRST_EVENT);
     expect(await reported.types("user_id = 'bob'")).toEqual(FIRST_EVENT);
     expect(await reported.types('user_id IS NULL')).toEqual([]);
+  });
+
+  test('what a rebuild of Redis stores is reported', async () => {
+    await reported.webhook();
+    await reported.event('ana', 1);
+    await rebuildAnyway({ redis: reported.laurel.redis, pool: reported.pool });
+    await reported.persist();
+    expect(await reported.types()).toEqual(FIRST_EVENT);
+    // Until the frontend takes the rebuilt one it answers 503.
+    await expect.poll(async () => (await reported.event('bob', 1)).status, { interval: 50 }).toBe(201);
   });
 
   test('a replay makes none', async () => {

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { Receiver } from '../webhooks/receiver.ts';
+import { Listening } from './listening.ts';
+
+const CONFIGURATION: Configuration = {
+  metrics: [{ key: 'flips', name: 'Flips' }],
+  achievements: [
+    { key: 'ten', name: 'Ten', trigger: 'metric', metricKey: 'flips', metricValue: 10, status: 'active' },
+    { key: 'year', name: 'A year', trigger: 'anniversary', anniversaryYears: 1, status: 'active' },
+  ],
+  streaks: {
+    enabled: true,
+    frequency: 'daily',
+    freezes: { enabled: true, initial: 1, max: 2, autoEarnInterval: 5, autoEarnAmount: 1 },
+  },
+};
+
+let listening: Listening;
+beforeAll(async () => {
+  listening = await Listening.start('2027-03-01T12:00', CONFIGURATION);
+});
+afterAll(() => listening.close());
+
+const send = (id: string, value: number) =>
+  listening.laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
+
+/** Users by the type of their messages, sorted, once there are as many messages as expected. */
+async function byType(webhookId: string, expected: number): Promise<Record<string, string[]>> {
+  await expect.poll(async () => (await listening.messages(webhookId)).length, { interval: 50 }).toBe(expected);
+  const users: Record<string, string[]> = {};
+  for (const { type, user } of await listening.messages(webhookId)) (users[type] ??= []).push(user ?? '');
+  for (const type of Object.keys(users)) users[type]!.sort();
+  return users;
+}
+
+test('a batch of 1,000 events: each user hears of the start of the streak and of the achievement, once', async () => {
+  const webhook = await listening.listen('streak.started', 'streak.extended', 'achievement.completed');
+  const ids = Array.from({ length: 100 }, (_, n) => `batch-${String(n).padStart(2, '0')}`);
+  const events = Array.from({ length: 1_000 }, (_, n) => ({ key: 'flips', user: { id: ids[n % 100] }, value: 1 }));
+  expect((await listening.laurel.admin.post('/v1/metrics/events', events)).status).toBe(202);
+  expect(await byType(webhook, 200)).toEqual({ 'streak.started': ids, 'achievement.completed': ids });
+  await listening.laurel.admin.delete(`/v1/webhooks?ids=${webhook}`);
+});
+
+test('midnights: freezes are consumed and earned, and streaks lost, each at its midnight', async () => {
+  await send('ana', 1);
+  const webhook = await listening.listen('streak.lost', 'streak.freeze_consumed', 'streak.freeze_earned');
+  await listening.to('2027-03-07T12:00');
+  const ofAna = (await listening.messages(webhook)).filter(({ user }) => user === 'ana');
+  expect(ofAna.map(({ at, type, payload: { user: _user, ...rest } }) => [at, { ...rest, type }])).toEqual([
+    ['2027-03-03T00:00', { type: 'streak.freeze_consumed', consumed: 1, freezes: 0 }],
+    ['2027-03-04T00:00', { type: 'streak.lost', length: 1 }],
+    ['2027-03-06T00:00', { type: 'streak.freeze_earned', earned: 1, freezes: 1 }],
+  ]);
+  await listening.laurel.admin.delete(`/v1/webhooks?ids=${webhook}`);
+});
+
+test('an anniversary is reported on its day; what is backdated is not', async () => {
+  const webhook = await listening.listen('achievement.completed');
+  await send('bob', 5);
+  await listening.laurel.app.patch('/v1/users/bob', { signUpDate: '2026-03-09' });
+  const achievements = CONFIGURATION.achievements!.map((one) => (one.key === 'ten' ? { ...one, metricValue: 5 } : one));
+  await listening.laurel.admin.put('/v1/configuration', { achievements });
+  await listening.to('2027-03-10T12:00');
+  const { body } = await listening.laurel.app.get('/v1/users/bob/achievements');
+  expect((body as { key: string }[]).map(({ key }) => key).toSorted()).toEqual(['ten', 'year']);
+  const messages = await listening.messages(webhook);
+  expect(messages.map(({ at, user, payload }) => [at, user, payload.achievement.key])).toEqual([
+    ['2027-03-09T00:00', 'bob', 'year'],
+  ]);
+  await listening.laurel.admin.delete(`/v1/webhooks?ids=${webhook}`);
+});
+
+test('what an event makes is sent at once', async () => {
+  const receiver = await Receiver.start();
+  try {
+    const item = { name: 'Receiver', url: receiver.url, events: ['streak.started', 'achievement.completed'] };
+    const { body } = await listening.laurel.admin.post('/v1/webhooks', [item]);
+    await send('cyd', 10);
+    await expect.poll(() => receiver.received.length, { interval: 20 }).toBe(2);
+    const sent = receiver.received.map(({ body: text }) => JSON.parse(text) as { type: string });
+    expect(sent.map(({ type }) => type)).toEqual(['streak.started', 'achievement.completed']);
+    const messages = await listening.messages(body.created[0].id);
+    expect(sent).toEqual(messages.map(({ payload }) => payload as object));
+  } finally {
+    await receiver.close();
+  }
+});
