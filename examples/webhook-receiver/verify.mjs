@@ -21,7 +21,7 @@ export function isFromLaurel({ secret, headers, body, nowMs = Date.now() }) {
   const id = headers['webhook-id'];
   const timestamp = headers['webhook-timestamp'];
   const signatures = String(headers['webhook-signature'] ?? '').split(' ');
-  if (!id || !/^\d+$/.test(timestamp ?? '')) return false;
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || !/^\d+$/.test(timestamp)) return false;
   if (Math.abs(nowMs / 1000 - Number(timestamp)) > TOLERANCE_S) return false;
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const expected = `v1,${hmac(key, `${id}.${timestamp}.${body}`)}`;

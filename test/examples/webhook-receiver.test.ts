@@ -92,6 +92,31 @@ test('what happens arrives in order; what is sent again is a duplicate', async (
   expect(delivered.deliveries.map((one: { id: string }) => one.id)).toContain(id);
 });
 
+test('a resend of all has what was delivered come again; `laurel webhooks test` says what became of an example', async () => {
+  const { body: resend } = await laurel.admin.post(`/v1/webhooks/${webhook.id}/resend`, {
+    status: 'delivered',
+    types: ['emails.recap_due', 'leaderboard.started'],
+  });
+  expect(resend).toMatchObject({ resent: 2, total: 2, finished: expect.any(String) });
+  const again = (): Line[] =>
+    lines.filter(({ type, outcome }) => resend.types.includes(type) && outcome === 'duplicate');
+  await eventually('both came again', () => again().length === 2);
+
+  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['webhooks', 'test', 'Example', 'streak.lost'], {
+    env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let out = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
+  const [code] = await once(child, 'close');
+  expect([code, out]).toEqual([0, expect.stringMatching(/^[0-9a-f-]{36} {2}delivered: 204 in \d+ ms\n$/)]);
+  const { body: recorded } = await laurel.admin.get(`/v1/audit-log?kind=webhook&resourceId=${webhook.id}&limit=2`);
+  expect(recorded).toMatchObject([
+    { action: 'test', name: 'Example', after: { type: 'streak.lost' } },
+    { action: 'resend', name: 'Example', after: { status: 'delivered' } },
+  ]);
+});
+
 test('what is older than what arrived is passed over; what is forged or too old is refused', async () => {
   const key = Buffer.from(webhook.secret.slice('whsec_'.length), 'base64');
   const hmac = (by: string | Buffer, text: string): string => createHmac('sha256', by).update(text).digest('base64');

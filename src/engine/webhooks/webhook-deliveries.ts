@@ -33,7 +33,12 @@ export interface OwnWebhook {
   webhook: Webhook;
 }
 
-const msOf = (time: string | undefined): number | null => (time === undefined ? null : Date.parse(time));
+/** Epoch ms; null where there is none. A leap second fits the format of times, and is none that a clock knows: 422. */
+function msOf(field: string, time: string | undefined): number | null {
+  const ms = time === undefined ? null : Date.parse(time);
+  if (Number.isNaN(ms)) throw new AppError('unprocessable', `${field} must be a time (ISO 8601)`);
+  return ms;
+}
 
 /** The log of a webhook, and what administrators have sent again of it. `by`: who asks for it. */
 export class WebhookDeliveries {
@@ -56,8 +61,8 @@ export class WebhookDeliveries {
       status: status ?? null,
       type: type ?? null,
       userId: userId ?? null,
-      fromMs: msOf(from),
-      toMs: msOf(to),
+      fromMs: msOf('from', from),
+      toMs: msOf('to', to),
     });
     const page = rows.slice(0, limit);
     return { rows: page, nextCursor: rows.length > limit ? String(page.at(-1)!.sequence) : null };
@@ -103,7 +108,7 @@ export class WebhookDeliveries {
     const nowMs = clock.now();
     const id = uuid();
     const { status = 'failed', types = null, from, to } = request;
-    const selection = { webhookId: webhook.id, status, types, fromMs: msOf(from), toMs: msOf(to) };
+    const selection = { webhookId: webhook.id, status, types, fromMs: msOf('from', from), toMs: msOf('to', to) };
     await transaction(pool, async (client) => {
       if ((await openResends(client, webhook.id)) >= MOST_OPEN)
         throw new AppError(

@@ -84,6 +84,7 @@ test('bad queries are refused by name', async () => {
     ['?type=user.created', 'type'],
     ['?from=yesterday', 'from'],
     ['?to=2026-11-22', 'to'],
+    ['?to=2016-12-31T23:59:60Z', 'to'],
   ] as const) {
     const { status, body } = await laurel.admin.get(`${path}/deliveries${query}`);
     expect([query, status, body.error]).toEqual([query, 422, expect.stringContaining(name)]);
