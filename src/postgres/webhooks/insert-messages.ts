@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import type { NewMessage } from '../../domain/notification.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from '../storable-json.ts';
+import { LANE } from './lane.ts';
 
 /** What the log says of messages for which there was no room in the queue. */
 export const TOO_MANY_WAIT = 'too many messages waited for this webhook';
@@ -38,7 +39,7 @@ const INSERT = `
     RETURNING webhook_id, sequence, id, user_id, status
   )
   INSERT INTO webhook_queue (webhook_id, sequence, day, id, lane, due_ms, created)
-  SELECT webhook_id, sequence, $1, id, coalesce(hashtext(user_id), 0), 0, to_timestamp($2::float8 / 1000)
+  SELECT webhook_id, sequence, $1, id, ${LANE}, 0, to_timestamp($2::float8 / 1000)
     FROM made WHERE status = 'pending'`;
 
 /**

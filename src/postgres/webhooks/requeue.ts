@@ -1,7 +1,5 @@
 import type { PoolClient } from 'pg';
-
-/** The lane of the queue in which a message goes, as `insertMessages` has it: 0, about no single user. */
-const LANE = 'coalesce(hashtext(user_id), 0)';
+import { LANE } from './lane.ts';
 
 /**
  * Queues what a query `chosen` names (day, id, webhook_id, sequence, tenant_no, user_id, created), with the tries of a
