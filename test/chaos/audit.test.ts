@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { auditDeadLetters } from './audit-dead-letters.ts';
 import { auditEvents, type StoredEvent } from './audit-events.ts';
+import { auditWebhooks, type StoredMessage } from './audit-webhooks.ts';
 import { Ledger } from './ledger.ts';
 import { microsOf, microsText } from './micros.ts';
 import { ModelUser } from './model.ts';
@@ -72,6 +73,37 @@ test('an entry that was planted and is not set aside, one that is though nobody 
   expect(found([])).toEqual(['the damaged entry at 1-0 of shard 0 is not listed']);
   expect(found([planted, other])).toEqual(['the entry at 2-0 of shard 0 was set aside, and nobody damaged it']);
   expect(found([planted, planted])).toEqual(['the entry at 1-0 of shard 0 is listed twice']);
+});
+
+test('a completion that is not reported or twice, a message that did not arrive, and one out of order are found', () => {
+  const stored = (n: number, key: string): StoredMessage => ({
+    id: `m${n}`,
+    type: 'achievement.completed',
+    userId: 'ann',
+    status: 'delivered',
+    sequence: n,
+    payload: { achievement: { key } },
+  });
+  const arrival = (id: string) => ({ headers: { 'webhook-id': id }, body: '' });
+  const found = (completions: string[], log: StoredMessage[], ids: string[]): string[] => {
+    const differences: string[] = [];
+    auditWebhooks({ completions, log, received: ids.map(arrival) }, differences);
+    return differences;
+  };
+  const both = [stored(1, 'goal'), stored(2, 'begun')];
+  const completions = ['ann goal', 'ann begun'];
+  expect(found(completions, both, ['m1', 'm1', 'm2', 'm1'])).toEqual([]);
+  expect(found([...completions, 'ben goal'], both, ['m1', 'm2'])).toEqual(['the completion ben goal was not reported']);
+  expect(found(['ann goal'], both, ['m1', 'm2'])).toEqual(['the completion ann begun was reported, and is none']);
+  expect(found(completions, [...both, stored(3, 'goal')], ['m1', 'm2', 'm3'])).toEqual([
+    'the completion ann goal was reported 2 times',
+  ]);
+  expect(found(completions, both, ['m1'])).toEqual(['the message m2 did not arrive']);
+  expect(found(completions, both, ['m1', 'm2', 'm9'])).toEqual(['the message m9 arrived, and is not in the log']);
+  expect(found(completions, both, ['m2', 'm1'])).toEqual(['the message m1 about ann came out of its order']);
+  expect(found(completions, [both[0]!, { ...both[1]!, status: 'pending' }], ['m1', 'm2'])).toEqual([
+    'the message m2 arrived, and is pending',
+  ]);
 });
 
 test('decimals are exact', () => {

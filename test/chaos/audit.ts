@@ -1,9 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { Client } from 'pg';
+import type { Received } from '../engine/webhooks/receiver.ts';
 import type { HttpClient } from './http.ts';
 import type { Ledger } from './ledger.ts';
 import { auditEvents, type StoredEvent } from './audit-events.ts';
 import { auditDeadLetters } from './audit-dead-letters.ts';
+import { auditWebhooks, readWebhooks } from './audit-webhooks.ts';
 import { auditUser, type Stored } from './audit-user.ts';
 import { auditBoards } from './audit-boards.ts';
 import { ModelUser } from './model.ts';
@@ -16,6 +18,8 @@ export interface Evidence {
   sql: Client;
   redis: Redis;
   ledger: Ledger;
+  /** What the receiver of a webhook got. */
+  received: readonly Received[];
   /** Damaged entries that were added to the outbox: none but these may be set aside. */
   planted: readonly EntryPosition[];
 }
@@ -27,9 +31,19 @@ export interface Findings {
   lost: number;
   duplicated: number;
   stored: number;
+  /** Messages to the webhook, all of which arrived unless `differences` says otherwise. */
+  messages: number;
 }
 
 const DRAIN_MS = 120_000;
+
+/** Resolves when nothing waits for webhooks. */
+export const sent = (sql: Client): Promise<void> =>
+  eventually(
+    'everything is sent to the webhook',
+    async () => (await sql.query('SELECT FROM webhook_queue LIMIT 1')).rowCount === 0,
+    DRAIN_MS,
+  );
 
 /** Resolves when nothing waits any more: no batch, and nothing for Postgres. */
 export async function drained(redis: Redis): Promise<void> {
@@ -48,7 +62,7 @@ export async function drained(redis: Redis): Promise<void> {
  * Compares what the clients were answered with what Postgres, Redis and the API hold. It shares no code with the
  * engine: the rules are worked out again in `model.ts`. To be called when nothing is sent and everything is drained.
  */
-export async function audit({ app, sql, redis, ledger, planted }: Evidence): Promise<Findings> {
+export async function audit({ app, sql, redis, ledger, planted, received }: Evidence): Promise<Findings> {
   const differences = [...ledger.contradictions];
   const stored = await readStored(sql);
   const { lost, duplicated } = auditEvents(ledger, stored.events, differences);
@@ -60,7 +74,8 @@ export async function audit({ app, sql, redis, ledger, planted }: Evidence): Pro
   for (const [id, model] of models) await auditUser({ id, model, app, redis, stored }, differences);
   await auditBoards({ models, app, redis, numbers: stored.numbers }, differences);
   auditDeadLetters(planted, stored.deadLetters, differences);
-  return { differences, lost, duplicated, stored: stored.events.length };
+  const messages = auditWebhooks({ ...(await readWebhooks(sql)), received }, differences);
+  return { differences, lost, duplicated, stored: stored.events.length, messages };
 }
 
 /** Of a user with events whose order does not matter. */

@@ -8,6 +8,7 @@ async function run(rounds: number, only?: string): Promise<ChaosResult> {
   const result = await runChaos({ rounds, seed, ...(only && { only }), say: (line) => lines.push(line) });
   expect({ lines, differences: result.findings.differences }).toEqual({ lines, differences: [] });
   expect(result.acknowledged).toBeGreaterThan(100);
+  expect(result.findings.messages).toBeGreaterThan(0);
   expect(result.findings.stored).toBeGreaterThanOrEqual(result.acknowledged);
   return result;
 }

@@ -13,6 +13,7 @@ export function reportOf(result: ChaosResult): string {
     ['given up by their client', result.abandoned],
     ['requests, retries among them', `${result.requests}, ${result.retries}`],
     ['events in Postgres', findings.stored],
+    ['messages to the webhook', findings.messages],
     ['lost', findings.lost],
     ['duplicated', findings.duplicated],
     ['differences', findings.differences.length],

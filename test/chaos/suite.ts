@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { audit, drained, type Findings } from './audit.ts';
+import { Receiver } from '../engine/webhooks/receiver.ts';
+import { audit, drained, sent, type Findings } from './audit.ts';
 import { Client } from './client.ts';
 import { configuration } from './configuration.ts';
 import { FAULTS } from './faults.ts';
@@ -55,12 +56,16 @@ export async function runChaos({ rounds, seed, clients = CLIENTS, only, say }: C
   if (names.length === 0) throw new Error(`No fault's name holds "${only}": ${Object.keys(FAULTS).join(', ')}`);
   const startedMs = performance.now();
   const random = new Random(seed);
-  const stack = await ChaosStack.start();
+  const receiver = await Receiver.start();
+  const stack = await ChaosStack.start({ WEBHOOK_ALLOW_PRIVATE: '1' });
   const app = new HttpClient(stack.appPort, API_KEY);
   const admin = new HttpClient(stack.adminPort, API_KEY);
   try {
     const applied = await admin.send('PUT', '/v1/configuration', { body: configuration(0) });
     if (applied.status !== 200) throw new Error(`The configuration was refused: ${JSON.stringify(applied.body)}`);
+    const webhook = { name: 'chaos', url: receiver.url, events: ['achievement.completed', 'streak.started'] };
+    const created = await admin.send('POST', '/v1/webhooks', { body: [webhook] });
+    if (created.status !== 201) throw new Error(`The webhook was refused: ${JSON.stringify(created.body)}`);
     const ledger = new Ledger(`c${seed}`);
     const workers = Array.from({ length: clients }, (_, no) => {
       const own = Array.from({ length: OWN_USERS }, (_each, n): OwnUser => ({
@@ -72,7 +77,7 @@ export async function runChaos({ rounds, seed, clients = CLIENTS, only, say }: C
     });
 
     const done: Round[] = [];
-    let findings: Findings = { differences: [], lost: 0, duplicated: 0, stored: 0 };
+    let findings: Findings = { differences: [], lost: 0, duplicated: 0, stored: 0, messages: 0 };
     const bag = new Bag(names, random);
     for (let no = 1; no <= rounds && findings.differences.length === 0; no++) {
       const fault = bag.next();
@@ -83,7 +88,7 @@ export async function runChaos({ rounds, seed, clients = CLIENTS, only, say }: C
         throw new Error(`Round ${no}, ${fault}. What Laurel said last:\n${log}`, { cause: error });
       });
       done.push(round);
-      findings = await auditNow(stack, app, ledger);
+      findings = await auditNow({ stack, app, ledger, receiver });
       const ms = `answered after ${round.answeredMs.toFixed(0)} ms, drained after ${round.drainedMs.toFixed(0)} ms`;
       say(
         `${no}/${rounds}  ${round.fault}${round.hit ? '' : ' (nothing to hit)'}: ${ms}; ${findings.stored} events stored`,
@@ -106,6 +111,7 @@ export async function runChaos({ rounds, seed, clients = CLIENTS, only, say }: C
     app.close();
     admin.close();
     await stack.stop();
+    await receiver.close();
   }
 }
 
@@ -145,12 +151,24 @@ async function runRound({
   };
 }
 
-async function auditNow(stack: ChaosStack, app: HttpClient, ledger: Ledger): Promise<Findings> {
+async function auditNow({
+  stack,
+  app,
+  ledger,
+  receiver,
+}: {
+  stack: ChaosStack;
+  app: HttpClient;
+  ledger: Ledger;
+  receiver: Receiver;
+}): Promise<Findings> {
   const redis = new Redis(stack.redisUrl);
   const sql = new pg.Client({ connectionString: stack.databaseUrl });
   await sql.connect();
   try {
-    return await audit({ app, sql, redis, ledger, planted: stack.planted });
+    await sent(sql);
+    const { received } = receiver;
+    return await audit({ app, sql, redis, ledger, planted: stack.planted, received });
   } finally {
     redis.disconnect();
     await sql.end();

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { startWorkers } from '../../dist/workers/start.js';
 
-const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH, TEST_CLOCK } = process.env;
+const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH, TEST_CLOCK, LEASE_MS } = process.env;
 let left = Number(DIE_AT_NTH);
 function die(step) {
   if (step !== DIE_AT || --left > 0) return undefined;
@@ -17,6 +17,7 @@ const workers = await startWorkers({
   ...(TEST_CLOCK === '1' && { clock: 'test' }),
   onStep: die,
   onBatchMoment: die,
+  delivery: { allowPrivate: true, onStep: die, ...(LEASE_MS && { leaseMs: Number(LEASE_MS) }) },
 });
 process.once('SIGTERM', () => void workers.close().then(() => process.exit(0)));
 process.send('ready');

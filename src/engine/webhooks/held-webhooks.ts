@@ -14,7 +14,7 @@ export interface HeldWebhooksOptions {
   firstPauseMs?: number | undefined;
 }
 
-const LEASE_MS = 30_000;
+const LEASE_MS = 10_000;
 const FIRST_PAUSE_MS = 30_000;
 /** How old what is known of targets may be: a previous secret ends by itself. */
 const TARGETS_MS = 60_000;

@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { Resources } from '../../src/catalog/resources.ts';
+import type { DeliveryStep } from '../../src/engine/webhooks/deliveries.ts';
+import { createRedis, redisReady } from '../../src/redis/client.ts';
+import { DeliveryHints } from '../../src/redis/delivery-hints.ts';
+import { Receiver } from '../engine/webhooks/receiver.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { insert, message } from '../postgres/webhooks/messages.ts';
+import { DyingWorkers } from './dying-workers.ts';
+
+const STEPS: DeliveryStep[] = ['taken', 'answered', 'recorded'];
+const KILLS = 6;
+const USERS = 20;
+
+let database: TestDatabase;
+let receiver: Receiver;
+const workers = new DyingWorkers();
+beforeAll(async () => {
+  database = await testDatabase();
+  receiver = await Receiver.start();
+});
+afterAll(async () => {
+  workers.close();
+  await receiver.close();
+  await database.close();
+});
+
+test('workers that are killed while they deliver leave every message delivered, none made twice, in order about one user', async () => {
+  const redis = createRedis(database.stack.redisUrl);
+  await redisReady(redis);
+  const hints = new DeliveryHints(redis);
+  const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock: systemClock });
+  const { result: webhookId } = await resources.edit(
+    0,
+    { who: 'test' },
+    (draft) =>
+      draft.create('webhook', {
+        name: 'kill',
+        url: receiver.url,
+        events: ['points.changed'],
+        enabled: true,
+        secretNo: 1,
+      }).id,
+  );
+  const kills = fc.sample(fc.integer({ min: 1, max: 12 }), { numRuns: KILLS, seed: Number(process.env['SEED']) });
+  const sent: string[] = [];
+  const sendSome = async (): Promise<void> => {
+    const messages = Array.from({ length: 30 }, (_, n) => message(webhookId, `user-${n % USERS}`));
+    await insert(database.pool, messages, Date.now());
+    hints.queued();
+    sent.push(...messages.map(({ id }) => id));
+  };
+
+  for (const [index, nth] of kills.entries()) {
+    const dieAt = { DIE_AT: STEPS[index % STEPS.length]!, DIE_AT_NTH: String(nth), LEASE_MS: '1000' };
+    // Two at once, of which one holds the lease and dies; the other takes over.
+    const both = [workers.start(database.stack, dieAt), workers.start(database.stack, dieAt)];
+    const ended = Promise.any(both.map((worker) => once(worker, 'exit')));
+    let over = false;
+    void ended.then(() => (over = true));
+    while (!over) {
+      await sendSome();
+      await Promise.race([ended, sleep(50)]);
+    }
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    for (const worker of both) worker.kill('SIGKILL');
+  }
+
+  const last = workers.start(database.stack, { LEASE_MS: '1000' });
+  await expect.poll(async () => (await database.pool.query('SELECT FROM webhook_queue')).rowCount).toBe(0);
+  last.kill('SIGTERM');
+  expect(await once(last, 'exit')).toEqual([0, null]);
+
+  const { rows } = await database.pool.query<{ id: string; status: string; sequence: number; user: string }>(
+    'SELECT id, status, sequence, user_id AS user FROM webhook_messages ORDER BY sequence',
+  );
+  expect(rows.map(({ id }) => id)).toEqual(sent);
+  expect(new Set(rows.map(({ status }) => status))).toEqual(new Set(['delivered']));
+  const arrived = [...new Set(receiver.ids)];
+  expect(arrived.toSorted()).toEqual(sent.toSorted());
+  for (const user of new Set(rows.map((row) => row.user))) {
+    const ofUser = new Set(rows.filter((row) => row.user === user).map(({ id }) => id));
+    expect(arrived.filter((id) => ofUser.has(id))).toEqual([...ofUser]);
+  }
+  hints.close();
+  redis.disconnect();
+});
