@@ -11,6 +11,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY workers workers
+COPY console console
 RUN npm run build
 
 FROM ${NODE_IMAGE} AS dependencies

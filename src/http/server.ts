@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogThrottle } from '../log/log-throttle.ts';
-import type { AppError } from '../errors.ts';
+import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
 import { corsHeaders, preflightHandler } from './cors.ts';
 import { Exchange } from './exchange.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { healthHandler, metricsHandler, readyHandler } from './health.ts';
+import { addPage } from './page-handlers.ts';
+import type { Page } from './pages.ts';
 import { InFlight } from './in-flight.ts';
 import type { Log } from '../log/log.ts';
 import { LIVE_SOCKET_PATH, liveSocket } from './live/web-socket.ts';
@@ -46,6 +48,8 @@ export interface ServerOptions {
   isReady?: () => boolean;
   /** Called for every key that is refused, with the address it came from. */
   onRefused?: ExchangeContext['onRefused'];
+  /** Pages for browsers; none by default. */
+  pages?: readonly Page[];
   /** What `/metrics` answers; without it there is none. */
   metrics?: () => Promise<string>;
   log: Log;
@@ -120,12 +124,16 @@ export function createServer(options: ServerOptions): Server {
   };
   for (const [path, handler] of Object.entries(health))
     paths.add(path, 'get', (headOnly) => sized(context, handler(headOnly)));
+  const refuse = refusal(context);
+  const notFound = refuse(new AppError('not_found', 'There is no such path'));
+  for (const page of options.pages ?? [])
+    addPage(paths, { page, context, wrap: (handler) => sized(context, handler), notFound });
   const app = uws().App();
   // Before the paths: a request for a WebSocket is one to this path's GET, too.
   if (options.operations.some(({ path }) => path === LIVE_SOCKET_PATH))
     app.ws(LIVE_SOCKET_PATH, liveSocket(context, validation) as Parameters<typeof app.ws>[1]);
   paths.register(app, {
-    refuse: refusal(context),
+    refuse,
     preflight: (methods, notAllowed) => sized(context, preflightHandler(context, { methods, notAllowed })),
   });
   return serverOf(app, {

@@ -8,11 +8,15 @@ import { AdminKeys } from '../postgres/admin-keys.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
+import { makeSignInToken } from '../postgres/sessions/sign-in-tokens.ts';
 import { createRedis, redisReady } from '../redis/client.ts';
+import { isConsoleBuilt } from './pages.ts';
 
 export interface Prepared {
   /** An admin key that was made now, to be shown this once; null: there was one already, or the operator set one. */
   newKey: string | null;
+  /** Token of a link that signs in to the console once; null: there is no console, or who reads this may not be who operates it. */
+  signInToken: string | null;
   /** Key of a metric to try; null: there is none, or this is production. */
   metricToTry: string | null;
   /** Whether the demo is configured. */
@@ -50,8 +54,12 @@ export async function prepareDatabase({
       log?.info({}, 'the demo is configured; LAUREL_DEMO=0 leaves it out');
     // A key that the operator set is known to them, and what is printed here is kept by collectors of logs.
     const newKey = env.adminApiKey === null ? stored : null;
+    // In production logs are collected, and whoever reads them may not be who may change everything: only where the key is printed too.
+    const maySignIn = isConsoleBuilt() && (!env.production || newKey !== null);
+    const signInToken = maySignIn ? await makeSignInToken(pool, Date.now()) : null;
     const [metricToTry, demo] = await Promise.all([firstMetric(pool), configuration.hasDemo(0)]);
-    return env.production ? { newKey, metricToTry: null, demo: false } : { newKey, metricToTry, demo };
+    const shown = env.production ? { metricToTry: null, demo: false } : { metricToTry, demo };
+    return { newKey, signInToken, ...shown };
   } finally {
     redis.disconnect();
     await pool.end();

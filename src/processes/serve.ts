@@ -10,8 +10,9 @@ import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/session-auth.ts';
 import { createTenantResolver } from '../http/tenancy.ts';
 import { createMetrics } from './metrics.ts';
+import { consolePage, referencePage } from './pages.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
-import { existing } from '../operations/operation.ts';
+import { existing, type Operation } from '../operations/operation.ts';
 import { findKey, type KeyRecord } from '../postgres/find-key.ts';
 import { RefusedKeys } from '../postgres/audit/refused-keys.ts';
 import { KeyUses } from '../postgres/key-uses.ts';
@@ -25,6 +26,16 @@ export interface Served {
   /** Ends both surfaces well, see `Server.drain`; the number of requests that were cut off. */
   drain(options: { graceMs: number; lingerMs: number; timeoutMs: number }): Promise<number>;
 }
+
+/**
+ * The Application API below `/application`, for admin keys and the sessions that stand for them: the console reads users there,
+ * and its browser need not reach the other port.
+ */
+const onAdminPort = (operations: readonly Operation[]): Operation[] =>
+  operations
+    // The admin port has live streams of its own.
+    .filter(({ path }) => !path.startsWith('/v1/live'))
+    .map((operation) => ({ ...operation, path: `/application${operation.path}`, aliases: [] }));
 
 /** Opens both surfaces of a Laurel. Rejects, with nothing left open, where a port is taken. */
 export async function serve(
@@ -87,12 +98,16 @@ export async function serve(
     log,
     sharedPort,
   };
-  const app = createServer({ ...shared, surface: 'application', corsOrigin, operations: applicationOperations });
+  const reference = referencePage();
+  const pages = reference === null ? [] : [reference];
+  const app = createServer({ ...shared, surface: 'application', corsOrigin, operations: applicationOperations, pages });
+  const ofConsole = consolePage();
   const admin = createServer({
     ...shared,
     surface: 'admin',
     sessions,
-    operations: existing(adminOperations, services),
+    operations: [...existing(adminOperations, services), ...onAdminPort(applicationOperations)],
+    pages: ofConsole === null ? pages : [...pages, ofConsole],
     metrics: createMetrics({ redis, pool: laurel.pool, clock: laurel.services.clock }),
   });
   const servers: Server[] = [app, admin];

@@ -4,12 +4,14 @@ import type { Prepared } from './first-start.ts';
 /** What the screen shows when everything runs: addresses, the first key (once), a call to try. */
 export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): string {
   const app = `http://${shown(env.host)}:${env.appPort}`;
-  const lines = [
-    '',
-    'Laurel is running.',
-    `  Application API  ${app}`,
-    `  Admin API        http://${shown(env.adminHost)}:${env.adminPort}`,
-  ];
+  const admin = `http://${shown(env.adminHost)}:${env.adminPort}`;
+  const lines = ['', 'Laurel is running.', `  Application API  ${app}`, `  Admin API        ${admin}`];
+  if (prepared.signInToken !== null)
+    lines.push(
+      '',
+      `  Console          ${admin}/console#token=${prepared.signInToken}`,
+      '                   Signs you in once, within 15 minutes.',
+    );
   const key = prepared.newKey ?? '$ADMIN_KEY';
   if (prepared.newKey !== null) {
     lines.push('', ...keyLines(prepared.newKey));

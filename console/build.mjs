@@ -1,0 +1,44 @@
+// Builds the console into dist/console and the reference page into dist/reference, and compresses every file: the server
+// compresses nothing. Run by `npm run build` where something changed.
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { build } from 'vite';
+
+const ROOT = join(import.meta.dirname, '..');
+const COMPRESSED = /\.(?:html|js|css|svg|json)$/;
+
+function compress(folder) {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !COMPRESSED.test(entry.name)) continue;
+    const file = join(entry.parentPath, entry.name);
+    const content = readFileSync(file);
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: content.length };
+    writeFileSync(`${file}.br`, brotliCompressSync(content, { params }));
+    writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
+  }
+}
+
+/** The page around the viewer, which is one file; their names change with their content. */
+function buildReference(folder) {
+  mkdirSync(join(folder, 'assets'), { recursive: true });
+  const viewer = createRequire(import.meta.url).resolve('rapidoc/dist/rapidoc-min.js');
+  let html = readFileSync(join(import.meta.dirname, 'reference/index.html'), 'utf8');
+  for (const [name, file] of [
+    ['viewer.js', viewer],
+    ['page.js', join(import.meta.dirname, 'reference/page.js')],
+    ['page.css', join(import.meta.dirname, 'reference/page.css')],
+  ]) {
+    const hash = createHash('sha256').update(readFileSync(file)).digest('base64url').slice(0, 8);
+    const hashed = name.replace('.', `-${hash}.`);
+    cpSync(file, join(folder, 'assets', hashed));
+    html = html.replace(`./${name}`, `/reference/assets/${hashed}`);
+  }
+  writeFileSync(join(folder, 'index.html'), html);
+}
+
+await build({ root: import.meta.dirname, configFile: join(import.meta.dirname, 'vite.config.ts'), logLevel: 'warn' });
+buildReference(join(ROOT, 'dist/reference'));
+for (const folder of ['dist/console', 'dist/reference']) compress(join(ROOT, folder));

@@ -1,0 +1,54 @@
+/** What the API says is wrong, in its own words. */
+export class Problem extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.name = 'Problem';
+    this.status = status;
+  }
+}
+
+interface Answered<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+/** The body of an answer. Throws a `Problem` with the API's own text for any other, and for a server that does not answer. */
+export async function answer<T>(request: Promise<Answered<T>>): Promise<T> {
+  const { data, error, response } = await request.catch((): never => {
+    throw new Problem(0, 'The server does not answer.');
+  });
+  if (response.ok) return data as T;
+  const said = (error as { error?: unknown } | undefined)?.error;
+  throw new Problem(response.status, typeof said === 'string' ? said : `The server answered ${response.status}.`);
+}
+
+/** Something that a bulk call says of an item. */
+export interface Issue {
+  severity: 'error' | 'warning';
+  message: string;
+}
+
+/** What a bulk call of one item did. Throws a `Problem` where the item was refused. */
+export async function one<T extends { issues: Issue[] }>(request: Promise<Answered<T>>): Promise<T> {
+  const body = await answer(request);
+  const refused = body.issues.find(({ severity }) => severity === 'error');
+  if (refused) throw new Problem(422, refused.message);
+  return body;
+}
+
+const PAGE = 100;
+const MOST = 1_000;
+
+/** A whole list, page by page; of more than a thousand the first thousand. */
+export async function all<T>(page: (query: { limit: number; skip: number }) => Promise<Answered<T[]>>): Promise<T[]> {
+  const found: T[] = [];
+  while (found.length < MOST) {
+    const next = await answer(page({ limit: PAGE, skip: found.length }));
+    found.push(...next);
+    if (next.length < PAGE) break;
+  }
+  return found;
+}

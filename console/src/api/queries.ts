@@ -1,0 +1,52 @@
+import { queryOptions } from '@tanstack/react-query';
+import type { paths as AdminPaths } from '../../generated/admin.ts';
+import type { paths as ApplicationPaths } from '../../generated/application.ts';
+import { all, answer } from './answer.ts';
+import { admin, application } from './client.ts';
+
+type Read<P, K extends keyof P> = P[K] extends {
+  get: { responses: { 200: { content: { 'application/json': infer Body } } } };
+}
+  ? Body
+  : never;
+/** What GET of a path of the Admin API answers. */
+export type AdminRead<K extends keyof AdminPaths> = Read<AdminPaths, K>;
+/** The same of the Application API. */
+export type ApplicationRead<K extends keyof ApplicationPaths> = Read<ApplicationPaths, K>;
+
+export type Metric = AdminRead<'/v1/metrics'>[number];
+export type Attribute = AdminRead<'/v1/attributes'>[number];
+export type Achievement = AdminRead<'/v1/achievements'>[number];
+export type PointsSystem = AdminRead<'/v1/points'>[number];
+export type Leaderboard = AdminRead<'/v1/leaderboards'>[number];
+export type User = AdminRead<'/v1/users'>[number];
+
+/** What is configured, and read by many screens. A change of any of it makes all of it stale: see `useChange`. */
+export const metricsQuery = queryOptions({
+  queryKey: ['metrics'],
+  queryFn: () => all((query) => admin.GET('/v1/metrics', { params: { query } })),
+});
+export const attributesQuery = queryOptions({
+  queryKey: ['attributes'],
+  queryFn: () => all((query) => admin.GET('/v1/attributes', { params: { query } })),
+});
+export const achievementsQuery = queryOptions({
+  queryKey: ['achievements'],
+  queryFn: () => all((query) => admin.GET('/v1/achievements', { params: { query } })),
+});
+export const pointsQuery = queryOptions({
+  queryKey: ['points'],
+  queryFn: () => all((query) => admin.GET('/v1/points', { params: { query } })),
+});
+export const leaderboardsQuery = queryOptions({
+  queryKey: ['leaderboards'],
+  queryFn: () => all((query) => admin.GET('/v1/leaderboards', { params: { query } })),
+});
+export const raritiesQuery = queryOptions({
+  queryKey: ['rarities'],
+  queryFn: () => answer(application.GET('/v1/achievements')),
+});
+export const organisationQuery = queryOptions({
+  queryKey: ['organisation'],
+  queryFn: () => answer(admin.GET('/v1/organisation')),
+});

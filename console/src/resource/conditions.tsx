@@ -1,0 +1,66 @@
+import { Plus, X } from 'lucide-react';
+import { Button } from '../ui/button.tsx';
+import { SelectInput, TextInput } from '../ui/fields.tsx';
+import type { Option } from './field.ts';
+
+export interface Condition {
+  attributeId: string;
+  attributeValue: string;
+}
+
+/** Conditions on attributes: all of them must hold. */
+export function Conditions({
+  label,
+  options,
+  value,
+  onChange,
+}: {
+  label: string;
+  options: readonly Option[];
+  value: readonly Condition[];
+  onChange: (value: Condition[]) => void;
+}) {
+  if (options.length === 0) return null;
+  const change = (index: number, part: Partial<Condition>): void =>
+    onChange(value.map((condition, at) => (at === index ? { ...condition, ...part } : condition)));
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-2">
+      <legend className="mb-1 font-medium">{label}</legend>
+      {value.map((condition, index) => (
+        <div key={index} className="flex items-center gap-2">
+          <SelectInput
+            aria-label="Attribute"
+            value={condition.attributeId}
+            onChange={({ target }) => change(index, { attributeId: target.value })}
+          >
+            {options.map((option) => (
+              <option key={option.value} value={option.value}>
+                {option.text}
+              </option>
+            ))}
+          </SelectInput>
+          <span className="text-muted">is</span>
+          <TextInput
+            aria-label="Value"
+            value={condition.attributeValue}
+            onChange={({ target }) => change(index, { attributeValue: target.value })}
+          />
+          <Button
+            look="bare"
+            aria-label="Remove the condition"
+            onClick={() => onChange(value.filter((_, at) => at !== index))}
+          >
+            <X size={14} />
+          </Button>
+        </div>
+      ))}
+      <Button
+        look="bare"
+        className="self-start"
+        onClick={() => onChange([...value, { attributeId: options[0]!.value, attributeValue: '' }])}
+      >
+        <Plus size={14} aria-hidden /> Add a condition
+      </Button>
+    </fieldset>
+  );
+}

@@ -1,0 +1,110 @@
+import { useQuery, type QueryKey } from '@tanstack/react-query';
+import { Pencil, Plus, Trash2 } from 'lucide-react';
+import { useState, type ReactNode } from 'react';
+import { one, type Issue } from '../api/answer.ts';
+import { useChange } from '../api/change.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/dialogs.tsx';
+import { Failed, Waiting } from '../ui/parts.tsx';
+import { DataTable, type Column } from '../ui/table.tsx';
+import { Editor } from './editor.tsx';
+import type { Field, Values } from './field.ts';
+
+type Bulk = Promise<{ data?: { issues: Issue[] }; error?: unknown; response: Response }>;
+
+export interface ResourceListProps<Item extends { id: string }, New> {
+  /** A heading, where there are several lists on a screen. */
+  title?: string;
+  /** What an item is called, in the singular. */
+  noun: string;
+  /** How one is named where it is deleted. */
+  nameOf: (item: Item) => string;
+  query: { queryKey: QueryKey; queryFn?: unknown };
+  columns: readonly Column<Item>[];
+  fields: readonly Field<New>[];
+  create: (item: New) => Bulk;
+  update?: (item: Values) => Bulk;
+  remove: (id: string) => Bulk;
+  /** What stands where there is none yet. */
+  empty: ReactNode;
+  /** What becomes of what refers to a deleted one. */
+  removal?: string;
+  /** Shows what was made, where it is shown only once. */
+  onCreated?: (body: unknown) => void;
+}
+
+/** A list of what is configured, with its editor. */
+export function ResourceList<Item extends { id: string }, New>(props: ResourceListProps<Item, New>) {
+  const { title, noun, nameOf, columns, fields, create, update, remove, empty, removal, onCreated } = props;
+  const items = useQuery(props.query as { queryKey: QueryKey; queryFn: () => Promise<Item[]> });
+  const [edited, setEdited] = useState<Item | 'new' | null>(null);
+  const [doomed, setDoomed] = useState<Item | null>(null);
+  const removing = useChange({ run: (id: string) => one(remove(id)), done: `The ${noun} is deleted.` });
+  const actions: Column<Item> = {
+    id: 'actions',
+    header: 'Actions',
+    unseen: true,
+    align: 'right',
+    cell: (item) => (
+      <span className="inline-flex">
+        {update !== undefined && (
+          <Button
+            look="bare"
+            className="size-8 px-0"
+            aria-label={`Edit ${nameOf(item)}`}
+            onClick={() => setEdited(item)}
+          >
+            <Pencil size={14} />
+          </Button>
+        )}
+        <Button
+          look="bare"
+          className="size-8 px-0"
+          aria-label={`Delete ${nameOf(item)}`}
+          onClick={() => setDoomed(item)}
+        >
+          <Trash2 size={14} />
+        </Button>
+      </span>
+    ),
+  };
+  return (
+    <>
+      <div className="flex items-center justify-between gap-3">
+        {title !== undefined && <h2 className="text-base font-semibold">{title}</h2>}
+        <Button look={title === undefined ? 'primary' : 'plain'} onClick={() => setEdited('new')}>
+          <Plus size={15} aria-hidden /> New {noun}
+        </Button>
+      </div>
+      {items.isError && <Failed error={items.error} retry={() => void items.refetch()} />}
+      {items.isPending && <Waiting />}
+      {items.data?.length === 0 && empty}
+      {items.data && items.data.length > 0 && (
+        <DataTable label={`All: ${noun}`} columns={[...columns, actions]} rows={items.data} rowId={({ id }) => id} />
+      )}
+      <Editor
+        open={edited !== null}
+        key={edited === null || edited === 'new' ? String(edited) : edited.id}
+        noun={noun}
+        fields={fields}
+        item={edited === 'new' ? null : edited}
+        create={async (item) => {
+          const made = await one(create(item));
+          onCreated?.(made);
+        }}
+        update={update && ((item) => one(update(item)))}
+        onClose={() => setEdited(null)}
+      />
+      <Confirm
+        open={doomed !== null}
+        onClose={() => setDoomed(null)}
+        title={doomed === null ? '' : `Delete ${nameOf(doomed)}?`}
+        action="Delete"
+        busy={removing.isPending}
+        onConfirm={() => removing.mutate(doomed!.id, { onSettled: () => setDoomed(null) })}
+      >
+        {removal ?? 'It takes effect at once, on every process.'}
+      </Confirm>
+    </>
+  );
+}

@@ -1,0 +1,87 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { Frame } from './shell/frame.tsx';
+import { NotFound } from './shell/not-found.tsx';
+
+const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
+const at = <P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
+  createRoute({ getParentRoute: () => root, path, component });
+
+/** Every screen is loaded when it is first opened. */
+const tree = root.addChildren([
+  at(
+    '/',
+    lazyRouteComponent(() => import('./screens/overview.tsx'), 'Overview'),
+  ),
+  at(
+    '/users',
+    lazyRouteComponent(() => import('./screens/users.tsx'), 'Users'),
+  ),
+  at(
+    '/users/$id',
+    lazyRouteComponent(() => import('./screens/user/user.tsx'), 'UserScreen'),
+  ),
+  at(
+    '/metrics',
+    lazyRouteComponent(() => import('./screens/metrics.tsx'), 'Metrics'),
+  ),
+  at(
+    '/attributes',
+    lazyRouteComponent(() => import('./screens/attributes.tsx'), 'Attributes'),
+  ),
+  at(
+    '/achievements',
+    lazyRouteComponent(() => import('./screens/achievements.tsx'), 'Achievements'),
+  ),
+  at(
+    '/points',
+    lazyRouteComponent(() => import('./screens/points.tsx'), 'Points'),
+  ),
+  at(
+    '/points/$id',
+    lazyRouteComponent(() => import('./screens/points-system.tsx'), 'PointsSystemScreen'),
+  ),
+  at(
+    '/leaderboards',
+    lazyRouteComponent(() => import('./screens/leaderboards.tsx'), 'Leaderboards'),
+  ),
+  at(
+    '/leaderboards/$key',
+    lazyRouteComponent(() => import('./screens/leaderboard.tsx'), 'LeaderboardScreen'),
+  ),
+  at(
+    '/streaks',
+    lazyRouteComponent(() => import('./screens/streaks.tsx'), 'Streaks'),
+  ),
+  at(
+    '/webhooks',
+    lazyRouteComponent(() => import('./screens/webhooks.tsx'), 'Webhooks'),
+  ),
+  at(
+    '/keys',
+    lazyRouteComponent(() => import('./screens/keys.tsx'), 'Keys'),
+  ),
+  at(
+    '/audit-log',
+    lazyRouteComponent(() => import('./screens/audit-log.tsx'), 'AuditLog'),
+  ),
+  at(
+    '/configuration',
+    lazyRouteComponent(() => import('./screens/configuration.tsx'), 'Configuration'),
+  ),
+  at(
+    '/tenants',
+    lazyRouteComponent(() => import('./screens/tenants.tsx'), 'Tenants'),
+  ),
+  at(
+    '/system',
+    lazyRouteComponent(() => import('./screens/system.tsx'), 'System'),
+  ),
+]);
+
+export const router = createRouter({ routeTree: tree, basepath: '/console', defaultPreload: 'intent' });
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

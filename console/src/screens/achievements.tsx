@@ -1,0 +1,156 @@
+import { useQuery } from '@tanstack/react-query';
+import { curl, type Changed, type New } from '../api/bodies.ts';
+import { admin } from '../api/client.ts';
+import { achievementsQuery, attributesQuery, metricsQuery, raritiesQuery, type Achievement } from '../api/queries.ts';
+import { byId, named, type Field } from '../resource/field.ts';
+import { ResourceList } from '../resource/resource-list.tsx';
+import { number } from '../ui/format.ts';
+import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
+import type { Column } from '../ui/table.tsx';
+
+type Named = readonly { id: string; name: string }[] | undefined;
+const nameIn = (items: Named, id: string | undefined): string => items?.find((item) => item.id === id)?.name ?? '';
+
+/** What completes it. */
+function condition(achievement: Achievement, metrics: Named): string {
+  switch (achievement.trigger) {
+    case 'metric':
+      return `${number(achievement.metricValue ?? 0)} ${nameIn(metrics, achievement.metricId)}`;
+    case 'streak':
+      return `Streak of ${achievement.streakLength ?? ''}`;
+    case 'api':
+      return 'Your own call';
+    case 'achievement':
+      return `${achievement.achievementIds?.length ?? 0} others`;
+    case 'anniversary':
+      return `${achievement.anniversaryYears ?? ''} years`;
+  }
+}
+
+function useFields(): Field<New<'/v1/achievements'>>[] {
+  const metrics = useQuery(metricsQuery).data;
+  const achievements = useQuery(achievementsQuery).data;
+  const attributes = useQuery(attributesQuery).data;
+  const of = (type: 'user' | 'event') => byId(attributes?.filter((attribute) => attribute.type === type));
+  return [
+    { name: 'name', label: 'Name', kind: 'text', required: true },
+    { name: 'description', label: 'Description', kind: 'area' },
+    {
+      name: 'trigger',
+      label: 'Completed by',
+      kind: 'choice',
+      options: named(['metric', 'streak', 'api', 'achievement', 'anniversary']),
+      initial: 'metric',
+      required: true,
+    },
+    {
+      name: 'metricId',
+      label: 'Metric',
+      kind: 'choice',
+      options: byId(metrics),
+      required: true,
+      when: ({ trigger }) => trigger === 'metric',
+    },
+    {
+      name: 'metricValue',
+      label: 'Total that completes it',
+      kind: 'number',
+      required: true,
+      when: ({ trigger }) => trigger === 'metric',
+    },
+    {
+      name: 'streakLength',
+      label: 'Length of the streak',
+      kind: 'number',
+      required: true,
+      when: ({ trigger }) => trigger === 'streak',
+    },
+    {
+      name: 'key',
+      label: 'Key',
+      kind: 'text',
+      required: true,
+      hint: 'Your server completes it by this key',
+      when: ({ trigger }) => trigger === 'api',
+    },
+    {
+      name: 'achievementIds',
+      label: 'All of',
+      kind: 'many',
+      options: byId(achievements),
+      when: ({ trigger }) => trigger === 'achievement',
+    },
+    {
+      name: 'anniversaryYears',
+      label: 'Full years since the sign-up',
+      kind: 'number',
+      required: true,
+      when: ({ trigger }) => trigger === 'anniversary',
+    },
+    { name: 'userAttributes', label: 'Only users whose', kind: 'conditions', options: of('user') },
+    {
+      name: 'eventAttributes',
+      label: 'Only events whose',
+      kind: 'conditions',
+      options: of('event'),
+      when: ({ trigger }) => trigger === 'metric',
+    },
+    {
+      name: 'status',
+      label: 'Status',
+      kind: 'choice',
+      options: named(['inactive', 'active', 'locked']),
+      initial: 'active',
+      required: true,
+      hint: 'Users who qualify already complete it when it becomes active',
+    },
+  ];
+}
+
+export function Achievements() {
+  const metrics = useQuery(metricsQuery).data;
+  const rarities = useQuery(raritiesQuery).data;
+  const fields = useFields();
+  const held = (id: string) => rarities?.find((rarity) => rarity.id === id);
+  const columns: Column<Achievement>[] = [
+    { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
+    { id: 'condition', header: 'Completed by', cell: (item) => condition(item, metrics) },
+    { id: 'key', header: 'Key', cell: ({ key }) => (key === undefined ? '' : <Code>{key}</Code>), spare: true },
+    {
+      id: 'completions',
+      header: 'Completed',
+      align: 'right',
+      spare: true,
+      value: ({ id }) => held(id)?.completions ?? 0,
+      cell: ({ id }) => {
+        const rarity = held(id);
+        return rarity === undefined ? '–' : `${number(rarity.completions)} (${number(rarity.rarity)} %)`;
+      },
+    },
+    { id: 'status', header: 'Status', value: ({ status }) => status, cell: ({ status }) => <Status of={status} /> },
+  ];
+  return (
+    <Screen title="Achievements" about="What users can complete once.">
+      <ResourceList
+        noun="achievement"
+        nameOf={({ name }) => name}
+        query={achievementsQuery}
+        columns={columns}
+        fields={fields}
+        create={(item) => admin.POST('/v1/achievements', { body: [item] })}
+        update={(item) => admin.PATCH('/v1/achievements', { body: [item as Changed<'/v1/achievements'>] })}
+        remove={(id) => admin.DELETE('/v1/achievements', { params: { query: { ids: [id] } } })}
+        empty={
+          <Empty
+            title="No achievement yet"
+            curl={curl('POST', '/v1/achievements', [
+              { name: 'First steps', trigger: 'api', key: 'first-steps', status: 'active' },
+            ])}
+          >
+            Create the first one here, or:
+          </Empty>
+        }
+      />
+    </Screen>
+  );
+}

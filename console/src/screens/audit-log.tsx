@@ -1,0 +1,89 @@
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { useCallback, useState } from 'react';
+import { answer } from '../api/answer.ts';
+import { admin } from '../api/client.ts';
+import type { AdminRead } from '../api/queries.ts';
+import { TextInput } from '../ui/fields.tsx';
+import { moment } from '../ui/format.ts';
+import { Code, Empty, Failed, Screen, Waiting } from '../ui/parts.tsx';
+import { DataTable, type Column } from '../ui/table.tsx';
+
+type Entry = AdminRead<'/v1/audit-log'>[number];
+
+const PAGE = 100;
+/** Fields that changed, and what they are now. */
+const changes = ({ after, before }: Entry): string =>
+  Object.entries(after ?? before ?? {})
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+    .join(', ');
+
+const COLUMNS: readonly Column<Entry>[] = [
+  { id: 'at', header: 'When', cell: ({ at }) => <span className="whitespace-nowrap">{moment(at)}</span> },
+  { id: 'who', header: 'Who', cell: ({ who }) => <Code>{who}</Code>, spare: true },
+  { id: 'what', header: 'What', cell: ({ action, kind }) => `${action} ${kind.replaceAll('_', ' ')}` },
+  { id: 'name', header: 'Of', cell: ({ name, userId }) => name ?? userId ?? '' },
+  {
+    id: 'changes',
+    header: 'Changed',
+    cell: (entry) => <span title={changes(entry)}>{changes(entry)}</span>,
+    spare: true,
+  },
+  { id: 'address', header: 'From', cell: ({ address }) => <Code>{address ?? ''}</Code>, spare: true },
+];
+
+export function AuditLog() {
+  const [kind, setKind] = useState('');
+  const [who, setWho] = useState('');
+  const entries = useInfiniteQuery({
+    queryKey: ['audit-log', kind, who],
+    initialPageParam: 0,
+    queryFn: ({ pageParam }) =>
+      answer(
+        admin.GET('/v1/audit-log', {
+          params: { query: { limit: PAGE, skip: pageParam, ...(kind !== '' && { kind }), ...(who !== '' && { who }) } },
+        }),
+      ),
+    getNextPageParam: (page, pages) => (page.length < PAGE ? undefined : pages.length * PAGE),
+    placeholderData: keepPreviousData,
+  });
+  const { hasNextPage, isFetching, fetchNextPage } = entries;
+  const onEnd = useCallback(() => {
+    if (hasNextPage && !isFetching) void fetchNextPage();
+  }, [hasNextPage, isFetching, fetchNextPage]);
+  const rows = entries.data?.pages.flat() ?? [];
+  return (
+    <Screen title="Audit log" about="Who changed what, youngest first.">
+      <div className="flex flex-wrap gap-3">
+        <TextInput
+          className="max-w-48"
+          aria-label="Kind"
+          placeholder="Kind, such as metric"
+          value={kind}
+          onChange={({ target }) => setKind(target.value.trim())}
+        />
+        <TextInput
+          className="max-w-48"
+          aria-label="Who"
+          placeholder="Key, such as adm_…"
+          value={who}
+          onChange={({ target }) => setWho(target.value.trim())}
+        />
+      </div>
+      {entries.isError && <Failed error={entries.error} />}
+      {entries.isPending ? (
+        !entries.isError && <Waiting />
+      ) : rows.length === 0 ? (
+        <Empty title="No entry" />
+      ) : (
+        <DataTable
+          tall
+          label="Audit log"
+          columns={COLUMNS}
+          rows={rows}
+          rowId={({ at, requestId, resourceId, name }) => `${at} ${requestId} ${resourceId} ${name}`}
+          onEnd={onEnd}
+        />
+      )}
+    </Screen>
+  );
+}

@@ -1,0 +1,50 @@
+import { curl, type Changed, type New } from '../api/bodies.ts';
+import { admin } from '../api/client.ts';
+import { metricsQuery, type Metric } from '../api/queries.ts';
+import { named, type Field } from '../resource/field.ts';
+import { ResourceList } from '../resource/resource-list.tsx';
+import { Code, Empty, Screen } from '../ui/parts.tsx';
+import type { Column } from '../ui/table.tsx';
+
+const COLUMNS: readonly Column<Metric>[] = [
+  { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
+  { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
+  { id: 'unitType', header: 'Unit', cell: ({ unitType, units }) => `${unitType} ${units}`, spare: true },
+];
+const FIELDS: readonly Field<New<'/v1/metrics'>>[] = [
+  { name: 'name', label: 'Name', kind: 'text', required: true },
+  { name: 'key', label: 'Key', kind: 'text', required: true, fixed: true, hint: 'Events name the metric by it' },
+  {
+    name: 'unitType',
+    label: 'Unit',
+    kind: 'choice',
+    options: named(['number', 'currency']),
+    initial: 'number',
+    required: true,
+  },
+  { name: 'units', label: 'Units', kind: 'text', hint: 'Such as minutes, or EUR' },
+];
+
+export const Metrics = () => (
+  <Screen
+    title="Metrics"
+    about="What users do. An event names one metric and a value, which is added to the user’s total."
+  >
+    <ResourceList
+      noun="metric"
+      nameOf={({ name }) => name}
+      query={metricsQuery}
+      columns={COLUMNS}
+      fields={FIELDS}
+      create={(item) => admin.POST('/v1/metrics', { body: [item] })}
+      update={(item) => admin.PATCH('/v1/metrics', { body: [item as Changed<'/v1/metrics'>] })}
+      remove={(id) => admin.DELETE('/v1/metrics', { params: { query: { ids: [id] } } })}
+      removal="Events of it are refused from then on. Totals and history stay."
+      empty={
+        <Empty title="No metric yet" curl={curl('POST', '/v1/metrics', [{ key: 'flips', name: 'Cards flipped' }])}>
+          Create the first one here, or:
+        </Empty>
+      }
+    />
+  </Screen>
+);

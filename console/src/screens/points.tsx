@@ -1,0 +1,60 @@
+import { Link } from '@tanstack/react-router';
+import { curl, type Changed, type New } from '../api/bodies.ts';
+import { admin } from '../api/client.ts';
+import { pointsQuery, type PointsSystem } from '../api/queries.ts';
+import type { Field } from '../resource/field.ts';
+import { ResourceList } from '../resource/resource-list.tsx';
+import { number } from '../ui/format.ts';
+import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
+import type { Column } from '../ui/table.tsx';
+
+const COLUMNS: readonly Column<PointsSystem>[] = [
+  {
+    id: 'name',
+    header: 'Name',
+    value: ({ name }) => name,
+    cell: ({ id, name }) => (
+      <Link to="/points/$id" params={{ id }} className="font-medium text-accent hover:underline">
+        {name}
+      </Link>
+    ),
+  },
+  { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
+  {
+    id: 'maxPoints',
+    header: 'At most',
+    align: 'right',
+    cell: ({ maxPoints }) => (maxPoints === null ? '–' : number(maxPoints)),
+    spare: true,
+  },
+  { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} />, spare: true },
+];
+const FIELDS: readonly Field<New<'/v1/points'>>[] = [
+  { name: 'name', label: 'Name', kind: 'text', required: true },
+  { name: 'key', label: 'Key', kind: 'text', required: true, fixed: true },
+  { name: 'description', label: 'Description', kind: 'area' },
+  { name: 'maxPoints', label: 'Most points of a user', kind: 'number', hint: 'Empty: any number' },
+];
+
+export const Points = () => (
+  <Screen
+    title="Points"
+    about="Systems of points; each has triggers that give them, levels that they reach, and boosts."
+  >
+    <ResourceList
+      noun="points system"
+      nameOf={({ name }) => name}
+      query={pointsQuery}
+      columns={COLUMNS}
+      fields={FIELDS}
+      create={(item) => admin.POST('/v1/points', { body: [item] })}
+      update={(item) => admin.PATCH('/v1/points', { body: [item as Changed<'/v1/points'>] })}
+      remove={(id) => admin.DELETE('/v1/points', { params: { query: { ids: [id] } } })}
+      empty={
+        <Empty title="No points system yet" curl={curl('POST', '/v1/points', [{ key: 'xp', name: 'Experience' }])}>
+          Create the first one here, or:
+        </Empty>
+      }
+    />
+  </Screen>
+);

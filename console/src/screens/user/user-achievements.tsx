@@ -1,0 +1,59 @@
+import { useQuery } from '@tanstack/react-query';
+import { Check } from 'lucide-react';
+import { answer } from '../../api/answer.ts';
+import { useChange } from '../../api/change.ts';
+import { application } from '../../api/client.ts';
+import { Button } from '../../ui/button.tsx';
+import { ago, moment, number } from '../../ui/format.ts';
+import { Failed, Panel } from '../../ui/parts.tsx';
+
+export function UserAchievements({ id }: { id: string }) {
+  const achievements = useQuery({
+    queryKey: ['user', id, 'achievements'],
+    queryFn: () =>
+      answer(
+        application.GET('/v1/users/{id}/achievements', {
+          params: { path: { id }, query: { includeIncomplete: 'true' } },
+        }),
+      ),
+  });
+  const complete = useChange({
+    run: (key: string) =>
+      answer(
+        application.POST('/v1/achievements/{key}/complete', { params: { path: { key } }, body: { user: { id } } }),
+      ),
+    done: 'The achievement is completed.',
+  });
+  const done = achievements.data?.filter(({ achievedAt }) => achievedAt !== null).length ?? 0;
+  return (
+    <Panel title={achievements.data ? `Achievements: ${done} of ${achievements.data.length}` : 'Achievements'}>
+      {achievements.isError && <Failed error={achievements.error} />}
+      {achievements.data?.length === 0 && <p className="text-muted">No achievement is active.</p>}
+      <ul className="grid gap-x-6 sm:grid-cols-2">
+        {achievements.data?.map(({ id: achievement, key, name, description, trigger, achievedAt, rarity }) => (
+          <li key={achievement} className="flex min-h-11 items-center gap-2.5 border-b border-line py-1.5">
+            <span
+              className={`grid size-5 shrink-0 place-items-center rounded-full ${achievedAt === null ? 'border border-line-strong' : 'bg-accent text-on-accent'}`}
+            >
+              {achievedAt !== null && <Check size={13} strokeWidth={3} aria-label="Completed" />}
+            </span>
+            <span className="min-w-0 grow">
+              <span className="block truncate font-medium">{name}</span>
+              <span
+                className="block truncate text-xs text-muted"
+                title={achievedAt === null ? undefined : moment(achievedAt)}
+              >
+                {achievedAt === null ? (description ?? trigger) : `${ago(achievedAt)} · held by ${number(rarity)} %`}
+              </span>
+            </span>
+            {achievedAt === null && trigger === 'api' && key !== undefined && (
+              <Button look="bare" disabled={complete.isPending} onClick={() => complete.mutate(key)}>
+                Complete
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

@@ -1,0 +1,118 @@
+import { useQuery } from '@tanstack/react-query';
+import { answer } from '../../api/answer.ts';
+import { application } from '../../api/client.ts';
+import { pointsQuery, type ApplicationRead } from '../../api/queries.ts';
+import { ago, moment, number } from '../../ui/format.ts';
+import { Failed, Panel, Tag } from '../../ui/parts.tsx';
+
+const AWARDS = 50;
+
+type Award = ApplicationRead<'/v1/users/{id}/points/{key}'>['awards'][number];
+
+export function UserPoints({ id }: { id: string }) {
+  const systems = useQuery(pointsQuery);
+  return systems.data?.map((system) => <Ledger key={system.key} id={id} system={system.key} name={system.name} />);
+}
+
+/** Why the points were given, in the words of the trigger. */
+function cause(trigger: NonNullable<Award['trigger']>): string {
+  switch (trigger.type) {
+    case 'metric':
+      return `Every ${number(trigger.metricThreshold ?? 0)} ${trigger.metricName ?? ''}`;
+    case 'achievement':
+      return `Achievement ${trigger.achievementName ?? ''}`;
+    case 'streak':
+      return `Streak of ${trigger.streakLengthThreshold ?? ''}`;
+    case 'time':
+      return `Every ${trigger.timeInterval ?? ''} ${trigger.timeUnit ?? ''}s`;
+    case 'user_creation':
+      return 'User created';
+  }
+}
+
+function Ledger({ id, system, name }: { id: string; system: string; name: string }) {
+  const points = useQuery({
+    queryKey: ['user', id, 'points', system],
+    queryFn: () =>
+      answer(
+        application.GET('/v1/users/{id}/points/{key}', {
+          params: { path: { id, key: system }, query: { awards: AWARDS } },
+        }),
+      ),
+  });
+  if (points.isError)
+    return (
+      <Panel title={name}>
+        <Failed error={points.error} />
+      </Panel>
+    );
+  if (points.isPending) return null;
+  const { total, level, maxPoints, awards } = points.data;
+  return (
+    <Panel
+      title={
+        <>
+          {name} <span className="ml-2 font-normal text-muted">points</span>
+        </>
+      }
+      actions={level !== null && <Tag tone="good">{level.name}</Tag>}
+    >
+      <p className="mb-2">
+        <span className="text-lg font-semibold">{number(total)}</span>
+        {maxPoints !== null && <span className="text-muted"> of at most {number(maxPoints)}</span>}
+      </p>
+      {awards.length === 0 ? (
+        <p className="text-muted">Nothing was awarded yet.</p>
+      ) : (
+        <div
+          role="region"
+          aria-label={`Awards of ${name}`}
+          // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
+          tabIndex={0}
+          className="max-h-72 overflow-y-auto"
+        >
+          <table className="w-full text-left">
+            <thead className="sticky top-0 bg-surface text-xs text-muted">
+              <tr>
+                <th scope="col" className="py-1 pr-3 font-medium">
+                  When
+                </th>
+                <th scope="col" className="py-1 pr-3 font-medium">
+                  Why
+                </th>
+                <th scope="col" className="py-1 pr-3 text-right font-medium">
+                  Points
+                </th>
+                <th scope="col" className="py-1 text-right font-medium">
+                  Total
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {awards.map((award, index) => (
+                <tr key={award.id ?? index} className="border-t border-line">
+                  <td className="py-1 pr-3 whitespace-nowrap text-muted" title={moment(award.date)}>
+                    {ago(award.date)}
+                  </td>
+                  <td className="py-1 pr-3">
+                    {award.trigger ? cause(award.trigger) : '–'}{' '}
+                    {award.boosts?.map((boost) => (
+                      <Tag key={boost.id}>
+                        {boost.name} ×{boost.multiplier}
+                      </Tag>
+                    ))}
+                  </td>
+                  <td className="py-1 pr-3 text-right">
+                    {(award.awarded ?? 0) > 0 ? '+' : ''}
+                    {number(award.awarded ?? 0)}
+                  </td>
+                  <td className="py-1 text-right">{number(award.total ?? 0)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,82 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { answer } from '../../api/answer.ts';
+import { application } from '../../api/client.ts';
+import { ago, moment } from '../../ui/format.ts';
+import { Code, Facts, Failed, Panel, Screen, Tag, Waiting } from '../../ui/parts.tsx';
+import { UserAchievements } from './user-achievements.tsx';
+import { UserActions } from './user-actions.tsx';
+import { UserHistory } from './user-history.tsx';
+import { UserPoints } from './user-points.tsx';
+import { UserRanks } from './user-ranks.tsx';
+import { UserStreak } from './user-streak.tsx';
+import { UserTotals } from './user-totals.tsx';
+
+const route = getRouteApi('/users/$id');
+
+/** Everything about one user. */
+export function UserScreen() {
+  const { id } = route.useParams();
+  const user = useQuery({
+    queryKey: ['user', id],
+    queryFn: () => answer(application.GET('/v1/users/{id}', { params: { path: { id } } })),
+  });
+  if (user.isPending) return <Waiting />;
+  if (user.isError)
+    return (
+      <Screen title={id}>
+        <Failed error={user.error} retry={() => void user.refetch()} />
+        <Link to="/users" className="text-accent underline">
+          To all users
+        </Link>
+      </Screen>
+    );
+  const { name, email, tz, signUpDate, created, updated, attributes, control, subscribeToEmails } = user.data;
+  return (
+    <Screen
+      title={name === null || name === '' ? id : name}
+      about={
+        <>
+          <Code>{id}</Code> {control && <Tag>control group</Tag>}
+        </>
+      }
+      actions={<UserActions user={user.data} />}
+    >
+      <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_20rem]">
+        <div className="flex min-w-0 flex-col gap-4">
+          <UserStreak id={id} />
+          <UserTotals id={id} />
+          <UserPoints id={id} />
+          <UserAchievements id={id} />
+        </div>
+        <div className="flex min-w-0 flex-col gap-4">
+          <Panel title="Profile">
+            <Facts
+              of={[
+                ['E-mail', email],
+                ['E-mails', subscribeToEmails ? 'subscribed' : 'not subscribed'],
+                ['Time zone', tz ?? 'UTC'],
+                ['Signed up', signUpDate],
+                [
+                  'Created',
+                  <span key="created" title={moment(created)}>
+                    {ago(created)}
+                  </span>,
+                ],
+                [
+                  'Updated',
+                  <span key="updated" title={moment(updated)}>
+                    {ago(updated)}
+                  </span>,
+                ],
+                ...Object.entries(attributes).map(([key, value]) => [key, value] as const),
+              ]}
+            />
+          </Panel>
+          <UserRanks id={id} />
+          <UserHistory id={id} />
+        </div>
+      </div>
+    </Screen>
+  );
+}

@@ -1,0 +1,92 @@
+import { useState } from 'react';
+import { all } from '../api/answer.ts';
+import { curl, type Changed, type New } from '../api/bodies.ts';
+import { admin } from '../api/client.ts';
+import type { AdminRead } from '../api/queries.ts';
+import { named, type Field } from '../resource/field.ts';
+import { ResourceList } from '../resource/resource-list.tsx';
+import { ShownOnce } from '../ui/shown-once.tsx';
+import { Code, Empty, Screen, Tag } from '../ui/parts.tsx';
+import type { Column } from '../ui/table.tsx';
+
+type Webhook = AdminRead<'/v1/webhooks'>[number];
+
+/** Every kind of notification; the type makes sure that none is missing. */
+const EVENTS: Record<Webhook['events'][number], true> = {
+  'achievement.completed': true,
+  'streak.started': true,
+  'streak.extended': true,
+  'streak.lost': true,
+  'streak.freeze_consumed': true,
+  'streak.freeze_earned': true,
+  'points.changed': true,
+  'points.level_changed': true,
+  'points.boost_started': true,
+  'points.boost_finished': true,
+  'leaderboard.started': true,
+  'leaderboard.changed': true,
+  'leaderboard.finished': true,
+  'leaderboard.rank_changed': true,
+  'emails.recap_due': true,
+  'emails.reactivation_due': true,
+  'emails.streak_reminder_due': true,
+  'emails.achievement_due': true,
+};
+
+const COLUMNS: readonly Column<Webhook>[] = [
+  { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
+  { id: 'url', header: 'URL', cell: ({ url }) => <Code>{url}</Code>, spare: true },
+  {
+    id: 'events',
+    header: 'Events',
+    cell: ({ events }) => <span title={events.join('\n')}>{events.length}</span>,
+    align: 'right',
+  },
+  {
+    id: 'enabled',
+    header: 'Status',
+    cell: ({ enabled }) => (enabled ? <Tag tone="good">enabled</Tag> : <Tag>disabled</Tag>),
+  },
+];
+const FIELDS: readonly Field<New<'/v1/webhooks'>>[] = [
+  { name: 'name', label: 'Name', kind: 'text', required: true },
+  { name: 'url', label: 'URL', kind: 'text', required: true, hint: 'Where messages are posted' },
+  { name: 'events', label: 'Events', kind: 'many', options: named(Object.keys(EVENTS)), initial: [] },
+  { name: 'header', label: 'Authorization header', kind: 'text', hint: 'Sent with every message; empty: none' },
+  { name: 'enabled', label: 'Messages are sent', kind: 'yes', initial: true },
+];
+
+export function Webhooks() {
+  const [secret, setSecret] = useState<string | null>(null);
+  return (
+    <Screen title="Webhooks" about="Servers that hear of what happened.">
+      <ResourceList
+        noun="webhook"
+        nameOf={({ name }) => name}
+        query={{
+          queryKey: ['webhooks'],
+          queryFn: () => all((query) => admin.GET('/v1/webhooks', { params: { query } })),
+        }}
+        columns={COLUMNS}
+        fields={FIELDS}
+        create={(item) => admin.POST('/v1/webhooks', { body: [item] })}
+        update={(item) => admin.PATCH('/v1/webhooks', { body: [item as Changed<'/v1/webhooks'>] })}
+        remove={(id) => admin.DELETE('/v1/webhooks', { params: { query: { ids: [id] } } })}
+        onCreated={(body) => setSecret((body as { created: { secret: string }[] }).created[0]?.secret ?? null)}
+        empty={
+          <Empty
+            title="No webhook yet"
+            curl={curl('POST', '/v1/webhooks', [
+              { name: 'Our app', url: 'https://example.org/hooks', events: ['achievement.completed'] },
+            ])}
+          >
+            Create the first one here, or:
+          </Empty>
+        }
+      />
+      <ShownOnce title="The webhook’s secret" secret={secret} onClose={() => setSecret(null)}>
+        Your server checks the signatures of messages with it.
+      </ShownOnce>
+    </Screen>
+  );
+}

@@ -1,0 +1,39 @@
+import { useQuery } from '@tanstack/react-query';
+import { Outlet } from '@tanstack/react-router';
+import { sessionQuery } from '../api/session.ts';
+import { Failed, Waiting } from '../ui/parts.tsx';
+import { Navigation } from './navigation.tsx';
+import { SignIn } from './sign-in.tsx';
+import { TopBar } from './top-bar.tsx';
+
+/** What every screen is shown in, for who is signed in. */
+export function Frame() {
+  const session = useQuery(sessionQuery);
+  if (session.isPending) return <Waiting />;
+  if (session.isError)
+    return (
+      <div className="p-4">
+        <Failed error={session.error} retry={() => void session.refetch()} />
+      </div>
+    );
+  if (session.data === null) return <SignIn />;
+  return (
+    <div className="md:grid md:min-h-dvh md:grid-cols-[13rem_minmax(0,1fr)]">
+      <a
+        href="#main"
+        className="sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50 focus:rounded focus:bg-raised focus:px-3 focus:py-1"
+      >
+        Skip to the content
+      </a>
+      <aside className="sticky top-0 hidden h-dvh overflow-y-auto border-r border-line bg-surface md:block">
+        <Navigation />
+      </aside>
+      <div className="min-w-0">
+        <TopBar session={session.data} />
+        <main id="main" tabIndex={-1} className="outline-none">
+          <Outlet />
+        </main>
+      </div>
+    </div>
+  );
+}

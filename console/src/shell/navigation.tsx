@@ -1,0 +1,83 @@
+import { Link } from '@tanstack/react-router';
+import {
+  Activity,
+  Award,
+  Bell,
+  BookOpen,
+  Building2,
+  Coins,
+  FileJson,
+  Flame,
+  Gauge,
+  KeyRound,
+  ListOrdered,
+  ScrollText,
+  Server,
+  Tags,
+  Users,
+} from 'lucide-react';
+import { Logo } from '../ui/logo.tsx';
+
+const PARTS = [
+  {
+    name: null,
+    links: [
+      { to: '/', text: 'Overview', icon: Gauge },
+      { to: '/users', text: 'Users', icon: Users },
+    ],
+  },
+  {
+    name: 'Configured',
+    links: [
+      { to: '/metrics', text: 'Metrics', icon: Activity },
+      { to: '/attributes', text: 'Attributes', icon: Tags },
+      { to: '/achievements', text: 'Achievements', icon: Award },
+      { to: '/points', text: 'Points', icon: Coins },
+      { to: '/leaderboards', text: 'Leaderboards', icon: ListOrdered },
+      { to: '/streaks', text: 'Streaks', icon: Flame },
+      { to: '/webhooks', text: 'Webhooks', icon: Bell },
+      { to: '/configuration', text: 'Configuration', icon: FileJson },
+    ],
+  },
+  {
+    name: 'Run',
+    links: [
+      { to: '/keys', text: 'Keys', icon: KeyRound },
+      { to: '/tenants', text: 'Tenants', icon: Building2 },
+      { to: '/audit-log', text: 'Audit log', icon: ScrollText },
+      { to: '/system', text: 'System', icon: Server },
+    ],
+  },
+] as const;
+
+const LINK =
+  'flex h-8 items-center gap-2.5 rounded-md px-2 text-muted hover:bg-hover hover:text-text ' +
+  'data-[status=active]:bg-accent-soft data-[status=active]:font-medium data-[status=active]:text-accent-strong';
+
+/** The way to every screen. */
+export function Navigation({ onChosen }: { onChosen?: () => void }) {
+  return (
+    <nav aria-label="Screens" className="flex min-h-full flex-col gap-4 p-3">
+      <Link to="/" onClick={onChosen} className="flex items-center gap-2 px-2 py-1 text-base font-semibold">
+        <Logo /> Laurel
+      </Link>
+      {PARTS.map(({ name, links }) => (
+        <div key={name ?? ''}>
+          {name !== null && <p className="px-2 pb-1 text-xs text-muted">{name}</p>}
+          <ul>
+            {links.map(({ to, text, icon: Icon }) => (
+              <li key={to}>
+                <Link to={to} onClick={onChosen} activeOptions={{ exact: to === '/' }} className={LINK}>
+                  <Icon size={15} aria-hidden /> {text}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      <a href="/reference" className={`${LINK} mt-auto`}>
+        <BookOpen size={15} aria-hidden /> API reference
+      </a>
+    </nav>
+  );
+}

@@ -1,0 +1,80 @@
+import { useEffect, useRef } from 'react';
+import Plot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+
+const HEIGHT = 140;
+const HOUR_S = 3_600;
+const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+
+/** The colour of a token as the canvas needs it: it knows nothing of custom properties. */
+function colour(of: HTMLElement, token: string): string {
+  const probe = document.createElement('span');
+  probe.style.color = `var(${token})`;
+  of.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+/** A line or bars over time. `x`: epoch seconds, ascending. */
+export function Chart({
+  label,
+  x,
+  y,
+  bars = false,
+}: {
+  label: string;
+  x: readonly number[];
+  y: readonly number[];
+  bars?: boolean;
+}) {
+  const frame = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = frame.current!;
+    const [accent, soft, line, muted] = ['--color-accent', '--color-accent-soft', '--color-line', '--color-muted'].map(
+      (token) => colour(element, token),
+    ) as [string, string, string, string];
+    const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px system-ui' };
+    const paths = bars ? Plot.paths.bars!({ size: [0.7, 24] }) : undefined;
+    const plot = new Plot(
+      {
+        width: element.clientWidth,
+        height: HEIGHT,
+        legend: { show: false },
+        cursor: { y: false, points: { size: 6 } },
+        scales: { y: { range: (_, min, max) => [Math.min(0, min), max <= 0 ? 1 : max * 1.1] } },
+        axes: [
+          {
+            ...axis,
+            size: 28,
+            values: (_, at, __, ___, step) => at.map((s) => (step < HOUR_S ? CLOCK : DAY).format(s * 1000)),
+          },
+          { ...axis, size: 44 },
+        ],
+        series: [
+          {},
+          {
+            label,
+            stroke: accent,
+            fill: bars ? accent : soft,
+            width: 1.5,
+            ...(paths && { paths }),
+            points: { show: false },
+          },
+        ],
+      },
+      [[...x], [...y]],
+      element,
+    );
+    const resized = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
+    resized.observe(element);
+    return () => {
+      resized.disconnect();
+      plot.destroy();
+    };
+  }, [label, x, y, bars]);
+  return (
+    <div ref={frame} role="img" aria-label={label} className="min-w-0 overflow-hidden" style={{ height: HEIGHT }} />
+  );
+}

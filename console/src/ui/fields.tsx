@@ -1,0 +1,67 @@
+import { createContext, use, useId, type ComponentProps, type ReactNode } from 'react';
+
+const BOX = 'w-full rounded-md border border-line-strong bg-surface px-2.5 aria-invalid:border-danger';
+
+/** What an input has of the label that is around it. */
+const Label = createContext<{ id?: string; 'aria-describedby'?: string }>({});
+
+/** A label, what it labels, a hint, and what the API said of it. */
+export function Labelled({
+  label,
+  hint,
+  problem,
+  children,
+}: {
+  label: string;
+  hint?: string | undefined;
+  problem?: string | undefined;
+  children: ReactNode;
+}) {
+  const id = useId();
+  const about = `${id}-about`;
+  const isDescribed = hint !== undefined || problem !== undefined;
+  return (
+    <div className="flex flex-col gap-1">
+      <label htmlFor={id} className="font-medium">
+        {label}
+      </label>
+      <Label value={{ id, ...(isDescribed && { 'aria-describedby': about }) }}>{children}</Label>
+      {isDescribed && (
+        <div id={about}>
+          {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
+          {problem !== undefined && (
+            <p role="alert" className="text-danger">
+              {problem}
+            </p>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+export const TextInput = ({ className = '', ...rest }: ComponentProps<'input'>) => (
+  <input {...use(Label)} {...rest} className={`h-9 ${BOX} ${className}`} />
+);
+
+export const SelectInput = ({ className = '', ...rest }: ComponentProps<'select'>) => (
+  <select {...use(Label)} {...rest} className={`h-9 ${BOX} ${className}`} />
+);
+
+export const TextArea = ({ className = '', ...rest }: ComponentProps<'textarea'>) => (
+  <textarea {...use(Label)} {...rest} className={`py-1.5 ${BOX} ${className}`} />
+);
+
+export const DayField = ({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  onChange: (day: string) => void;
+}) => (
+  <Labelled label={label}>
+    <TextInput type="date" required value={value} onChange={({ target }) => onChange(target.value)} />
+  </Labelled>
+);

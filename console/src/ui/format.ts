@@ -1,0 +1,28 @@
+const WHOLE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+];
+
+export const number = (value: number): string => WHOLE.format(value);
+
+export const moment = (iso: string | null | undefined): string => (iso ? MOMENT.format(new Date(iso)) : '–');
+
+/** `3 hours ago`; of what is more than a month away, the date. */
+export function ago(iso: string | null | undefined, nowMs = Date.now()): string {
+  if (!iso) return '–';
+  const ms = Date.parse(iso) - nowMs;
+  if (Math.abs(ms) > 30 * 86_400_000) return moment(iso);
+  const [unit, size] = STEPS.find(([, step]) => Math.abs(ms) >= step) ?? ['second', 1_000];
+  return RELATIVE.format(Math.round(ms / size), unit);
+}
+
+/** A calendar day, `YYYY-MM-DD`, so many days from another. */
+export const dayAfter = (day: string, days: number): string =>
+  new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
+
+export const today = (): string => new Date().toISOString().slice(0, 10);

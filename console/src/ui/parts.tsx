@@ -1,0 +1,139 @@
+import type { ReactNode } from 'react';
+import { Problem } from '../api/answer.ts';
+
+/** The head of a screen: what it is, what can be done. */
+export function Screen({
+  title,
+  about,
+  actions,
+  children,
+}: {
+  title: ReactNode;
+  about?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <div className="mx-auto flex w-full max-w-6xl flex-col gap-4 px-4 py-4 md:px-6 md:py-5">
+      <header className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
+        <div className="min-w-0">
+          <h1 className="text-lg leading-7 font-semibold break-words">{title}</h1>
+          {about !== undefined && <p className="max-w-prose text-muted">{about}</p>}
+        </div>
+        {actions !== undefined && <div className="flex flex-wrap gap-2">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+/** A part of a screen with a heading. */
+export function Panel({
+  title,
+  actions,
+  children,
+  className = '',
+}: {
+  title: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+  className?: string;
+}) {
+  return (
+    <section className={`min-w-0 rounded-lg border border-line bg-surface ${className}`}>
+      <header className="flex min-h-10 items-center justify-between gap-2 border-b border-line px-3 py-1">
+        <h2 className="text-sm font-semibold">{title}</h2>
+        {actions !== undefined && <div className="flex gap-1">{actions}</div>}
+      </header>
+      <div className="p-3">{children}</div>
+    </section>
+  );
+}
+
+const TONES = {
+  plain: 'border-line text-muted',
+  good: 'border-transparent bg-accent-soft text-accent-strong',
+  warn: 'border-transparent bg-warn-soft text-warn',
+  bad: 'border-transparent bg-danger-soft text-danger',
+} as const;
+
+export function Tag({ tone = 'plain', children }: { tone?: keyof typeof TONES; children: ReactNode }) {
+  return (
+    <span
+      className={`inline-block rounded border px-1.5 text-xs leading-5 font-medium whitespace-nowrap ${TONES[tone]}`}
+    >
+      {children}
+    </span>
+  );
+}
+
+const GOOD = new Set(['active', 'enabled', 'full', 'stored']);
+const WARN = new Set(['scheduled', 'locked', 'waiting', 'running']);
+
+/** A status as the API names it. */
+export const Status = ({ of }: { of: string }) => (
+  <Tag tone={GOOD.has(of) ? 'good' : WARN.has(of) ? 'warn' : 'plain'}>{of}</Tag>
+);
+
+/** A key or an ID: something to copy. */
+export const Code = ({ children }: { children: ReactNode }) => (
+  <code className="font-mono text-xs break-all">{children}</code>
+);
+
+/** What went wrong, in the API's words. */
+export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
+  const status = error instanceof Problem && error.status > 0 ? `${error.status}: ` : '';
+  return (
+    <div role="alert" className="rounded-md bg-danger-soft px-3 py-2 text-danger">
+      {status}
+      {error.message}{' '}
+      {retry !== undefined && (
+        <button type="button" className="underline" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+export const Waiting = () => (
+  <p role="status" className="py-6 text-center text-muted">
+    Loading …
+  </p>
+);
+
+/** Nothing there yet: what to do next, also without the console. */
+export function Empty({ title, children, curl }: { title: string; children?: ReactNode; curl?: string }) {
+  return (
+    <div className="flex flex-col items-start gap-2 rounded-lg border border-dashed border-line bg-surface px-4 py-5">
+      <p className="font-semibold">{title}</p>
+      {children !== undefined && <div className="max-w-prose text-muted">{children}</div>}
+      {curl !== undefined && <Shell>{curl}</Shell>}
+    </div>
+  );
+}
+
+/** A command to paste. */
+export const Shell = ({ children }: { children: string }) => (
+  <pre
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
+    tabIndex={0}
+    className="w-full max-w-full overflow-x-auto rounded-md bg-hover px-3 py-2 font-mono text-xs leading-5"
+  >
+    {children}
+  </pre>
+);
+
+/** Pairs of a name and a value. */
+export function Facts({ of }: { of: readonly (readonly [string, ReactNode])[] }) {
+  return (
+    <dl className="grid grid-cols-[max-content_minmax(0,1fr)] gap-x-4 gap-y-1.5">
+      {of.map(([name, value]) => (
+        <div key={name} className="contents">
+          <dt className="text-muted">{name}</dt>
+          <dd className="min-w-0 break-words">{value ?? '–'}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

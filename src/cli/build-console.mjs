@@ -1,0 +1,36 @@
+// Builds the console and the reference page, where their sources changed.
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { execPath } from 'node:process';
+import { digestOf, filesBelow, isBuilt, stampBuilt } from './built.mjs';
+
+/** Written last and removed first: without it there is no build. */
+const STAMP = 'dist/.console.json';
+const FOLDERS = ['dist/console', 'dist/reference'];
+/** What is built here, from the package's folder. */
+export const CONSOLE_BUILT = [STAMP, ...FOLDERS];
+
+const dependsOn = (root) => [
+  // What is generated holds types, of which nothing is left in what is built.
+  ...filesBelow(root, 'console').filter((file) => !file.startsWith(join(root, 'console/generated/'))),
+  join(root, 'package-lock.json'),
+];
+
+/**
+ * Sees to it that the console is what its sources are; false where it cannot be built, and then there is none. Without the
+ * builder (an installation for production) what was built is what there is.
+ * @param options.root of the package, an absolute path that ends with a slash
+ * @param options.force builds in any case
+ */
+export function buildConsole({ root, force = false }) {
+  if (!existsSync(join(root, 'console/build.mjs')) || !existsSync(join(root, 'node_modules/@tailwindcss/vite')))
+    return true;
+  const digest = digestOf(root, dependsOn(root));
+  if (!force && isBuilt(root, STAMP, digest)) return true;
+  for (const built of CONSOLE_BUILT) rmSync(join(root, built), { recursive: true, force: true });
+  const built = spawnSync(execPath, ['console/build.mjs'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+  if (built.status === 0) stampBuilt(root, STAMP, { digest, folders: FOLDERS });
+  else for (const folder of FOLDERS) rmSync(join(root, folder), { recursive: true, force: true });
+  return built.status === 0;
+}

@@ -1,0 +1,60 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join, relative } from 'node:path';
+
+/** A file of a page in memory, ready to be sent. */
+export interface PageFile {
+  /** Where it is asked for. */
+  path: string;
+  contentType: string;
+  body: Buffer;
+  /** The same, compressed; null where that is no smaller file. */
+  brotli: Buffer | null;
+  gzip: Buffer | null;
+  /** Its name changes with its content, so that a browser may keep it for ever. */
+  immutable: boolean;
+}
+
+/** A page for browsers: one document, with the files that it loads. */
+export interface Page {
+  /** Where it is, e.g. `/console`. */
+  at: string;
+  document: PageFile;
+  assets: readonly PageFile[];
+  /** Whether paths below it are the document too: views that the page itself tells apart. */
+  views: boolean;
+  /** What the document may load: a content security policy. */
+  policy: string;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+const compressed = (file: string): Buffer | null => (existsSync(file) ? readFileSync(file) : null);
+
+/**
+ * Reads a page that was built: `index.html`, and files with hashed names in `assets`. All of it is read here, at the start, so
+ * that no request ever names a file. Null: it is not built. Throws for a file of an unknown type.
+ */
+export function readPage({
+  folder,
+  at,
+  views,
+  policy,
+}: Omit<Page, 'document' | 'assets'> & { folder: string }): Page | null {
+  if (!existsSync(join(folder, 'index.html'))) return null;
+  const read = (file: string, path: string, immutable: boolean): PageFile => {
+    const contentType = TYPES[extname(file)];
+    if (contentType === undefined) throw new Error(`${file} is of a type that no page has`);
+    const [brotli, gzip] = [compressed(`${file}.br`), compressed(`${file}.gz`)];
+    return { path, contentType, body: readFileSync(file), brotli, gzip, immutable };
+  };
+  const assets = readdirSync(join(folder, 'assets'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !/\.(?:br|gz)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => read(file, `${at}/${relative(folder, file).replaceAll('\\', '/')}`, true));
+  return { at, document: read(join(folder, 'index.html'), at, false), assets, views, policy };
+}

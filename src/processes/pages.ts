@@ -1,0 +1,31 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readPage, type Page } from '../http/pages.ts';
+import { PACKAGE_ROOT } from '../package-root.ts';
+
+/** Only what comes from here is loaded and asked; nothing is framed, embedded, or sent as a form. */
+const STRICT =
+  "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; " +
+  "frame-ancestors 'none'";
+
+const CONSOLE = join(PACKAGE_ROOT, 'dist/console');
+
+export const isConsoleBuilt = (): boolean => existsSync(join(CONSOLE, 'index.html'));
+
+/** The console; null: it is not built. */
+export const consolePage = (): Page | null =>
+  readPage({
+    folder: CONSOLE,
+    at: '/console',
+    views: true,
+    policy: `${STRICT}; style-src 'self'`,
+  });
+
+/** The reference of a port's own API; null: it is not built. Its viewer sets styles of its own, and asks nobody else. */
+export const referencePage = (): Page | null =>
+  readPage({
+    folder: join(PACKAGE_ROOT, 'dist/reference'),
+    at: '/reference',
+    views: false,
+    policy: `${STRICT}; style-src 'self' 'unsafe-inline'`,
+  });

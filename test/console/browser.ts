@@ -1,0 +1,73 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+
+/** A browser that is there already: none is downloaded. */
+const CHROMIUM = '/usr/bin/chromium';
+/** Where screenshots are kept, for people to look at. */
+const ARTEFACTS = join(PACKAGE_ROOT, 'artefacts/console');
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
+
+/** How long something may take to appear on a machine that is busy. */
+const PATIENCE_MS = 10_000;
+
+export const hasBrowser = existsSync(CHROMIUM);
+
+export const WIDTHS = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
+
+export const startBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+
+/** What went wrong in a page while it was looked at. */
+export interface Watched {
+  context: BrowserContext;
+  page: Page;
+  /** Requests to another origin than the page's own. */
+  elsewhere: string[];
+  /** Uncaught errors, and what the browser refused by the content security policy. */
+  errors: string[];
+}
+
+/** Opens an empty page and watches it. */
+export async function watchedPage(
+  browser: Browser,
+  origin: string,
+  { size = WIDTHS.desk, dark = false }: { size?: { width: number; height: number }; dark?: boolean } = {},
+): Promise<Watched> {
+  const context = await browser.newContext({ viewport: size, colorScheme: dark ? 'dark' : 'light', locale: 'en-GB' });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  const elsewhere: string[] = [];
+  const errors: string[] = [];
+  context.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !/^(?:data|blob):/.test(url)) elsewhere.push(url);
+  });
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && /Content Security Policy|Uncaught/.test(message.text()))
+      errors.push(message.text());
+  });
+  return { context, page, elsewhere, errors };
+}
+
+/** What axe finds wrong with the page as it is now, in a line each. */
+export async function violations(page: Page): Promise<string[]> {
+  // By the debugger, which the page's policy does not concern.
+  await page.evaluate(AXE);
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> };
+    };
+    return (await axe.run()).violations;
+  });
+  return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+}
+
+/** Keeps a picture of the page. */
+export async function keep(page: Page, name: string): Promise<void> {
+  mkdirSync(ARTEFACTS, { recursive: true });
+  await page.screenshot({ path: join(ARTEFACTS, `${name}.png`), fullPage: false });
+}

@@ -1,0 +1,88 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeSignInToken } from '../../src/postgres/sessions/sign-in-tokens.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { hasBrowser, startBrowser, violations, watchedPage, type Watched } from './browser.ts';
+
+describe.skipIf(!hasBrowser)('from the link of a first start', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  let watched: Watched;
+  beforeAll(async () => {
+    laurel = await startLaurel({ workers: true });
+    browser = await startBrowser();
+    watched = await watchedPage(browser, laurel.adminUrl);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  test('to the first achievement that is seen unlocked, in the console alone', async () => {
+    const { page, elsewhere, errors } = watched;
+    const token = await makeSignInToken(laurel.pool, Date.now());
+    await page.goto(`${laurel.adminUrl}/console#token=${token}`);
+    await page.getByRole('link', { name: 'Create a metric' }).click();
+    // The link is good once, and its token is in no address from now on.
+    expect(page.url()).not.toContain('token');
+
+    await page.getByRole('button', { name: 'New metric' }).click();
+    const editor = page.getByRole('dialog');
+    await editor.getByLabel('Name', { exact: true }).fill('Cards flipped');
+    await editor.getByLabel('Key').fill('no key');
+    await editor.getByRole('button', { name: 'Create' }).click();
+    // What the API says of a field is said there.
+    await editor.locator('input[aria-invalid=true]').waitFor();
+    await editor.getByLabel('Key').fill('flips');
+    await editor.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('cell', { name: 'Cards flipped', exact: true }).waitFor();
+
+    await page.getByRole('link', { name: 'Achievements' }).click();
+    await page.getByRole('button', { name: 'New achievement' }).click();
+    await editor.getByLabel('Name', { exact: true }).fill('Ten cards');
+    await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Cards flipped' });
+    await editor.getByLabel('Total that completes it').fill('10');
+    expect(await violations(page)).toEqual([]);
+    await editor.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('cell', { name: 'Ten cards', exact: true }).waitFor();
+
+    const event = { user: { id: 'ada', name: 'Ada' }, value: 12 };
+    expect((await laurel.app.post('/v1/metrics/flips/event', event)).status).toBe(201);
+    await page.getByRole('link', { name: 'Users' }).click();
+    await page.getByRole('link', { name: 'ada', exact: true }).click();
+    await page.getByRole('heading', { name: 'Achievements: 1 of 1' }).waitFor();
+    await page.getByLabel('Completed').waitFor();
+    expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
+  });
+
+  test('an event is sent from the console, and its answer seen', async () => {
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Send an event' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+    await dialog.getByText('"total": 13').waitFor();
+    expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(13);
+    await dialog.getByRole('button', { name: 'Close' }).last().click();
+  });
+
+  test('signing out ends the session; the old address asks for a key, and goes on with it', async () => {
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Admin key').fill('adm_nobody.AAAA');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByLabel('Admin key').fill(laurel.adminKey);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Ada' }).waitFor();
+  });
+
+  test('a session that ends elsewhere ends here', async () => {
+    const { page } = watched;
+    await laurel.pool.query('DELETE FROM sessions');
+    await laurel.admin.patch('/v1/organisation', { name: 'Renamed' });
+    await page.getByRole('link', { name: 'Audit log' }).click();
+    await page.getByLabel('Admin key').waitFor();
+    expect(await page.getByRole('navigation').count()).toBe(0);
+  });
+});

@@ -1,0 +1,123 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { hasBrowser, keep, startBrowser, violations, watchedPage, WIDTHS } from './browser.ts';
+
+/** Every screen, by its address below `/console`, with something that is on it when it is loaded. */
+const SCREENS: Record<string, [path: string, text: string]> = {
+  overview: ['', 'Ada'],
+  users: ['/users', 'user-1'],
+  user: ['/users/ada', 'Europe/London'],
+  'no-such-user': ['/users/nobody%2Fat%20all', '404'],
+  metrics: ['/metrics', 'flips'],
+  attributes: ['/attributes', 'user'],
+  achievements: ['/achievements', 'active'],
+  points: ['/points', 'xp'],
+  leaderboards: ['/leaderboards', 'metric'],
+  streaks: ['/streaks', 'Metrics that count'],
+  webhooks: ['/webhooks', 'No webhook yet'],
+  keys: ['/keys', 'First key'],
+  'audit-log': ['/audit-log', 'create metric'],
+  configuration: ['/configuration', 'What it would change'],
+  tenants: ['/tenants', 'There is one tenant'],
+  system: ['/system', 'ready'],
+};
+
+describe.skipIf(!hasBrowser)('the console', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  let cookie: string;
+  beforeAll(async () => {
+    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+    browser = await startBrowser();
+    await laurel.app.post('/v1/metrics/flips/event', {
+      user: { id: 'ada', name: 'Ada', tz: 'Europe/London' },
+      value: 1_200,
+    });
+    const events = Array.from({ length: 250 }, (_, no) => ({
+      key: 'flips',
+      user: { id: `user-${no + 1}`, name: `Person ${no + 1}` },
+      value: no + 1,
+    }));
+    await laurel.admin.post('/v1/metrics/events?wait=true', events);
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  const signedIn = async (how: Parameters<typeof watchedPage>[2] = {}) => {
+    const watched = await watchedPage(browser, laurel.adminUrl, how);
+    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    return watched;
+  };
+
+  test.each([
+    ['at a desk', 'desk', false],
+    ['at a desk in the dark', 'desk', true],
+    ['on a phone', 'phone', false],
+  ] as const)('every screen %s: accessible, within its width, and asking nobody else', async (_, width, dark) => {
+    const { page, context, elsewhere, errors } = await signedIn({ size: WIDTHS[width], dark });
+    for (const [name, [path, text]] of Object.entries(SCREENS)) {
+      await page.goto(`${laurel.adminUrl}/console${path}`);
+      await page.locator('#main').getByText(text).first().waitFor();
+      // Charts and lists of a screen come after its first text.
+      await page.waitForLoadState('networkidle', { timeout: 700 }).catch(() => undefined);
+      await keep(page, `${width}${dark ? '-dark' : ''}-${name}`);
+      expect([name, await violations(page)]).toEqual([name, []]);
+      const beyond = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect([name, beyond]).toEqual([name, 0]);
+    }
+    expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
+    await context.close();
+  });
+
+  test('a long list has only the rows in view in the document, and loads on', async () => {
+    const { page, context } = await signedIn();
+    await page.goto(`${laurel.adminUrl}/console/users`);
+    await page.getByText('100+ shown').waitFor();
+    expect(await page.locator('tbody tr').count()).toBeLessThan(60);
+    const frame = page.getByRole('region', { name: 'Users' });
+    await expect
+      .poll(async () => {
+        await frame.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+        return page.getByRole('status').first().textContent();
+      })
+      .toBe('251 shown');
+    await page.getByRole('link', { name: 'user-99', exact: true }).waitFor();
+    await page.getByLabel('Search users').fill('Ada');
+    await page.getByText('1 shown').waitFor();
+    await context.close();
+  });
+
+  test('a read-only session sees everything, and the API says why it may change nothing', async () => {
+    const made = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Looks', access: 'read' }]);
+    const { page, context } = await watchedPage(browser, laurel.adminUrl);
+    await page.goto(`${laurel.adminUrl}/console/users/ada`);
+    await page.getByLabel('Admin key').fill(made.body.created[0].key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('read-only').waitFor();
+    await page.getByRole('button', { name: 'Give a freeze' }).click();
+    await page.getByText('it may change nothing').first().waitFor();
+    expect((await laurel.admin.get('/v1/audit-log?kind=streak_freeze')).body).toEqual([]);
+    await context.close();
+  });
+
+  test('everything can be done by keyboard: a dialog takes the focus, Escape gives it back', async () => {
+    const { page, context } = await signedIn();
+    await page.goto(`${laurel.adminUrl}/console/metrics`);
+    const opener = page.getByRole('button', { name: 'New metric' });
+    await opener.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    const inside = () => page.evaluate<boolean>("document.activeElement?.closest('[role=dialog]') !== null");
+    await expect.poll(inside).toBe(true);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await expect.poll(() => opener.evaluate((element) => element.matches(':focus'))).toBe(true);
+    await context.close();
+  });
+});
