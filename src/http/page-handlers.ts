@@ -1,4 +1,4 @@
-import type { ExchangeContext } from './exchange.ts';
+import type { ExchangeContext } from './exchange-context.ts';
 import type { Page, PageFile } from './pages.ts';
 import type { Handler, Paths } from './paths.ts';
 import { requestIdOf } from './request-id.ts';

@@ -20,7 +20,7 @@ export interface Page {
   at: string;
   document: PageFile;
   assets: readonly PageFile[];
-  /** Whether paths below it are the document too: views that the page itself tells apart. */
+  /** Whether paths below it are the document too: the page itself knows which view each is. */
   views: boolean;
   /** What the document may load: a content security policy. */
   policy: string;

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, stat, symlink, unlink, utimes, writeF
 import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
 // `npm run build` in a small package of its own, with the compiler of this one.
@@ -10,7 +10,15 @@ let root: string;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'laurel-test-build-'));
   for (const folder of ['src/cli', 'workers', 'node_modules']) await mkdir(join(root, folder), { recursive: true });
-  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json', 'src/cli/build.mjs'])
+  for (const name of [
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'package.json',
+    'package-lock.json',
+    'src/cli/build.mjs',
+    'src/cli/built.mjs',
+    'src/cli/build-console.mjs',
+  ])
     await cp(join(PACKAGE_ROOT, name), join(root, name));
   for (const name of ['typescript', '@typescript', '@types', 'undici-types'])
     await symlink(join(PACKAGE_ROOT, 'node_modules', name), join(root, 'node_modules', name));
@@ -68,4 +76,43 @@ test('what does not compile is not taken for built; without a compiler, what is 
   await unlink(join(root, 'node_modules/typescript'));
   await writeFile(join(root, 'src/two.ts'), 'export const two: number = 4;\n');
   expect(await compiles()).toBe(false);
+});
+
+describe('the console', () => {
+  const builder = (text: string): Promise<void> =>
+    writeFile(
+      join(root, 'console/build.mjs'),
+      `import { mkdirSync, writeFileSync } from 'node:fs';\nmkdirSync('dist/console', { recursive: true });\n` +
+        `writeFileSync('dist/console/index.html', '${text}' + Date.now());\n${text === 'fails' ? 'process.exit(1);' : ''}\n`,
+    );
+  const built = (): Promise<string | null> => readFile(join(root, 'dist/console/index.html'), 'utf8').catch(() => null);
+  const build = () => spawnSync(process.execPath, ['src/cli/build.mjs'], { cwd: root, encoding: 'utf8' });
+
+  beforeEach(async () => {
+    await mkdir(join(root, 'console/generated'), { recursive: true });
+    await mkdir(join(root, 'node_modules/@tailwindcss/vite'), { recursive: true });
+    await builder('one');
+  });
+
+  test('is built where its own sources changed, and stays when the server is compiled', async () => {
+    expect(build().status).toBe(0);
+    const first = await built();
+    expect(first).toMatch(/^one/);
+    await writeFile(join(root, 'src/two.ts'), 'export const two: number = 3;\n');
+    await writeFile(join(root, 'console/generated/admin.ts'), 'export type Changed = 1;\n');
+    expect(build().status).toBe(0);
+    expect(await built()).toBe(first);
+    await builder('two');
+    expect(build().status).toBe(0);
+    expect(await built()).toMatch(/^two/);
+  });
+
+  test('that cannot be built is left out, and the server starts without it', async () => {
+    expect(build().status).toBe(0);
+    await builder('fails');
+    const { status, stderr } = build();
+    expect([status, stderr]).toEqual([0, expect.stringContaining('The console is not built')]);
+    expect(await built()).toBeNull();
+    expect(await readFile(join(root, 'dist/src/main.js'), 'utf8')).toContain('one');
+  });
 });

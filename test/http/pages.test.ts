@@ -1,0 +1,149 @@
+import { request } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { consolePage } from '../../src/processes/pages.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP });
+});
+afterAll(() => laurel.close());
+
+/** Sends a path as it is, which `fetch` would tidy up, and decodes nothing. */
+const raw = (
+  base: string,
+  path: string,
+  { method = 'GET', encoding = 'identity' } = {},
+): Promise<{ status: number; headers: Record<string, unknown>; body: Buffer }> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(base);
+    const sent = request(
+      { hostname, port, path, method, headers: { 'Accept-Encoding': encoding }, agent: false },
+      (res) => {
+        const parts: Buffer[] = [];
+        res.on('data', (part: Buffer) => parts.push(part));
+        res.on('end', () => resolve({ status: res.statusCode!, headers: res.headers, body: Buffer.concat(parts) }));
+      },
+    );
+    sent.on('error', reject).end();
+  });
+
+const asset = async (): Promise<string> =>
+  /src="(\/console\/assets\/[^"]+\.js)"/.exec((await raw(laurel.adminUrl, '/console')).body.toString())![1]!;
+
+describe('the console', () => {
+  test('is one document, whatever the view, which is never kept and loads nothing from elsewhere', async () => {
+    const first = await raw(laurel.adminUrl, '/console');
+    expect(first.body.toString()).toContain('<div id="root">');
+    for (const path of ['/console/', '/console/users/a%2Fb.js', '/console/..%2f..%2fetc/passwd'])
+      expect((await raw(laurel.adminUrl, path)).body.equals(first.body)).toBe(true);
+    expect(first.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+    });
+    const policy = String(first.headers['content-security-policy']);
+    for (const part of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "connect-src 'self'",
+      "frame-ancestors 'none'",
+    ])
+      expect(policy.split('; ')).toContain(part);
+    expect(policy).not.toMatch(/unsafe|https?:/);
+  });
+
+  test('its files are kept for ever, and are sent as small as the browser takes them', async () => {
+    const path = await asset();
+    const plain = await raw(laurel.adminUrl, path);
+    expect(plain.headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'Accept-Encoding',
+    });
+    const gzip = await raw(laurel.adminUrl, path, { encoding: 'gzip' });
+    const brotli = await raw(laurel.adminUrl, path, { encoding: 'gzip, deflate, br' });
+    expect([gzip.headers['content-encoding'], brotli.headers['content-encoding']]).toEqual(['gzip', 'br']);
+    expect(gunzipSync(gzip.body).equals(plain.body)).toBe(true);
+    expect(brotliDecompressSync(brotli.body).equals(plain.body)).toBe(true);
+    expect(brotli.body.length).toBeLessThan(gzip.body.length);
+    const head = await raw(laurel.adminUrl, path, { method: 'HEAD', encoding: 'br' });
+    expect([head.status, head.body.length, head.headers['content-length']]).toEqual([
+      200,
+      0,
+      String(brotli.body.length),
+    ]);
+  });
+
+  test('a path names a file of its table or none: there is no way to another', async () => {
+    const paths = [
+      '/console/assets/nothing.js',
+      '/console/assets/',
+      '/console/assets/../../../package.json',
+      '/console/assets/..%2f..%2f..%2fpackage.json',
+      '/console/assets/%2e%2e/%2e%2e/package.json',
+      `${await asset()}.br`,
+    ];
+    for (const path of paths) {
+      const { status, body } = await raw(laurel.adminUrl, path);
+      // What a browser would tidy up is a view of the console at most.
+      expect([path, status === 404 || body.toString().includes('<div id="root">')]).toEqual([path, true]);
+      expect(body.toString()).not.toContain('devDependencies');
+    }
+    expect((await raw(laurel.adminUrl, '/console/assets/nothing.js')).status).toBe(404);
+    expect((await raw(laurel.adminUrl, '/console', { method: 'POST' })).status).toBe(405);
+  });
+
+  test('is on the admin port only', async () => {
+    for (const path of ['/console', '/console/', await asset()])
+      expect((await raw(laurel.appUrl, path)).status).toBe(404);
+  });
+
+  test('has at most 250 KB for its first screen', () => {
+    const page = consolePage()!;
+    const html = page.document.body.toString();
+    const loaded = page.assets.filter(({ path }) => html.includes(`"${path}"`));
+    const overview = page.assets.filter(({ path }) => /\/assets\/(?:overview|metrics)-/.test(path));
+    const bytes = [...loaded, ...overview].reduce((sum, { brotli, body }) => sum + (brotli ?? body).length, 0);
+    expect(loaded.length).toBeGreaterThan(3);
+    expect(bytes).toBeLessThan(250_000);
+  });
+});
+
+test.each(['admin', 'app'] as const)('the reference page is on the %s port, with files of its own', async (surface) => {
+  const base = surface === 'admin' ? laurel.adminUrl : laurel.appUrl;
+  const { status, body, headers } = await raw(base, '/reference');
+  expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
+  expect(String(headers['content-security-policy'])).toContain("script-src 'self';");
+  const files = [...body.toString().matchAll(/(?:src|href)="(\/reference\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+  expect(files).toHaveLength(3);
+  for (const path of files) expect((await raw(base, path)).status).toBe(200);
+});
+
+describe('the Application API on the admin port', () => {
+  test('answers admin keys and sessions below /application as on its own port', async () => {
+    await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 3 });
+    const path = '/v1/users/ada/metrics/flips';
+    const own = await laurel.app.get(path);
+    expect((await laurel.admin.get(`/application${path}`)).body).toEqual(own.body);
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    const Cookie = headers.get('set-cookie')!.split(';')[0]!;
+    expect((await laurel.admin.get(`/application${path}`, { key: null, headers: { Cookie } })).status).toBe(200);
+    const event = { user: { id: 'ada' }, value: 1 };
+    const without = await laurel.admin.post('/application/v1/metrics/flips/event', event, {
+      key: null,
+      headers: { Cookie },
+    });
+    expect(without.status).toBe(403);
+  });
+
+  test('is not for application keys', async () => {
+    const [{ key }] = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }])).body.created;
+    expect((await laurel.admin.get('/application/v1/users/ada', { key })).status).toBe(403);
+  });
+});
