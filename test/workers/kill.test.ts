@@ -3,6 +3,9 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
+import { Resources } from '../../src/catalog/resources.ts';
+import { systemClock } from '../../src/clock.ts';
+import { messageId } from '../../src/engine/notifications/message-id.ts';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import type { HappenedRecord } from '../../src/packed/record.ts';
 import { backlog } from '../../src/redis/outbox.ts';
@@ -17,6 +20,8 @@ const KILLS = 8;
 let database: TestDatabase;
 let redis: Redis;
 let wakeUp: WakeUp;
+/** Of tenant 0. Nobody listens at its address. */
+let webhookId: string;
 const workers = new DyingWorkers();
 
 beforeAll(async () => {
@@ -24,6 +29,10 @@ beforeAll(async () => {
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   wakeUp = new WakeUp(redis);
+  const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock: systemClock });
+  const url = 'http://127.0.0.1:9/';
+  const fields = { name: 'Killed', url, events: ['streak.extended' as const], enabled: true, secretNo: 1 };
+  ({ result: webhookId } = await resources.edit(0, { who: 'test' }, (draft) => draft.create('webhook', fields).id));
 });
 
 afterAll(async () => {
@@ -37,6 +46,8 @@ interface Expected {
   events: string[];
   awards: string[];
   completions: string[];
+  /** User of tenant 0 → the messages about the user, in the order of the events. */
+  messages: Map<string, string[]>;
   /** User → the number of the last event, which the test keeps as an attribute. */
   users: Map<string, string>;
 }
@@ -54,6 +65,7 @@ async function writeSome(expected: Expected, entries: number): Promise<void> {
         a: 1,
         u: userId,
         c: [number + 1],
+        s: [2, 20_774, 20_775, 1, 0],
         p: [
           [
             1,
@@ -67,6 +79,8 @@ async function writeSome(expected: Expected, entries: number): Promise<void> {
         ],
       });
       records.push(record);
+      const id = messageId({ webhookId, type: 'streak.extended', source: `${record.i}:0` });
+      if (tenantNo === 0) expected.messages.set(userId, [...(expected.messages.get(userId) ?? []), id]);
       expected.events.push(record.i);
       expected.awards.push(...['0001', '0002'].map((ordinal) => record.i.slice(0, -4) + ordinal));
       expected.completions.push(`${tenantNo}:${userId}:${number + 1}`);
@@ -82,7 +96,7 @@ async function texts(statement: string): Promise<string[]> {
   return (await database.pool.query<{ text: string }>(`${statement} ORDER BY 1`)).rows.map(({ text }) => text);
 }
 
-test('a worker that is killed between its steps, again and again, leaves every event exactly once', async () => {
+test('a worker that is killed between its steps, again and again, leaves every event and message exactly once', async () => {
   const seed = Number(process.env['SEED']);
   const kills = fc.sample(
     fc.record({ nth: fc.integer({ min: 1, max: 3 }), entries: fc.integer({ min: 1, max: 150 }) }),
@@ -91,7 +105,7 @@ test('a worker that is killed between its steps, again and again, leaves every e
       seed,
     },
   );
-  const expected: Expected = { events: [], awards: [], completions: [], users: new Map() };
+  const expected: Expected = { events: [], awards: [], completions: [], messages: new Map(), users: new Map() };
 
   for (const [index, { nth, entries }] of kills.entries()) {
     const step = STEPS[index % STEPS.length]!;
@@ -119,4 +133,8 @@ test('a worker that is killed between its steps, again and again, leaves every e
   );
   const users = await texts(`SELECT tenant_no || ':' || id || '=' || (attributes->>'1') AS text FROM users`);
   expect(users).toEqual([...expected.users].map(([user, number]) => `${user}=${number}`).toSorted());
+  const { rows } = await database.pool.query<{ user: string; ids: string[] }>(
+    'SELECT user_id AS user, array_agg(id ORDER BY sequence) AS ids FROM webhook_messages GROUP BY 1',
+  );
+  expect(new Map(rows.map(({ user, ids }) => [user, ids]))).toEqual(expected.messages);
 });

@@ -1,0 +1,27 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { leftOut } from '../../../src/engine/notifications/left-out.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { failedWork } from '../../../src/redis/failed-work.ts';
+import { testStack } from '../../stack/stack.ts';
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+let redis: Redis;
+beforeAll(async () => {
+  stack = await testStack({ database: 'none' });
+  redis = createRedis(stack.redisUrl);
+  await redisReady(redis);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await stack.close();
+});
+
+test('each notification that could not be made is counted, and the log says so once', async () => {
+  const lines: [object, string][] = [];
+  const note = leftOut({ redis, log: { error: (fields, message) => void lines.push([fields, message]) } });
+  const error = new Error('a payload is too large');
+  for (let n = 0; n < 3; n++) note(error);
+  await expect.poll(async () => (await failedWork(redis)).get('notifications'), { interval: 10 }).toBe(3);
+  expect(lines).toEqual([[{ err: error, suppressed: 0 }, expect.stringContaining('left out')]]);
+});
