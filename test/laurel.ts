@@ -2,11 +2,13 @@ import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import { systemClock, type FixedClock } from '../src/clock.ts';
 import { openLaurel } from '../src/processes/composition.ts';
+import type { LiveLimits } from '../src/engine/live/connection-limits.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
 import { parseNetworks } from '../src/domain/networks.ts';
 import { createLog } from '../src/log/log.ts';
 import { adminOperations, applicationOperations } from '../src/operations/index.ts';
 import { existing } from '../src/operations/operation.ts';
+import type { Services } from '../src/operations/services.ts';
 import { AdminKeys } from '../src/postgres/admin-keys.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { serve } from '../src/processes/serve.ts';
@@ -25,6 +27,8 @@ export interface TestLaurel {
   databaseUrl: string;
   redis: Redis;
   pool: Pool;
+  /** What the first frontend's operations are handed. */
+  services: Services;
   /** Another frontend on the same databases. */
   another(): Promise<{
     app: TestClient;
@@ -54,6 +58,7 @@ export async function startLaurel(
     webhookAllowPrivate?: boolean;
     redisUrl?: string;
     failedKeyLimit?: number;
+    liveLimits?: LiveLimits;
     trustedProxies?: string;
   } = {},
 ): Promise<TestLaurel> {
@@ -73,6 +78,7 @@ export async function startLaurel(
       backlogLimit: options.backlogLimit ?? 100_000,
       backlogLimitBytes: options.backlogLimitBytes ?? 1_073_741_824,
       webhookAllowPrivate: options.webhookAllowPrivate ?? false,
+      ...(options.liveLimits !== undefined && { liveLimits: options.liveLimits }),
       clock,
       log,
     });
@@ -136,6 +142,7 @@ export async function startLaurel(
     redisUrl,
     databaseUrl,
     redis: first.laurel.redis,
+    services: first.laurel.services,
     pool: first.laurel.pool,
     another: async () => {
       const more = await frontend();

@@ -195,7 +195,8 @@ export class Exchange {
       requireOwnUser(operation, call);
       if ((operation.scope !== 'public' || operation.opensStream) && !this.context.isReady()) throw notReady();
       // A ticket is good once: for the stream, and not for a look at its headers.
-      if (this.headOnly && operation.opensStream) return this.respond({ status: 200, json: null }, false);
+      if (this.headOnly && operation.opensStream && 200 in operation.responses)
+        return this.respond({ status: 200, json: null }, false);
       this.handling = true;
       const handle = () => operation.handle(this.context.services, call as Call<never, never, never>);
       const { failedKeys } = this.context;

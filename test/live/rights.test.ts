@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { LiveClient } from './live-client.ts';
+
+let laurel: TestLaurel;
+const clients: LiveClient[] = [];
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, liveLimits: { connections: 100, perTenant: 100, perKey: 3 } });
+});
+afterAll(async () => {
+  for (const client of clients) client.close();
+  await laurel.close();
+});
+
+async function makeKey(userId: string, more: object = {}, tenantId?: string): Promise<{ key: string; id: string }> {
+  const sent = tenantId === undefined ? {} : { tenantId };
+  return (await laurel.admin.post('/v1/application-api-keys', [{ userId, ...more }], sent)).body.created[0];
+}
+
+async function ticket(key: string, body: object = {}): Promise<string> {
+  const made = await laurel.app.post('/v1/live/tickets', body, { key });
+  expect(made.status).toBe(201);
+  return made.body.ticket as string;
+}
+
+async function open(query: Record<string, string>, lastEventId?: string): Promise<LiveClient> {
+  const client = await LiveClient.open(laurel.appUrl, query, lastEventId);
+  clients.push(client);
+  return client;
+}
+
+test('a ticket is good once, also where two ask at once', async () => {
+  const { key } = await makeKey('once');
+  const one = await ticket(key);
+  const both = await Promise.all([open({ ticket: one }), open({ ticket: one })]);
+  expect(both.map(({ status }) => status).sort()).toEqual([200, 401]);
+  expect((await open({ ticket: one })).status).toBe(401);
+  expect((await open({})).status).toBe(401);
+});
+
+test('a ticket expires, and Redis does not know it', async () => {
+  const { key } = await makeKey('late');
+  const one = await ticket(key);
+  const keys = await laurel.redis.keys('laurel:live:ticket:*');
+  expect(keys.length).toBeGreaterThan(0);
+  expect(keys.join()).not.toContain(one);
+  for (const name of keys) {
+    expect(await laurel.redis.pttl(name)).toBeGreaterThan(50_000);
+    expect(await laurel.redis.pttl(name)).toBeLessThanOrEqual(60_000);
+    await laurel.redis.pexpire(name, 1);
+  }
+  await expect.poll(() => laurel.redis.keys('laurel:live:ticket:*')).toEqual([]);
+  expect((await open({ ticket: one })).status).toBe(401);
+});
+
+test('HEAD takes no ticket', async () => {
+  const { key } = await makeKey('head');
+  const one = await ticket(key);
+  expect((await fetch(`${laurel.appUrl}/v1/live?ticket=${one}`, { method: 'HEAD' })).status).toBe(200);
+  expect((await open({ ticket: one })).status).toBe(200);
+});
+
+test('a user sees nobody else', async () => {
+  const { key } = await makeKey('self');
+  const other = await laurel.app.post('/v1/live/tickets', { userId: 'someone' }, { key });
+  expect([other.status, other.body.error]).toEqual([403, 'The API key is for another user']);
+  const events = await laurel.app.post('/v1/live/tickets', { types: ['event'] }, { key });
+  expect(events.status).toBe(422);
+  const board = await laurel.app.post('/v1/live/tickets', { boards: ['nowhere'] }, { key });
+  expect([board.status, board.body.error]).toEqual([422, "boards: there is no leaderboard 'nowhere'."]);
+  expect((await laurel.admin.post('/v1/live/tickets', {}, { key })).status).toBe(403);
+  expect(
+    (await laurel.app.post('/v1/live/tickets', {}, { key: (await makeKey('self', { scope: 'events' })).key })).status,
+  ).toBe(403);
+});
+
+test('a stream ends when its key is deleted, and does not come back', async () => {
+  const { key, id } = await makeKey('gone');
+  const waiting = await ticket(key);
+  const client = await open({ ticket: await ticket(key) });
+  await client.next('ready');
+  await laurel.admin.delete(`/v1/application-api-keys?ids=${id}`);
+  expect(await client.next('closing')).toMatchObject({ reason: 'key_revoked', reconnect: false });
+  await expect.poll(() => client.ended).toBe(true);
+  expect((await open({}, client.lastId!)).status).toBe(401);
+  expect((await open({ ticket: waiting })).status).toBe(401);
+});
+
+test('a stream ends when its key expires', async () => {
+  const { key, id } = await makeKey('brief', { expiresAt: '2999-01-01T00:00:00Z' });
+  await laurel.pool.query(`UPDATE application_keys SET expires_at = now() + interval '2 seconds' WHERE id = $1`, [id]);
+  const client = await open({ ticket: await ticket(key) });
+  expect(await client.next('closing')).toMatchObject({ reason: 'key_expired', reconnect: false });
+});
+
+test('more streams than a key may have are refused, until one ends', async () => {
+  const { key } = await makeKey('many');
+  const three = [await ticket(key), await ticket(key), await ticket(key)].map((one) => open({ ticket: one }));
+  const streams = await Promise.all(three);
+  expect(streams.map(({ status }) => status)).toEqual([200, 200, 200]);
+  const fourth = await open({ ticket: await ticket(key) });
+  expect([fourth.status, fourth.response.headers['retry-after']]).toEqual([429, '5']);
+  streams[0]!.close();
+  await expect.poll(async () => (await open({ ticket: await ticket(key) })).status).toBe(200);
+});
+
+test('the head is one of a stream that nobody keeps, for pages of other origins too', async () => {
+  const { key } = await makeKey('page');
+  const client = await open({ ticket: await ticket(key) });
+  expect(client.response.headers).toMatchObject({
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store, no-transform',
+    'x-accel-buffering': 'no',
+    'access-control-allow-origin': '*',
+  });
+  expect(client.response.headers['x-request-id']).toBeDefined();
+});
+
+test('keys of a tenant get streams of that tenant, which end with it', async () => {
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  try {
+    const made = await laurel.admin.post('/v1/tenants', [
+      { customerId: 'acme', name: 'Acme' },
+      { customerId: 'bolt', name: 'Bolt' },
+    ]);
+    const [acme] = made.body.created as [{ id: string }];
+    await laurel.admin.post('/v1/metrics', [{ key: 'flips', name: 'Flips' }], { tenantId: 'bolt' });
+    await laurel.admin.post('/v1/metrics', [{ key: 'flips', name: 'Flips' }], { tenantId: 'acme' });
+    const asked = await laurel.app.post('/v1/live/tickets', {}, { tenantId: 'acme' });
+    const client = await open({ ticket: asked.body.ticket as string });
+    await client.next('ready');
+    const send = (tenantId: string) =>
+      laurel.app.post('/v1/metrics/flips/event', { user: { id: `of-${tenantId}` }, value: 1 }, { tenantId });
+    expect((await send('bolt')).status).toBe(201);
+    expect((await send('acme')).status).toBe(201);
+    expect((await client.next('event')).event.userId).toBe('of-acme');
+    expect(JSON.stringify(client.messages)).not.toContain('of-bolt');
+    await laurel.admin.delete(`/v1/tenants?ids=${acme.id}`);
+    expect(await client.next('closing')).toMatchObject({ reason: 'tenant_gone' });
+  } finally {
+    await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
+  }
+});

@@ -1,0 +1,194 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { WebSocket } from 'undici';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { announceLive } from '../../src/redis/live-streams.ts';
+import { listenedKey, markKey, recentKey } from '../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { LiveClient, type SeenMessage } from './live-client.ts';
+
+let laurel: TestLaurel;
+const clients: LiveClient[] = [];
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await expect.poll(() => laurel.services.live.count, { timeout: 10_000 }).toBe(0);
+});
+afterAll(() => laurel.close());
+
+const event = (id: string, value = 1) => laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
+
+async function ticket(body: object = {}, key?: string): Promise<string> {
+  const made = await laurel.app.post('/v1/live/tickets', body, key === undefined ? {} : { key });
+  return made.body.ticket as string;
+}
+
+async function open(query: Record<string, string>, url = laurel.appUrl, lastEventId?: string): Promise<LiveClient> {
+  const client = await LiveClient.open(url, query, lastEventId);
+  clients.push(client);
+  return client;
+}
+
+async function openSocket(query: Record<string, string>): Promise<{ socket: WebSocket; messages: SeenMessage[] }> {
+  const url = `${laurel.appUrl.replace('http', 'ws')}/v1/live/ws?${new URLSearchParams(query).toString()}`;
+  const socket = new WebSocket(url);
+  const messages: SeenMessage[] = [];
+  socket.addEventListener('message', ({ data }) => void messages.push(JSON.parse(String(data)) as SeenMessage));
+  await once(socket as never, 'open');
+  return { socket, messages };
+}
+
+test('a WebSocket carries the same messages, and goes on behind a last ID', async () => {
+  const client = await open({ ticket: await ticket({ types: ['points.changed'] }) });
+  const { socket, messages } = await openSocket({ ticket: await ticket({ types: ['points.changed'] }) });
+  await client.next('ready');
+  await expect.poll(() => messages.length).toBe(1);
+  await event('ws', 5);
+  const { id: _, ...seen } = await client.next('points.changed');
+  await expect.poll(() => messages.at(-1)?.type).toBe('points.changed');
+  expect(messages.at(-1)).toMatchObject(seen);
+  const lastEventId = messages.at(-1)!.id;
+  socket.close();
+  await event('ws', 5);
+  const back = await openSocket({ lastEventId });
+  await expect.poll(() => back.messages.map(({ type }) => type)).toEqual(['ready', 'points.changed']);
+  expect(back.messages[0]!.resumed).toBe(true);
+  back.socket.close();
+});
+
+test('what is no WebSocket, or has no ticket, is refused', async () => {
+  expect((await laurel.app.get('/v1/live/ws')).status).toBe(400);
+  const socket = new WebSocket(`${laurel.appUrl.replace('http', 'ws')}/v1/live/ws?ticket=none`);
+  const failed = once(socket as never, 'error');
+  await failed;
+  expect(socket.readyState).toBe(WebSocket.CLOSED);
+});
+
+test('one who reads nothing is closed, and the others do not notice', async () => {
+  const reader = await open({ ticket: await ticket() });
+  await reader.next('ready');
+  const { hostname, port } = new URL(laurel.appUrl);
+  const deaf = connect({ host: hostname, port: Number(port) });
+  sockets.push(deaf);
+  deaf.pause();
+  deaf.write(`GET /v1/live?ticket=${await ticket()} HTTP/1.1\r\nHost: laurel\r\n\r\n`);
+  const { live } = laurel.services;
+  await expect.poll(() => live.count).toBe(2);
+  // More than the connection and what may wait besides.
+  const notification = {
+    type: 'points.boost_started',
+    tenantNo: 0,
+    userId: null,
+    atMs: 0,
+    source: 'large',
+    about: {},
+    payload: JSON.stringify({ type: 'points.boost_started', boost: 'x'.repeat(500_000) }),
+  } as const;
+  let sent = 0;
+  while (live.count === 2 && sent < 100) {
+    await announceLive(laurel.redis, [notification]);
+    sent += 1;
+    await expect.poll(() => reader.of('points.boost_started').length, { timeout: 10_000 }).toBe(sent);
+  }
+  // It is counted no more once its connection is closed.
+  await expect.poll(() => live.count, { timeout: 15_000 }).toBe(1);
+  expect(reader.ended).toBe(false);
+  let text = '';
+  deaf.setEncoding('utf8');
+  deaf.on('data', (chunk: string) => {
+    text = (text + chunk).slice(-2_000);
+  });
+  deaf.resume();
+  await once(deaf, 'close');
+  await event('after', 1);
+  await reader.next('event');
+}, 60_000);
+
+test('what the clock makes reaches those it is for', async () => {
+  const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'clocked' }]);
+  const client = await open({ ticket: await ticket({ boards: ['flips'] }, made.body.created[0].key as string) });
+  await client.next('ready');
+  const boards = await laurel.admin.get('/v1/leaderboards');
+  const flips = (boards.body as { id: string; key: string }[]).find(({ key }) => key === 'flips')!;
+  const weekly = (boards.body as { id: string; key: string }[]).find(({ key }) => key === 'weekly')!;
+  const about = (leaderboardId: string, userId: string | null) => ({
+    type: 'leaderboard.started' as const,
+    tenantNo: 0,
+    userId,
+    atMs: 0,
+    source: leaderboardId,
+    about: { leaderboardId },
+    payload: JSON.stringify({ type: 'leaderboard.started', of: leaderboardId, userId }),
+  });
+  await announceLive(laurel.redis, [about(weekly.id, null), about(flips.id, 'someone'), about(flips.id, null)]);
+  expect((await client.next('leaderboard.started')).of).toBe(flips.id);
+  expect(client.of('leaderboard.started')).toHaveLength(1);
+  const { lastId } = client;
+  client.close();
+  await announceLive(laurel.redis, [about(flips.id, 'clocked')]);
+  const back = await open({}, laurel.appUrl, lastId!);
+  expect((await back.next('leaderboard.started')).userId).toBe('clocked');
+  expect(back.messages.map(({ type }) => type)).toEqual(['ready', 'leaderboard.started']);
+});
+
+test('a client that missed what is kept no more is told so, with what holds now', async () => {
+  const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'reset' }]);
+  const key = made.body.created[0].key as string;
+  await event('reset', 10);
+  const client = await open({ ticket: await ticket({ boards: ['flips'] }, key) });
+  await client.next('ready');
+  client.close();
+  await expect.poll(() => client.ended).toBe(true);
+  await expect.poll(() => laurel.services.live.count).toBe(0);
+  await laurel.redis.del(listenedKey(0), recentKey(0));
+  await event('reset', 5);
+  await expect.poll(() => laurel.redis.xlen('{s0}:outbox'), { timeout: 10_000 }).toBe(0);
+  const back = await open({}, laurel.appUrl, client.lastId!);
+  const reset = await back.next('reset');
+  expect(reset.reason).toMatch('not kept');
+  expect(reset.state).toMatchObject({ userId: 'reset', streak: { length: 1 } });
+  expect(reset.state.points[0]).toMatchObject({ key: 'xp', total: expect.any(Number) });
+  expect(reset.state.achievements.map((one: { key?: string }) => one.key)).toContain('ten');
+  expect(reset.state.leaderboards).toMatchObject([{ key: 'flips', value: 15 }]);
+  await event('reset', 5);
+  await back.next('points.changed');
+  const foreign = await open({ ticket: await ticket({}, key) }, laurel.appUrl, 'nonsense');
+  expect((await foreign.next('reset')).reason).toMatch('none of this stream');
+});
+
+test('a Redis that was rebuilt is a gap, to those who listen and to those who come back', async () => {
+  const client = await open({ ticket: await ticket() });
+  await client.next('ready');
+  const mark = (await laurel.redis.get(markKey(0)))!;
+  try {
+    await laurel.redis.set(markKey(0), `${mark}9`);
+    const reset = await client.next('reset');
+    expect(reset).toMatchObject({ reason: 'Redis was rebuilt', state: null });
+    const back = await open({}, laurel.appUrl, client.messages[0]!.id);
+    expect((await back.next('reset')).reason).toMatch('rebuilt');
+  } finally {
+    await laurel.redis.set(markKey(0), mark);
+  }
+});
+
+test('a frontend that ends says so, and its clients go on elsewhere', async () => {
+  const another = await laurel.another();
+  const client = await open({ ticket: await ticket({ types: ['points.changed'] }) }, another.appUrl);
+  await client.next('ready');
+  await event('moving', 5);
+  await client.next('points.changed');
+  const closed = another.close();
+  expect(await client.next('closing')).toMatchObject({ reason: 'shutting_down', reconnect: true });
+  await closed;
+  expect(client.ended).toBe(true);
+  await event('moving', 5);
+  const back = await open({}, laurel.appUrl, client.lastId!);
+  await back.next('points.changed');
+  expect(back.messages.map(({ type }) => type)).toEqual(['ready', 'points.changed']);
+});
