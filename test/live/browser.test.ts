@@ -1,0 +1,156 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { CuttingProxy } from '../stack/cutting-proxy.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+const isInstalled = existsSync(CHROMIUM);
+if (!isInstalled)
+  console.log(
+    `There is no browser at ${CHROMIUM} (CHROMIUM names another): the tests of live streams in one are left out.`,
+  );
+
+/** Each event earns points, so that none can be missing unseen. */
+const CONFIGURATION = {
+  ...STUDY_APP,
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      triggers: [
+        { type: 'metric' as const, metricKey: 'flips', metricThreshold: 1, points: 1, status: 'active' as const },
+      ],
+    },
+  ],
+};
+
+/** A page of an app: it asks for a ticket with its user's key, listens, and shows the rank. */
+const PAGE = `<!doctype html><title>rank</title><p id="rank">–</p><script>
+  window.totals = []; window.ids = []; window.readies = []; window.resets = 0;
+  async function listen(base, key) {
+    const asked = await fetch(base + '/v1/live/tickets', {
+      method: 'POST',
+      headers: { 'X-API-KEY': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ boards: ['flips'] }),
+    });
+    const { ticket } = await asked.json();
+    const source = new EventSource(base + '/v1/live?ticket=' + ticket);
+    const on = (type, take) => source.addEventListener(type, (event) => {
+      const message = JSON.parse(event.data);
+      if (type !== 'ready') window.ids.push(event.lastEventId);
+      take(message);
+    });
+    on('ready', (message) => window.readies.push(message.resumed));
+    on('reset', () => (window.resets += 1));
+    on('points.changed', ({ points }) => window.totals.push(points.total));
+    on('leaderboard.rank_changed', ({ leaderboard }) => (document.querySelector('#rank').textContent = leaderboard.rank));
+    on('leaderboard.changed', () => undefined);
+  }
+</script>`;
+
+interface Seen {
+  totals: number[];
+  ids: string[];
+  readies: boolean[];
+  resets: number;
+}
+
+let laurel: TestLaurel;
+let proxy: CuttingProxy;
+let frontend: ChildProcess;
+let site: Server;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  if (!isInstalled) return;
+  laurel = await startLaurel({ configuration: CONFIGURATION, workers: true });
+  const appPort = await freePort();
+  const { redisUrl, databaseUrl } = laurel;
+  frontend = fork(join(PACKAGE_ROOT, 'dist/src/processes/frontend.js'), {
+    env: {
+      PATH: process.env['PATH'],
+      REDIS_URL: redisUrl,
+      DATABASE_URL: databaseUrl,
+      HOST: '127.0.0.1',
+      APP_PORT: String(appPort),
+      ADMIN_PORT: String(await freePort()),
+      LOG_LEVEL: 'fatal',
+    },
+  });
+  await once(frontend, 'message');
+  proxy = new CuttingProxy(`http://127.0.0.1:${appPort}`);
+  site = createServer((_, response) => void response.setHeader('Content-Type', 'text/html').end(PAGE));
+  await new Promise<void>((resolve) => void site.listen(0, '127.0.0.1', resolve));
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  page = await browser.newPage();
+  await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
+}, 60_000);
+afterAll(async () => {
+  if (!isInstalled) return;
+  await browser.close();
+  site.close();
+  proxy.close();
+  frontend.kill('SIGKILL');
+  await laurel.close();
+});
+
+const seen = (): Promise<Seen> =>
+  page.evaluate(
+    '({ totals: window.totals, ids: window.ids, readies: window.readies, resets: window.resets })',
+  ) as Promise<Seen>;
+
+test.skipIf(!isInstalled)(
+  'a page sees its rank change while events flow; its frontend is killed, and it misses nothing and sees nothing twice',
+  async () => {
+    const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
+    const url = (await proxy.listen()).replace(/\/$/, '');
+    await page.evaluate(`listen(${JSON.stringify(url)}, ${JSON.stringify(made.body.created[0].key)})`);
+    await expect.poll(async () => (await seen()).readies).toEqual([false]);
+
+    const send = (id: string, value: number) => laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
+    await send('bob', 1_000);
+    await send('ada', 1);
+    const rank = (): Promise<string> => page.textContent('#rank').then(String);
+    await expect.poll(rank).toBe('2');
+    // Another passes, and the page hears of it without an event of its own.
+    await send('cleo', 2_000);
+    await expect.poll(rank).toBe('3');
+
+    const expected = [1];
+    let flows = true;
+    const flow = (async () => {
+      for (let total = 2; flows; total += 1) {
+        await Promise.all([send('ada', 1), send(`other-${total % 7}`, 1)]);
+        expected.push(total);
+      }
+    })();
+    await expect.poll(async () => (await seen()).totals.length, { timeout: 20_000 }).toBeGreaterThan(20);
+    frontend.kill('SIGKILL');
+    proxy.retarget(laurel.appUrl);
+    await expect.poll(async () => (await seen()).readies, { timeout: 20_000 }).toEqual([false, true]);
+    const before = (await seen()).totals.length;
+    await expect.poll(async () => (await seen()).totals.length, { timeout: 20_000 }).toBeGreaterThan(before + 20);
+    flows = false;
+    await flow;
+    await send('ada', 5_000);
+    expected.push(expected.at(-1)! + 5_000);
+    await expect.poll(rank).toBe('1');
+
+    await expect.poll(async () => (await seen()).totals.at(-1), { timeout: 10_000 }).toBe(expected.at(-1));
+    const { totals, ids, resets } = await seen();
+    expect(totals).toEqual(expected);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(resets).toBe(0);
+  },
+  90_000,
+);
