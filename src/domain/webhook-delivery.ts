@@ -88,3 +88,17 @@ export const WebhookResend = Type.Object({
   finished: Nullable(DateTime),
 });
 export type WebhookResend = Static<typeof WebhookResend>;
+
+/** How a webhook fares: what waits for it, and why nothing is sent, where that is so. */
+export const WebhookState = Type.Object({
+  waiting: Type.Integer(),
+  /** When the oldest that waits was made. */
+  oldest: Nullable(DateTime),
+  full: Type.Boolean(),
+  failures: Type.Integer(),
+  failingSince: Nullable(DateTime),
+  pausedUntil: Nullable(DateTime),
+  disabledReason: Nullable(Type.String()),
+  disabledAt: Nullable(DateTime),
+});
+export type WebhookState = Static<typeof WebhookState>;

@@ -14,6 +14,7 @@ import { adminWebhooksDeliveriesResend } from './admin/webhooks/deliveries/resen
 import { adminWebhooksResend } from './admin/webhooks/resend.ts';
 import { adminWebhooksResendsList } from './admin/webhooks/resends/list.ts';
 import { adminWebhooksRotateSecret } from './admin/webhooks/rotate-secret.ts';
+import { adminWebhooksState } from './admin/webhooks/state.ts';
 import { adminWebhooksTest } from './admin/webhooks/test.ts';
 import { adminAdminApiKeysCreate } from './admin/admin-api-keys/create.ts';
 import { adminAdminApiKeysDelete } from './admin/admin-api-keys/delete.ts';
@@ -151,6 +152,7 @@ export const adminOperations: readonly Operation[] = [
   ...resourceOperations(leaderboards),
   ...resourceOperations(webhooks, { create: adminWebhooksCreate }),
   adminWebhooksRotateSecret,
+  adminWebhooksState,
   adminWebhooksDeliveriesList,
   adminWebhooksDeliveriesGet,
   adminWebhooksDeliveriesResend,

@@ -13,6 +13,7 @@ import {
   type DeliveryRow,
   type WholeDeliveryRow,
 } from '../../postgres/webhooks/read-deliveries.ts';
+import { readWebhookState, type WebhookStateRow } from '../../postgres/webhooks/read-state.ts';
 import { requeueMessage } from '../../postgres/webhooks/requeue.ts';
 import { insertResend, listResends, openResends, type Resend } from '../../postgres/webhooks/resends.ts';
 import { resendStep } from './resend-steps.ts';
@@ -123,6 +124,11 @@ export class WebhookDeliveries {
     await resendStep(pool, { id, nowMs, count: false }).catch(() => false);
     onQueued();
     return (await listResends(pool, webhook.id)).find((resend) => resend.id === id)!;
+  }
+
+  /** How a webhook fares. */
+  state({ webhook: { id, enabled } }: OwnWebhook): Promise<WebhookStateRow> {
+    return readWebhookState(this.options.pool, { webhookId: id, enabled });
   }
 
   /** The latest resends of a webhook, newest first, and how far they are. */

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { Resources } from '../../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../../src/clock.ts';
 import type { WebhookDelivery } from '../../../../src/domain/webhook-delivery.ts';
+import { disableWebhook } from '../../../../src/engine/webhooks/disable-webhook.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
 
@@ -25,6 +27,8 @@ afterAll(() => laurel.close());
 const store = (...messages: Parameters<typeof storeMessages>[1][number][]) => storeMessages(laurel.pool, messages);
 const idsOf = (body: { deliveries: WebhookDelivery[] }): string[] => body.deliveries.map(({ id }) => id);
 const list = async (query = '') => (await laurel.admin.get(`${path}/deliveries${query}`)).body;
+const resources = () =>
+  new Resources({ pool: laurel.pool, announce: async () => undefined, clock: new FixedClock(NOW_MS) });
 const queued = async (): Promise<string[]> =>
   (
     await laurel.pool.query('SELECT id FROM webhook_queue WHERE webhook_id = $1 ORDER BY sequence', [webhookId])
@@ -146,6 +150,40 @@ test('admin_webhooks_deliveries_resend queues a message again under its ID and s
   expect((await laurel.admin.post(`${path}/deliveries/${NOBODY}/resend`)).status).toBe(404);
 });
 
+test('admin_webhooks_state: what waits, since when it fails, and why Laurel disabled it', async () => {
+  const state = async () => (await laurel.admin.get(`${path}/state`)).body;
+  const well = {
+    waiting: 0,
+    oldest: null,
+    full: false,
+    failures: 0,
+    failingSince: null,
+    pausedUntil: null,
+    disabledReason: null,
+    disabledAt: null,
+  };
+  expect(await state()).toEqual(well);
+  await store({ webhookId, atMs: NOW_MS - HOUR_MS }, { webhookId, atMs: NOW_MS });
+  expect(await state()).toEqual({ ...well, waiting: 2, oldest: iso(NOW_MS - HOUR_MS) });
+  await laurel.pool.query(
+    `UPDATE webhook_state SET failures = 12, failing_since = to_timestamp($2), open_until = now() + interval '1 hour'
+      WHERE webhook_id = $1`,
+    [webhookId, NOW_MS / 1_000],
+  );
+  expect(await state()).toMatchObject({ failures: 12, failingSince: iso(NOW_MS), pausedUntil: expect.any(String) });
+
+  await disableWebhook(resources(), { tenantNo: 0, webhookId, url: HOOK.url }, 'gone');
+  expect(await state()).toMatchObject({
+    waiting: 2,
+    failures: 0,
+    pausedUntil: null,
+    disabledReason: 'the receiver answered 410: it is gone',
+    disabledAt: iso(NOW_MS),
+  });
+  await laurel.admin.patch('/v1/webhooks', [{ id: webhookId, enabled: true }]);
+  expect(await state()).toMatchObject({ waiting: 2, disabledReason: null, disabledAt: null });
+});
+
 test('nothing is sent again, and no test is sent, to a webhook that is disabled', async () => {
   const [id] = await store({ webhookId, atMs: NOW_MS });
   await settleMessages(laurel.pool, [id!], 'failed');
@@ -165,7 +203,7 @@ test('nothing is sent again, and no test is sent, to a webhook that is disabled'
 test('a read-only key reads and neither resends nor tests nor rotates', async () => {
   const [{ key }] = (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Reader', access: 'read' }])).body.created;
   const [id] = await store({ webhookId, atMs: NOW_MS });
-  for (const operation of ['deliveries', `deliveries/${id}`, 'resends'])
+  for (const operation of ['state', 'deliveries', `deliveries/${id}`, 'resends'])
     expect((await laurel.admin.get(`${path}/${operation}`, { key })).status).toBe(200);
   for (const operation of [`deliveries/${id}/resend`, 'resend', 'test', 'rotate-secret'])
     expect((await laurel.admin.post(`${path}/${operation}`, { type: 'streak.lost' }, { key })).status).toBe(403);
@@ -177,7 +215,7 @@ test('a message of another webhook is not there, and neither is the log of a web
   expect((await laurel.admin.get(`/v1/webhooks/${otherId}/deliveries/${id}`)).status).toBe(404);
   expect((await laurel.admin.post(`/v1/webhooks/${otherId}/deliveries/${id}/resend`)).status).toBe(404);
   await laurel.admin.delete(`/v1/webhooks?ids=${webhookId}`);
-  for (const operation of ['deliveries', `deliveries/${id}`, 'resends'])
+  for (const operation of ['state', 'deliveries', `deliveries/${id}`, 'resends'])
     expect((await laurel.admin.get(`${path}/${operation}`)).status).toBe(404);
 });
 
@@ -190,7 +228,7 @@ test('webhooks of other tenants are 404', async () => {
   );
   const [{ id }] = (await laurel.admin.post('/v1/webhooks', [HOOK], { tenantId: 'a' })).body.created;
   const ofB = { tenantId: 'b' };
-  for (const operation of ['deliveries', `deliveries/${NOBODY}`, 'resends'])
+  for (const operation of ['state', 'deliveries', `deliveries/${NOBODY}`, 'resends'])
     expect((await laurel.admin.get(`/v1/webhooks/${id}/${operation}`, ofB)).status).toBe(404);
   for (const [operation, body] of [
     [`deliveries/${NOBODY}/resend`, undefined],
