@@ -15,7 +15,11 @@ import { lookUpKeys } from '../src/engine/events/look-up-keys.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
+import { Announcements } from '../src/engine/notifications/due/announcements.ts';
 import { BoardRankings } from '../src/engine/notifications/due/board-rankings.ts';
+import { AchievementEmails } from '../src/engine/notifications/due/emails/achievement-emails.ts';
+import { EmailRounds } from '../src/engine/notifications/due/emails/email-rounds.ts';
+import { PersonalBoosts } from '../src/engine/notifications/due/personal-boosts.ts';
 import { Places } from '../src/engine/notifications/due/places.ts';
 import { Publisher } from '../src/engine/notifications/due/publisher.ts';
 import { Windows } from '../src/engine/notifications/due/windows.ts';
@@ -41,6 +45,7 @@ import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
 import { SHARDS } from '../src/redis/keys.ts';
+import { announceLive } from '../src/redis/live-streams.ts';
 import { forgetOtherScripts, Script } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import { startDelivery, type DeliveryOptions } from './delivery.ts';
@@ -217,6 +222,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     onWritten: (shard) => wakeUp.touched(shard),
   });
   const publisher = new Publisher({ pool, catalogs });
+  // Live streams take what comes of records from those; what the clock makes is announced to them.
+  const announcing = new Publisher({ pool, catalogs, onMade: (made) => void announceLive(redis, made) });
+  const rankings = new BoardRankings(redis);
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
   const kinds: ScheduledWork[] = [
     new StreakSweep({
@@ -234,7 +242,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new StraySets({ redis, pool, onFailed }),
     // Places before windows: a rank that waits in one that ends now is the one of now.
     new Places({ publisher, redis, onFailed }),
-    new Windows({ publisher, rankings: new BoardRankings(redis), onFailed }),
+    new Windows({ publisher, rankings, onFailed }),
+    new Announcements({ publisher: announcing, redis, rankings, onFailed }),
+    new PersonalBoosts({ publisher: announcing, onFailed }),
+    new EmailRounds({ publisher: announcing, onFailed }),
+    new AchievementEmails({ publisher: announcing, onFailed }),
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
     new SecretErasure({ pool }),
     new Resends({ pool, onQueued: delivery.queued }),

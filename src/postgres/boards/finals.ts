@@ -32,6 +32,16 @@ export async function finalGroup(
   return rows[0] ?? null;
 }
 
+/** The groups of a run that had members when it became final; none while it is not. */
+export async function finalGroups(pool: Pool, { tenantNo, boardNo, runDay }: RunNamed): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT grp.name FROM board_runs AS run JOIN board_run_groups AS grp ON grp.run_id = run.id
+      WHERE ${FINAL_RUN} ORDER BY grp.name`,
+    [tenantNo, boardNo, runDay],
+  );
+  return rows.map(({ name }) => name);
+}
+
 /** Members of a group from a place on, best first. */
 export async function finalPage(
   pool: Pool,

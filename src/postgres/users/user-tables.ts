@@ -49,6 +49,7 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'notification_windows', user: 'user_id', section: null, order: ['subject'] },
   { table: 'notification_places', user: 'user_id', section: null, order: ['board_id'] },
   { table: 'notification_completions', user: 'user_id', section: null, order: ['achievement_no'] },
+  { table: 'notification_boosts', user: 'user_id', section: null, order: ['boost_no', 'type'] },
   { table: 'notification_moves', user: 'user_id', section: null, order: [] },
   { table: 'notification_emails', user: 'user_id', section: 'emailsDue', order: ['kind'] },
   {

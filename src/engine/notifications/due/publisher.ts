@@ -34,16 +34,16 @@ export class Publisher {
   /**
    * Stores the messages of the notifications that `make` answers, in one transaction with what it writes. The transaction
    * holds the cursor of the tenant's shard from before `make` is called, as the persister does, so that messages about a
-   * user are in the order of commits: `make` must be short. Where it answers null, nothing is written.
+   * user are in the order of commits: `make` must be short. Where it answers null, nothing is written, and it is false.
    * @param nowMs Laurel's clock
    */
   async publish(
     compiled: CompiledCatalog,
     nowMs: number,
     make: (client: PoolClient) => Promise<Notification[] | null>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { pool, onMade } = this.options;
-    let made: Notification[] = [];
+    let made: Notification[] | null = null;
     await transaction(pool, async (client) => {
       await awaitCursor(client, shardOf(compiled.catalog.tenantNo));
       const notifications = await make(client);
@@ -55,7 +55,9 @@ export class Publisher {
     }).catch((error: unknown) => {
       if (!(error instanceof Overtaken)) throw error;
     });
-    if (made.length > 0) onMade?.(made);
+    const notifications = made as Notification[] | null;
+    if (notifications !== null && notifications.length > 0) onMade?.(notifications);
+    return notifications !== null;
   }
 }
 

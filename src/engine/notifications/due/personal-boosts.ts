@@ -1,0 +1,139 @@
+import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
+import type { PointsBoost } from '../../../domain/catalog.ts';
+import { DAY_MS, dayOf } from '../../../domain/periods.ts';
+import { dayStartMs } from '../../../domain/zone.ts';
+import { announcedBoosts, claimBoost } from '../../../postgres/notifications/announced-boosts.ts';
+import { wantingTenants } from '../../../postgres/notifications/wanting-tenants.ts';
+import { storedZones } from '../../../postgres/users/stored-zones.ts';
+import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
+import { listenersOf } from '../listeners.ts';
+import { boostPayload } from '../payloads/points.ts';
+import type { Publisher } from './publisher.ts';
+
+export interface PersonalBoostsOptions {
+  publisher: Publisher;
+  /** Called when a tenant's boosts cannot be announced. */
+  onFailed?: OnPieceFailed;
+}
+
+const TYPES = ['points.boost_started', 'points.boost_finished'] as const;
+type BoostType = (typeof TYPES)[number];
+
+/** A day begins so much before or after UTC's, at most. */
+const EARLIEST_MS = 14 * 3_600_000;
+const LATEST_MS = 12 * 3_600_000;
+
+/** A start or end of a boost that is for one user. */
+interface Announcement {
+  compiled: CompiledCatalog;
+  boost: PersonalBoost;
+  type: BoostType;
+  atMs: number;
+}
+
+/**
+ * Boosts that are for one user: announced when the first day begins in the user's zone (UTC's for a user never seen), and the
+ * day after the last. The time moves with the zone, so each announcement that was made is kept: one is made once, and what
+ * is over when the user comes to a zone is made at once. What was over when the boost or the webhook was made is not made.
+ */
+export class PersonalBoosts implements ScheduledWork {
+  readonly name = 'boosts of single users';
+  private readonly options: PersonalBoostsOptions;
+  private readonly pieces: Pieces;
+  /** Announcements that are known to be made. */
+  private readonly made = new Set<string>();
+
+  constructor(options: PersonalBoostsOptions) {
+    this.options = options;
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  }
+
+  get aside(): string[] {
+    return this.pieces.aside.map(({ name }) => name);
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const dueMs = Math.min(...(await this.announcements(upToMs)).map(({ atMs }) => atMs));
+    return dueMs <= upToMs ? dueMs : null;
+  }
+
+  upcoming(untilMs: number): Promise<number | null> {
+    return this.due(untilMs);
+  }
+
+  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+    const lastMs = Math.max(dueMs, beforeMs - 1);
+    const due = (await this.announcements(lastMs)).filter(({ atMs }) => atMs <= lastMs);
+    for (const announcement of due.toSorted((a, b) => a.atMs - b.atMs)) {
+      if (ending.aborted) return;
+      const { tenantNo } = announcement.compiled.catalog;
+      await this.pieces.attempt(tenantPiece(tenantNo), ending, () => this.announce(announcement, upToMs));
+    }
+  }
+
+  /** What is still to be announced by a time, and maybe some that are later by a day. */
+  private async announcements(upToMs: number): Promise<Announcement[]> {
+    const { publisher } = this.options;
+    const wanting = await wantingTenants(publisher.pool, TYPES);
+    const found: Announcement[] = [];
+    for (const { tenantNo, version, type, sinceMs } of wanting) {
+      if (this.pieces.isAside(String(tenantNo))) continue;
+      const compiled = await publisher.catalog(tenantNo, version);
+      found.push(...(await this.ofType(compiled, { type: type as BoostType, sinceMs, upToMs })));
+    }
+    return found;
+  }
+
+  private async ofType(
+    compiled: CompiledCatalog,
+    { type, sinceMs, upToMs }: { type: BoostType; sinceMs: number; upToMs: number },
+  ): Promise<Announcement[]> {
+    const { pool } = this.options.publisher;
+    const { tenantNo, boosts } = compiled.catalog;
+    const listeners = listenersOf(compiled);
+    const near = boosts.flatMap((boost) => {
+      const day = announcedDay(boost, type);
+      if (!isPersonal(boost) || day === null || this.made.has(keyOf(tenantNo, boost.no, type))) return [];
+      const afterMs = Math.max(sinceMs, boost.created);
+      const isNear = day * DAY_MS - EARLIEST_MS <= upToMs && day * DAY_MS + LATEST_MS > afterMs;
+      return isNear && listeners.wants(type, { pointsSystemId: boost.systemId }) ? [{ boost, day, afterMs }] : [];
+    });
+    if (near.length === 0) return [];
+    const userIds = near.map(({ boost }) => boost.userId);
+    const boostNos = near.map(({ boost }) => boost.no);
+    const zones = await storedZones(pool, tenantNo, userIds);
+    for (const no of await announcedBoosts(pool, { tenantNo, type }, boostNos))
+      this.made.add(keyOf(tenantNo, no, type));
+    return near.flatMap(({ boost, day, afterMs }) => {
+      const atMs = dayStartMs(zones.get(boost.userId) || 'UTC', day);
+      const isOpen = atMs > afterMs && !this.made.has(keyOf(tenantNo, boost.no, type));
+      return isOpen ? [{ compiled, boost, type, atMs }] : [];
+    });
+  }
+
+  private async announce({ compiled, boost, type, atMs }: Announcement, nowMs: number): Promise<void> {
+    const { tenantNo } = compiled.catalog;
+    const { userId, no: boostNo } = boost;
+    const system = compiled.pointsSystemsById.get(boost.systemId);
+    if (system === undefined) return;
+    await this.options.publisher.publish(compiled, nowMs, async (client) => {
+      if (!(await claimBoost(client, { tenantNo, userId, boostNo, type }))) return null;
+      const about = { pointsSystemId: system.id };
+      const payload = boostPayload(type, { boost, system, dueMs: atMs });
+      return [{ type, tenantNo, userId, atMs, source: String(boostNo), about, payload }];
+    });
+  }
+}
+
+type PersonalBoost = PointsBoost & { userId: string };
+
+const isPersonal = (boost: PointsBoost): boost is PersonalBoost => boost.userId !== null;
+
+/** The day (epoch day) at whose beginning a start or end is announced; null: there is none. */
+function announcedDay({ start, end }: PointsBoost, type: BoostType): number | null {
+  if (type === 'points.boost_started') return dayOf(start);
+  return end === null ? null : dayOf(end) + 1;
+}
+
+const keyOf = (tenantNo: number, boostNo: number, type: BoostType): string => `${tenantNo}:${boostNo}:${type}`;

@@ -1,0 +1,87 @@
+import type { Pool } from 'pg';
+import { storableText } from '../storable-json.ts';
+
+/** A user whom an e-mail may be due for, with the packed state. */
+export interface EmailUser {
+  userId: string;
+  state: Buffer;
+}
+
+/** Some users with an e-mail address, by their IDs. */
+interface Asked {
+  tenantNo: number;
+  userIds: readonly string[];
+}
+
+const asked = ({ tenantNo, userIds }: Asked): unknown[] => [tenantNo, userIds.map(storableText)];
+
+const REACHABLE = 'users.tenant_no = $1 AND users.id = ANY ($2) AND email_key IS NOT NULL';
+
+/** The IDs of a zone's users after one, in their order. Reads an index alone. */
+export async function idsOfZone(
+  pool: Pool,
+  { tenantNo, zone, after, limit }: { tenantNo: number; zone: string; after: string; limit: number },
+): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    'SELECT id FROM users WHERE tenant_no = $1 AND zone = $2 AND id > $3 ORDER BY id LIMIT $4',
+    [tenantNo, zone, after, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Those of some users who have a streak that may end up to the beginning of a local day (epoch day). */
+export async function usersInDanger(pool: Pool, users: Asked, day: number): Promise<EmailUser[]> {
+  const { rows } = await pool.query<EmailUser>(
+    `SELECT id AS "userId", state FROM users WHERE ${REACHABLE} AND due_day <= $3`,
+    [...asked(users), day],
+  );
+  return rows;
+}
+
+/** Those of some users who have an event on one of some local days that follow one another (`YYYY-MM-DD`). */
+export async function activeUsers(
+  pool: Pool,
+  users: Asked,
+  { metricNos, from, to }: { metricNos: readonly number[]; from: string; to: string },
+): Promise<EmailUser[]> {
+  const { rows } = await pool.query<EmailUser>(
+    `SELECT id AS "userId", state FROM users
+      WHERE ${REACHABLE} AND EXISTS (
+        SELECT FROM unnest($3::int[]) AS asked CROSS JOIN LATERAL (
+          SELECT FROM events WHERE tenant_no = $1 AND user_id = users.id AND metric_no = asked
+             AND local_date BETWEEN $4 AND $5 LIMIT 1) AS event)`,
+    [...asked(users), metricNos, from, to],
+  );
+  return rows;
+}
+
+/**
+ * Those of some users whose last event was on one of some local days (`YYYY-MM-DD`), with that day, and those without any
+ * who were first seen since a time (epoch ms), with null. A probe of the index of events for each user and metric; an event pays nothing for it.
+ */
+export async function restingUsers(
+  pool: Pool,
+  users: Asked,
+  { metricNos, days, sinceMs }: { metricNos: readonly number[]; days: readonly string[]; sinceMs: number },
+): Promise<(EmailUser & { lastDay: string | null })[]> {
+  const { rows } = await pool.query<EmailUser & { lastDay: string | null }>(
+    `SELECT id AS "userId", state, last.day AS "lastDay"
+       FROM users CROSS JOIN LATERAL (
+         SELECT max(newest.local_date) AS day FROM unnest($3::int[]) AS asked CROSS JOIN LATERAL (
+           SELECT local_date FROM events WHERE tenant_no = $1 AND user_id = users.id AND metric_no = asked
+            ORDER BY local_date DESC LIMIT 1) AS newest) AS last
+      WHERE ${REACHABLE} AND (last.day = ANY ($4::date[])
+             OR (last.day IS NULL AND users.created >= to_timestamp($5::float8 / 1000)))`,
+    [...asked(users), metricNos, days, sinceMs],
+  );
+  return rows;
+}
+
+/** The numbers of all metrics that a tenant ever had. */
+export async function metricNumbers(pool: Pool, tenantNo: number): Promise<number[]> {
+  const { rows } = await pool.query<{ no: number }>(
+    "SELECT no FROM catalog_resources WHERE tenant_no = $1 AND kind = 'metric' ORDER BY no",
+    [tenantNo],
+  );
+  return rows.map(({ no }) => no);
+}
