@@ -15,6 +15,7 @@ import { lookUpKeys } from '../src/engine/events/look-up-keys.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
+import type { Notification } from '../src/domain/notification.ts';
 import { Announcements } from '../src/engine/notifications/due/announcements.ts';
 import { BoardRankings } from '../src/engine/notifications/due/board-rankings.ts';
 import { AchievementEmails } from '../src/engine/notifications/due/emails/achievement-emails.ts';
@@ -221,9 +222,13 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     catalogs,
     onWritten: (shard) => wakeUp.touched(shard),
   });
-  const publisher = new Publisher({ pool, catalogs });
+  const publisher = new Publisher({ pool, catalogs, onMade: () => delivery.queued() });
   // Live streams take what comes of records from those; what the clock makes is announced to them.
-  const announcing = new Publisher({ pool, catalogs, onMade: (made) => void announceLive(redis, made) });
+  const announced = (made: readonly Notification[]): void => {
+    delivery.queued();
+    void announceLive(redis, made);
+  };
+  const announcing = new Publisher({ pool, catalogs, onMade: announced });
   const rankings = new BoardRankings(redis);
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
   const kinds: ScheduledWork[] = [

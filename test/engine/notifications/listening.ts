@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { NotificationType } from '../../../src/domain/notification.ts';
+import { outboxKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { Receiver } from '../webhooks/receiver.ts';
 
 /** A message as the log holds it. */
 export interface Message {
@@ -15,21 +18,28 @@ export interface Message {
 /** A Laurel with workers under the test clock and a webhook, whose log the test reads. */
 export class Listening {
   readonly laurel: TestLaurel;
+  /** Takes what is sent: a webhook that only fails would be disabled after some days. */
+  private readonly receiver: Receiver;
 
-  private constructor(laurel: TestLaurel) {
+  private constructor(laurel: TestLaurel, receiver: Receiver) {
     this.laurel = laurel;
+    this.receiver = receiver;
   }
 
   static async start(now: string, configuration: Configuration = {}): Promise<Listening> {
-    const started = new Listening(await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true }));
+    const receiver = await Receiver.start();
+    const worker = { delivery: { allowPrivate: true } };
+    const laurel = await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true, worker });
+    const started = new Listening(laurel, receiver);
     await started.to(now);
     await started.put('/v1/configuration', configuration);
+    await started.filled();
     return started;
   }
 
-  /** Adds a webhook; its ID. Nobody listens at its address. */
+  /** Adds a webhook; its ID. */
   async listen(...events: NotificationType[]): Promise<string> {
-    const url = 'http://127.0.0.1:9/';
+    const { url } = this.receiver;
     const { body } = await this.laurel.admin.post('/v1/webhooks', [{ name: 'Test', url, events }]);
     return body.created[0].id;
   }
@@ -37,6 +47,11 @@ export class Listening {
   /** Sets the clock, `YYYY-MM-DDTHH:MM[:SS]` in UTC, and waits for what is due by then. */
   async to(time: string): Promise<void> {
     await this.put('/v1/clock', { now: new Date(`${time}Z`).toISOString() });
+  }
+
+  /** Waits until what happened is stored, and so reported as of the clock's present time. */
+  async stored(): Promise<void> {
+    while ((await this.laurel.redis.xlen(outboxKey(0))) > 0) await sleep(20);
   }
 
   /** The messages so far in the order of their sequences, of one webhook or of all. */
@@ -54,9 +69,13 @@ export class Listening {
     }));
   }
 
-  /** The same, without payloads: `[time, type, user]`. */
-  async summary(webhookId?: string): Promise<[at: string, type: string, user: string | null][]> {
-    return (await this.messages(webhookId)).map(({ at, type, user }) => [at, type, user]);
+  /** Boards take part when they are filled. */
+  private async filled(): Promise<void> {
+    for (;;) {
+      const { rowCount } = await this.laurel.pool.query("SELECT FROM board_fills WHERE status <> 'done'");
+      if (rowCount === 0) return;
+      await sleep(20);
+    }
   }
 
   private async put(path: string, sent: object): Promise<void> {
@@ -64,7 +83,8 @@ export class Listening {
     if (status !== 200) throw new Error(`PUT ${path} was refused: ${JSON.stringify(body)}`);
   }
 
-  close(): Promise<void> {
-    return this.laurel.close();
+  async close(): Promise<void> {
+    await this.laurel.close();
+    await this.receiver.close();
   }
 }

@@ -98,7 +98,7 @@ test('a window that is over is opened again, unless something waits in it', asyn
 });
 
 test('a clock that was set back leaves no window open for ever', async () => {
-  await enter([points('eve', 1, 1)], NOW + 1_000 * MINUTE);
+  await enter([points('eve', 1, 1)], NOW + 100_000 * MINUTE);
   expect(await enter([points('eve', 2, 1)], NOW)).toHaveLength(1);
 });
 
