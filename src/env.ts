@@ -17,6 +17,8 @@ export interface Env {
   adminHost: string;
   appPort: number;
   adminPort: number;
+  /** Where a worker answers `/metrics`, beside ADMIN_HOST; null: nowhere. */
+  metricsPort: number | null;
   /** Null: a private server is started (never in production). */
   redisUrl: string | null;
   /** Null: a private server is started (never in production). */
@@ -113,6 +115,7 @@ export function readEnv(variables: Variables): Env {
     adminHost: read.text('ADMIN_HOST') ?? '127.0.0.1',
     appPort: read.whole('APP_PORT', { fallback: 8080, min: 1, max: 65_535 }),
     adminPort: read.whole('ADMIN_PORT', { fallback: 8081, min: 1, max: 65_535 }),
+    metricsPort: read.optional('METRICS_PORT', { min: 1, max: 65_535 }),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
     databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:']),
     dataDir: resolve(read.text('DATA_DIR') ?? '.laurel'),
@@ -167,6 +170,8 @@ export function readEnv(variables: Variables): Env {
   if (env.adminApiKey?.startsWith(APPLICATION_KEY_START))
     problems.push(`ADMIN_API_KEY may not begin with "${APPLICATION_KEY_START}": application keys do.`);
   if (env.appPort === env.adminPort) problems.push('APP_PORT and ADMIN_PORT must differ.');
+  if (env.metricsPort !== null && [env.appPort, env.adminPort].includes(env.metricsPort))
+    problems.push('METRICS_PORT must differ from APP_PORT and ADMIN_PORT.');
   if (production && env.testClock) problems.push('TEST_CLOCK is refused with NODE_ENV=production.');
   if (production && (env.redisUrl === null || env.databaseUrl === null)) {
     problems.push('With NODE_ENV=production both REDIS_URL and DATABASE_URL must be set: nothing is embedded there.');

@@ -4,7 +4,7 @@ import { requireFreePorts } from './processes/free-ports.ts';
 import { uws } from './http/uws.ts';
 import { acceptServers } from './local/accept-servers.ts';
 import { startServers } from './local/private-services.ts';
-import { createLog, lastWords, reportUncaught } from './log/log.ts';
+import { createLog, lastWords, logProcessErrors } from './log/log.ts';
 import { StartError } from './start-error.ts';
 import { Supervisor } from './processes/supervisor.ts';
 import { keyOfFailedStart, welcome } from './processes/welcome.ts';
@@ -49,6 +49,10 @@ async function main(): Promise<void> {
         { host: env.host, port: env.appPort, hostVariable: 'HOST', portVariable: 'APP_PORT' },
         { host: env.adminHost, port: env.adminPort, hostVariable: 'ADMIN_HOST', portVariable: 'ADMIN_PORT' },
       ]);
+    }
+    if (role !== 'http' && env.metricsPort !== null) {
+      const port = env.metricsPort;
+      await requireFreePorts([{ host: env.adminHost, port, hostVariable: 'ADMIN_HOST', portVariable: 'METRICS_PORT' }]);
     }
     const servers = await startServers(env, say);
     stopServers = () => servers.stop();
@@ -131,5 +135,5 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
-reportUncaught();
+logProcessErrors('main');
 main().catch(fail);

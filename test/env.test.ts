@@ -24,6 +24,7 @@ describe('readEnv', () => {
       webhookTimeoutMs: 60_000,
       webhookPendingLimit: 100_000,
       environment: { name: 'Production', key: 'production' },
+      metricsPort: null,
       httpProcesses: 1,
       backlogLimit: 100_000,
       backlogLimitBytes: 1_073_741_824,

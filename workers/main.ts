@@ -3,13 +3,17 @@ import type { Logger } from 'pino';
 import { endWithParent, tellReady } from '../src/processes/child-process.ts';
 import { systemClock } from '../src/clock.ts';
 import { readEnv } from '../src/env.ts';
-import { createLog, lastWords, reportUncaught } from '../src/log/log.ts';
+import { createLog, lastWords, logProcessErrors } from '../src/log/log.ts';
 import { isMigrated } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { StartError } from '../src/start-error.ts';
+import { metricsText } from '../src/metrics/families.ts';
+import { gatheredMetrics } from '../src/processes/gathered-metrics.ts';
+import { openMetricsPort } from './metrics-port.ts';
 import { startWorkers } from './start.ts';
+import { WorkerMetrics } from './worker-metrics.ts';
 
-/** A worker process: it has no port; SIGTERM or SIGINT ends it after what waits is stored. */
+/** A worker process: it has no port, unless METRICS_PORT says so; SIGTERM or SIGINT ends it after what waits is stored. */
 async function main(): Promise<void> {
   const env = readEnv(process.env);
   const { redisUrl, databaseUrl } = env;
@@ -23,6 +27,8 @@ async function main(): Promise<void> {
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
   const { idempotencyHotDays, auditRetentionDays, backlogLimit, webhookLogDays } = env;
+  const metrics = new WorkerMetrics();
+  const gathered = gatheredMetrics(metrics.registry, 'worker');
   const { webhookAllowPrivate, webhookTimeoutMs, webhookPendingLimit } = env;
   const clock = env.testClock ? 'test' : systemClock;
   const workers = await startWorkers({
@@ -38,12 +44,22 @@ async function main(): Promise<void> {
       timeoutMs: webhookTimeoutMs,
       pendingLimit: webhookPendingLimit,
     },
+    metrics,
     log,
   });
+  const closePort =
+    env.metricsPort === null
+      ? async () => undefined
+      : await openMetricsPort(
+          { host: env.adminHost, port: env.metricsPort },
+          async () => metricsText(await gathered()),
+          log,
+        );
   log.info('worker started');
   tellReady();
   if (!ended.signal.aborted) await new Promise((resolve) => ended.signal.addEventListener('abort', resolve));
   await workers.close();
+  await closePort();
   log.info('worker ended');
 }
 
@@ -61,7 +77,7 @@ async function migrated(databaseUrl: string, log: Logger, ended: AbortSignal): P
   }
 }
 
-reportUncaught();
+logProcessErrors('worker');
 try {
   await main();
   process.exit(0);

@@ -57,6 +57,7 @@ import { persistWorker } from './jobs/persist.ts';
 import { scheduleWorker } from './jobs/schedule.ts';
 import type { Rounds } from './rounds.ts';
 import { watchOutbox } from './watch.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
 
 export interface WorkersOptions {
   redisUrl: string;
@@ -75,6 +76,8 @@ export interface WorkersOptions {
   webhookLogDays?: number;
   /** Of what is sent to webhooks. */
   delivery?: DeliveryOptions;
+  /** Observes what is done; without it nobody does. */
+  metrics?: WorkerMetrics;
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
 }
@@ -98,7 +101,7 @@ const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
 /** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer, or is another Laurel's. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
-  const { redisUrl, databaseUrl, log, onStep, onBatchMoment } = options;
+  const { redisUrl, databaseUrl, log, metrics, onStep, onBatchMoment } = options;
   const given = options.clock ?? systemClock;
   const redis = createRedis(redisUrl);
   const queueRedis = createPatientRedis(redisUrl);
@@ -156,6 +159,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     onSetAside: (entry) => sayWhatIsSetAside(log, entry),
     // Users in a zone that was not known, or who are paid for time.
     onStored: () => woken.due?.wake(STORED_WITHIN_MS),
+    ...(metrics && { onTransaction: metrics.stored }),
     ...(onStep && { onStep }),
   });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
@@ -264,15 +268,18 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     settled: (signal) => settled({ redis, pool, persister }, signal),
     onTrouble: (kind, error) => failed(kind, {}, error),
   });
+  metrics?.watchSchedule(schedule);
   const due = scheduleWorker({
     // What is due is read from Redis as well, so from one that is whole.
-    pass: async () =>
-      guard.gate.fence === null
-        ? null
-        : exclusively(pool, SCHEDULE_LOCK, (lost) => {
-            const signal = AbortSignal.any([ending.signal, lost, guard.gate.shutting]);
-            return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
-          }),
+    pass: async () => {
+      if (guard.gate.fence === null) return null;
+      const outcome = await exclusively(pool, SCHEDULE_LOCK, (lost) => {
+        const signal = AbortSignal.any([ending.signal, lost, guard.gate.shutting]);
+        return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
+      });
+      if (outcome === null) schedule.forget();
+      return outcome;
+    },
     untilNextMs: (withinMs) => schedule.untilNextMs(withinMs),
     log,
     ending: ending.signal,

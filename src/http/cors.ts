@@ -1,6 +1,7 @@
 import type { AppError } from '../errors.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import type { Handler } from './paths.ts';
+import { requestIdOf } from './request-id.ts';
 import { errorResponse, write, type Response } from './respond.ts';
 
 /** Request headers that a page's script may send in any case. */
@@ -50,6 +51,7 @@ export const preflightHandler =
     write(res, asked ? allowed : errorResponse(notAllowed), {
       head: false,
       close: context.draining,
+      requestId: requestIdOf(req.getHeader('x-request-id')),
       cors: context.cors,
     });
   };

@@ -6,6 +6,7 @@ import type { Services } from '../operations/services.ts';
 import type { FailedKeys } from './failed-keys.ts';
 import type { KeyRefusal } from './key-refusal.ts';
 import type { RateLimit } from './rate-limit.ts';
+import type { RequestMetrics } from './request-metrics.ts';
 import type { SessionAuthenticator } from './session-auth.ts';
 import type { BoardValues } from './strict-client.ts';
 import type { ResolveTenant } from './tenancy.ts';
@@ -28,6 +29,7 @@ export interface ExchangeContext {
   /** To whom values of boards are whole numbers. */
   boardValues: () => BoardValues;
   log: Log;
+  requests: RequestMetrics;
   /** Called for every key that is refused. */
   onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;
   /** By operation: that something is away. */

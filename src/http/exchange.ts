@@ -38,6 +38,7 @@ export class Exchange {
   /** What the answer says of the caller's limit. */
   private rateHeaders: Readonly<Record<string, string>> | null = null;
   private requestId: string | null = null;
+  private readonly begunMs = performance.now();
   private received = false;
   private handling = false;
   private aborted = false;
@@ -235,6 +236,7 @@ export class Exchange {
     });
     this.responded = true;
     context.ended();
+    this.observe(200);
   }
 
   /** From here on the connection is the stream's. A server that ends does not wait for it: it ends streams itself. */
@@ -242,6 +244,7 @@ export class Exchange {
     const { context, res } = this;
     this.responded = true;
     context.ended();
+    this.observe(200);
     if (this.aborted) return admission.cancel();
     this.streamGone = openEventStream(res, admission, { 'X-Request-Id': this.id(), ...context.cors });
   }
@@ -254,7 +257,10 @@ export class Exchange {
     if (this.responded) return;
     this.responded = true;
     // An abort before the handler began has ended the exchange already.
-    if (!this.aborted || this.handling) this.context.ended();
+    if (!this.aborted || this.handling) {
+      this.context.ended();
+      this.observe(response.status);
+    }
     if (this.rateHeaders) response.headers = { ...this.rateHeaders, ...response.headers };
     if (!this.aborted)
       write(this.res, response, {
@@ -271,7 +277,13 @@ export class Exchange {
     this.aborted = true;
     this.sender.gone();
     this.wake?.();
-    if (!this.handling) this.context.ended();
+    if (this.handling) return;
+    this.context.ended();
+    this.route.times.abandoned(performance.now() - this.begunMs);
+  }
+
+  private observe(status: number): void {
+    this.route.times.answered(status, performance.now() - this.begunMs);
   }
 
   /**

@@ -3,27 +3,40 @@ import type { ExchangeContext } from './exchange-context.ts';
 import type { Handler } from './paths.ts';
 import type { Readiness } from './readiness.ts';
 import { errorResponse, write, type Response } from './respond.ts';
-import type { HttpResponse } from './uws.ts';
+import { requestIdOf } from './request-id.ts';
+import type { HttpRequest, HttpResponse } from './uws.ts';
 
 const ok = (status: string): Response => ({ status: 200, json: JSON.stringify({ status }) });
+
+const sentId = (req: HttpRequest): string => requestIdOf(req.getHeader('x-request-id'));
 
 /** `/healthz`: the process is up. */
 export const healthHandler =
   (context: ExchangeContext) =>
   (headOnly: boolean): Handler =>
-  (res) =>
-    write(res, ok('ok'), { head: headOnly, close: context.draining, cors: context.cors });
+  (res, req) =>
+    write(res, ok('ok'), {
+      head: headOnly,
+      close: context.draining,
+      requestId: sentId(req),
+      cors: context.cors,
+    });
 
 /** `/readyz`: 200, or 503 with what is missing; 503 from the moment that draining begins. */
 export const readyHandler =
   (context: ExchangeContext, readiness: Readiness) =>
   (headOnly: boolean): Handler =>
-  (res) =>
-    void answerReady(res, { context, readiness, headOnly });
+  (res, req) =>
+    void answerReady(res, { context, readiness, headOnly, requestId: sentId(req) });
 
 async function answerReady(
   res: HttpResponse,
-  { context, readiness, headOnly }: { context: ExchangeContext; readiness: Readiness; headOnly: boolean },
+  {
+    context,
+    readiness,
+    headOnly,
+    requestId,
+  }: { context: ExchangeContext; readiness: Readiness; headOnly: boolean; requestId: string },
 ): Promise<void> {
   let aborted = false;
   res.onAborted(() => {
@@ -33,19 +46,24 @@ async function answerReady(
   if (aborted) return;
   const sentence = context.draining ? 'Shutting down' : missing;
   const response = sentence === null ? ok('ready') : errorResponse(new AppError('unavailable', sentence));
-  write(res, response, { head: headOnly, close: context.draining, cors: context.cors });
+  write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
 }
 
 /** `/metrics`: what `read` returns, in the Prometheus text format; 503 if it cannot be read now. */
 export const metricsHandler =
   (context: ExchangeContext, read: () => Promise<string>) =>
   (headOnly: boolean): Handler =>
-  (res) =>
-    void answerMetrics(res, { context, read, headOnly });
+  (res, req) =>
+    void answerMetrics(res, { context, read, headOnly, requestId: sentId(req) });
 
 async function answerMetrics(
   res: HttpResponse,
-  { context, read, headOnly }: { context: ExchangeContext; read: () => Promise<string>; headOnly: boolean },
+  {
+    context,
+    read,
+    headOnly,
+    requestId,
+  }: { context: ExchangeContext; read: () => Promise<string>; headOnly: boolean; requestId: string },
 ): Promise<void> {
   let aborted = false;
   res.onAborted(() => {
@@ -57,5 +75,5 @@ async function answerMetrics(
     text === null
       ? errorResponse(new AppError('unavailable', 'The metrics cannot be read now'))
       : { status: 200, json: text, contentType: 'text/plain; version=0.0.4; charset=utf-8' };
-  write(res, response, { head: headOnly, close: context.draining, cors: context.cors });
+  write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
 }

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import type { Log } from '../log/log.ts';
 import { isUnavailable } from '../engine/unavailable.ts';
 import { requestIdOf } from './request-id.ts';
+import type { RequestMetrics } from './request-metrics.ts';
 import type { HttpResponse } from './uws.ts';
 
 const STATUS_LINES: Record<number, string> = Object.fromEntries(
@@ -68,13 +69,14 @@ export const errorResponse = (error: AppError): Response => ({
  */
 export function failureResponse(
   error: unknown,
-  { log, logThrottle }: { log: Log; logThrottle: LogThrottle },
+  { log, logThrottle, requests }: { log: Log; logThrottle: LogThrottle; requests: RequestMetrics },
   { operation, requestId }: { operation: string; requestId: string },
 ): Response {
+  requests.refused(error);
   if (error instanceof AppError) return errorResponse(error);
   if (isUnavailable(error)) {
     logThrottle.log(operation, (suppressed) =>
-      log.warn({ operation, err: error, suppressed }, 'Redis or Postgres is not available'),
+      log.warn({ requestId, operation, err: error, suppressed }, 'Redis or Postgres is not available'),
     );
     return errorResponse(new AppError('unavailable', 'The service is not available at the moment'));
   }

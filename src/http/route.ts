@@ -1,11 +1,14 @@
 import type { Operation } from '../operations/operation.ts';
 import { unsentDropper } from '../operations/unsent.ts';
 import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
+import type { OperationTimes, RequestMetrics } from './request-metrics.ts';
 import type { Check, Validation } from './validation.ts';
 
 /** An operation with everything compiled that its requests need. */
 export interface Route {
   operation: Operation;
+  /** Of its requests. */
+  times: OperationTimes;
   paramNames: readonly string[];
   /** Whether the path names the user, so that a key for another user is refused before the rest is looked at. */
   userInPath: boolean;
@@ -21,11 +24,15 @@ export interface Route {
 }
 
 /** @param limits.bodyBytes of any body; an operation may allow less */
-export function compileRoute(operation: Operation, validation: Validation, limits: { bodyBytes: number }): Route {
+export function compileRoute(
+  operation: Operation,
+  { validation, limits, requests }: { validation: Validation; limits: { bodyBytes: number }; requests: RequestMetrics },
+): Route {
   const { params, query, body, knownFields } = operation;
   try {
     return {
       operation,
+      times: requests.of(operation.id),
       paramNames: paramNames(operation.path),
       userInPath: operation.namedUsers !== null && operation.path.startsWith('/v1/users/{id}'),
       checkParams: params && validation.params(params),

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Registry } from 'prom-client';
 import { LogThrottle } from '../log/log-throttle.ts';
 import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -14,6 +15,7 @@ import type { Log } from '../log/log.ts';
 import { LIVE_SOCKET_PATH, liveSocket } from './live/web-socket.ts';
 import { Paths, type Handler } from './paths.ts';
 import type { RateLimit } from './rate-limit.ts';
+import { RequestMetrics } from './request-metrics.ts';
 import type { Readiness } from './readiness.ts';
 import { readHead, sizeFault } from './request-head.ts';
 import { errorResponse, write } from './respond.ts';
@@ -50,6 +52,8 @@ export interface ServerOptions {
   onRefused?: ExchangeContext['onRefused'];
   /** Pages for browsers; none by default. */
   pages?: readonly Page[];
+  /** Observes the requests, those of other surfaces as well. */
+  requests?: RequestMetrics;
   /** What `/metrics` answers; without it there is none. */
   metrics?: () => Promise<string>;
   log: Log;
@@ -65,6 +69,8 @@ export interface ServerOptions {
 }
 
 export interface Server {
+  /** Requests that are being worked on. */
+  readonly inFlight: number;
   /** Listens and resolves with the port (0 asks for a free one). Rejects with a sentence where it is taken. */
   listen(host: string, port: number): Promise<number>;
   /**
@@ -87,6 +93,7 @@ export interface Server {
 export function createServer(options: ServerOptions): Server {
   const { surface, services, authenticate, resolveTenant, limits, readiness, log } = options;
   const inFlight = new InFlight();
+  const { requests = new RequestMetrics(new Registry()) } = options;
   const context: ExchangeContext = {
     surface,
     services,
@@ -99,6 +106,7 @@ export function createServer(options: ServerOptions): Server {
     trustedProxies: options.trustedProxies ?? [],
     boardValues: options.boardValues ?? (() => 'byClient'),
     log,
+    requests,
     onRefused: options.onRefused,
     logThrottle: new LogThrottle(REPEAT_MS),
     draining: false,
@@ -109,7 +117,7 @@ export function createServer(options: ServerOptions): Server {
   const paths = new Paths();
   const validation = new Validation();
   for (const operation of options.operations) {
-    const route = compileRoute(operation, validation, limits);
+    const route = compileRoute(operation, { validation, limits, requests });
     for (const path of [operation.path, ...operation.aliases])
       paths.add(
         path,
@@ -159,14 +167,15 @@ const EXCLUSIVE = 1;
 const refusal =
   (context: ExchangeContext) =>
   (error: AppError): Handler =>
-    sized(context, (res, req) =>
+    sized(context, (res, req) => {
+      context.requests.refused(error);
       write(res, errorResponse(error), {
         head: req.getMethod() === 'head',
         close: context.draining,
         requestId: requestIdOf(req.getHeader('x-request-id')),
         cors: context.cors,
-      }),
-    );
+      });
+    });
 
 /** What is answered outside an exchange keeps to its limit of request line and headers. */
 const sized =
@@ -175,6 +184,7 @@ const sized =
     const { bytes, requestId } = readHead(req);
     const fault = sizeFault(req, bytes);
     if (fault === null) return handler(res, req);
+    context.requests.refused(fault);
     const how = { head: req.getMethod() === 'head', close: true, cors: context.cors };
     write(res, errorResponse(fault), { ...how, requestId: requestIdOf(requestId) });
   };
@@ -206,6 +216,9 @@ function serverOf(
     app.close();
   };
   return {
+    get inFlight() {
+      return inFlight.count;
+    },
     listen: (host, port) =>
       new Promise((resolve, reject) => {
         const listening = (socket: ListenSocket | false): void => {

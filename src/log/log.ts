@@ -34,10 +34,27 @@ export const lastWords = (error: unknown): string =>
 
 /**
  * An error that nothing catches ends the process, as it does by default; but it is written as every other is. Node itself
- * would print all that the error carries, the arguments of a failed command included. To be called once, at the start.
+ * would print all that the error carries, the arguments of a failed command included. To be called once, at the start of a
+ * command.
  */
 export function reportUncaught(): void {
   process.on('uncaughtException', (error) => {
     process.stderr.write(`${lastWords(error)}\n`, () => process.exit(1));
   });
+}
+
+/**
+ * The same for a process that keeps a log, with a line of it: an error that nothing catches at `fatal`, a promise that was
+ * rejected included (`origin` says which), and what Node warns of at `warn`. `name`: the process's.
+ */
+export function logProcessErrors(name: string): void {
+  // Before the environment is read, which may be what fails.
+  const log = createLog({ level: 'warn', name });
+  process.on('uncaughtException', (error, origin) => {
+    log.fatal({ err: error, origin }, 'an error that nothing caught ends the process');
+    process.exit(1);
+  });
+  // Node's own listener prints it.
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => log.warn({ err: warning }, 'a warning of the process'));
 }

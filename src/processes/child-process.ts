@@ -7,7 +7,10 @@ export function endWithParent(): void {
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 }
 
+/** What a child says to its parent when it does its work. */
+export const READY = 'ready';
+
 /** Tells the parent, if there is one, that this process does its work from now on. */
 export function tellReady(): void {
-  process.send?.('ready');
+  process.send?.(READY);
 }

@@ -63,9 +63,11 @@ import { createRedis, redisReady } from '../redis/client.ts';
 import { DeliveryHints } from '../redis/delivery-hints.ts';
 import { Script } from '../redis/script.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
+import { FrontendMetrics } from './frontend-metrics.ts';
 
 export interface Laurel {
   services: Services;
+  metrics: FrontendMetrics;
   redis: Redis;
   pool: Pool;
   /** Whether Redis is known to hold what Postgres does: no request may be answered from it otherwise. */
@@ -127,6 +129,7 @@ export async function openLaurel({
   const tenants = new Tenants({ pool, announce: publish, clock });
   const changes = new Changes({ pool, redis });
   const backlog = new BacklogWatch({ redis, limit: backlogLimit, limitBytes: backlogLimitBytes });
+  const metrics = new FrontendMetrics();
   const wakeUp = new WakeUp(redis);
   const batchWakeUp = new WakeUp(redis, BATCH_QUEUE);
   const deliveryHints = new DeliveryHints(redis);
@@ -137,6 +140,7 @@ export async function openLaurel({
     onWritten: (shard) => wakeUp.touched(shard),
     findPersisted: (tenantNo, events) => persistedReplies({ redis, pool }, tenantNo, events),
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
+    onCall: metrics.called,
   });
 
   const live = new Live({
@@ -149,6 +153,8 @@ export async function openLaurel({
     limits: liveLimits,
     log,
   });
+
+  metrics.watchLive(live);
 
   let ids: KeyedIds;
   const close = async (): Promise<void> => {
@@ -272,6 +278,7 @@ export async function openLaurel({
       }),
       audit: { read: (query) => readAudit(pool, query) },
     },
+    metrics,
     redis,
     pool,
     isReady: () => guard.gate.fence !== null,

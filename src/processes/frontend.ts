@@ -2,7 +2,8 @@ import { endWithParent, tellReady } from './child-process.ts';
 import { systemClock } from '../clock.ts';
 import { openLaurel } from './composition.ts';
 import { readEnv } from '../env.ts';
-import { createLog, lastWords, reportUncaught } from '../log/log.ts';
+import { createLog, lastWords, logProcessErrors } from '../log/log.ts';
+import { gatheredMetrics } from './gathered-metrics.ts';
 import { serve } from './serve.ts';
 import { StartError } from '../start-error.ts';
 
@@ -46,6 +47,7 @@ async function main(): Promise<void> {
     rateLimits: { applicationPerSecond: env.rateLimit, adminPerSecond: env.adminRateLimit },
     failedKeyLimit: env.failedKeyLimit,
     trustedProxies: env.trustedProxies,
+    gathered: gatheredMetrics(laurel.metrics.registry, 'frontend'),
     sharedPort: env.httpProcesses > 1,
     log,
   });
@@ -59,7 +61,7 @@ async function main(): Promise<void> {
   log.info({ cutOff }, 'frontend ended');
 }
 
-reportUncaught();
+logProcessErrors('frontend');
 main().then(
   () => process.exit(0),
   (error: unknown) => {

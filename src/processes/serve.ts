@@ -9,8 +9,11 @@ import { createReadiness } from '../http/readiness.ts';
 import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/session-auth.ts';
 import { createTenantResolver } from '../http/tenancy.ts';
-import { createMetrics } from './metrics.ts';
 import { consolePage, referencePage } from './pages.ts';
+import { metricsText } from '../metrics/families.ts';
+import type { Family } from '../metrics/series.ts';
+import { ownMetrics } from './gathered-metrics.ts';
+import { createInstallationMetrics } from './installation-metrics.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
 import { findKey, type KeyRecord } from '../postgres/find-key.ts';
@@ -51,15 +54,17 @@ export async function serve(
     /** Wrong keys a minute from one client; null: any number. */
     failedKeyLimit: number | null;
     trustedProxies: readonly Network[];
+    /** The metrics of all processes that `/metrics` answers for; without it, of this one. */
+    gathered?: () => Promise<Family[]>;
     sharedPort: boolean;
     log: Log;
   },
 ): Promise<Served> {
-  const { services, redis, pool } = laurel;
+  const { services, redis, pool, metrics } = laurel;
   const { host, adminHost, bodyBytes, corsOrigin, sharedPort, log } = options;
   const uses = new KeyUses(pool);
   const refused = new RefusedKeys({ record: services.recordAudit });
-  const { failedKeyLimit } = options;
+  const { failedKeyLimit, gathered = ownMetrics(metrics.registry, 'frontend') } = options;
   const failedKeys = failedKeyLimit === null ? undefined : new FailedKeys({ perMinute: failedKeyLimit });
   const noted = {
     failedKeys,
@@ -95,6 +100,7 @@ export async function serve(
     isReady: () => laurel.isReady(),
     onRefused: (refusal: KeyRefusal, address: string | null) => refused.note(refusal, address),
     endStreams: () => services.live.endAll(),
+    requests: metrics.requests,
     log,
     sharedPort,
   };
@@ -102,14 +108,16 @@ export async function serve(
   const pages = reference === null ? [] : [reference];
   const app = createServer({ ...shared, surface: 'application', corsOrigin, operations: applicationOperations, pages });
   const ofConsole = consolePage();
+  const installation = createInstallationMetrics({ redis, pool, clock: services.clock });
   const admin = createServer({
     ...shared,
     surface: 'admin',
     sessions,
     operations: [...existing(adminOperations, services), ...onAdminPort(applicationOperations)],
     pages: ofConsole === null ? pages : [...pages, ofConsole],
-    metrics: createMetrics({ redis, pool: laurel.pool, clock: laurel.services.clock }),
+    metrics: async () => metricsText((await Promise.all([installation(), gathered()])).flat()),
   });
+  metrics.watchInFlight({ application: app, admin });
   const servers: Server[] = [app, admin];
   try {
     const appPort = await app.listen(host, options.appPort);

@@ -2,6 +2,9 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Log } from '../log/log.ts';
 import { StartError } from '../start-error.ts';
+import { READY } from './child-process.ts';
+import { gatherFor } from './gathered-metrics.ts';
+import { supervisedFamilies, type SupervisedState } from './supervised-families.ts';
 
 export interface ChildCommand {
   /** As the log shows it, e.g. `frontend 1`. */
@@ -16,6 +19,8 @@ interface Child {
   process: ChildProcess | null;
   /** Ends in a row, each soon after its start. */
   failures: number;
+  /** How often it was started again. */
+  restarts: number;
   timer: NodeJS.Timeout | null;
 }
 
@@ -33,20 +38,25 @@ export class Supervisor {
   private readonly log: Log;
   private readonly children: Child[] = [];
   private stopping = false;
+  /** Called with every process that is started. */
+  private readonly gather: (child: ChildProcess) => void;
 
   constructor(log: Log) {
     this.log = log;
+    const running = (): (readonly [string, ChildProcess])[] =>
+      this.children.flatMap(({ command, process: child }) => (child === null ? [] : [[command.name, child] as const]));
+    this.gather = gatherFor(running, async () => supervisedFamilies(this.children.map(stateOf)));
   }
 
   /** Starts a child and resolves when it is ready. Throws a `StartError` if it ends before, and does not keep it. */
   async start(command: ChildCommand): Promise<void> {
     if (this.stopping) throw new StartError('Laurel is being stopped.');
-    const child: Child = { command, process: null, failures: 0, timer: null };
-    const started = launch(command);
+    const child: Child = { command, process: null, failures: 0, restarts: 0, timer: null };
+    const started = this.launch(command);
     child.process = started;
     this.children.push(child);
     const [event] = (await Promise.race([
-      once(started, 'message').then(() => ['ready']),
+      isReady(started).then(() => ['ready']),
       once(started, 'exit').then(([code, signal]) => [`ended (${describe(code, signal)})`]),
     ])) as [string];
     if (event !== 'ready') {
@@ -83,6 +93,14 @@ export class Supervisor {
     clearTimeout(timer);
   }
 
+  private launch(command: ChildCommand): ChildProcess {
+    const child = fork(command.file, { env: command.env, execArgv: ['--enable-source-maps'], detached: true });
+    // A child that cannot even be launched has no `exit`; it is the same to us.
+    child.once('error', () => child.emit('exit', -1, null));
+    this.gather(child);
+    return child;
+  }
+
   private watch(child: Child, running: ChildProcess): void {
     const startedMs = Date.now();
     running.once('exit', (code, signal) => {
@@ -96,18 +114,24 @@ export class Supervisor {
       );
       child.timer = setTimeout(() => {
         child.timer = null;
-        child.process = launch(child.command);
+        child.restarts += 1;
+        child.process = this.launch(child.command);
         this.watch(child, child.process);
       }, delayMs);
     });
   }
 }
 
-function launch(command: ChildCommand): ChildProcess {
-  const child = fork(command.file, { env: command.env, execArgv: ['--enable-source-maps'], detached: true });
-  // A child that cannot even be launched has no `exit`; it is the same to us.
-  child.once('error', () => child.emit('exit', -1, null));
-  return child;
-}
+/** Resolves when a child says that it does its work; other messages may come before. */
+const isReady = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    child.on('message', (message) => message === READY && resolve());
+  });
+
+const stateOf = ({ command, process: running, restarts }: Child): SupervisedState => ({
+  name: command.name,
+  isUp: running !== null,
+  restarts,
+});
 
 const describe = (code: number | null, signal: NodeJS.Signals | null): string => signal ?? `exit code ${code}`;

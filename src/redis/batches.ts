@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
 import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
-import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, SHARD_NUMBERS, shardOf } from './keys.ts';
+import { waitingMs } from './outbox.ts';
 import type { ScriptReply, UnsentReply } from '../packed/record.ts';
 import { unpackAll } from '../packed/state.ts';
 
@@ -91,6 +92,15 @@ export function eventsProcessed(progress: string, batchId: string): number {
 export async function shardsWithBatches(redis: Redis, shards: readonly number[]): Promise<number[]> {
   const lengths = await Promise.all(shards.map((shard) => redis.xlen(batchesKey(shard))));
   return shards.filter((_, index) => lengths[index]! > 0);
+}
+
+/** How many batches of all shards wait, and for how long the oldest one has, ms. */
+export async function waitingBatches(redis: Redis): Promise<{ count: number; oldestMs: number }> {
+  const [counts, waits] = await Promise.all([
+    Promise.all(SHARD_NUMBERS.map((shard) => redis.xlen(batchesKey(shard)))),
+    waitingMs(redis, SHARD_NUMBERS, batchesKey),
+  ]);
+  return { count: counts.reduce((sum, count) => sum + count, 0), oldestMs: Math.max(0, ...waits.map((ms) => ms ?? 0)) };
 }
 
 /** What became of the events of a batch, in their order; null while some are not processed. */

@@ -128,10 +128,14 @@ export async function lastPosition(redis: Redis, shard: number): Promise<string>
   return String(info[info.indexOf('last-generated-id') + 1]);
 }
 
-/** How long the oldest entry of each shard has been waiting, ms by Redis's clock; null where none waits. */
-export async function waitingMs(redis: Redis, shards: readonly number[]): Promise<(number | null)[]> {
+/** How long the oldest entry of each shard's stream has been waiting, ms by Redis's clock; null where none waits. */
+export async function waitingMs(
+  redis: Redis,
+  shards: readonly number[],
+  keyOf: (shard: number) => string = outboxKey,
+): Promise<(number | null)[]> {
   const pipeline = redis.pipeline();
-  for (const shard of shards) pipeline.xrange(outboxKey(shard), '-', '+', 'COUNT', 1);
+  for (const shard of shards) pipeline.xrange(keyOf(shard), '-', '+', 'COUNT', 1);
   pipeline.time();
   const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
     if (error) throw error;

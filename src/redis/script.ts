@@ -5,6 +5,8 @@ import type { Redis } from 'ioredis';
 import { PACKAGE_ROOT } from '../package-root.ts';
 import { gateOf, RedisNotReady } from './gate.ts';
 import { inlineNames } from './inline-names.ts';
+import { callsOf } from './script-calls-metric.ts';
+import type { Series } from '../metrics/series.ts';
 
 const INCLUDE = /^--- @include "(.+)"$/gm;
 
@@ -74,6 +76,7 @@ export class Script {
   /** Of the library and its function. */
   readonly name: string;
   private readonly library: string;
+  private readonly calls: Series;
 
   /** `name`: a file of `lua/`, without its ending. The shebang makes Redis refuse it whole when memory is full. */
   constructor(name: string) {
@@ -81,6 +84,7 @@ export class Script {
     // Frontends of two versions may share a Redis: a function is what its text is.
     const sha = createHash('sha1').update(libraryText('', parts)).digest('hex').slice(0, 12);
     this.name = `${PREFIX}${name}_${sha}`;
+    this.calls = callsOf(name);
     this.library = `#!lua name=${this.name}\n${libraryText(this.name, parts)}`;
   }
 
@@ -112,13 +116,16 @@ export class Script {
     { keys, args }: { keys: string[]; args: (string | number | Buffer)[] },
     mayStill: () => boolean = () => true,
   ): Promise<unknown> {
+    const begunMs = performance.now();
     try {
       return await redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);
     } catch (error) {
       if (!isError(error, 'Function not found')) throw error;
       await this.load(redis);
       if (!mayStill()) throw new RedisNotReady();
-      return redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);
+      return await redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);
+    } finally {
+      this.calls.observe((performance.now() - begunMs) / 1000);
     }
   }
 

@@ -22,8 +22,8 @@ test('the admin port shows what waits for Postgres; the application port does no
 
 test('the metrics of the process are measured when they are asked for, not by a timer that wakes it at rest', async () => {
   const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
-  expect(text).toMatch(/^nodejs_eventloop_utilization [\d.e-]+$/m);
-  expect(text).toMatch(/^process_cpu_seconds_total [\d.]+$/m);
+  expect(text).toMatch(/^nodejs_eventloop_utilization\{process="frontend"\} [\d.e-]+$/m);
+  expect(text).toMatch(/^process_cpu_seconds_total\{process="frontend"\} [\d.]+$/m);
   expect(text).not.toContain('nodejs_eventloop_lag_p99_seconds');
 });
 
@@ -41,4 +41,64 @@ test('what waits for webhooks is counted, and how tries ended', async () => {
   expect(text).toMatch(/^laurel_webhook_oldest_waiting_seconds [\d.e-]+$/m);
   expect(text).toMatch(/^laurel_webhook_tries_total\{outcome="delivered"\} 7$/m);
   expect(text).toMatch(/^laurel_webhook_tries_total\{outcome="timed_out"\} 2$/m);
+});
+
+/** The value of a metric with these labels, each as it is written; undefined without one. */
+async function valueOf(name: string, ...labels: string[]): Promise<number | undefined> {
+  const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
+  const line = text
+    .split('\n')
+    .find((one) => one.startsWith(`${name}{`) && labels.every((label) => one.includes(label)));
+  return line === undefined ? undefined : Number(line.split(' ').at(-1));
+}
+
+test('requests are observed by operation and class of status, script calls by script, events by call', async () => {
+  const requests = (status: string) =>
+    valueOf('laurel_http_request_duration_seconds_count', 'operation="metrics_event"', `status="${status}"`);
+  const calls = () => valueOf('laurel_script_call_duration_seconds_count', 'script="record_events"');
+  const [good = 0, called = 0, eventCalls = 0] = [
+    await requests('2xx'),
+    await calls(),
+    await valueOf('laurel_events_per_call_count'),
+  ];
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'u' }, value: 1 });
+  await laurel.app.post('/v1/metrics/unknown/event', { user: { id: 'u' }, value: 1 });
+  expect(await requests('2xx')).toBe(good + 1);
+  expect(await requests('4xx')).toBe(1);
+  expect(await calls()).toBe(called + 1);
+  expect(await valueOf('laurel_events_per_call_count')).toBe(eventCalls + 1);
+  expect(await valueOf('laurel_http_requests_in_flight', 'surface="application"')).toBe(0);
+});
+
+test('refusals are counted by reason, those of keys by what was wrong with the key', async () => {
+  const refused = (reason: string) => valueOf('laurel_http_refusals_total', `reason="${reason}"`);
+  await laurel.app.get('/v1/leaderboards', { key: null });
+  await laurel.app.get('/v1/leaderboards', { key: 'no_such.key-key-key' });
+  const notFound = (await refused('not_found')) ?? 0;
+  await fetch(`${laurel.appUrl}/nowhere`);
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'u' } });
+  expect(await refused('key_missing')).toBe(1);
+  expect(await refused('key_unknown')).toBe(1);
+  expect(await refused('not_found')).toBe(notFound + 1);
+  expect(await refused('unprocessable')).toBe(1);
+});
+
+test('batches that wait are counted, and how long the oldest has waited', async () => {
+  await laurel.redis.xadd('{s0}:batches', '1000-0', 'x', 'y');
+  const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
+  expect(text).toMatch(/^laurel_batches_waiting 1$/m);
+  expect(Number(/^laurel_batches_oldest_waiting_seconds (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(1e6);
+});
+
+test('while Redis is away, that is said, and what it does not take to know', async () => {
+  const read = async () => (await fetch(`${laurel.adminUrl}/metrics`)).text();
+  expect(await read()).toMatch(/^laurel_up\{server="redis"\} 1$/m);
+  laurel.redis.disconnect();
+  const text = await read();
+  expect(text).toMatch(/^laurel_up\{server="redis"\} 0$/m);
+  expect(text).toMatch(/^laurel_up\{server="postgres"\} 1$/m);
+  expect(text).toMatch(/^laurel_dead_letters 0$/m);
+  expect(text).toMatch(/^laurel_http_request_duration_seconds_count/m);
+  expect(text).not.toMatch(/^laurel_outbox_entries/m);
+  await laurel.redis.connect();
 });

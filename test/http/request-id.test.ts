@@ -29,6 +29,9 @@ test.each([
   ['GET', '/v1/things/no-uuid'],
   ['DELETE', '/v1/things'],
   ['GET', '/nowhere'],
+  ['GET', '/healthz'],
+  ['GET', '/readyz'],
+  ['OPTIONS', '/v1/things'],
 ])('%s %s: an ID that was sent is repeated if it is well-formed', async (method, path) => {
   const sent = '0192f0c1-7a4e-7cc0-9a43_A';
   expect(await idOf(method, path, { 'X-Request-Id': sent })).toBe(sent);

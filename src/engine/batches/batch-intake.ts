@@ -4,6 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
 import { AppError } from '../../errors.ts';
+import { Overload } from '../calls/overload.ts';
 import { addBatch, batchReplies, type BatchReply } from '../../redis/batches.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { Slices } from '../../slices.ts';
@@ -97,8 +98,7 @@ async function resultsOf(
   return results;
 }
 
-const tooMuch = (): AppError =>
-  new AppError('unavailable', 'Too many events wait to be processed; try again in a moment.');
+const tooMuch = (): AppError => new Overload('Too many events wait to be processed; try again in a moment.');
 
 /** Rejects for the first event that the catalog does not allow, and names its index. In slices. */
 async function checkEvents(compiled: CompiledCatalog, events: BatchMetricEvent[], nowMs: number): Promise<void> {

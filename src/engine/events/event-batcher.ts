@@ -26,6 +26,8 @@ export interface EventBatcherOptions extends ScriptCallsOptions {
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
   /** Looks in Postgres whether idempotency keys that may be old were used. */
   lookUpKeys: LookUpKeys;
+  /** Called with the number of events of every call. */
+  onCall?: (events: number) => void;
 }
 
 /** Calls of one tenant that may be on the way at once; events that come meanwhile share the next call. */
@@ -78,6 +80,7 @@ export class EventBatcher {
   private async flush(tenantNo: number, queue: Queue): Promise<void> {
     const batch = queue.waiting.splice(0, MAX_EVENTS);
     queue.calls += 1;
+    this.options.onCall?.(batch.length);
     this.schedule(tenantNo, queue);
     try {
       const replies = await this.call(

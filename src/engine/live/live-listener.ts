@@ -41,13 +41,22 @@ export class LiveListener {
   closed = false;
   /** See `digestOf`. */
   digest = '';
+  private readonly onSent: (messages: number) => void;
   private queue: LiveMessage[] = [];
 
-  constructor(options: { grant: LiveGrant; key: HeldKey; session: string; sink: LiveSink }) {
+  constructor(options: {
+    grant: LiveGrant;
+    key: HeldKey;
+    session: string;
+    sink: LiveSink;
+    /** Called with the number of messages whenever some are sent. */
+    onSent: (messages: number) => void;
+  }) {
     this.grant = options.grant;
     this.key = options.key;
     this.session = options.session;
     this.sink = options.sink;
+    this.onSent = options.onSent;
   }
 
   /** Whether it follows the ranks of one user on boards that it names. */
@@ -99,7 +108,9 @@ export class LiveListener {
     if (this.queue.length === 0) return;
     const messages = this.queue;
     this.queue = [];
-    if (!this.closed) this.sink.send(messages);
+    if (this.closed) return;
+    this.sink.send(messages);
+    this.onSent(messages.length);
   }
 
   heartbeat(at: ReadPosition): void {

@@ -57,6 +57,7 @@ export class Live {
   private checking = false;
   private checkAgain = false;
   private ended = false;
+  private sentMessages = 0;
 
   constructor(options: LiveOptions) {
     this.options = options;
@@ -65,6 +66,11 @@ export class Live {
     this.keys = new LiveKeys(options);
     this.limits = new ConnectionLimits(options.limits);
     this.tails = new Tails({ redis, catalogs, clock, controlShare, onProblem: this.onProblem });
+  }
+
+  /** How many messages were sent over the streams of this process. */
+  get sent(): number {
+    return this.sentMessages;
   }
 
   /** How many streams are open. */
@@ -160,7 +166,7 @@ export class Live {
     return {
       cancel: release,
       start: (sink) => {
-        const listener = new LiveListener({ ...stream, sink });
+        const listener = new LiveListener({ ...stream, sink, onSent: (messages) => (this.sentMessages += messages) });
         this.listeners.add(listener);
         this.startTicking();
         if (this.ended) listener.end('shutting_down');

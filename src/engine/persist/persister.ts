@@ -14,6 +14,15 @@ import { writeBatch, type Reported } from './write-batch.ts';
 /** The steps of a batch, in their order; `kept`: Redis keeps an entry that Postgres does not take even as bytes. */
 export type PersistStep = 'read' | 'kept' | 'written' | 'committed' | 'trimmed';
 
+/** A transaction that stored entries. */
+export interface Stored {
+  entries: number;
+  /** How many of what the entries hold are events. */
+  events: number;
+  /** How long the transaction took, ms. */
+  ms: number;
+}
+
 export interface PersisterOptions {
   redis: Redis;
   pool: Pool;
@@ -25,6 +34,8 @@ export interface PersisterOptions {
   onReported?: () => void;
   /** Called when an entry was set aside, once for each. */
   onSetAside?: (entry: SetAside) => void;
+  /** Called after each transaction that stored entries. */
+  onTransaction?: (stored: Stored) => void;
   /** Called when Postgres holds more than before, or may: after each batch, and when a `drain` ends. */
   onStored?: () => void;
   /** Called after each step of each batch: for tests, which stop the world there. */
@@ -189,13 +200,20 @@ export class Persister {
     const batch = toBatch(raw);
     const beforeCommit = onStep && (() => onStep('written', shard));
     let reported: Reported | undefined;
+    let begunMs: number;
     for (let tries = 1; ; tries += 1) {
       reported = await this.reportOf(batch, tries);
+      begunMs = performance.now();
       const outcome = await writeBatch(pool, { redis, shard, after, fence, batch, reported, beforeCommit });
       if (outcome === 'passed') return null;
       if (outcome === 'stored') break;
       await reported?.reporter.refresh();
     }
+    this.options.onTransaction?.({
+      entries: raw.length,
+      events: batch.events.length,
+      ms: performance.now() - begunMs,
+    });
     if ((reported?.report.notifications.length ?? 0) > 0) this.options.onReported?.();
     await this.trim(shard, batch.position);
     return batch.position;

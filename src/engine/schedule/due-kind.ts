@@ -15,6 +15,8 @@ export interface DueKindOptions {
 export class DueKind {
   readonly work: ScheduledWork;
   private readonly attempts: Attempts;
+  /** When the oldest work that is not done fell due, as far as is known; null: none is. */
+  private oldestMs: number | null = null;
 
   constructor(work: ScheduledWork, { onTrouble, patienceMs }: DueKindOptions) {
     this.work = work;
@@ -24,6 +26,21 @@ export class DueKind {
   /** Whether it is set aside at the moment. */
   get aside(): boolean {
     return this.attempts.aside;
+  }
+
+  /** How long ago its oldest work that is not done fell due, when it was looked at last; 0: nothing is due. */
+  overdueMs(nowMs: number): number {
+    return this.oldestMs === null ? 0 : Math.max(0, nowMs - this.oldestMs);
+  }
+
+  /** How many pieces of it are set aside; 1 where all of it is. */
+  get piecesAside(): number {
+    return Math.max(this.work.aside?.length ?? 0, Number(this.aside));
+  }
+
+  /** Another process does it: this one does not know what is due. */
+  forget(): void {
+    this.oldestMs = null;
   }
 
   /** What of it cannot be done at the moment, for a person; null: nothing is in its way. */
@@ -39,6 +56,8 @@ export class DueKind {
   async due(upToMs: number, ending: AbortSignal): Promise<number | null | undefined> {
     const dueMs = await this.attempts.make(ending, () => this.work.due(upToMs));
     if (dueMs?.value === null) this.attempts.succeeded();
+    // Of one that cannot be asked, what was known goes on growing old.
+    if (dueMs !== undefined) this.oldestMs = dueMs.value;
     return dueMs?.value;
   }
 

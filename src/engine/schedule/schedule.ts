@@ -14,6 +14,15 @@ export interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceM
 /** `done`: nothing is due any more. `more`: it was enough for one pass, or it was called off. */
 export type PassOutcome = { state: 'done' | 'more' } | { state: 'held up'; by: string };
 
+/** How a kind of work fares. */
+export interface KindState {
+  kind: string;
+  /** See `DueKind.overdueMs`. */
+  overdueMs: number;
+  /** See `DueKind.piecesAside`. */
+  aside: number;
+}
+
 /** What is due first; until `beforeMs` no other kind has anything to do. */
 interface Due {
   kind: DueKind;
@@ -86,6 +95,21 @@ export class Schedule {
     const known = times.filter((time) => time !== null);
     // One ms more: timers may be that early.
     return known.length === 0 ? null : Math.max(0, Math.min(...known) - this.options.clock.now() + 1);
+  }
+
+  /** How each kind fares, as far as this process does the work. */
+  states(): KindState[] {
+    const nowMs = this.options.clock.now();
+    return this.kinds.map((kind) => ({
+      kind: kind.work.name,
+      overdueMs: kind.overdueMs(nowMs),
+      aside: kind.piecesAside,
+    }));
+  }
+
+  /** To be called when another process does the work. */
+  forget(): void {
+    for (const kind of this.kinds) kind.forget();
   }
 
   private async first(upToMs: number, ending: AbortSignal): Promise<Due | null> {

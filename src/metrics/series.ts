@@ -1,0 +1,92 @@
+import type { Metric, Registry } from 'prom-client';
+
+/** Labels of one series: few values each, never an ID of a user. */
+export type Labels = Readonly<Record<string, string>>;
+
+/** One measured value as prom-client has it; `metricName` where it is not that of its metric. */
+export interface Sample {
+  metricName?: string;
+  labels: Labels;
+  value: number;
+}
+
+/** A metric with all its values, as it passes between processes. */
+export interface Family {
+  name: string;
+  help: string;
+  type: string;
+  values: Sample[];
+}
+
+/** Seconds; the fastest answers take less than one millisecond, the slowest that are given end with a time-out. */
+export const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
+
+/** What is observed of one combination of labels. */
+export class Series {
+  readonly labels: Labels;
+  private readonly bounds: readonly number[];
+  /** Observations between two bounds; the last: above all. */
+  private readonly counts: Float64Array;
+  private sum = 0;
+
+  constructor(labels: Labels, bounds: readonly number[]) {
+    this.labels = labels;
+    this.bounds = bounds;
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(value: number): void {
+    const { bounds } = this;
+    let at = 0;
+    while (at < bounds.length && value > bounds[at]!) at += 1;
+    this.counts[at]! += 1;
+    this.sum += value;
+  }
+
+  /** Bucket by bucket, cumulative, then sum and count. */
+  samples(name: string): Sample[] {
+    const { labels, bounds, counts } = this;
+    let count = 0;
+    const samples: Sample[] = [];
+    for (const [at, observed] of counts.entries()) {
+      count += observed;
+      const le = at < bounds.length ? String(bounds[at]) : '+Inf';
+      samples.push({ metricName: `${name}_bucket`, labels: { ...labels, le }, value: count });
+    }
+    samples.push({ metricName: `${name}_sum`, labels, value: this.sum });
+    samples.push({ metricName: `${name}_count`, labels, value: count });
+    return samples;
+  }
+}
+
+/**
+ * A histogram whose series are held by whoever observes: no labels are looked up. 0.02 µs an observation, where prom-client's
+ * labelled one takes 0.6 (`bench/metrics.ts`): an event pays for several.
+ */
+export class Histogram {
+  readonly name: string;
+  private readonly help: string;
+  private readonly bounds: readonly number[];
+  private readonly all: Series[] = [];
+
+  constructor({ name, help, bounds }: { name: string; help: string; bounds: readonly number[] }) {
+    this.name = name;
+    this.help = help;
+    this.bounds = bounds;
+  }
+
+  /** A new series: to be made once for the same labels, and kept. */
+  series(labels: Labels = {}): Series {
+    const made = new Series(labels, this.bounds);
+    this.all.push(made);
+    return made;
+  }
+
+  /** Has the registry answer with it. */
+  register(registry: Registry): void {
+    const { name, help, all } = this;
+    const get = async () => ({ name, help, type: 'histogram', values: all.flatMap((one) => one.samples(name)) });
+    // All that a registry asks of a metric, whatever the declared type says.
+    registry.registerMetric({ name, get } as unknown as Metric);
+  }
+}

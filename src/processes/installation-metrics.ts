@@ -1,0 +1,151 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { Counter, Gauge, Registry } from 'prom-client';
+import type { Clock } from '../clock.ts';
+import { familiesOf } from '../metrics/families.ts';
+import type { Family } from '../metrics/series.ts';
+import { countLetters } from '../postgres/dead-letters/letters.ts';
+import { waitingMessages } from '../postgres/webhooks/waiting.ts';
+import { waitingBatches } from '../redis/batches.ts';
+import { deliveryCounts } from '../redis/delivery-counts.ts';
+import { failedWork } from '../redis/failed-work.ts';
+import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
+
+/** Redis or Postgres that does not answer within this time is reported as down, with the rest of the metrics; ms. */
+const PATIENCE_MS = 2_000;
+
+/**
+ * What is the same whichever process is asked: how far Postgres is behind (which is how old history reads may be), what
+ * waits, what failed. Measured when asked for. While Redis or Postgres is away, `laurel_up` says so, and what only it
+ * knows is left out: an old value would look like a good one.
+ */
+export function createInstallationMetrics({
+  redis,
+  pool,
+  clock,
+}: {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+}): () => Promise<Family[]> {
+  const up = new Gauge({
+    name: 'laurel_up',
+    help: 'Whether what Laurel depends on answers: 1 or 0, by server.',
+    labelNames: ['server'],
+    registers: [],
+  });
+  const ofRedis = redisMetrics(redis);
+  const ofPostgres = postgresMetrics(pool, clock);
+  return async () => {
+    const [fromRedis, fromPostgres] = await Promise.all([orNothing(ofRedis), orNothing(ofPostgres)]);
+    up.set({ server: 'redis' }, fromRedis === null ? 0 : 1);
+    up.set({ server: 'postgres' }, fromPostgres === null ? 0 : 1);
+    const registry = new Registry();
+    registry.registerMetric(up);
+    return [...(await familiesOf(registry)), ...(fromRedis ?? []), ...(fromPostgres ?? [])];
+  };
+}
+
+function redisMetrics(redis: Redis): () => Promise<Family[]> {
+  const registry = new Registry();
+  const registers = [registry];
+  const lag = new Gauge({
+    name: 'laurel_persist_lag_seconds',
+    help: 'How long the oldest event that Postgres does not hold yet has been waiting: the age of history reads.',
+    registers,
+  });
+  const waiting = new Gauge({
+    name: 'laurel_outbox_entries',
+    help: 'Script calls that Postgres does not hold yet. At BACKLOG_LIMIT, and where they take BACKLOG_LIMIT_BYTES, events are answered 503.',
+    registers,
+  });
+  const batches = new Gauge({
+    name: 'laurel_batches_waiting',
+    help: 'Batches of events that were accepted and are not processed to their end.',
+    registers,
+  });
+  const oldestBatch = new Gauge({
+    name: 'laurel_batches_oldest_waiting_seconds',
+    help: 'How long ago the oldest of them was accepted.',
+    registers,
+  });
+  const failures = new Counter({
+    name: 'laurel_scheduled_work_failures_total',
+    help: 'Failures of scheduled work by kind, each of one board, tenant, zone or user, or of the whole kind. They are retried.',
+    labelNames: ['kind'],
+    registers,
+  });
+  const tries = new Counter({
+    name: 'laurel_webhook_tries_total',
+    help: 'Tries to deliver messages to webhooks by how they ended, in all processes.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  return async () => {
+    const [lagMs, entries, queued, failed, tried] = await Promise.all([
+      persistLagMs(redis),
+      wholeBacklog(redis),
+      waitingBatches(redis),
+      failedWork(redis),
+      deliveryCounts(redis),
+    ]);
+    lag.set(lagMs / 1000);
+    waiting.set(entries);
+    batches.set(queued.count);
+    oldestBatch.set(queued.oldestMs / 1000);
+    failures.reset();
+    for (const [kind, count] of failed) failures.inc({ kind }, count);
+    tries.reset();
+    for (const [outcome, count] of tried) tries.inc({ outcome }, count);
+    return familiesOf(registry);
+  };
+}
+
+function postgresMetrics(pool: Pool, clock: Clock): () => Promise<Family[]> {
+  const registry = new Registry();
+  const registers = [registry];
+  const letters = new Gauge({
+    name: 'laurel_dead_letters',
+    help: 'Outbox entries that could not be stored whole and wait to be retried or dropped: `laurel dead-letters list`.',
+    registers,
+  });
+  const setAside = new Counter({
+    name: 'laurel_dead_letters_total',
+    help: 'Outbox entries that were ever set aside, in all processes.',
+    registers,
+  });
+  const messages = new Gauge({
+    name: 'laurel_webhook_messages_waiting',
+    help: 'Messages that wait to be sent to enabled webhooks, those that were tried and are to be tried again included.',
+    registers,
+  });
+  const oldest = new Gauge({
+    name: 'laurel_webhook_oldest_waiting_seconds',
+    help: 'How long ago the oldest of them was made.',
+    registers,
+  });
+  return async () => {
+    const [counted, { count, oldestMs }] = await Promise.all([countLetters(pool), waitingMessages(pool, clock.now())]);
+    letters.set(counted.waiting);
+    setAside.reset();
+    setAside.inc(counted.ever);
+    messages.set(count);
+    oldest.set(oldestMs / 1000);
+    return familiesOf(registry);
+  };
+}
+
+/** What is measured; null where it cannot be now. */
+async function orNothing(measure: () => Promise<Family[]>): Promise<Family[] | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([measure(), late]);
+  } catch {
+    return null;
+  } finally {
+    clearTimeout(timer);
+  }
+}

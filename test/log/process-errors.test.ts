@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+
+interface Line {
+  level: string;
+  process: string;
+  msg: string;
+  origin?: string;
+  err: { type: string; message: string; stack?: string };
+}
+
+/** What a process that logs its errors writes while it runs this, and how it ends. */
+function run(code: string): Promise<{ lines: Line[]; stderr: string; exitCode: number }> {
+  const log = JSON.stringify(join(PACKAGE_ROOT, 'dist/src/log/log.js'));
+  const script = `import { logProcessErrors } from ${log}; logProcessErrors('frontend'); ${code}`;
+  return new Promise((resolve) => {
+    const child = execFile('node', ['--input-type=module', '-e', script], (_, stdout, stderr) => {
+      const lines = stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Line);
+      resolve({ lines, stderr, exitCode: child.exitCode! });
+    });
+  });
+}
+
+test.each([
+  ['uncaughtException', 'setTimeout(() => { throw new TypeError("odd"); }); setInterval(() => {}, 1000);'],
+  ['unhandledRejection', 'Promise.reject(new TypeError("odd")); setInterval(() => {}, 1000);'],
+])('%s: one line of the log, without what was sent, and the end of the process', async (origin, code) => {
+  const { lines, stderr, exitCode } = await run(code);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatchObject({ level: 'fatal', process: 'frontend', origin, err: { type: 'TypeError' } });
+  expect(lines[0]?.err.stack).toContain(' at ');
+  expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 1 });
+});
+
+test('a warning of Node is a line of the log, and nothing else', async () => {
+  const { lines, stderr, exitCode } = await run('process.emitWarning("odd", { code: "ODD" });');
+  expect(lines).toMatchObject([{ level: 'warn', process: 'frontend', err: { type: 'Warning', code: 'ODD' } }]);
+  expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+});

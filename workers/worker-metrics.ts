@@ -1,0 +1,63 @@
+import { Counter, Gauge, Registry } from 'prom-client';
+import type { Stored } from '../src/engine/persist/persister.ts';
+import type { KindState } from '../src/engine/schedule/schedule.ts';
+import { DURATION_BUCKETS, Histogram } from '../src/metrics/series.ts';
+import { collectProcessMetrics } from '../src/processes/process-metrics.ts';
+import { registerScriptCalls } from '../src/redis/script-calls-metric.ts';
+
+/** What one worker process measures of itself. */
+export class WorkerMetrics {
+  readonly registry = new Registry();
+  private readonly registers = [this.registry];
+  private readonly entries = new Counter({
+    name: 'laurel_persisted_entries_total',
+    help: 'Outbox entries, each of one script call, that this process stored in Postgres.',
+    registers: this.registers,
+  });
+  private readonly events = new Counter({
+    name: 'laurel_persisted_events_total',
+    help: 'Events that this process stored in Postgres.',
+    registers: this.registers,
+  });
+  private readonly transactions = new Histogram({
+    name: 'laurel_persist_transaction_duration_seconds',
+    help: 'Time that transactions took which store entries of the outbox.',
+    bounds: DURATION_BUCKETS,
+  });
+  private readonly transaction = this.transactions.series();
+
+  constructor() {
+    collectProcessMetrics(this.registry);
+    registerScriptCalls(this.registry);
+    this.transactions.register(this.registry);
+  }
+
+  /** Observes a transaction of the persister. */
+  readonly stored = ({ entries, events, ms }: Stored): void => {
+    this.entries.inc(entries);
+    this.events.inc(events);
+    this.transaction.observe(ms / 1000);
+  };
+
+  /** Has it say how late each kind of scheduled work is, as far as this process does it. */
+  watchSchedule(schedule: { states(): readonly KindState[] }): void {
+    new Gauge({
+      name: 'laurel_scheduled_work_overdue_seconds',
+      help: 'How long ago the oldest work of a kind fell due that is not done; only of the process that does it.',
+      labelNames: ['kind'],
+      registers: this.registers,
+      collect() {
+        for (const { kind, overdueMs } of schedule.states()) this.set({ kind }, overdueMs / 1000);
+      },
+    });
+    new Gauge({
+      name: 'laurel_scheduled_work_set_aside',
+      help: 'Pieces of scheduled work that failed and wait to be tried again, by kind; 1 where a whole kind does.',
+      labelNames: ['kind'],
+      registers: this.registers,
+      collect() {
+        for (const { kind, aside } of schedule.states()) this.set({ kind }, aside);
+      },
+    });
+  }
+}
