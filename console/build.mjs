@@ -30,6 +30,7 @@ function buildReference(folder) {
     ['viewer.js', viewer],
     ['page.js', join(import.meta.dirname, 'reference/page.js')],
     ['page.css', join(import.meta.dirname, 'reference/page.css')],
+    ['icon.svg', join(import.meta.dirname, 'laurel.svg')],
   ]) {
     const hash = createHash('sha256').update(readFileSync(file)).digest('base64url').slice(0, 8);
     const hashed = name.replace('.', `-${hash}.`);

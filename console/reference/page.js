@@ -6,7 +6,8 @@ const attributes = {
   'load-fonts': 'false',
   'regular-font': 'system-ui, sans-serif',
   'mono-font': 'ui-monospace, monospace',
-  'render-style': 'focused',
+  // Where there is no room for the navigation everything is in one list.
+  'render-style': matchMedia('(min-width: 768px)').matches ? 'focused' : 'view',
   'show-header': 'false',
   'allow-spec-url-load': 'false',
   'allow-spec-file-load': 'false',
@@ -19,9 +20,14 @@ const attributes = {
   'default-schema-tab': 'schema',
   'persist-auth': 'false',
   theme: dark ? 'dark' : 'light',
-  'bg-color': dark ? '#15181b' : '#ffffff',
-  'text-color': dark ? '#d7dcdf' : '#1c2226',
-  'primary-color': dark ? '#63b894' : '#2f7d5b',
+  'nav-bg-color': dark ? '#101312' : '#f6f7f6',
+  'nav-text-color': dark ? '#c3ccc8' : '#3d4743',
+  'nav-hover-bg-color': dark ? '#202625' : '#e9edeb',
+  'nav-accent-color': dark ? '#5fbb92' : '#22704f',
+  'show-components': 'false',
+  'bg-color': dark ? '#171b1a' : '#ffffff',
+  'text-color': dark ? '#e4e9e7' : '#18201d',
+  'primary-color': dark ? '#5fbb92' : '#22704f',
 };
 for (const [name, value] of Object.entries(attributes)) viewer.setAttribute(name, value);
 document.body.append(viewer);

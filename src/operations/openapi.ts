@@ -81,6 +81,8 @@ function describing({ description, aliases }: Operation): { description?: string
 function operationObject(operation: Operation): unknown {
   return {
     operationId: operation.id,
+    // Readers find operations by what they are about, which the path begins with.
+    tags: [operation.path.split('/')[2]],
     summary: operation.summary,
     ...describing(operation),
     parameters: [

@@ -21,7 +21,10 @@ export const consolePage = (): Page | null =>
     policy: `${STRICT}; style-src 'self'`,
   });
 
-/** The reference of a port's own API; null: it is not built. Its viewer sets styles of its own, and asks nobody else. */
+/**
+ * The reference of a port's own API; null: it is not built. Its viewer makes styles as it goes, whose text depends on its colours,
+ * so that they cannot be named one by one; scripts are its own files only, as everywhere.
+ */
 export const referencePage = (): Page | null =>
   readPage({
     folder: join(PACKAGE_ROOT, 'dist/reference'),

@@ -65,6 +65,18 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await dialog.getByRole('button', { name: 'Close' }).last().click();
   });
 
+  test('what happens to a user while they are looked at is seen at once', async () => {
+    const { page } = watched;
+    await page.getByRole('button', { name: /Cards flipped 13/ }).waitFor();
+    // The stream is open when its ticket is used up.
+    await page
+      .waitForResponse((response) => response.url().includes('/v1/live?'), { timeout: 5_000 })
+      .catch(() => null);
+    await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 100 });
+    await page.getByRole('button', { name: /Cards flipped 113/ }).waitFor();
+    expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(113);
+  });
+
   test('signing out ends the session; the old address asks for a key, and goes on with it', async () => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Sign out' }).click();

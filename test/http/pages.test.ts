@@ -121,7 +121,7 @@ test.each(['admin', 'app'] as const)('the reference page is on the %s port, with
   expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
   expect(String(headers['content-security-policy'])).toContain("script-src 'self';");
   const files = [...body.toString().matchAll(/(?:src|href)="(\/reference\/assets\/[^"]+)"/g)].map(([, path]) => path!);
-  expect(files).toHaveLength(3);
+  expect(files).toHaveLength(4);
   for (const path of files) expect((await raw(base, path)).status).toBe(200);
 });
 

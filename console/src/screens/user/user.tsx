@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { answer } from '../../api/answer.ts';
 import { application } from '../../api/client.ts';
+import { useLiveUser } from '../../api/live.ts';
 import { ago, moment } from '../../ui/format.ts';
 import { Code, Facts, Failed, Panel, Screen, Tag, Waiting } from '../../ui/parts.tsx';
 import { UserAchievements } from './user-achievements.tsx';
@@ -17,6 +18,7 @@ const route = getRouteApi('/users/$id');
 /** Everything about one user. */
 export function UserScreen() {
   const { id } = route.useParams();
+  useLiveUser(id);
   const user = useQuery({
     queryKey: ['user', id],
     queryFn: () => answer(application.GET('/v1/users/{id}', { params: { path: { id } } })),

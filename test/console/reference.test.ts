@@ -1,0 +1,38 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { hasBrowser, keep, startBrowser, watchedPage, WIDTHS } from './browser.ts';
+
+describe.skipIf(!hasBrowser)('the reference page', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  beforeAll(async () => {
+    laurel = await startLaurel();
+    browser = await startBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  test.each([
+    ['Admin', 'adminUrl', 'desk', false],
+    ['Application', 'appUrl', 'desk', true],
+    ['Application', 'appUrl', 'phone', false],
+  ] as const)('shows the %s API of its own port and asks nobody else (%s, %s)', async (name, url, width, dark) => {
+    const { page, context, elsewhere, errors } = await watchedPage(browser, laurel[url], { size: WIDTHS[width], dark });
+    await page.goto(`${laurel[url]}/reference`);
+    await page.getByText(`Laurel ${name} API`).first().waitFor();
+    // On a phone everything is in one list, closed.
+    if (width === 'desk') {
+      await page.locator('[part~="section-navbar-path"]').first().click();
+      await page
+        .getByRole('button', { name: /^20[01]$/ })
+        .first()
+        .waitFor();
+    }
+    await keep(page, `reference-${name.toLowerCase()}-${width}${dark ? '-dark' : ''}`);
+    expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
+    await context.close();
+  });
+});
