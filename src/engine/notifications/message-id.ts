@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { NotificationType } from '../../domain/notification.ts';
 import { uuidText } from '../ids/event-id.ts';
 
@@ -19,7 +19,7 @@ export function messageId({
   type: NotificationType;
   source: string;
 }): string {
-  const digest = createHash('sha256').update(`${webhookId}\0${type}\0${source}`).digest();
+  const digest = hash('sha256', `${webhookId}\0${type}\0${source}`, 'buffer');
   digest[6] = (digest[6]! & 0x0f) | VERSION_8;
   digest[8] = (digest[8]! & 0x3f) | VARIANT;
   return uuidText(digest.toString('hex', 0, 16));

@@ -1,10 +1,11 @@
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
-import type { PointsAwardResponse } from '../../../domain/points.ts';
+import type { PointsAwardResponse, PointsTriggerResponse } from '../../../domain/points.ts';
 import type { HappenedRecord, RecordedAward } from '../../../packed/record.ts';
 import { AWARD, RECORD, RECORDED_POINTS } from '../../../packed/record-fields.ts';
 import { awardId } from '../../ids/event-id.ts';
 import { boostResponse, triggerResponse } from '../../responses/points-response.ts';
 import { levelChanged, pointsChanged } from '../payloads/points.ts';
+import { onceACatalog } from '../payloads/once-a-catalog.ts';
 import { isoTime } from '../payloads/payload.ts';
 import type { Change, Reported } from './change.ts';
 
@@ -36,6 +37,8 @@ export function* pointsNotifications({ compiled, record, wants, user }: Change):
   }
 }
 
+const triggers = onceACatalog<number, PointsTriggerResponse>();
+
 /** An award as an event's answer shows it; without a trigger or boost that was deleted since. */
 function awardResponse(
   compiled: CompiledCatalog,
@@ -50,7 +53,7 @@ function awardResponse(
     awarded: award[AWARD.awarded],
     date: isoTime(record[RECORD.atMs]),
     total: award[AWARD.after],
-    ...(trigger !== undefined && { trigger: triggerResponse(compiled, trigger) }),
+    ...(trigger !== undefined && { trigger: triggers(compiled, trigger.no, () => triggerResponse(compiled, trigger)) }),
     ...(boosts.length > 0 && { boosts: boosts.map((boost) => boostResponse(boost, record[RECORD.day])) }),
   };
 }
