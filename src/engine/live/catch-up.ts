@@ -80,7 +80,8 @@ export class CatchUp {
     const compiled = sources.catalogs.get(tenantNo);
     if (compiled === undefined) return;
     const wantsUser = (id: string): boolean => userId === null || userId === id;
-    const readers = { compiled, controlShare: sources.controlShare(), wantsUser };
+    const wantsType = listener.wantsType.bind(listener);
+    const readers = { compiled, controlShare: sources.controlShare(), wantsUser, wantsType };
     const { position, notifications, moves, users } = happenedIn(parseEntry(raw), readers, sources.onProblem);
     const order = comparePositions(position, this.heard.outbox);
     const { within } = this.heard;

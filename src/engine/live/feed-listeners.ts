@@ -1,3 +1,4 @@
+import { LIVE_TYPES, type LiveType } from '../../domain/live.ts';
 import type { LiveListener } from './live-listener.ts';
 
 /** The listeners of a tenant, found by what concerns them. */
@@ -7,6 +8,8 @@ export class FeedListeners {
   private readonly admins = new Set<LiveListener>();
   private readonly users = new Map<string, Set<LiveListener>>();
   private readonly boards = new Map<string, Set<LiveListener>>();
+  /** How many want each type. */
+  private readonly types = new Map<LiveType, number>();
   readonly ofEvents = new Set<LiveListener>();
   /** Those whose places are all to be compared with what was reported. */
   readonly comparing = new Set<LiveListener>();
@@ -34,6 +37,11 @@ export class FeedListeners {
     return this.followPlaces || this.wantsAll;
   }
 
+  /** Whether somebody wants notifications of a type. */
+  wantType(type: LiveType): boolean {
+    return this.types.has(type);
+  }
+
   /** Those besides admin keys to whom a board may be reported. */
   ofBoard(boardId: string): ReadonlySet<LiveListener> | undefined {
     return this.boards.get(boardId);
@@ -59,6 +67,7 @@ export class FeedListeners {
   add(listener: LiveListener): void {
     const { kind, userId, boardIds } = listener.grant;
     this.every.add(listener);
+    for (const type of LIVE_TYPES) if (listener.wantsType(type)) this.types.set(type, (this.types.get(type) ?? 0) + 1);
     if (listener.earlier !== null) this.late.add(listener);
     if (kind === 'admin') {
       this.admins.add(listener);
@@ -72,13 +81,20 @@ export class FeedListeners {
 
   delete(listener: LiveListener): void {
     const { userId, boardIds } = listener.grant;
-    this.every.delete(listener);
+    if (!this.every.delete(listener)) return;
+    for (const type of LIVE_TYPES) if (listener.wantsType(type)) this.wantLess(type);
     this.admins.delete(listener);
     this.ofEvents.delete(listener);
     this.comparing.delete(listener);
     this.late.delete(listener);
     if (userId !== null) removeFrom(this.users, userId, listener);
     for (const boardId of boardIds) removeFrom(this.boards, boardId, listener);
+  }
+
+  private wantLess(type: LiveType): void {
+    const count = this.types.get(type)! - 1;
+    if (count === 0) this.types.delete(type);
+    else this.types.set(type, count);
   }
 }
 

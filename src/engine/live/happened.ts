@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Notification } from '../../domain/notification.ts';
+import type { Notification, NotificationType } from '../../domain/notification.ts';
 import type { GoneRecord, HappenedRecord, ProgressRecord, RecordedBoard } from '../../packed/record.ts';
 import { KIND, kindField, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import { unpackAll } from '../../packed/state.ts';
@@ -43,10 +43,27 @@ export interface Readers {
   controlShare: number;
   /** Whether anybody wants what happens to a user. */
   wantsUser: (userId: string) => boolean;
+  /** Whether anybody wants notifications of a type. */
+  wantsType: (type: NotificationType) => boolean;
 }
 
-/** Notifications of one record are fewer. */
-const NUMBERS_A_RECORD = 10_000;
+/** Types that records make, in the order in which they are reported; what ranks have become is reported by board. */
+const ORDER: ReadonlyMap<NotificationType, number> = new Map(
+  (
+    [
+      'streak.lost',
+      'streak.freeze_consumed',
+      'streak.freeze_earned',
+      'streak.started',
+      'streak.extended',
+      'achievement.completed',
+      'points.changed',
+      'points.level_changed',
+    ] as const
+  ).map((type, order) => [type, order]),
+);
+/** Of one record fewer are of a type. */
+const NUMBERS_A_TYPE = 1_000;
 const NOT_ON_THE_BOARD = -1;
 
 /**
@@ -55,7 +72,7 @@ const NOT_ON_THE_BOARD = -1;
  */
 export function happenedIn(
   { id: position, records, states }: OutboxEntry,
-  { compiled, controlShare, wantsUser }: Readers,
+  { compiled, controlShare, wantsUser, wantsType }: Readers,
   onProblem: (error: unknown) => void,
 ): Happened {
   const users = new Map<string, RecordedUser>();
@@ -76,9 +93,9 @@ export function happenedIn(
     for (const board of record[RECORD.boards] ?? []) happened.moves.push(moveOf(record, board, user));
     if (user === undefined || !wantsUser(record[RECORD.userId])) continue;
     try {
-      const made = fromRecord({ compiled, wants: isNoRank }, record, user);
-      for (const [nth, notification] of made.entries())
-        happened.notifications.push({ no: index * NUMBERS_A_RECORD + nth, notification });
+      const wants = (type: NotificationType): boolean => ORDER.has(type) && wantsType(type);
+      const made = fromRecord({ compiled, wants }, record, user);
+      for (const numbered of numberedIn(index, made)) happened.notifications.push(numbered);
     } catch (error) {
       onProblem(error);
     }
@@ -86,8 +103,20 @@ export function happenedIn(
   return happened;
 }
 
-/** What ranks have become is reported by board, and not for each event. */
-const isNoRank = (type: Notification['type']): boolean => type !== 'leaderboard.rank_changed';
+/**
+ * Numbers the notifications of a record by their types and, in each, their order: the same whichever types are made, since
+ * others may want others.
+ */
+function numberedIn(index: number, made: readonly Notification[]): Happened['notifications'] {
+  const counts = new Map<NotificationType, number>();
+  const numbered = made.map((notification) => {
+    const { type } = notification;
+    const nth = counts.get(type) ?? 0;
+    counts.set(type, nth + 1);
+    return { no: (index * ORDER.size + ORDER.get(type)!) * NUMBERS_A_TYPE + nth, notification };
+  });
+  return numbered.toSorted((a, b) => a.no - b.no);
+}
 
 function recordsOf(
   records: Buffer,

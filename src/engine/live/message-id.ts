@@ -55,7 +55,7 @@ export function formatId({ session, digest, position }: ParsedId): string {
 }
 
 const ID =
-  /^([\w-]{22})~([\w-]{8})~([\da-z]{1,9}-\d{1,20})~(\d{0,9})~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9})(?:~([-\d.:;e+]{1,4096}))?$/;
+  /^([\w-]{22})~([\w-]{8})~([\da-z]{1,9}-\d{1,20})~(\d{0,12})~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9})(?:~([-\d.:;e+]{1,4096}))?$/;
 
 /** Takes the ID of a message apart; null: it is none. */
 export function parseId(id: string): ParsedId | null {

@@ -46,6 +46,8 @@ export class Tails {
     const [listened, mark] = await Promise.all([listenLive(redis, shard, [tenantNo]), redis.get(markKey(shard))]);
     if (mark === null) throw new AppError('unavailable', 'Redis is being filled from Postgres; try again in a moment.');
     listener.digest = digestOf(mark, tenantNo);
+    listener.earlier = null;
+    listener.ahead = null;
     const now = { ...listened.last, within: null, boards: listened.last.outbox, asOfMs: listened.nowMs };
     const why = this.whyReset(listener, from, { nowMs: listened.nowMs, since: listened.since[0]! });
     const isResumed = why === null && typeof from === 'object' && 'position' in from;

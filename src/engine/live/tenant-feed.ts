@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { Notification } from '../../domain/notification.ts';
+import type { Notification, NotificationType } from '../../domain/notification.ts';
 import { comparePositions, type OutboxEntry } from '../../redis/outbox.ts';
 import { EventSample } from './event-sample.ts';
 import { FeedListeners } from './feed-listeners.ts';
@@ -79,7 +79,8 @@ export class TenantFeed {
     if (compiled === undefined) return null;
     const wantsUser = (userId: string): boolean =>
       this.listeners.wantsAll || this.listeners.ofUser(userId) !== undefined;
-    return happenedIn(entry, { compiled, controlShare: controlShare(), wantsUser }, onProblem);
+    const wantsType = (type: NotificationType): boolean => this.listeners.wantType(type);
+    return happenedIn(entry, { compiled, controlShare: controlShare(), wantsUser, wantsType }, onProblem);
   }
 
   /** Hands what an entry says to whom it concerns. `at`: as far as the reader had come before it. */
@@ -176,8 +177,9 @@ export class TenantFeed {
     // What is pending here it will hear of with the others.
     const own = moves.filter(({ position }) => comparePositions(position, this.pendingSince) <= 0);
     if (own.length > 0) {
-      listener.earlier = { pending: new PendingBoards(), boards };
-      for (const { move } of own) listener.earlier.pending.add(move);
+      const pending = new PendingBoards();
+      for (const { move } of own) pending.add(move);
+      listener.earlier = { pending, boards };
     }
     this.listeners.add(listener);
   }
