@@ -57,6 +57,10 @@ const tree = root.addChildren([
     lazyRouteComponent(() => import('./screens/webhooks.tsx'), 'Webhooks'),
   ),
   at(
+    '/webhooks/$id',
+    lazyRouteComponent(() => import('./screens/webhook.tsx'), 'WebhookScreen'),
+  ),
+  at(
     '/keys',
     lazyRouteComponent(() => import('./screens/keys.tsx'), 'Keys'),
   ),

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { all } from '../api/answer.ts';
 import { curl, type Changed, type New } from '../api/bodies.ts';
@@ -34,7 +35,16 @@ const EVENTS: Record<Webhook['events'][number], true> = {
 };
 
 const COLUMNS: readonly Column<Webhook>[] = [
-  { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
+  {
+    id: 'name',
+    header: 'Name',
+    value: ({ name }) => name,
+    cell: ({ id, name }) => (
+      <Link to="/webhooks/$id" params={{ id }} className="font-medium text-accent hover:underline">
+        {name}
+      </Link>
+    ),
+  },
   { id: 'url', header: 'URL', cell: ({ url }) => <Code>{url}</Code>, spare: true },
   {
     id: 'events',

@@ -1,0 +1,180 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useCallback, useState } from 'react';
+import { answer } from '../api/answer.ts';
+import { useChange } from '../api/change.ts';
+import { admin } from '../api/client.ts';
+import type { AdminRead } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/dialogs.tsx';
+import { SelectInput } from '../ui/fields.tsx';
+import { ago, moment } from '../ui/format.ts';
+import { Code, Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
+import { ShownOnce } from '../ui/shown-once.tsx';
+import { DataTable, type Column } from '../ui/table.tsx';
+import { Delivery } from './delivery.tsx';
+
+const route = getRouteApi('/webhooks/$id');
+
+type Message = AdminRead<'/v1/webhooks/{id}/deliveries'>['deliveries'][number];
+type Status = Message['status'];
+
+const PAGE = 100;
+/** What waits and what was sent is read again this often while it is looked at. */
+const LIVE_MS = 3_000;
+const TONES = { pending: 'warn', delivered: 'good', failed: 'bad' } as const;
+
+/** One webhook: what was sent to it or waits, newest first. */
+export function WebhookScreen() {
+  const { id } = route.useParams();
+  const webhook = useQuery({
+    queryKey: ['webhooks', id],
+    queryFn: () => answer(admin.GET('/v1/webhooks/{id}', { params: { path: { id } } })),
+  });
+  const [status, setStatus] = useState<Status | ''>('');
+  const [opened, setOpened] = useState<string | null>(null);
+  const test = useChange({
+    run: () =>
+      answer(
+        admin.POST('/v1/webhooks/{id}/test', {
+          params: { path: { id } },
+          body: { type: webhook.data?.events[0] ?? 'achievement.completed' },
+        }),
+      ),
+    done: 'An example was sent.',
+  });
+  if (webhook.isPending) return <Waiting />;
+  if (webhook.isError)
+    return (
+      <Screen title="Webhook">
+        <Failed error={webhook.error} />
+      </Screen>
+    );
+  const { name, url, events, enabled } = webhook.data;
+  return (
+    <Screen
+      title={
+        <>
+          {name} {enabled ? <Tag tone="good">enabled</Tag> : <Tag>disabled</Tag>}
+        </>
+      }
+      about={
+        <>
+          <Code>{url}</Code> · {events.join(', ')}
+        </>
+      }
+      actions={
+        <>
+          <Button
+            disabled={test.isPending}
+            onClick={() => test.mutate(undefined, { onSuccess: (sent) => setOpened(sent.id) })}
+          >
+            {test.isPending ? 'Sending …' : 'Send an example'}
+          </Button>
+          <RotateSecret id={id} />
+        </>
+      }
+    >
+      <div className="flex flex-wrap items-center gap-3">
+        <SelectInput
+          aria-label="Status"
+          className="max-w-44"
+          value={status}
+          onChange={({ target }) => setStatus(target.value as Status | '')}
+        >
+          <option value="">Every status</option>
+          {Object.keys(TONES).map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </SelectInput>
+        <Link to="/webhooks" className="text-accent underline">
+          All webhooks
+        </Link>
+      </div>
+      <Messages key={status} id={id} status={status} onOpen={setOpened} />
+      <Delivery webhook={id} message={opened} onClose={() => setOpened(null)} />
+    </Screen>
+  );
+}
+
+function Messages({ id, status, onOpen }: { id: string; status: Status | ''; onOpen: (message: string) => void }) {
+  const messages = useInfiniteQuery({
+    queryKey: ['webhooks', id, 'deliveries', status],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam }) =>
+      answer(
+        admin.GET('/v1/webhooks/{id}/deliveries', {
+          params: {
+            path: { id },
+            query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }), ...(status !== '' && { status }) },
+          },
+        }),
+      ),
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    refetchInterval: LIVE_MS,
+    placeholderData: keepPreviousData,
+  });
+  const { hasNextPage, isFetching, fetchNextPage } = messages;
+  const onEnd = useCallback(() => {
+    if (hasNextPage && !isFetching) void fetchNextPage();
+  }, [hasNextPage, isFetching, fetchNextPage]);
+  const columns: Column<Message>[] = [
+    {
+      id: 'type',
+      header: 'Message',
+      cell: (message) => (
+        <button type="button" className="font-medium text-accent hover:underline" onClick={() => onOpen(message.id)}>
+          {message.type}
+        </button>
+      ),
+    },
+    { id: 'user', header: 'User', cell: ({ userId }) => userId ?? '', spare: true },
+    { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span>, spare: true },
+    { id: 'tries', header: 'Tries', align: 'right', cell: ({ tries }) => tries, spare: true },
+    { id: 'reason', header: 'Answer', cell: ({ lastStatus, reason }) => reason ?? lastStatus ?? '', spare: true },
+    {
+      id: 'status',
+      header: 'Status',
+      cell: (message) => (
+        <>
+          <Tag tone={TONES[message.status]}>{message.status}</Tag> {message.test && <Tag>test</Tag>}
+        </>
+      ),
+    },
+  ];
+  const rows = messages.data?.pages.flatMap(({ deliveries }) => deliveries) ?? [];
+  if (messages.isError) return <Failed error={messages.error} retry={() => void messages.refetch()} />;
+  if (messages.isPending) return <Waiting />;
+  if (rows.length === 0)
+    return <Empty title="Nothing was sent yet">Send an example, or wait for something that the webhook wants.</Empty>;
+  return (
+    <DataTable tall label="Messages" columns={columns} rows={rows} rowId={(message) => message.id} onEnd={onEnd} />
+  );
+}
+
+function RotateSecret({ id }: { id: string }) {
+  const [asked, setAsked] = useState(false);
+  const [secret, setSecret] = useState<string | null>(null);
+  const rotate = useChange({
+    run: async () =>
+      setSecret((await answer(admin.POST('/v1/webhooks/{id}/rotate-secret', { params: { path: { id } } }))).secret),
+  });
+  return (
+    <>
+      <Button onClick={() => setAsked(true)}>Rotate the secret</Button>
+      <Confirm
+        open={asked}
+        onClose={() => setAsked(false)}
+        title="Rotate the secret?"
+        action="Rotate"
+        busy={rotate.isPending}
+        onConfirm={() => rotate.mutate(undefined, { onSettled: () => setAsked(false) })}
+      >
+        Messages are signed with both secrets for a while, so that your server can change over.
+      </Confirm>
+      <ShownOnce title="The webhook’s new secret" secret={secret} onClose={() => setSecret(null)}>
+        Your server checks the signatures of messages with it.
+      </ShownOnce>
+    </>
+  );
+}
