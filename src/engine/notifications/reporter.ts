@@ -24,6 +24,8 @@ export interface ReporterOptions {
 export interface Report extends EntryReport {
   /** The messages of a notification, to those who listen. */
   messagesFor: (notification: Notification) => NewMessage[];
+  /** As of which revisions they listen. */
+  revisions: Revisions;
 }
 
 /** Everything that the reports of some entries take: no more is asked of Postgres. */
@@ -37,8 +39,9 @@ interface Heard {
   listeners: Listeners;
 }
 
-const NOTHING: Report = { notifications: [], completions: [], messagesFor: () => [] };
-const NO_REPORTS: Reporting = { reportOf: () => NOTHING };
+/** Whether a report is by the webhooks as of some revisions. */
+export const isOf = ({ revisions }: Report, { organisation, catalogs }: Revisions): boolean =>
+  revisions.organisation === organisation && revisions.catalogs === catalogs;
 
 /**
  * Makes what the outbox holds into what webhooks are to hear of. Tenants without an enabled webhook cost a look at a map: no
@@ -64,12 +67,6 @@ export class Reporter {
     this.options.onLeftOut(error);
   }
 
-  /** Whether reports are by these revisions. */
-  isCurrent({ organisation, catalogs }: Revisions): boolean {
-    const known = this.listening?.revisions;
-    return known?.organisation === organisation && known.catalogs === catalogs;
-  }
-
   /** Reads who listens. Errors of Postgres. */
   async refresh(): Promise<void> {
     this.listening = await readListening(this.options.pool);
@@ -78,27 +75,27 @@ export class Reporter {
   /** Makes ready for the reports of some entries. Errors of Postgres only. */
   async prepare(entries: readonly HappenedEntry[]): Promise<Reporting> {
     if (this.listening === null) await this.refresh();
-    const { tenants, controlShare } = this.listening!;
-    if (tenants.size === 0) return NO_REPORTS;
+    const listening = this.listening!;
     const heard = new Map<number, Heard>();
-    for (const tenantNo of new Set(entries.map((entry) => entry.tenantNo))) {
-      const version = tenants.get(tenantNo);
+    const tenantNos = listening.tenants.size === 0 ? [] : new Set(entries.map((entry) => entry.tenantNo));
+    for (const tenantNo of tenantNos) {
+      const version = listening.tenants.get(tenantNo);
       if (version === undefined) continue;
       const its = entries.filter((entry) => entry.tenantNo === tenantNo);
       const found = await this.hear({ tenantNo, version, entries: its });
       if (found !== null) heard.set(tenantNo, found);
     }
-    if (heard.size === 0) return NO_REPORTS;
-    return { reportOf: (some) => this.reportOf(some, { heard, controlShare }) };
+    return { reportOf: (some) => this.reportOf(some, heard, listening) };
   }
 
   private reportOf(
     entries: readonly HappenedEntry[],
-    { heard, controlShare }: { heard: ReadonlyMap<number, Heard>; controlShare: number },
+    heard: ReadonlyMap<number, Heard>,
+    { controlShare, revisions }: Listening,
   ): Report {
     const notifications: Notification[] = [];
     const completions: NotedCompletion[] = [];
-    for (const entry of entries) {
+    for (const entry of heard.size === 0 ? [] : entries) {
       const tenant = heard.get(entry.tenantNo);
       if (tenant === undefined) continue;
       const context = { compiled: tenant.compiled, controlShare, wants: tenant.listeners.wants };
@@ -108,7 +105,7 @@ export class Reporter {
     }
     const messagesFor = (each: Notification): NewMessage[] =>
       heard.get(each.tenantNo)?.listeners.messagesFor(each) ?? [];
-    return { notifications, completions, messagesFor };
+    return { notifications, completions, messagesFor, revisions };
   }
 
   /** A tenant's catalog, at least of a version, with what was deleted from it that the entries name. */

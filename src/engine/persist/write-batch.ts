@@ -17,7 +17,7 @@ import { transaction } from '../../postgres/transaction.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
 import { entryHead, userHash, withoutEntry } from '../snapshots/snapshot-parts.ts';
 import { forgetInLetters } from './forget-in-letters.ts';
-import type { Report, Reporter } from '../notifications/reporter.ts';
+import { isOf, type Report, type Reporter } from '../notifications/reporter.ts';
 import { usedKey, type Batch, type Deletion } from './batch.ts';
 import { storeReport } from './store-report.ts';
 
@@ -56,7 +56,7 @@ export function writeBatch(
   return transaction(pool, async (client) => {
     const cursor = await lockCursor(client, shard);
     if (cursor?.position !== after || (fence !== undefined && cursor.fence !== fence)) return 'passed';
-    if (reported?.isFinal === false && !reported.reporter.isCurrent(cursor.revisions)) return 'outdated';
+    if (reported?.isFinal === false && !isOf(reported.report, cursor.revisions)) return 'outdated';
     await writeRows(client, redis, batch);
     if (reported !== undefined) await storeReport(client, reported.reporter, reported.report);
     await moveCursor(client, shard, batch);

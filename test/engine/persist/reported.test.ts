@@ -1,6 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { PersistStep } from '../../../src/engine/persist/persister.ts';
 import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import { readCursor } from '../../../src/postgres/persist/cursor.ts';
+import { readOutbox } from '../../../src/redis/outbox.ts';
+import { toBatch } from '../../../src/engine/persist/batch.ts';
+import { writeBatch } from '../../../src/engine/persist/write-batch.ts';
 import { FIRST_EVENT, Reported } from './messages.ts';
 
 let reported: Reported;
@@ -46,6 +50,22 @@ describe('who hears of what', () => {
     await reported.event('dan', 1);
     await reported.persist();
     expect(await reported.types("user_id = 'dan'")).toEqual([]);
+  });
+
+  test('a report that was made before an edit is not stored, though another shard has looked since', async () => {
+    await reported.event('ana', 1);
+    const { redis, pool } = reported.laurel;
+    const after = await readCursor(pool, 0);
+    const batch = toBatch(await readOutbox(redis, { shard: 0, after, count: 10 }));
+    const { reporter } = reported;
+    await reporter.refresh();
+    const report = (await reporter.prepare(batch.entries)).reportOf(batch.entries);
+    await reported.webhook();
+    await reporter.refresh();
+    const write = { redis, shard: 0, after, fence: undefined, batch };
+    expect(await writeBatch(pool, { ...write, reported: { reporter, report, isFinal: false } })).toBe('outdated');
+    expect(await reported.persist()).toBe(1);
+    expect(await reported.types()).toEqual(FIRST_EVENT);
   });
 
   test('a filter by a points system or board holds back what is about another one', async () => {
