@@ -83,6 +83,8 @@ describe('readEnv', () => {
     [{ APP_PORT: 'x' }, 'APP_PORT must be a whole number from 1 to 65535; it is "x".'],
     [{ APP_PORT: '0' }, 'APP_PORT must be'],
     [{ ADMIN_PORT: '65536' }, 'ADMIN_PORT must be'],
+    [{ METRICS_PORT: '0' }, 'METRICS_PORT must be'],
+    [{ METRICS_PORT: '8081' }, 'METRICS_PORT must differ from APP_PORT and ADMIN_PORT.'],
     [{ ADMIN_PORT: '8080' }, 'APP_PORT and ADMIN_PORT must differ.'],
     [{ HTTP_PROCESSES: '1.5' }, 'HTTP_PROCESSES must be'],
     [{ BODY_LIMIT: '-1' }, 'BODY_LIMIT must be'],

@@ -33,7 +33,7 @@ export class OperationTimes {
 
 /**
  * What the servers of a process answer: durations by operation and class of status, refusals by reason. A request adds two
- * looks at the clock and one observation, 0.1 µs together.
+ * looks at the clock and one observation, 0.26 to 0.30 µs together, nearly all of it the clock (as in `series.ts`).
  */
 export class RequestMetrics {
   private readonly durations = new Histogram({

@@ -60,8 +60,9 @@ export class Series {
 }
 
 /**
- * A histogram whose series are held by whoever observes: no labels are looked up. 0.02 µs an observation, where prom-client's
- * labelled one takes 0.6 (`bench/metrics.ts`): an event pays for several.
+ * A histogram whose series are held by whoever observes, so that no labels are looked up: 0.02 µs an observation, where
+ * prom-client's labelled one takes 1.0 to 1.6, also with the child of the labels kept (fastest and median of 9 rounds of a
+ * million, Node 20, 2 busy cores).
  */
 export class Histogram {
   readonly name: string;

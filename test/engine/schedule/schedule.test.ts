@@ -186,3 +186,20 @@ test('kinds that are apart do not hold one another up; others do', async () => {
   expect(await schedule(kinds, 60).pass(never)).toEqual({ state: 'done' });
   expect(done).toEqual(['a 10', 'a 30', 'b 20', 'b 40', 'c 45', 'a 50', 'b 60']);
 });
+
+test('how late each kind is can be asked, of one that fails as well; another process that takes over makes it unknown', async () => {
+  class Failing extends Listed {
+    override perform(): Promise<void> {
+      return Promise.reject(new Error('odd'));
+    }
+  }
+  const done: string[] = [];
+  const tried = schedule([new Listed('well', [10], done), new Failing('failing', [20], done)], 60);
+  expect(await tried.pass(never)).toMatchObject({ state: 'held up' });
+  expect(tried.states()).toEqual([
+    { kind: 'well', overdueMs: 0, aside: 0 },
+    { kind: 'failing', overdueMs: 40, aside: 1 },
+  ]);
+  tried.forget();
+  expect(tried.states().map(({ overdueMs }) => overdueMs)).toEqual([0, 0]);
+});

@@ -1,0 +1,163 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import { freePort } from '../../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+
+// What dashboard and alerts ask for, held against what a started Laurel of two frontends and a worker answers.
+
+const KEY = 'adm_ops.secret-secret-secret';
+
+let dataDir: string;
+let laurel: ChildProcess;
+let ports: { app: number; admin: number; metrics: number };
+/** Of the admin port, and of the worker's. */
+let texts: { admin: string; worker: string };
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'laurel-test-ops-'));
+  ports = { app: await freePort(), admin: await freePort(), metrics: await freePort() };
+  let output = '';
+  laurel = spawn('node', ['dist/src/main.js'], {
+    cwd: PACKAGE_ROOT,
+    env: {
+      ...process.env,
+      REDIS_URL: '',
+      DATABASE_URL: '',
+      NODE_ENV: '',
+      HOST: '127.0.0.1',
+      DATA_DIR: dataDir,
+      APP_PORT: String(ports.app),
+      ADMIN_PORT: String(ports.admin),
+      METRICS_PORT: String(ports.metrics),
+      ADMIN_API_KEY: KEY,
+      HTTP_PROCESSES: '2',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const stream of [laurel.stdout!, laurel.stderr!])
+    stream.on('data', (chunk: Buffer) => (output += String(chunk)));
+  await vi.waitUntil(
+    () => {
+      if (laurel.exitCode !== null) throw new Error(`It ended:\n${output}`);
+      return output.includes('Ctrl-C ends it.');
+    },
+    { timeout: 120_000 },
+  );
+  await traffic();
+  await vi.waitUntil(
+    async () => /^laurel_persisted_events_total\{process="worker"\} [1-9]/m.test(await read(ports.admin)),
+    { timeout: 30_000 },
+  );
+  texts = { admin: await read(ports.admin), worker: await read(ports.metrics) };
+});
+afterAll(async () => {
+  if (laurel.exitCode === null) {
+    const ended = once(laurel, 'close');
+    laurel.kill('SIGINT');
+    await ended;
+  }
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+});
+
+const read = async (port: number): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+
+/** An event, one for a metric that there is not, and one with a wrong key. */
+async function traffic(): Promise<void> {
+  const send = (metric: string, key: string): Promise<Response> =>
+    fetch(`http://127.0.0.1:${ports.app}/v1/metrics/${metric}/event`, {
+      method: 'POST',
+      headers: { 'X-API-KEY': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ user: { id: 'ada' }, value: 12 }),
+    });
+  expect((await send('flashcards-flipped', KEY)).status).toBe(201);
+  expect((await send('nothing', KEY)).status).toBe(422);
+  expect((await send('flashcards-flipped', 'no_such.key-key-key')).status).toBe(401);
+}
+
+/** The names of the metrics that a text has, those of a histogram's parts included, with the labels seen of each. */
+function labelsByName(text: string): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const [, name = '', type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm))
+    for (const part of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) found.set(name + part, new Set());
+  for (const [, name = '', labels = ''] of text.matchAll(/^(\w+)\{(.*)\} \S+$/gm))
+    for (const [, label = ''] of labels.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)) found.get(name)?.add(label);
+  return found;
+}
+
+/** Labels that Prometheus itself adds. */
+const OF_PROMETHEUS = ['job', 'instance'];
+const METRIC = /\b((?:laurel|process|nodejs)_\w+)(?:\{([^}]*)\})?/g;
+
+/** What an expression asks for and the text does not have: names of metrics, and labels that they are chosen or summed by. */
+function missing(expression: string, text: string): string[] {
+  const known = labelsByName(text);
+  const asked = [...expression.matchAll(METRIC)];
+  if (asked.length === 0) return [`no metric in ${expression}`];
+  const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/));
+  return asked.flatMap(([, name = '', chosen = '']) => {
+    const labels = known.get(name);
+    if (labels === undefined) return [name];
+    // Of what has not happened yet no labels are known.
+    if (labels.size === 0) return [];
+    const wanted = [...[...chosen.matchAll(/(\w+)\s*(?:=|!)/g)].map(([, label = '']) => label), ...grouped];
+    return wanted
+      .filter((label) => !OF_PROMETHEUS.includes(label) && !labels.has(label))
+      .map((one) => `${name}: ${one}`);
+  });
+}
+
+const readOps = (file: string): string => readFileSync(join(PACKAGE_ROOT, 'ops', file), 'utf8');
+
+interface Panel {
+  title: string;
+  targets?: { expr: string }[];
+}
+const panels = (JSON.parse(readOps('grafana/laurel.json')) as { panels: Panel[] }).panels;
+const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
+const { groups } = parse(readOps('alerts.yml')) as { groups: { rules: { alert: string; expr: string }[] }[] };
+const rules = groups.flatMap((group) => group.rules.map(({ alert, expr }) => [alert, expr] as const));
+
+test('there is something to hold against it', () => {
+  expect(queries.length).toBeGreaterThan(20);
+  expect(rules.length).toBeGreaterThan(10);
+  expect(missing('laurel_nothing', texts.admin)).toEqual(['laurel_nothing']);
+  expect(missing('sum by (nothing) (laurel_up{server="redis"})', texts.admin)).toEqual(['laurel_up: nothing']);
+});
+
+test.each(queries)('the panel "%s" shows what there is: %s', (_, expr) => {
+  expect(missing(expr, texts.admin)).toEqual([]);
+});
+
+test.each(rules)('the alert %s looks at what there is: %s', (_, expr) => {
+  expect(missing(expr, texts.admin)).toEqual([]);
+});
+
+test('every metric of our own is looked at by the dashboard', () => {
+  const shown = queries.map(([, expr]) => expr).join('\n');
+  const own = [...texts.admin.matchAll(/^# TYPE (laurel_\S+) /gm)].map(([, name = '']) => name);
+  expect(own.filter((name) => !shown.includes(name))).toEqual([]);
+});
+
+test('the admin port answers for both frontends and the worker', () => {
+  for (const name of ['frontend 1', 'frontend 2', 'worker'])
+    expect(texts.admin).toContain(`process_resident_memory_bytes{process="${name}"}`);
+});
+
+test('the port of the worker answers for the processes as well, and not for the installation', () => {
+  expect(texts.worker).toMatch(/^laurel_persisted_events_total\{process="worker"\} [1-9]/m);
+  expect(texts.worker).toMatch(/^laurel_scheduled_work_overdue_seconds\{process="worker",kind="[^"]+"\} \d/m);
+  expect(texts.worker).not.toContain('laurel_outbox_entries');
+});
+
+test('names keep to the conventions: base units, `_total` of counters and of nothing else', () => {
+  for (const [, name = '', type] of texts.admin.matchAll(/^# TYPE (laurel_\S+) (\S+)$/gm)) {
+    expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+    expect(name).not.toMatch(/_(ms|milliseconds|minutes|hours|kb|mb)(_|$)/);
+  }
+});
