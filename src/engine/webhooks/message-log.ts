@@ -3,6 +3,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import {
   deleteMessagesBefore,
   dropMessageDay,
+  forgetDeletedWebhooks,
   hasMessagesBefore,
   makeMessageDay,
   messageDays,
@@ -51,6 +52,7 @@ export class MessageLog implements DueWork {
     for (const day of missing) await makeMessageDay(this.pool, day);
     for (const day of old) if (!ending.aborted) await dropMessageDay(this.pool, day);
     if (leftovers) await deleteMessagesBefore(this.pool, today - this.days);
+    await forgetDeletedWebhooks(this.pool);
     // A day whose messages are in the default partition gets none of its own.
     if (old.length === 0 && !leftovers) this.cleanDay = today;
   }

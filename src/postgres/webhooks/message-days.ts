@@ -62,6 +62,15 @@ export function dropMessageDay(pool: Pool, day: number): Promise<void> {
   });
 }
 
+/** Forgets how webhooks fare that are deleted and for which nothing waits. */
+export async function forgetDeletedWebhooks(pool: Pool): Promise<void> {
+  await pool.query(
+    `DELETE FROM webhook_state AS state USING catalog_resources AS resource
+      WHERE resource.id = state.webhook_id AND resource.deleted IS NOT NULL
+        AND NOT EXISTS (SELECT FROM webhook_queue AS queued WHERE queued.webhook_id = state.webhook_id)`,
+  );
+}
+
 /** Deletes messages of days before one from the default partition and from the queue, some thousand at most. */
 export async function deleteMessagesBefore(pool: Pool, day: number): Promise<void> {
   for (const table of ['webhook_messages_default', 'webhook_queue']) {

@@ -28,10 +28,11 @@ export async function webhookTargets(
     [webhookIds],
   );
   const secrets = await signingSecrets(pool, webhookIds, nowMs);
-  return new Map(
-    rows.map(({ header, ...row }) => [
-      row.webhookId,
-      { ...row, header: header ?? undefined, secrets: secrets.get(row.webhookId) ?? [] },
-    ]),
-  );
+  const targets = new Map<string, WebhookTarget>();
+  for (const { header, ...row } of rows) {
+    const signing = secrets.get(row.webhookId);
+    // Nothing is sent without a signature.
+    if (signing !== undefined) targets.set(row.webhookId, { ...row, header: header ?? undefined, secrets: signing });
+  }
+  return targets;
 }

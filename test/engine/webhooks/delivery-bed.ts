@@ -69,6 +69,11 @@ export class DeliveryBed {
     return worker;
   }
 
+  /** A worker cannot reach Postgres from now on. */
+  async cutOff(worker: DeliverWorker): Promise<void> {
+    await this.workers.find((each) => each.worker === worker)!.pool.end();
+  }
+
   /** Queues a message for each user, and says so to the workers. */
   async send(webhookId: string, userIds: readonly (string | null)[]): Promise<NewMessage[]> {
     const messages = userIds.map((userId) => message(webhookId, userId));
@@ -109,7 +114,7 @@ export class DeliveryBed {
   async closeWorkers(): Promise<void> {
     for (const { worker, pool } of this.workers.splice(0)) {
       await worker.close();
-      await pool.end();
+      if (!pool.ended) await pool.end();
     }
   }
 
