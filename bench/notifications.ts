@@ -80,28 +80,33 @@ async function windows(
   });
   let held = { own: 0, postgres: 0 };
   let flushed = { own: 0, postgres: 0 };
-  let sent = 0;
   const add = (sum: typeof held, more: typeof held) => ({
     own: sum.own + more.own,
     postgres: sum.postgres + more.postgres,
   });
-  for (let step = 0; step < 2 * STEPS; step += 1) {
-    const nowMs = startMs + step * STEP_MS;
-    const isMeasured = step >= STEPS;
-    const ended = await cpu.of(() => until(work, nowMs));
-    // Those whose window began a while ago, so that each change waits.
-    const place = (step + (isMeasured ? STEPS / 2 : 0)) % STEPS;
+  const usersAt = (step: number): number[] => {
+    const place = ((step % STEPS) + STEPS) % STEPS;
     const from = Math.floor((USERS * place) / STEPS);
-    const to = Math.floor((USERS * (place + 1)) / STEPS);
-    const changes = Array.from({ length: to - from }, (_, index) => change(from + index, step));
+    return Array.from({ length: Math.floor((USERS * (place + 1)) / STEPS) - from }, (_, index) => from + index);
+  };
+  const count = async (): Promise<number> =>
+    (await pool.query<{ n: number }>('SELECT count(*)::int AS n FROM webhook_messages')).rows[0]!.n;
+  let before = 0;
+  // Each user's window begins in the first round; from then on a change comes in the middle of each.
+  for (let step = 0; step < 3 * STEPS; step += 1) {
+    const nowMs = startMs + step * STEP_MS;
+    const isMeasured = step >= 2 * STEPS;
+    if (step === 2 * STEPS) before = await count();
+    const users = [...(step < STEPS ? usersAt(step) : []), ...(step >= STEPS / 2 ? usersAt(step - STEPS / 2) : [])];
+    const changes = users.map((n) => change(n, step));
+    const ended = await cpu.of(() => until(work, nowMs));
     const entered = await cpu.of(async () => {
-      const out = await transaction(pool, (client) => throttle(client, changes, nowMs));
-      if (isMeasured) sent += out.length;
+      await transaction(pool, (client) => throttle(client, changes, nowMs));
     });
     if (isMeasured) [held, flushed] = [add(held, entered), add(flushed, ended)];
   }
-  const { rows } = await pool.query<{ n: number }>('SELECT count(*)::int AS n FROM webhook_messages');
-  const messages = Array.from({ length: rows[0]!.n }, (_, n): NewMessage => {
+  const sent = (await count()) - before;
+  const messages = Array.from({ length: sent }, (_, n): NewMessage => {
     const id = randomUUID();
     return {
       id,
@@ -120,7 +125,7 @@ async function windows(
   const share = ({ own, postgres }: typeof held): string =>
     `${(((own + postgres) * 1e5) / WINDOW_MS).toFixed(2)} % of a core (${((own * 1e6) / USERS).toFixed(0)} + ${((postgres * 1e6) / USERS).toFixed(0)} µs a user, Laurel + Postgres)`;
   console.log(
-    `${USERS.toLocaleString('en')} users, a change each in 15 minutes (${sent} went out at once, ${rows[0]!.n} at a window's end):\n` +
+    `${USERS.toLocaleString('en')} users, a change each in 15 minutes (${sent} messages):\n` +
       `  to hold them back   ${share(held)}\n` +
       `  to flush windows    ${share(flushed)}\n` +
       `  of that, messages   ${share(inserted)}`,

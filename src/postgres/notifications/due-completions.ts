@@ -57,7 +57,7 @@ export async function takeDueCompletions(
   const { rows } = await client.query<DueCompletion>(
     `DELETE FROM notification_completions
       WHERE ctid = ANY (ARRAY(SELECT ctid FROM notification_completions
-                               WHERE due_ms <= $2 AND tenant_no = $1 ORDER BY due_ms LIMIT $3 FOR UPDATE SKIP LOCKED))
+                               WHERE due_ms <= $2 AND tenant_no + 0 = $1 ORDER BY due_ms LIMIT $3 FOR UPDATE SKIP LOCKED))
      RETURNING tenant_no AS "tenantNo", user_id AS "userId", achievement_no AS "achievementNo", due_ms AS "dueMs"`,
     [tenantNo, upToMs, limit],
   );

@@ -50,14 +50,17 @@ export async function tenantsWithEndedWindows(pool: Pool, upToMs: number, limit:
   return rows.map(({ tenantNo }) => tenantNo);
 }
 
-/** Takes a tenant's windows that are over by a time, the first so many, and locks them; not those that another process has. */
+/**
+ * Takes a tenant's windows that are over by a time, the first so many, and locks them; not those that another process has.
+ * The sum keeps the planner from reading all of the tenant's windows by the primary key.
+ */
 export async function takeEndedWindows(
   client: PoolClient,
   { tenantNo, upToMs, limit }: { tenantNo: number; upToMs: number; limit: number },
 ): Promise<EndedWindow[]> {
   const { rows } = await client.query<EndedWindow>(
     `SELECT user_id AS "userId", subject, type, source, at_ms AS "atMs", about, payload, added, awards, level, rank, value
-       FROM notification_windows WHERE until_ms <= $2 AND tenant_no = $1 ORDER BY until_ms LIMIT $3
+       FROM notification_windows WHERE until_ms <= $2 AND tenant_no + 0 = $1 ORDER BY until_ms LIMIT $3
         FOR UPDATE SKIP LOCKED`,
     [tenantNo, upToMs, limit],
   );

@@ -54,7 +54,7 @@ export async function lockCursor(client: PoolClient, shard: number): Promise<Loc
 
 /** The same, but waits for the persister that has it. */
 export async function awaitCursor(client: PoolClient, shard: number): Promise<void> {
-  await client.query('SELECT FROM outbox_cursors WHERE shard = $1 FOR UPDATE', [shard]);
+  await client.query(`${ONE_BY_ONE}; SELECT FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE`);
 }
 
 /** Moves the locked cursor, and with it the progress of the shard's batches, if that is not null. */

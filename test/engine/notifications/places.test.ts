@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { Listening } from './listening.ts';
+
+const BOARD = {
+  key: 'top',
+  name: 'Top',
+  rankBy: 'metric',
+  metricKey: 'flips',
+  start: '2030-03-01',
+  status: 'active',
+} as const;
+const CONFIGURATION: Configuration = {
+  metrics: [{ key: 'flips', name: 'Flips' }],
+  leaderboards: [{ ...BOARD, maxParticipants: 3 }],
+};
+
+let listening: Listening;
+beforeEach(async () => {
+  listening = await Listening.start('2030-03-01T09:00', CONFIGURATION);
+});
+afterEach(() => listening.close());
+
+async function event(id: string, value: number): Promise<void> {
+  const { status } = await listening.laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
+  if (status !== 201) throw new Error('An event was refused.');
+  await listening.stored();
+}
+
+/** `time user previous rank → rank`, since the last call. */
+let seen = 0;
+async function changes(): Promise<string[]> {
+  const messages = await listening.messages();
+  const since = messages.slice(seen);
+  seen = messages.length;
+  return since.map(({ at, user, payload: { leaderboard } }) => {
+    const place = (rank: number | null, value: number | null): string => (rank === null ? '-' : `${rank} (${value})`);
+    const { rank, value, previousRank, previousValue } = leaderboard;
+    return `${at.slice(11)} ${user} ${place(previousRank, previousValue)} → ${place(rank, value)}`;
+  });
+}
+
+test('one passes two: each of them hears of it, also who falls off the board, though nobody listened before', async () => {
+  seen = 0;
+  await event('ada', 30);
+  await event('bob', 20);
+  await event('cyd', 10);
+  await listening.listen('leaderboard.rank_changed');
+  await listening.to('2030-03-01T09:30');
+  await event('dan', 25);
+  expect(await changes()).toEqual(['09:30 dan - → 2 (25)']);
+  await listening.to('2030-03-01T09:44');
+  expect(await changes()).toEqual([]);
+  await listening.to('2030-03-01T09:45');
+  expect((await changes()).toSorted()).toEqual(['09:45 bob 2 (20) → 3 (20)', '09:45 cyd 3 (10) → -']);
+  // Dan was reported in this window, and is passed in it: the change waits for the window's end.
+  await listening.to('2030-03-01T09:46');
+  await event('bob', 7);
+  expect(await changes()).toEqual([]);
+  await listening.to('2030-03-01T10:05');
+  expect((await changes()).toSorted()).toEqual(['09:46 bob 3 (20) → 2 (27)', '10:01 dan 2 (25) → 3 (25)']);
+  await listening.to('2030-03-01T12:00');
+  expect(await changes()).toEqual([]);
+});
+
+test('ties: who shared the first rank is passed by one who stays first', async () => {
+  seen = 0;
+  await listening.listen('leaderboard.rank_changed');
+  await event('ada', 10);
+  await event('bob', 10);
+  expect(await changes()).toEqual(['09:00 ada - → 1 (10)', '09:00 bob - → 1 (10)']);
+  await listening.to('2030-03-01T10:00');
+  await event('ada', 1);
+  expect(await changes()).toEqual([]);
+  await listening.to('2030-03-01T10:15');
+  expect(await changes()).toEqual(['10:15 bob 1 (10) → 2 (10)']);
+});
