@@ -82,7 +82,7 @@ export const WEBHOOK_LOG_DAYS = 7;
 export const WEBHOOK_TIMEOUT_MS = 60_000;
 export const WEBHOOK_PENDING_LIMIT = 100_000;
 
-/** A stream takes some 10 KB; one user has a few devices with a few pages each. */
+/** A stream takes some 17 KiB; one user has a few devices with a few pages each. */
 const LIVE_LIMITS = {
   connections: { fallback: 10_000, min: 0, max: 1_000_000 },
   perTenant: { fallback: 10_000, min: 0, max: 1_000_000 },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { LiveClient } from './live-client.ts';
+import { LiveClient, type SeenMessage } from './live-client.ts';
 
 let laurel: TestLaurel;
 const clients: LiveClient[] = [];
@@ -93,3 +93,48 @@ test('a client that comes back with the last ID gets what it missed, once, also 
   );
   back.close();
 });
+
+test('whichever message was the last to come, what follows it comes once', async () => {
+  const key = await keyOf('eve');
+  const eve = await listen({}, { key });
+  await event('eve', 12);
+  await eve.next('points.level_changed');
+  await event('eve', 5);
+  await eve.next('points.changed', 1);
+  const all = eve.messages.filter(({ type }) => type !== 'ready');
+  expect(all.length).toBeGreaterThan(5);
+  const contentOf = (message: SeenMessage): object => ({ ...message, id: null });
+  for (const [at, { id }] of all.entries()) {
+    const back = await LiveClient.open(laurel.appUrl, {}, id);
+    clients.push(back);
+    await back.next('ready');
+    const rest = all.slice(at + 1);
+    // What comes later is behind what was missed.
+    await event('eve', 5);
+    await back.next('points.changed', rest.filter(({ type }) => type === 'points.changed').length);
+    const came = back.messages.filter(({ type }) => type !== 'ready');
+    expect(came.slice(0, rest.length).map(contentOf)).toEqual(rest.map(contentOf));
+    all.push(came.at(-1)!);
+    back.close();
+    if (at >= 7) break;
+  }
+});
+
+test('many at once hear the same of a board, and each of its own user', async () => {
+  const names = Array.from({ length: 150 }, (_, n) => `crowd-${n}`);
+  for (let from = 0; from < names.length; from += 50)
+    await Promise.all(names.slice(from, from + 50).map((name, n) => event(name, 100 + from + n)));
+  const made: LiveClient[] = [];
+  for (const name of names) made.push(await listen({ boards: ['flips'] }, { key: await keyOf(name) }));
+  await event('leader', 100_000);
+  // Everyone was passed.
+  await Promise.all(made.map((client) => client.next('leaderboard.rank_changed')));
+  for (const [n, client] of made.entries()) {
+    const { user, leaderboard } = client.of('leaderboard.rank_changed')[0]!;
+    expect(user.id).toBe(names[n]);
+    expect(leaderboard.rank).toBe(leaderboard.previousRank + 1);
+    const board = await client.next('leaderboard.changed');
+    expect(board.leaderboard.rankings).toHaveLength(10);
+    expect(board.leaderboard.rankings[0]).toMatchObject({ userId: 'leader', rank: 1, value: 100_000 });
+  }
+}, 60_000);
