@@ -73,7 +73,9 @@ export function gatheredMetrics(registry: Registry, name: string): () => Promise
     if (!isMessage(message)) return;
     if (message.metrics === 'gathered') waiting.get(message.id)?.(message.families);
     if (message.metrics !== 'collect') return;
-    void familiesOf(registry).then((families) => send(process, { metrics: 'collected', id: message.id, families }));
+    void familiesOf(registry)
+      .catch(() => [])
+      .then((families) => send(process, { metrics: 'collected', id: message.id, families }));
   });
   let asked = 0;
   return async () => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'undici';
@@ -62,6 +63,35 @@ test('a WebSocket carries the same messages, and goes on behind a last ID', asyn
   await expect.poll(() => back.messages.map(({ type }) => type)).toEqual(['ready', 'points.changed']);
   expect(back.messages[0]!.resumed).toBe(true);
   back.socket.close();
+});
+
+test('the answer that opens a WebSocket has the ID of the request', async () => {
+  const asked = get(`${laurel.appUrl}/v1/live/ws?ticket=${await ticket()}`, {
+    headers: {
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+      'Sec-WebSocket-Version': '13',
+      'X-Request-Id': 'of-a-socket',
+    },
+  });
+  const [response, socket] = (await once(asked, 'upgrade')) as [IncomingMessage, Socket];
+  sockets.push(socket);
+  expect([response.statusCode, response.headers['x-request-id']]).toEqual([101, 'of-a-socket']);
+});
+
+test('open streams and the messages that they were sent are metrics', async () => {
+  const measured = async (name: string): Promise<number> => {
+    const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
+    return Number(new RegExp(`^${name}\\{process="frontend"\\} (\\d+)$`, 'm').exec(text)?.[1]);
+  };
+  const sent = await measured('laurel_live_messages_total');
+  const client = await open({ ticket: await ticket({ types: ['points.changed'] }) });
+  await client.next('ready');
+  expect(await measured('laurel_live_connections')).toBe(1);
+  await event('measured', 5);
+  await client.next('points.changed');
+  expect(await measured('laurel_live_messages_total')).toBe(sent + client.messages.length);
 });
 
 test('what is no WebSocket, or has no ticket, is refused', async () => {

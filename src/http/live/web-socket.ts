@@ -93,7 +93,11 @@ async function upgrade(
     const admission = await live.open({ ticket: query.ticket, lastEventId: lastEventId ?? query.lastEventId ?? null });
     if (aborted) return admission.cancel();
     const data: SocketData = { admission, sink: null };
-    res.cork(() => res.upgrade(data, key, protocol, extensions, socket));
+    res.cork(() => {
+      // The status comes first, or a header would make it 200.
+      res.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId);
+      res.upgrade(data, key, protocol, extensions, socket);
+    });
   } catch (error) {
     if (!aborted) write(res, failureResponse(error, context, { operation: 'live_ws', requestId }), how);
   }
