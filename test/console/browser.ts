@@ -11,7 +11,7 @@ const ARTEFACTS = join(PACKAGE_ROOT, 'artefacts/console');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
 
 /** How long something may take to appear on a machine that is busy. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 export const hasBrowser = existsSync(CHROMIUM);
 

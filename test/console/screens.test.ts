@@ -4,7 +4,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, keep, startBrowser, violations, watchedPage, WIDTHS } from './browser.ts';
 
-/** Every screen, by its address below `/console`, with something that is on it when it is loaded. */
+/** Every screen, by its address below `/console` (`{points}`: ID of a points system), with something that is on it when it is loaded. */
 const SCREENS: Record<string, [path: string, text: string]> = {
   overview: ['', 'Ada'],
   users: ['/users', 'user-1'],
@@ -14,7 +14,9 @@ const SCREENS: Record<string, [path: string, text: string]> = {
   attributes: ['/attributes', 'user'],
   achievements: ['/achievements', 'active'],
   points: ['/points', 'xp'],
+  'points-system': ['/points/{points}', 'Triggers'],
   leaderboards: ['/leaderboards', 'metric'],
+  leaderboard: ['/leaderboards/flips', 'Ada'],
   streaks: ['/streaks', 'Metrics that count'],
   webhooks: ['/webhooks', 'No webhook yet'],
   keys: ['/keys', 'First key'],
@@ -28,6 +30,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
   let laurel: TestLaurel;
   let browser: Browser;
   let cookie: string;
+  let points: string;
   beforeAll(async () => {
     laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
     browser = await startBrowser();
@@ -41,6 +44,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
       value: no + 1,
     }));
     await laurel.admin.post('/v1/metrics/events?wait=true', events);
+    points = (await laurel.admin.get('/v1/points')).body[0].id;
     const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
     cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   });
@@ -62,7 +66,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
   ] as const)('every screen %s: accessible, within its width, and asking nobody else', async (_, width, dark) => {
     const { page, context, elsewhere, errors } = await signedIn({ size: WIDTHS[width], dark });
     for (const [name, [path, text]] of Object.entries(SCREENS)) {
-      await page.goto(`${laurel.adminUrl}/console${path}`);
+      await page.goto(`${laurel.adminUrl}/console${path.replace('{points}', points)}`);
       await page.locator('#main').getByText(text).first().waitFor();
       // Charts and lists of a screen come after its first text.
       await page.waitForLoadState('networkidle', { timeout: 700 }).catch(() => undefined);
@@ -128,6 +132,20 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByText('it may change nothing').first().waitFor();
     expect((await laurel.admin.get('/v1/audit-log?kind=streak_freeze')).body).toEqual([]);
     await context.close();
+  });
+
+  test('where there are several tenants, one is chosen at the top', async () => {
+    await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+    await laurel.admin.post('/v1/tenants', [{ customerId: 'north', name: 'North' }]);
+    await laurel.admin.post('/v1/metrics', [{ key: 'walks', name: 'Walks' }], { tenantId: 'north' });
+    const { page, context } = await signedIn();
+    await page.goto(`${laurel.adminUrl}/console/metrics`);
+    await page.getByText('The Tenant-ID header is required').waitFor();
+    await page.getByLabel('Tenant').selectOption({ label: 'North' });
+    await page.getByRole('cell', { name: 'Walks', exact: true }).waitFor();
+    expect(await page.getByRole('cell', { name: 'flips' }).count()).toBe(0);
+    await context.close();
+    await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
   });
 
   test('everything can be done by keyboard: a dialog takes the focus, Escape gives it back', async () => {

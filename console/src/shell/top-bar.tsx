@@ -8,11 +8,16 @@ import { organisationQuery } from '../api/queries.ts';
 import { chooseTenant, signOut, type Session } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { Tag } from '../ui/parts.tsx';
+import { useSay } from '../ui/toasts.tsx';
 import { Navigation } from './navigation.tsx';
 import { applyTheme, storedTheme, type Theme } from './theme.ts';
 
 export function TopBar({ session }: { session: Session }) {
   const queries = useQueryClient();
+  const say = useSay();
+  const leave = (): void => {
+    signOut(queries).catch((error: Error) => say(error.message, 'problem'));
+  };
   return (
     <header className="sticky top-0 z-20 flex h-12 items-center gap-2 border-b border-line bg-surface px-3 md:px-6">
       <Drawer />
@@ -23,7 +28,7 @@ export function TopBar({ session }: { session: Session }) {
           {session.name}
         </span>
         <ThemeSwitch />
-        <Button look="bare" aria-label="Sign out" title="Sign out" onClick={() => void signOut(queries)}>
+        <Button look="bare" aria-label="Sign out" title="Sign out" onClick={leave}>
           <LogOut size={15} />
         </Button>
       </div>

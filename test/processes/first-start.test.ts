@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readEnv } from '../../src/env.ts';
+import { prepareDatabase } from '../../src/processes/first-start.ts';
+import { isConsoleBuilt } from '../../src/processes/pages.ts';
+import { welcome } from '../../src/processes/welcome.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.close());
+
+const start = async (variables: Record<string, string>) => {
+  const env = readEnv({ LAUREL_DEMO: '0', ...variables });
+  const { redisUrl, databaseUrl } = database.stack;
+  const prepared = await prepareDatabase({ env, servers: { redisUrl, databaseUrl } });
+  return { prepared, said: welcome({ env, prepared }) };
+};
+const PRODUCTION = { NODE_ENV: 'production', REDIS_URL: 'redis://r', DATABASE_URL: 'postgres://p' };
+
+describe.skipIf(!isConsoleBuilt())('the link to the console', () => {
+  test('is printed by the start that makes the first key, and in production by no other', async () => {
+    const first = await start(PRODUCTION);
+    expect(first.prepared.newKey).not.toBeNull();
+    expect(first.said).toMatch(/^ {2}Console {10}http:\/\/localhost:8081\/console#token=[\w-]{43}$/m);
+    const second = await start(PRODUCTION);
+    expect([second.prepared.newKey, second.prepared.signInToken]).toEqual([null, null]);
+    expect(second.said).not.toContain('/console');
+  });
+
+  test('is printed by every start elsewhere, with another token', async () => {
+    const tokens = [(await start({})).prepared.signInToken, (await start({})).prepared.signInToken];
+    expect(tokens[0]).toMatch(/^[\w-]{43}$/);
+    expect(tokens[1]).not.toBe(tokens[0]);
+  });
+});
