@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { Listening } from './listening.ts';
+
+const CONFIGURATION: Configuration = {
+  attributes: [{ key: 'land', name: 'Land', type: 'user' }],
+  metrics: [{ key: 'flips', name: 'Flips' }],
+  pointsSystems: [
+    { key: 'xp', name: 'XP', boosts: [{ name: 'Own', start: '2030-03-04', multiplier: 2, userId: 'ada' }] },
+  ],
+  leaderboards: [
+    {
+      key: 'daily',
+      name: 'Daily',
+      rankBy: 'metric',
+      metricKey: 'flips',
+      start: '2030-03-01',
+      runUnit: 'day',
+      runInterval: 1,
+      breakdownAttributes: ['land'],
+      status: 'active',
+    },
+  ],
+};
+
+let listening: Listening;
+beforeEach(async () => {
+  listening = await Listening.start('2030-03-01T08:00', CONFIGURATION);
+});
+afterEach(() => listening.close());
+
+const event = async (id: string, land: string): Promise<void> => {
+  const user = { id, attributes: { land } };
+  const { status } = await listening.laurel.app.post('/v1/metrics/flips/event', { user, value: 1 });
+  if (status !== 201) throw new Error('An event was refused.');
+};
+
+test('each run of a repeating board starts and finishes, of one with a breakdown each group by itself', async () => {
+  await listening.to('2030-03-01T10:30');
+  // What was announced at 10:00 nobody wanted.
+  await listening.listen('leaderboard.started', 'leaderboard.finished');
+  await event('ada', 'at');
+  await event('bob', 'de');
+  await event('cyd', 'de');
+  await listening.to('2030-03-03T12:59');
+  const messages = await listening.messages();
+  const shown = messages.map(({ at, type, payload: { leaderboard } }) => [
+    at,
+    type,
+    leaderboard.start,
+    leaderboard.breakdownAttributeValue,
+    leaderboard.rankings.length,
+  ]);
+  expect(shown).toEqual([
+    ['2030-03-02T10:00', 'leaderboard.started', '2030-03-03', undefined, 0],
+    ['2030-03-02T13:00', 'leaderboard.finished', '2030-03-01', 'at', 1],
+    ['2030-03-02T13:00', 'leaderboard.finished', '2030-03-01', 'de', 2],
+    ['2030-03-03T10:00', 'leaderboard.started', '2030-03-04', undefined, 0],
+  ]);
+});
+
+test("a boost of one user starts with the user's day, once, wherever the user moves", async () => {
+  await listening.listen('points.boost_started');
+  await listening.laurel.app.put('/v1/users/ada', { tz: 'Asia/Tokyo' });
+  await listening.stored();
+  await listening.to('2030-03-03T14:59');
+  expect(await listening.messages()).toEqual([]);
+  await listening.to('2030-03-03T15:00');
+  await listening.laurel.app.patch('/v1/users/ada', { tz: 'America/New_York' });
+  await listening.stored();
+  await listening.to('2030-03-05T12:00');
+  expect(await listening.messages()).toMatchObject([
+    { at: '2030-03-03T15:00', user: 'ada', payload: { boost: { name: 'Own', userId: 'ada', status: 'active' } } },
+  ]);
+});
