@@ -80,7 +80,9 @@ export function AuditLog() {
           label="Audit log"
           columns={COLUMNS}
           rows={rows}
-          rowId={({ at, requestId, resourceId, name }) => `${at} ${requestId} ${resourceId} ${name}`}
+          rowId={({ at, requestId, action, kind, resourceId, name, userId }) =>
+            [at, requestId, action, kind, resourceId, name, userId].join(' ')
+          }
           onEnd={onEnd}
         />
       )}
