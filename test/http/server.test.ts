@@ -141,6 +141,8 @@ describe('server', () => {
     const logged = fixture.warnings.slice(before);
     expect(logged.length).toBeLessThan(REQUESTS / 10);
     expect(fixture.warnings.every(({ fields }) => fields['operation'] === 'throw_it')).toBe(true);
+    expect(fixture.warnings.every(({ fields }) => /^[\w-]+$/.test(String(fields['requestId'])))).toBe(true);
+    expect(fixture.warnings.every(({ fields }) => fields['requestId'] !== undefined)).toBe(true);
     expect(fixture.warnings.length).toBeGreaterThan(0);
   });
 
