@@ -46,7 +46,7 @@ import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
 import { SHARDS } from '../src/redis/keys.ts';
-import { announceLive } from '../src/redis/live-streams.ts';
+import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import { forgetOtherScripts, Script } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import { startDelivery, type DeliveryOptions } from './delivery.ts';
@@ -232,7 +232,12 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     delivery.queued();
     void announceLive(redis, made);
   };
-  const announcing = new Publisher({ pool, catalogs, onMade: announced });
+  const announcing = new Publisher({
+    pool,
+    catalogs,
+    onMade: announced,
+    live: { tenants: () => listenedTenants(redis), clock },
+  });
   const rankings = new BoardRankings(redis);
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.
   const kinds: ScheduledWork[] = [

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { ANNOUNCED } from '../packed/call-fields.ts';
 import type { Notification } from '../domain/notification.ts';
-import { announcedKey, listenedKey, markKey, outboxKey, recentKey, shardOf } from './keys.ts';
+import { announcedKey, listenedKey, markKey, outboxKey, recentKey, SHARD_NUMBERS, shardOf } from './keys.ts';
 import { comparePositions, RECENT_BYTES, RECENT_MS, type RawEntry } from './outbox.ts';
 import { Script } from './script.ts';
 
@@ -46,6 +46,22 @@ export async function listenLive(redis: Redis, shard: number, tenantNos: readonl
       announced: later(since[index * 2 + 1]!, announcedFloor),
     })),
   };
+}
+
+/** The tenants whose live streams somebody listens to, or did within `LISTENED_MS`. Errors of Redis. */
+export async function listenedTenants(redis: Redis): Promise<number[]> {
+  const pipeline = redis.pipeline().time();
+  for (const shard of SHARD_NUMBERS) pipeline.hgetall(listenedKey(shard));
+  const [time, ...shards] = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+    if (error) throw error;
+    return reply;
+  }) as [[number | string, number | string], ...Record<string, string>[]];
+  const nowMs = Number(time[0]) * 1000;
+  return shards.flatMap((listened) =>
+    Object.entries(listened).flatMap(([field, value]) =>
+      /^\d+$/.test(field) && Number(value.split(' ')[0]) > nowMs ? [Number(field)] : [],
+    ),
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
+import { LiveClient } from '../../live/live-client.ts';
 import { Listening } from './listening.ts';
 
 const CONFIGURATION: Configuration = {
@@ -72,4 +73,23 @@ test("a boost of one user starts with the user's day, once, wherever the user mo
   expect(await listening.messages()).toMatchObject([
     { at: '2030-03-03T15:00', user: 'ada', payload: { boost: { name: 'Own', userId: 'ada', status: 'active' } } },
   ]);
+});
+
+test('a live stream hears of starts that no webhook wants, once somebody listens', async () => {
+  const { laurel } = listening;
+  await listening.to('2030-03-01T10:30');
+  const { body } = await laurel.admin.post('/v1/live/tickets', {});
+  const client = await LiveClient.open(laurel.adminUrl, { ticket: body.ticket as string });
+  try {
+    await client.next('ready');
+    await listening.to('2030-03-01T11:00');
+    await listening.to('2030-03-03T10:00');
+    const started = [await client.next('leaderboard.started'), await client.next('leaderboard.started', 1)];
+    expect(started.map(({ leaderboard }) => leaderboard.start)).toEqual(['2030-03-03', '2030-03-04']);
+    await listening.to('2030-03-04T00:00');
+    expect((await client.next('points.boost_started')).boost).toMatchObject({ name: 'Own', userId: 'ada' });
+  } finally {
+    client.close();
+  }
+  expect(await listening.messages()).toEqual([]);
 });

@@ -7,10 +7,9 @@ import {
   notificationProgress,
   type NotificationProgress,
 } from '../../../postgres/notifications/progress.ts';
-import { wantingTenants, type WantingTenant } from '../../../postgres/notifications/wanting-tenants.ts';
+import type { WantingTenant } from '../../../postgres/notifications/wanting-tenants.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
-import { listenersOf } from '../listeners.ts';
 import { ANNOUNCED, announcedNext, type Announcement } from './announced.ts';
 import { Announcer } from './announcer.ts';
 import type { BoardRankings } from './board-rankings.ts';
@@ -59,7 +58,7 @@ export class Announcements implements ScheduledWork {
 
   async due(upToMs: number): Promise<number | null> {
     const { pool } = this.options.publisher;
-    const wanting = byTenant(await wantingTenants(pool, ANNOUNCED));
+    const wanting = byTenant(await this.options.publisher.wanting(ANNOUNCED));
     const progress = await notificationProgress(pool, [KIND]);
     await endProgress(
       pool,
@@ -108,15 +107,14 @@ export class Announcements implements ScheduledWork {
   /** What each tenant announces next; those that announce nothing are left out. */
   private async next(): Promise<Next[]> {
     const { publisher } = this.options;
-    const wanting = byTenant(await wantingTenants(publisher.pool, ANNOUNCED));
+    const wanting = byTenant(await publisher.wanting(ANNOUNCED));
     const found: Next[] = [];
     for (const progress of await notificationProgress(publisher.pool, [KIND])) {
       const { tenantNo, doneMs } = progress;
       const wanted = wanting.get(tenantNo);
       if (wanted === undefined || !this.isFollowed(progress, wanting)) continue;
       const compiled = await publisher.catalog(tenantNo, wanted.version);
-      const listeners = listenersOf(compiled);
-      const announcements = announcedNext(compiled, doneMs, (type, about) => listeners.wants(type, about));
+      const announcements = announcedNext(compiled, doneMs, publisher.wants(compiled));
       if (announcements.length > 0) found.push({ progress, compiled, announcements });
     }
     return found;

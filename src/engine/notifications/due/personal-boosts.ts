@@ -3,11 +3,9 @@ import type { PointsBoost } from '../../../domain/catalog.ts';
 import { DAY_MS, dayOf } from '../../../domain/periods.ts';
 import { dayStartMs } from '../../../domain/zone.ts';
 import { announcedBoosts, claimBoost } from '../../../postgres/notifications/announced-boosts.ts';
-import { wantingTenants } from '../../../postgres/notifications/wanting-tenants.ts';
 import { storedZones } from '../../../postgres/users/stored-zones.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
-import { listenersOf } from '../listeners.ts';
 import { boostPayload } from '../payloads/points.ts';
 import type { Publisher } from './publisher.ts';
 
@@ -75,12 +73,12 @@ export class PersonalBoosts implements ScheduledWork {
   /** What is still to be announced by a time, and maybe some that are later by a day. */
   private async announcements(upToMs: number): Promise<Announcement[]> {
     const { publisher } = this.options;
-    const wanting = await wantingTenants(publisher.pool, TYPES);
+    const wanting = await publisher.wanting(TYPES);
     const found: Announcement[] = [];
     for (const { tenantNo, version, type, sinceMs } of wanting) {
       if (this.pieces.isAside(String(tenantNo))) continue;
       const compiled = await publisher.catalog(tenantNo, version);
-      found.push(...(await this.ofType(compiled, { type: type as BoostType, sinceMs, upToMs })));
+      found.push(...(await this.ofType(compiled, { type, sinceMs, upToMs })));
     }
     return found;
   }
@@ -89,21 +87,21 @@ export class PersonalBoosts implements ScheduledWork {
     compiled: CompiledCatalog,
     { type, sinceMs, upToMs }: { type: BoostType; sinceMs: number; upToMs: number },
   ): Promise<Announcement[]> {
-    const { pool } = this.options.publisher;
+    const { publisher } = this.options;
     const { tenantNo, boosts } = compiled.catalog;
-    const listeners = listenersOf(compiled);
+    const wants = publisher.wants(compiled);
     const near = boosts.flatMap((boost) => {
       const day = announcedDay(boost, type);
       if (!isPersonal(boost) || day === null || this.made.has(keyOf(tenantNo, boost.no, type))) return [];
       const afterMs = Math.max(sinceMs, boost.created);
       const isNear = day * DAY_MS - EARLIEST_MS <= upToMs && day * DAY_MS + LATEST_MS > afterMs;
-      return isNear && listeners.wants(type, { pointsSystemId: boost.systemId }) ? [{ boost, day, afterMs }] : [];
+      return isNear && wants(type, { pointsSystemId: boost.systemId }) ? [{ boost, day, afterMs }] : [];
     });
     if (near.length === 0) return [];
     const userIds = near.map(({ boost }) => boost.userId);
     const boostNos = near.map(({ boost }) => boost.no);
-    const zones = await storedZones(pool, tenantNo, userIds);
-    for (const no of await announcedBoosts(pool, { tenantNo, type }, boostNos))
+    const zones = await storedZones(publisher.pool, tenantNo, userIds);
+    for (const no of await announcedBoosts(publisher.pool, { tenantNo, type }, boostNos))
       this.made.add(keyOf(tenantNo, no, type));
     return near.flatMap(({ boost, day, afterMs }) => {
       const atMs = dayStartMs(zones.get(boost.userId) || 'UTC', day);

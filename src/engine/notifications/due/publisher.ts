@@ -1,24 +1,32 @@
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Catalogs } from '../../../catalog/catalogs.ts';
-import type { Notification } from '../../../domain/notification.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Notification, NotificationType } from '../../../domain/notification.ts';
+import { catalogVersions } from '../../../postgres/catalog-versions.ts';
+import { wantingTenants, type WantingTenant } from '../../../postgres/notifications/wanting-tenants.ts';
 import { awaitCursor } from '../../../postgres/persist/cursor.ts';
 import { transaction } from '../../../postgres/transaction.ts';
 import { insertMessages } from '../../../postgres/webhooks/insert-messages.ts';
 import { shardOf } from '../../../redis/keys.ts';
 import { listenersOf } from '../listeners.ts';
+import type { Wants } from '../rules/change.ts';
 
 export interface PublisherOptions {
   pool: Pool;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
   /** Called after a commit with what was made, where it was anything. */
   onMade?: (notifications: readonly Notification[]) => void;
+  /** Live streams, which want every type of their tenants: the tenants listened to, and Laurel's clock. Without it: webhooks only. */
+  live?: { tenants: () => Promise<readonly number[]>; clock: Clock };
 }
 
 /** Makes the notifications that come from the clock, not from a record. */
 export class Publisher {
   readonly pool: Pool;
   private readonly options: PublisherOptions;
+  /** Tenants whose live streams somebody listens to, since when (Laurel's clock) as far as this process knows. */
+  private listened: ReadonlyMap<number, number> = new Map();
 
   constructor(options: PublisherOptions) {
     this.pool = options.pool;
@@ -29,6 +37,37 @@ export class Publisher {
   async catalog(tenantNo: number, version: number): Promise<CompiledCatalog> {
     await this.options.catalogs.atLeast(tenantNo, version);
     return this.options.catalogs.of(tenantNo);
+  }
+
+  /** The tenants of which somebody wants one of some types, a row a type: an enabled webhook, or a live stream. */
+  async wanting<T extends NotificationType>(types: readonly T[]): Promise<(WantingTenant & { type: T })[]> {
+    const wanting = (await wantingTenants(this.pool, types)) as (WantingTenant & { type: T })[];
+    await this.lookWhoListens();
+    if (this.listened.size === 0) return wanting;
+    const known = new Set(wanting.map(({ tenantNo, type }) => `${tenantNo}:${type}`));
+    const versions = await catalogVersions(this.pool, [...this.listened.keys()]);
+    for (const [tenantNo, sinceMs] of this.listened) {
+      const version = versions.get(tenantNo);
+      if (version === undefined) continue;
+      for (const type of types)
+        if (!known.has(`${tenantNo}:${type}`)) wanting.push({ tenantNo, version, type, sinceMs });
+    }
+    return wanting;
+  }
+
+  /** What of a tenant somebody wants, as of the last call of `wanting`. */
+  wants(compiled: CompiledCatalog): Wants {
+    if (this.listened.has(compiled.catalog.tenantNo)) return () => true;
+    const listeners = listenersOf(compiled);
+    return (type, about) => listeners.wants(type, about);
+  }
+
+  private async lookWhoListens(): Promise<void> {
+    const { live } = this.options;
+    if (live === undefined) return;
+    const tenants = await live.tenants();
+    const nowMs = live.clock.now();
+    this.listened = new Map(tenants.map((tenantNo) => [tenantNo, this.listened.get(tenantNo) ?? nowMs]));
   }
 
   /**
