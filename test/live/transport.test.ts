@@ -102,45 +102,59 @@ test('what is no WebSocket, or has no ticket, is refused', async () => {
   expect(socket.readyState).toBe(WebSocket.CLOSED);
 });
 
-test('one who reads nothing is closed, and the others do not notice', async () => {
-  const reader = await open({ ticket: await ticket() });
-  await reader.next('ready');
-  const { hostname, port } = new URL(laurel.appUrl);
-  const deaf = connect({ host: hostname, port: Number(port) });
-  sockets.push(deaf);
-  deaf.pause();
-  deaf.write(`GET /v1/live?ticket=${await ticket()} HTTP/1.1\r\nHost: laurel\r\n\r\n`);
-  const { live } = laurel.services;
-  await expect.poll(() => live.count).toBe(2);
-  // More than the connection and what may wait besides.
-  const notification = {
-    type: 'points.boost_started',
-    tenantNo: 0,
-    userId: null,
-    atMs: 0,
-    source: 'large',
-    about: {},
-    payload: JSON.stringify({ type: 'points.boost_started', boost: 'x'.repeat(500_000) }),
-  } as const;
-  let sent = 0;
-  while (live.count === 2 && sent < 100) {
-    await announceLive(laurel.redis, [notification]);
-    sent += 1;
-    await expect.poll(() => reader.of('points.boost_started').length, { timeout: 10_000 }).toBe(sent);
-  }
-  // It is counted no more once its connection is closed.
-  await expect.poll(() => live.count, { timeout: 15_000 }).toBe(1);
-  expect(reader.ended).toBe(false);
-  let text = '';
-  deaf.setEncoding('utf8');
-  deaf.on('data', (chunk: string) => {
-    text = (text + chunk).slice(-2_000);
-  });
-  deaf.resume();
-  await once(deaf, 'close');
-  await event('after', 1);
-  await reader.next('event');
-}, 60_000);
+const OVER_WEB_SOCKET = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+  'Sec-WebSocket-Version: 13',
+];
+
+test.each([
+  ['server-sent events', '/v1/live', []],
+  ['a WebSocket', '/v1/live/ws', OVER_WEB_SOCKET],
+])(
+  'one who reads nothing of %s is closed, and the others do not notice',
+  async (_, path, headers) => {
+    const reader = await open({ ticket: await ticket() });
+    await reader.next('ready');
+    const { hostname, port } = new URL(laurel.appUrl);
+    const deaf = connect({ host: hostname, port: Number(port) });
+    sockets.push(deaf);
+    deaf.pause();
+    deaf.write([`GET ${path}?ticket=${await ticket()} HTTP/1.1`, 'Host: laurel', ...headers, '', ''].join('\r\n'));
+    const { live } = laurel.services;
+    await expect.poll(() => live.count).toBe(2);
+    // More than the connection and what may wait besides.
+    const notification = {
+      type: 'points.boost_started',
+      tenantNo: 0,
+      userId: null,
+      atMs: 0,
+      source: 'large',
+      about: {},
+      payload: JSON.stringify({ type: 'points.boost_started', boost: 'x'.repeat(500_000) }),
+    } as const;
+    let sent = 0;
+    while (live.count === 2 && sent < 100) {
+      await announceLive(laurel.redis, [notification]);
+      sent += 1;
+      await expect.poll(() => reader.of('points.boost_started').length, { timeout: 10_000 }).toBe(sent);
+    }
+    // It is counted no more once its connection is closed.
+    await expect.poll(() => live.count, { timeout: 15_000 }).toBe(1);
+    expect(reader.ended).toBe(false);
+    let text = '';
+    deaf.setEncoding('utf8');
+    deaf.on('data', (chunk: string) => {
+      text = (text + chunk).slice(-2_000);
+    });
+    deaf.resume();
+    await once(deaf, 'close');
+    await event('after', 1);
+    await reader.next('event');
+  },
+  60_000,
+);
 
 test('what the clock makes reaches those it is for', async () => {
   const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'clocked' }]);
