@@ -35,10 +35,17 @@ export interface OwnWebhook {
 }
 
 /** Epoch ms; null where there is none. A leap second fits the format of times, and is none that a clock knows: 422. */
-function msOf(field: string, time: string | undefined): number | null {
-  const ms = time === undefined ? null : Date.parse(time);
-  if (Number.isNaN(ms)) throw new AppError('unprocessable', `${field} must be a time (ISO 8601)`);
-  return ms;
+function spanOf(span: { from?: string | undefined; to?: string | undefined }): {
+  fromMs: number | null;
+  toMs: number | null;
+} {
+  const [fromMs = null, toMs = null] = (['from', 'to'] as const).map((field) => {
+    const time = span[field];
+    const ms = time === undefined ? null : Date.parse(time);
+    if (Number.isNaN(ms)) throw new AppError('unprocessable', `${field} must be a time (ISO 8601)`);
+    return ms;
+  });
+  return { fromMs, toMs };
 }
 
 /** The log of a webhook, and what administrators have sent again of it. `by`: who asks for it. */
@@ -62,8 +69,7 @@ export class WebhookDeliveries {
       status: status ?? null,
       type: type ?? null,
       userId: userId ?? null,
-      fromMs: msOf('from', from),
-      toMs: msOf('to', to),
+      ...spanOf({ from, to }),
     });
     const page = rows.slice(0, limit);
     return { rows: page, nextCursor: rows.length > limit ? String(page.at(-1)!.sequence) : null };
@@ -109,7 +115,7 @@ export class WebhookDeliveries {
     const nowMs = clock.now();
     const id = uuid();
     const { status = 'failed', types = null, from, to } = request;
-    const selection = { webhookId: webhook.id, status, types, fromMs: msOf('from', from), toMs: msOf('to', to) };
+    const selection = { webhookId: webhook.id, status, types, ...spanOf({ from, to }) };
     await transaction(pool, async (client) => {
       if ((await openResends(client, webhook.id)) >= MOST_OPEN)
         throw new AppError(
