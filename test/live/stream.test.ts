@@ -133,8 +133,9 @@ test('many at once hear the same of a board, and each of its own user', async ()
     const { user, leaderboard } = client.of('leaderboard.rank_changed')[0]!;
     expect(user.id).toBe(names[n]);
     expect(leaderboard.rank).toBe(leaderboard.previousRank + 1);
-    const board = await client.next('leaderboard.changed');
-    expect(board.leaderboard.rankings).toHaveLength(10);
-    expect(board.leaderboard.rankings[0]).toMatchObject({ userId: 'leader', rank: 1, value: 100_000 });
+    // The first may be of the events before.
+    const first = (): unknown => client.of('leaderboard.changed').at(-1)?.leaderboard.rankings[0];
+    await expect.poll(first).toMatchObject({ userId: 'leader', rank: 1, value: 100_000 });
+    expect(client.of('leaderboard.changed').at(-1)!.leaderboard.rankings).toHaveLength(10);
   }
 }, 60_000);
