@@ -30,6 +30,8 @@ export interface Case {
   ofCapacity?: number;
   /** True where its events do not go to Laurel's Postgres. */
   elsewhere?: true;
+  /** So many webhooks want all types meanwhile; the worker's and Postgres's CPU is that until all is delivered. */
+  webhooks?: number;
   /** The worker is halted meanwhile. */
   unpersisted?: true;
   /**
@@ -163,6 +165,21 @@ export const CASES: readonly Case[] = [
     ofCapacity: 0.5,
     beside: sweepBeside,
     job: load((_, { rate }) => ({ pace: { rate } })),
+  },
+  {
+    ...frontend,
+    name: 'event alone',
+    about: '`event` once more, for the next one to be compared with',
+    apart: true,
+    job: load(),
+  },
+  {
+    ...frontend,
+    name: 'event reported',
+    about: 'the same while three webhooks want all 18 types, until all is delivered',
+    apart: true,
+    webhooks: 3,
+    job: load(),
   },
   {
     ...frontend,

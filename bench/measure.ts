@@ -37,6 +37,7 @@ export async function measure(one: Case, round: number, options: CaseOptions, si
   const job = one.job(options, size, seed);
   const pid = stack.pids[one.node];
   if (one.unpersisted) stack.persist(false);
+  if (one.webhooks !== undefined) await stack.webhooks.listen(one.webhooks);
   const beside = await one.beside?.(stack, size.amount / size.rate);
   const before = await use(stack, pid);
   const outcome = (await (job.kind === 'direct' ? stack.direct(job) : stack.load(job))) as Outcome;
@@ -45,7 +46,9 @@ export async function measure(one: Case, round: number, options: CaseOptions, si
   const answeredMs = performance.now();
   const did = await beside?.done;
   await stack.drained();
+  if (one.webhooks !== undefined) await stack.webhooks.delivered();
   const persistCpu = treeCpu(stack.pids.postgres) + processCpu(stack.pids.worker) - before.persist;
+  if (one.webhooks !== undefined) await stack.webhooks.listen(0);
   const machine = after.machine.all - before.machine.all;
   const calls = after.redis.scriptCalls - before.redis.scriptCalls;
   const done = Math.max(outcome.processed, outcome.answered);

@@ -17,6 +17,7 @@ import { SHARDS } from '../src/redis/keys.ts';
 import { backlog } from '../src/redis/outbox.ts';
 import type { Crowds } from './crowds.ts';
 import { preparePlainService } from './plain-service/prepare.ts';
+import { ListeningWebhooks } from './webhooks/listening.ts';
 
 const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
 const READY_TIMEOUT_MS = 60_000;
@@ -45,6 +46,8 @@ export interface Stack {
   events(): Promise<number>;
   /** Settles when Postgres holds everything. */
   drained(): Promise<void>;
+  /** Those that hear of what happens, none at first. */
+  webhooks: ListeningWebhooks;
   /** Ends the frontend, so that it writes its profile. */
   endFrontend(): Promise<void>;
   stop(): Promise<void>;
@@ -96,6 +99,8 @@ export async function startStack({
       REDIS_URL: servers.redisUrl,
       DATABASE_URL: servers.databaseUrl,
       ADMIN_API_KEY: API_KEY,
+      // The receiver of webhooks is on this machine.
+      WEBHOOK_ALLOW_PRIVATE: '1',
       // A worker that is halted for a while warns that its jobs were taken from it.
       LOG_LEVEL: 'error',
     };
@@ -118,6 +123,8 @@ export async function startStack({
     const profiling = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
     const worker = await ready(start('../workers/main.js', { env: variables }));
     const frontend = await ready(start('../src/processes/frontend.js', { env: variables, execArgv: profiling }));
+    const receiver = start('./webhooks/receiver.js');
+    const { port: receiverPort } = (await message(receiver)) as { port: number };
     const bare = start('./bare-server.js');
     const barePort = await message(bare);
     const [load, direct] = [start('./load.js'), start('./direct.js')];
@@ -157,6 +164,12 @@ export async function startStack({
       persist: (on) => void worker.kill(on ? 'SIGCONT' : 'SIGSTOP'),
       events: async () => Number((await pool.query<{ count: string }>('SELECT count(*) FROM events')).rows[0]?.count),
       drained: () => drained(redis),
+      webhooks: new ListeningWebhooks({
+        adminUrl: `http://127.0.0.1:${adminPort}`,
+        apiKey: API_KEY,
+        pool,
+        receiverUrl: `http://127.0.0.1:${receiverPort}/`,
+      }),
       endFrontend: () => end(frontend),
       stop,
     };

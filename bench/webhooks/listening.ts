@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
+
+const DELIVERED_TIMEOUT_MS = 300_000;
+const LOOK_MS = 50;
+
+/** Webhooks of a stack's tenant that want all types, made when they are first asked for. */
+export class ListeningWebhooks {
+  private readonly options: { adminUrl: string; apiKey: string; pool: Pool; receiverUrl: string };
+  private readonly ids: string[] = [];
+
+  constructor(options: ListeningWebhooks['options']) {
+    this.options = options;
+  }
+
+  /** Enables so many, and disables the others. */
+  async listen(count: number): Promise<void> {
+    const { receiverUrl: url } = this.options;
+    const missing = Math.max(0, count - this.ids.length);
+    if (missing > 0) {
+      const made = Array.from({ length: missing }, () => ({ name: 'bench', url, events: [...WEBHOOK_EVENTS] }));
+      const { created } = (await this.ask('POST', made)) as { created: { id: string }[] };
+      this.ids.push(...created.map(({ id }) => id));
+    }
+    if (this.ids.length === 0) return;
+    await this.ask(
+      'PATCH',
+      this.ids.map((id, index) => ({ id, enabled: index < count })),
+    );
+  }
+
+  /** Settles when nothing waits to be delivered. */
+  async delivered(): Promise<void> {
+    const deadlineMs = Date.now() + DELIVERED_TIMEOUT_MS;
+    const asked = 'SELECT EXISTS (SELECT FROM webhook_queue) AS waits';
+    while ((await this.options.pool.query<{ waits: boolean }>(asked)).rows[0]?.waits === true) {
+      if (Date.now() > deadlineMs) throw new Error('Not all messages were delivered.');
+      await sleep(LOOK_MS);
+    }
+  }
+
+  private async ask(method: string, items: object[]): Promise<unknown> {
+    const { adminUrl, apiKey } = this.options;
+    const response = await fetch(`${adminUrl}/v1/webhooks`, {
+      method,
+      headers: { 'X-API-KEY': apiKey, 'Content-Type': 'application/json' },
+      body: JSON.stringify(items),
+    });
+    const body = (await response.json()) as { issues?: unknown[] };
+    if (!response.ok || (body.issues?.length ?? 0) > 0) throw new Error(`Webhooks: ${JSON.stringify(body)}`);
+    return body;
+  }
+}

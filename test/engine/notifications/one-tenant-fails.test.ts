@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import type { NotificationType } from '../../../src/domain/notification.ts';
+import { WEBHOOK_EVENTS } from '../../../src/domain/webhook.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { Receiver } from '../webhooks/receiver.ts';
+
+// Postgres refuses the messages of one tenant: those of another, on the same shard, are made at their times.
+
+const CONFIGURATION: Configuration = {
+  metrics: [{ key: 'm', name: 'M' }],
+  streaks: { enabled: true, frequency: 'daily', metrics: [{ metricKey: 'm', threshold: 1 }] },
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      triggers: [{ type: 'metric', metricKey: 'm', metricThreshold: 1, points: 1, status: 'active' }],
+      boosts: [{ name: 'Weekend', start: '2030-01-07', multiplier: 2 }],
+    },
+  ],
+  leaderboards: [
+    {
+      key: 'daily',
+      name: 'Daily',
+      rankBy: 'metric',
+      metricKey: 'm',
+      start: '2030-01-01',
+      runUnit: 'day',
+      runInterval: 1,
+      status: 'active',
+    },
+  ],
+};
+/** Both are of one shard. */
+const BROKEN = 1;
+const WELL = 9;
+const BY_THE_CLOCK: NotificationType[] = [
+  'points.boost_started',
+  'leaderboard.started',
+  'leaderboard.finished',
+  'emails.streak_reminder_due',
+  'emails.reactivation_due',
+  'emails.recap_due',
+];
+
+let laurel: TestLaurel;
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await Receiver.start();
+  const worker = { delivery: { allowPrivate: true } };
+  laurel = await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true, worker });
+  await clock('2030-01-05T10:30:00Z');
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  const customers = Array.from({ length: WELL }, (_, n) => `tenant ${n + 1}`);
+  await laurel.admin.post(
+    '/v1/tenants',
+    customers.map((customerId) => ({ customerId, name: customerId })),
+  );
+  for (const no of [BROKEN, WELL]) {
+    const tenantId = `tenant ${no}`;
+    expect((await laurel.admin.put('/v1/configuration', CONFIGURATION, { tenantId })).status).toBe(200);
+    const webhook = { name: 'All', url: receiver.url, events: [...WEBHOOK_EVENTS] };
+    expect((await laurel.admin.post('/v1/webhooks', [webhook], { tenantId })).status).toBe(201);
+  }
+  await clock('2030-01-05T10:31:00Z');
+  await laurel.pool.query(`
+    CREATE FUNCTION refuse_messages() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'refused for the test' USING ERRCODE = 'check_violation'; END $$;
+    CREATE TRIGGER refused BEFORE INSERT ON webhook_messages FOR EACH ROW
+      WHEN (NEW.tenant_no = ${BROKEN}) EXECUTE FUNCTION refuse_messages()`);
+});
+afterAll(async () => {
+  await laurel.close();
+  await receiver.close();
+});
+
+const clock = (now: string) => laurel.admin.put('/v1/clock', { now });
+const typesOf = async (tenantNo: number): Promise<NotificationType[]> => {
+  const { rows } = await laurel.pool.query<{ type: NotificationType }>(
+    'SELECT DISTINCT type FROM webhook_messages WHERE tenant_no = $1 ORDER BY type',
+    [tenantNo],
+  );
+  return rows.map(({ type }) => type);
+};
+
+test('messages of one tenant that cannot be made keep nothing of another back, and are made when they can be', async () => {
+  for (const no of [BROKEN, WELL]) {
+    const sent = { user: { id: 'ada', email: 'ada@example.org', subscribeToEmails: true }, value: 5 };
+    expect((await laurel.app.post('/v1/metrics/m/event', sent, { tenantId: `tenant ${no}` })).status).toBe(201);
+  }
+  await expect.poll(() => typesOf(WELL), { timeout: 10_000 }).toContain('points.changed');
+  // Its work cannot be done: the clock waits for it, in vain.
+  expect((await clock('2030-01-08T10:30:00Z')).status).toBe(503);
+  expect(await typesOf(WELL)).toEqual(expect.arrayContaining(BY_THE_CLOCK));
+  expect(await typesOf(BROKEN)).toEqual([]);
+  // What happened is stored all the same.
+  const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM events WHERE tenant_no = $1', [BROKEN]);
+  expect(rows[0].n).toBe(1);
+  await laurel.pool.query('DROP TRIGGER refused ON webhook_messages');
+  // By then the streak is lost, and nobody is reminded of it.
+  const stillDue = BY_THE_CLOCK.filter((type) => type !== 'emails.streak_reminder_due');
+  await expect.poll(() => typesOf(BROKEN), { timeout: 60_000 }).toEqual(expect.arrayContaining(stillDue));
+  expect(await typesOf(BROKEN)).not.toContain('emails.streak_reminder_due');
+}, 120_000);
