@@ -21,12 +21,17 @@ export interface PublisherOptions {
   live?: { tenants: () => Promise<readonly number[]>; clock: Clock };
 }
 
+/** Who listens is asked again after so long. */
+const LOOK_MS = 250;
+
 /** Makes the notifications that come from the clock, not from a record. */
 export class Publisher {
   readonly pool: Pool;
   private readonly options: PublisherOptions;
   /** Tenants whose live streams somebody listens to, since when (Laurel's clock) as far as this process knows. */
   private listened: ReadonlyMap<number, number> = new Map();
+  /** By `performance.now()`. */
+  private lookedAtMs = -Infinity;
 
   constructor(options: PublisherOptions) {
     this.pool = options.pool;
@@ -64,7 +69,9 @@ export class Publisher {
 
   private async lookWhoListens(): Promise<void> {
     const { live } = this.options;
-    if (live === undefined) return;
+    // Several kinds ask in one pass of the schedule.
+    if (live === undefined || performance.now() - this.lookedAtMs < LOOK_MS) return;
+    this.lookedAtMs = performance.now();
     const tenants = await live.tenants();
     const nowMs = live.clock.now();
     this.listened = new Map(tenants.map((tenantNo) => [tenantNo, this.listened.get(tenantNo) ?? nowMs]));
