@@ -1,24 +1,4 @@
-import { LiveQuery } from '../../../domain/live.ts';
+import { EVENT_STREAM } from '../../live-streams.ts';
 import { operation } from '../../operation.ts';
 
-export const adminLiveGet = operation({
-  id: 'admin_live_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/live',
-  summary: 'A live stream of what happens, as server-sent events',
-  description:
-    'Opened with a ticket. Each event has an ID, its type as name, and JSON with `id`, `type` and what the webhook of that ' +
-    'type has. The first is `ready`, or `reset` where something was missed. Where the connection breaks, the same request ' +
-    'with the last ID in `Last-Event-ID` (browsers send it by themselves) or `lastEventId` goes on behind it, without a ' +
-    'ticket, for five minutes.',
-  scope: 'public',
-  opensStream: true,
-  audited: false,
-  query: LiveQuery,
-  responses: { 200: null },
-  handle: async ({ live }, { query, lastEventId }) => ({
-    status: 200,
-    stream: await live.open({ ticket: query.ticket, lastEventId: lastEventId ?? query.lastEventId ?? null }),
-  }),
-});
+export const adminLiveGet = operation({ ...EVENT_STREAM, id: 'admin_live_get', surface: 'admin', audited: false });

@@ -1,22 +1,4 @@
-import { LiveQuery } from '../../../domain/live.ts';
-import { AppError } from '../../../errors.ts';
+import { SOCKET_STREAM } from '../../live-streams.ts';
 import { operation } from '../../operation.ts';
 
-export const liveWs = operation({
-  id: 'live_ws',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/live/ws',
-  summary: 'The same live stream over WebSocket',
-  description:
-    'The messages of `/v1/live`, each a text of JSON. A request that is none for a WebSocket is 400. To go on behind the ' +
-    'last ID, send it as `lastEventId`.',
-  scope: 'public',
-  opensStream: true,
-  query: LiveQuery,
-  responses: { 101: null },
-  // A request for a WebSocket does not come here.
-  handle: async () => {
-    throw new AppError('invalid', 'This path is for WebSockets: send `Upgrade: websocket`');
-  },
-});
+export const liveWs = operation({ ...SOCKET_STREAM, id: 'live_ws', surface: 'application' });

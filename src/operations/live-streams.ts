@@ -1,0 +1,42 @@
+import type { Static } from 'typebox';
+import { LiveQuery } from '../domain/live.ts';
+import { AppError } from '../errors.ts';
+import type { Answer, Call } from './operation.ts';
+import type { Services } from './services.ts';
+
+/** What the operations that open live streams are on either surface; a ticket says whose stream it is. */
+
+type StreamCall = Call<undefined, Static<typeof LiveQuery>, undefined>;
+
+const OPENS_STREAM = { method: 'get', scope: 'public', opensStream: true, query: LiveQuery } as const;
+
+/** Over server-sent events. */
+export const EVENT_STREAM = {
+  ...OPENS_STREAM,
+  path: '/v1/live',
+  summary: 'A live stream of what happens, as server-sent events',
+  description:
+    'Opened with a ticket. Each event has an ID, its type as name, and JSON with `id`, `type` and what the webhook of that ' +
+    'type has. The first is `ready`, or `reset` where something was missed. Where the connection breaks, the same request ' +
+    'with the last ID in `Last-Event-ID` (browsers send it by themselves) or `lastEventId` goes on behind it, without a ' +
+    'ticket, for five minutes.',
+  responses: { 200: null },
+  handle: async ({ live }: Services, { query, lastEventId }: StreamCall): Promise<Answer> => ({
+    status: 200,
+    stream: await live.open({ ticket: query.ticket, lastEventId: lastEventId ?? query.lastEventId ?? null }),
+  }),
+} as const;
+
+/** Over WebSocket. Requests for one do not come here (`src/http/live/web-socket.ts`). */
+export const SOCKET_STREAM = {
+  ...OPENS_STREAM,
+  path: '/v1/live/ws',
+  summary: 'The same live stream over WebSocket',
+  description:
+    'The messages of `/v1/live`, each a text of JSON. A request that is none for a WebSocket is 400. To go on behind the ' +
+    'last ID, send it as `lastEventId`.',
+  responses: { 101: null },
+  handle: async (): Promise<Answer> => {
+    throw new AppError('invalid', 'This path is for WebSockets: send `Upgrade: websocket`');
+  },
+} as const;
