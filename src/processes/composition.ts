@@ -55,6 +55,7 @@ import { listFills } from '../postgres/boards/fills.ts';
 import { ApplicationKeys } from '../postgres/application-keys.ts';
 import { findKeys } from '../postgres/find-key.ts';
 import { createPool } from '../postgres/pool.ts';
+import { findSessionEnds } from '../postgres/sessions/session-rows.ts';
 import { Sessions } from '../postgres/sessions/sessions.ts';
 import { isStreakCallStored } from '../postgres/streaks/is-streak-call-stored.ts';
 import { Tenants } from '../postgres/tenants.ts';
@@ -147,6 +148,7 @@ export async function openLaurel({
     redis,
     catalogs,
     findKeys: (prefixes) => findKeys(pool, prefixes),
+    findSessionEnds: (hashes) => findSessionEnds(pool, hashes),
     tenants,
     controlShare: () => tenants.organisation().controlShare,
     clock,

@@ -9,6 +9,8 @@ export interface LiveGrant {
   tenantNo: number;
   /** The readable part of the key that asked for it, with which it ends. */
   prefix: string;
+  /** Of the console's session that it was asked for in, with which it ends as well: SHA-256 of its token, base64url. Left out: the key itself was sent. */
+  signIn?: string;
   kind: 'admin' | 'application';
   /** Of an application key its user; of an admin key the one that it asked for; null: all users. */
   userId: string | null;

@@ -12,6 +12,7 @@ export type ClosingReason =
   | 'slow_reader'
   | 'key_revoked'
   | 'key_expired'
+  | 'session_ended'
   | 'tenant_gone'
   | 'internal_error';
 
@@ -26,7 +27,7 @@ export interface LiveSink {
 }
 
 /** Reasons after which a client gets no further with the same rights. */
-const FINAL: ReadonlySet<ClosingReason> = new Set(['key_revoked', 'key_expired', 'tenant_gone']);
+const FINAL: ReadonlySet<ClosingReason> = new Set(['key_revoked', 'key_expired', 'session_ended', 'tenant_gone']);
 
 /** When a client should come back, ms; spread, so that not all come at once. Null: it cannot. */
 export const reconnectMs = (reason: ClosingReason): number | null =>

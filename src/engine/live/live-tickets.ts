@@ -10,6 +10,8 @@ export interface TicketCaller {
   kind: 'admin' | 'application';
   prefix: string;
   userId: string | null;
+  /** Where a session stands for the key: SHA-256 of its token. */
+  session?: { readonly hash: Buffer };
 }
 
 /**
@@ -18,7 +20,7 @@ export interface TicketCaller {
  */
 export function grantFor(
   compiled: CompiledCatalog,
-  { kind, prefix, userId }: TicketCaller,
+  { kind, prefix, userId, session }: TicketCaller,
   { request, nowMs }: { request: LiveTicketRequest; nowMs: number },
 ): LiveGrant {
   const utcDay = Math.floor(nowMs / DAY_MS);
@@ -35,6 +37,7 @@ export function grantFor(
   return {
     tenantNo: compiled.catalog.tenantNo,
     prefix,
+    ...(session && { signIn: session.hash.toString('base64url') }),
     kind,
     userId: kind === 'application' ? userId : (request.userId ?? null),
     boardIds: kind === 'application' ? boardIds : [],

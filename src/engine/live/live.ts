@@ -28,6 +28,8 @@ export interface LiveOptions {
     get(tenantNo: number): CompiledCatalog | undefined;
   };
   findKeys: (prefixes: readonly string[]) => Promise<KeyRecord[]>;
+  /** When those of the console's sessions end that there are, by the hashes of their tokens; epoch ms of the machine. */
+  findSessionEnds: (hashes: readonly string[]) => Promise<Map<string, number>>;
   tenants: LiveTenants;
   controlShare: () => number;
   clock: Clock;
@@ -118,7 +120,7 @@ export class Live {
     }
   }
 
-  /** Keys, tenants or the organisation changed, or may have: streams whose keys are good no more end. */
+  /** Keys, sessions, tenants or the organisation changed, or may have: streams whose keys or sessions are good no more end. */
   readonly organisationChanged = (): void => {
     if (this.listeners.size === 0) return;
     if (this.checking) this.checkAgain = true;
@@ -191,11 +193,12 @@ export class Live {
     this.tick ??= setInterval(() => this.look(), TICK_MS).unref();
   }
 
-  /** Signs of life, keys that expire, sessions that must not. */
+  /** Signs of life, keys and sign-ins that expire, sessions of streams that must not. */
   private look(): void {
     const nowMs = performance.now();
     for (const listener of this.listeners) {
-      if (this.keys.hasExpired(listener.key)) this.endForGood([listener], 'key_expired');
+      const expiry = this.keys.expiryOf(listener.key);
+      if (expiry !== null) this.endForGood([listener], expiry);
       else if (nowMs - listener.heartbeatMs >= HEARTBEAT_S * 1000) {
         listener.heartbeatMs = nowMs;
         this.tails.heartbeat(listener);
@@ -213,7 +216,7 @@ export class Live {
         this.checkAgain = false;
         const checked = [...this.listeners];
         const problems = await this.keys.check(checked);
-        for (const reason of ['key_revoked', 'key_expired', 'tenant_gone'] as const)
+        for (const reason of ['key_revoked', 'key_expired', 'session_ended', 'tenant_gone'] as const)
           this.endForGood(
             checked.filter((_, index) => problems[index] === reason),
             reason,

@@ -38,6 +38,7 @@ const CODES: Readonly<Record<ClosingReason, number>> = {
   internal_error: 1011,
   key_revoked: 4401,
   key_expired: 4401,
+  session_ended: 4401,
   tenant_gone: 4401,
 };
 

@@ -19,6 +19,21 @@ export async function findSession(pool: Pool, hash: Buffer): Promise<KeyRecord |
   return rows[0] ?? null;
 }
 
+/**
+ * When sessions end, epoch ms, by the hashes of their tokens; without those that there are not, or whose key has another secret
+ * by now. Hashes are base64url here.
+ */
+export async function findSessionEnds(pool: Pool, hashes: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await pool.query<{ hash: Buffer; expiresMs: number }>({
+    name: 'find-session-ends',
+    text: `SELECT sessions.hash, (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresMs"
+             FROM sessions JOIN admin_keys AS key ON key.id = key_id AND key.hash = key_hash
+            WHERE sessions.hash = ANY ($1)`,
+    values: [hashes.map((hash) => Buffer.from(hash, 'base64url'))],
+  });
+  return new Map(rows.map(({ hash, expiresMs }) => [hash.toString('base64url'), expiresMs]));
+}
+
 /** Stores a session of a key that is active, and has the secret of this hash still; the key's prefix, or null. */
 export async function insertSession(
   client: PoolClient,

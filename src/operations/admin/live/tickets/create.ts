@@ -9,7 +9,7 @@ export const adminLiveTicketsCreate = operation({
   summary: 'A ticket for a live stream: good once, for a minute',
   description:
     'The stream reports everything of the tenant that the filters let pass, and a sample of the events. What it may see is ' +
-    'fixed by its ticket; it ends with the key.',
+    'fixed by its ticket; it ends with the key, and with the session that asked for it.',
   keyScopes: ['read'],
   body: LiveTicketRequest,
   responses: { 201: LiveTicket },
