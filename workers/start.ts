@@ -85,7 +85,7 @@ export interface WorkersOptions {
 export interface Workers {
   /**
    * Takes no more jobs, stores what the outbox holds, closes all connections. After `timeoutMs` it gives up
-   * storing: the outbox keeps what is left. Safe to call twice.
+   * storing: the outbox keeps what is left. Tries of deliveries under way have some seconds more. Safe to call twice.
    */
   close(timeoutMs?: number): Promise<void>;
 }
@@ -297,11 +297,18 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   testClock?.onChange(() => due.wake());
   guard.gate.listen((open) => open && wakeAll());
 
+  // What one step of ending cannot do keeps none of the following back: each closes connections of its own.
+  const all = async (closings: Promise<unknown>[]): Promise<void> => {
+    for (const closed of await Promise.allSettled(closings)) {
+      if (closed.status === 'rejected')
+        log.warn({ err: closed.reason as unknown }, 'a part of the worker did not end well');
+    }
+  };
   const finish = async (): Promise<void> => {
-    await due.close();
+    await all([due.close()]);
     // What the last steps of batches write is stored as well.
-    await Promise.all([batches.close(), backdating.close(), filling.close()]);
-    await Promise.all([worker.close(), stopWatching(), delivery.close()]);
+    await all([batches.close(), backdating.close(), filling.close()]);
+    await all([worker.close(), stopWatching(), delivery.close()]);
     for (let shard = 0; shard < SHARDS; shard++) await persister.drain(shard, ending.signal);
   };
   const close = async (timeoutMs: number): Promise<void> => {
@@ -315,6 +322,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     await Promise.race([finished, tooLate]);
     inTime.abort();
     await disconnect();
+    // Where it was too late: without connections the rest fails at once, but closes what is its own.
+    await finished;
   };
   let closing: Promise<void> | undefined;
   return { close: (timeoutMs = 10_000) => (closing ??= close(timeoutMs)) };

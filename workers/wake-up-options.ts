@@ -11,6 +11,8 @@ export const WAKE_UP_OPTIONS = {
   lockDuration: 10_000,
   stalledInterval: 5_000,
   maxStalledCount: 10,
+  // After a connection broke; 15 s by default, which the end of a process would wait for as well.
+  runRetryDelay: 1_000,
   removeOnComplete: { count: 0 },
   removeOnFail: { count: 100 },
 } satisfies Omit<WorkerOptions, 'connection'>;
