@@ -28,6 +28,8 @@ export const listenedKey = (shard: number): string => `${tag(shard)}:listened`;
 
 /** string: what a ticket or session of a live stream may see, JSON; by the digest of its secret. Expires. */
 export const liveGrantKey = (kind: 'ticket' | 'session', digest: string): string => `laurel:live:${kind}:${digest}`;
+/** list: those of one API key, by their digests, newest first; expires. */
+export const liveGrantsKey = (kind: 'ticket' | 'session', prefix: string): string => `laurel:live:${kind}s:${prefix}`;
 
 /** hash: entries of the outbox that were set aside and that Postgres does not take as bytes, position → packed fields. */
 export const keptEntriesKey = (shard: number): string => `${tag(shard)}:kept-entries`;

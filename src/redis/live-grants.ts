@@ -1,21 +1,46 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { liveGrantKey } from './keys.ts';
+import { liveGrantKey, liveGrantsKey } from './keys.ts';
 
 /** A ticket opens one stream; a session lets that stream's client come back. */
 type GrantKind = Parameters<typeof liveGrantKey>[0];
 
 /** Redis knows secrets by their digests only: who reads it can open no stream. */
-const keyOf = (kind: GrantKind, secret: string): string =>
-  liveGrantKey(kind, createHash('sha256').update(secret).digest('base64url'));
+const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
+const keyOf = (kind: GrantKind, secret: string): string => liveGrantKey(kind, digestOf(secret));
 
-/** Stores what a secret stands for, in place of what it stood for before. */
+export interface NewGrant {
+  secret: string;
+  /** What the secret stands for. */
+  grant: unknown;
+  /** The readable part of the API key that it was made for. */
+  prefix: string;
+  /** How many that key may hold. */
+  most: number;
+  ttlMs: number;
+}
+
+/**
+ * Stores what a secret stands for. Beyond `most` the key's oldest stand for nothing any more. A process that dies between
+ * the two calls leaves those to expire.
+ */
 export async function storeGrant(
   redis: Redis,
   kind: GrantKind,
-  { secret, grant, ttlMs }: { secret: string; grant: unknown; ttlMs: number },
+  { secret, grant, prefix, most, ttlMs }: NewGrant,
 ): Promise<void> {
-  await redis.set(keyOf(kind, secret), JSON.stringify(grant), 'PX', ttlMs);
+  const digest = digestOf(secret);
+  const ofKey = liveGrantsKey(kind, prefix);
+  const replies = await redis
+    .multi()
+    .set(liveGrantKey(kind, digest), JSON.stringify(grant), 'PX', ttlMs)
+    .lpush(ofKey, digest)
+    .lrange(ofKey, most, -1)
+    .ltrim(ofKey, 0, most - 1)
+    .pexpire(ofKey, ttlMs)
+    .exec();
+  const superfluous = (replies?.[2]?.[1] ?? []) as string[];
+  if (superfluous.length > 0) await redis.del(superfluous.map((oldest) => liveGrantKey(kind, oldest)));
 }
 
 /** What a secret stands for, which it does no more; null: nothing. Of two who ask at once, one gets it. */

@@ -1,7 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { GRANTS_OF_A_KEY, LiveGrants, type LiveGrant } from '../../src/engine/live/grants.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { LiveClient } from './live-client.ts';
+
+const GRANT: LiveGrant = {
+  tenantNo: 0,
+  prefix: '',
+  kind: 'application',
+  userId: 'greedy',
+  boardIds: [],
+  types: null,
+  metricIds: null,
+  leaderboardIds: null,
+  pointsSystemIds: null,
+};
 
 let laurel: TestLaurel;
 const clients: LiveClient[] = [];
@@ -53,6 +66,27 @@ test('a ticket expires, and Redis does not know it', async () => {
   }
   await expect.poll(() => laurel.redis.keys('laurel:live:ticket:*')).toEqual([]);
   expect((await open({ ticket: one })).status).toBe(401);
+});
+
+test('one key holds so many tickets and sessions of Redis and no more: its newest', async () => {
+  const { key } = await makeKey('greedy');
+  const held = async (): Promise<number> => (await laurel.redis.keys('laurel:live:ticket:*')).length;
+  const others = await held();
+  const first = await ticket(key);
+  for (let made = 0; made < GRANTS_OF_A_KEY.application; made++) await ticket(key);
+  expect((await held()) - others).toBe(GRANTS_OF_A_KEY.application);
+  expect((await open({ ticket: first })).status).toBe(401);
+  const last = await open({ ticket: await ticket(key) });
+  expect(last.status).toBe(200);
+  last.close();
+
+  const grants = new LiveGrants(laurel.redis);
+  const session = { grant: { ...GRANT, prefix: 'greedy' }, keyDigest: '', openedMs: Date.now() };
+  const secrets = [];
+  for (let opened = 0; opened <= GRANTS_OF_A_KEY.application; opened++) secrets.push(await grants.openSession(session));
+  expect(await grants.session(secrets[0]!)).toBeNull();
+  expect(await grants.session(secrets[1]!)).toEqual(session);
+  expect(await grants.session(secrets.at(-1)!)).toEqual(session);
 });
 
 test('HEAD takes no ticket', async () => {

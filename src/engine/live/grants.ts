@@ -38,6 +38,11 @@ export const TICKET_MS = 60_000;
 export const SESSION_MS = 300_000;
 /** How long it can come back at all, from the ticket on. */
 const LONGEST_SESSION_MS = 86_400_000;
+/**
+ * How many tickets, and how many sessions, one key holds of Redis: its newest. An application key sits in every browser, and
+ * what it may see takes up to 12 KB each time.
+ */
+export const GRANTS_OF_A_KEY = { application: 200, admin: 10_000 } as const;
 /** 256 bits for a ticket, which stands in URLs; 128 for a session, which stands in every ID of a message. */
 const TICKET_BYTES = 32;
 const SESSION_BYTES = 16;
@@ -53,10 +58,17 @@ export class LiveGrants {
     this.redis = redis;
   }
 
-  /** A new ticket: good once, for `TICKET_MS`. */
+  /** A new ticket: good once, for `TICKET_MS`, while its key has not taken too many others since. */
   async makeTicket(grant: LiveGrant): Promise<string> {
     const ticket = randomBytes(TICKET_BYTES).toString('base64url');
-    await storeGrant(this.redis, 'ticket', { secret: ticket, grant, ttlMs: TICKET_MS });
+    const { prefix, kind } = grant;
+    await storeGrant(this.redis, 'ticket', {
+      secret: ticket,
+      grant,
+      prefix,
+      most: GRANTS_OF_A_KEY[kind],
+      ttlMs: TICKET_MS,
+    });
     return ticket;
   }
 
@@ -65,10 +77,17 @@ export class LiveGrants {
     return (await takeGrant(this.redis, 'ticket', ticket)) as LiveGrant | null;
   }
 
-  /** The secret of a new session. */
+  /** The secret of a new session. Of too many of one key the oldest end. */
   async openSession(session: LiveSession): Promise<string> {
     const secret = randomBytes(SESSION_BYTES).toString('base64url');
-    await storeGrant(this.redis, 'session', { secret, grant: session, ttlMs: SESSION_MS });
+    const { prefix, kind } = session.grant;
+    await storeGrant(this.redis, 'session', {
+      secret,
+      grant: session,
+      prefix,
+      most: GRANTS_OF_A_KEY[kind],
+      ttlMs: SESSION_MS,
+    });
     return secret;
   }
 
