@@ -59,15 +59,21 @@ try {
   await rebuildAnyway({ redis, pool });
   console.log(`${users.toLocaleString('en')} users are there.`);
 
-  const page = { tenantNo: 0, limit: 100, skip: 0 };
+  const page = { tenantNo: 0, limit: 100, skip: 0, after: null, order: 'asc' } as const;
+  const found = (search: string) => searchUsers(pool, { tenantNo: 0, search, after: null, limit: 100 });
   for (const [name, work] of [
     ['list, the first 100', () => listUsers(pool, page)],
-    ['list, 100 from the middle', () => listUsers(pool, { ...page, skip: Math.floor(users / 2) })],
-    ['search by ID', () => searchUsers(pool, 'user-77', page)],
-    ['search by a name of many', () => searchUsers(pool, 'first', page)],
-    ['search by a last name', () => searchUsers(pool, 'last777', page)],
-    ['search by e-mail', () => searchUsers(pool, 'mail4242', page)],
-    ['search for nobody', () => searchUsers(pool, 'zzz', page)],
+    [
+      'list, 100 from the middle, passing over the others',
+      () => listUsers(pool, { ...page, skip: Math.floor(users / 2) }),
+    ],
+    ['list, 100 after one in the middle', () => listUsers(pool, { ...page, after: 'user-5' })],
+    ['list, the last 100', () => listUsers(pool, { ...page, order: 'desc' })],
+    ['search by ID', () => found('user-77')],
+    ['search by a name of many', () => found('first')],
+    ['search by a last name', () => found('last777')],
+    ['search by e-mail', () => found('mail4242')],
+    ['search for nobody', () => found('zzz')],
   ] as const) {
     const took: number[] = [];
     for (let n = 0; n < 20; n += 1) took.push(await timed(work));

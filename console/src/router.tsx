@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import type { UsersSearch } from './screens/users.tsx';
 import { Frame } from './shell/frame.tsx';
 import { NotFound } from './shell/not-found.tsx';
 
@@ -12,10 +13,15 @@ const tree = root.addChildren([
     '/',
     lazyRouteComponent(() => import('./screens/overview.tsx'), 'Overview'),
   ),
-  at(
-    '/users',
-    lazyRouteComponent(() => import('./screens/users.tsx'), 'Users'),
-  ),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/users',
+    component: lazyRouteComponent(() => import('./screens/users.tsx'), 'Users'),
+    validateSearch: ({ search, order }: Record<string, unknown>): UsersSearch => ({
+      ...((typeof search === 'string' || typeof search === 'number') && { search: String(search) }),
+      ...(order === 'desc' && { order }),
+    }),
+  }),
   at(
     '/users/$id',
     lazyRouteComponent(() => import('./screens/user/user.tsx'), 'UserScreen'),

@@ -115,6 +115,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
         return page.getByRole('status').first().textContent();
       })
       .toBe('251 shown');
+    await frame.evaluate((element) => element.scrollTo(0, element.scrollHeight));
     await page.getByRole('link', { name: 'user-99', exact: true }).waitFor();
     await page.getByLabel('Search users').fill('Ada');
     await page.getByText('1 shown').waitFor();

@@ -40,12 +40,17 @@ export async function one<T extends { issues: Issue[] }>(request: Promise<Answer
 }
 
 const PAGE = 100;
-const MOST = 1_000;
 
-/** A whole list, page by page; of more than a thousand the first thousand. */
-export async function all<T>(page: (query: { limit: number; skip: number }) => Promise<Answered<T[]>>): Promise<T[]> {
+/**
+ * A whole list, page by page, up to `most` items: of what a configuration has, which is bounded. Lists that have no bounds are
+ * shown in a `PagedTable`.
+ */
+export async function all<T>(
+  page: (query: { limit: number; skip: number }) => Promise<Answered<T[]>>,
+  most = Infinity,
+): Promise<T[]> {
   const found: T[] = [];
-  while (found.length < MOST) {
+  while (found.length < most) {
     const next = await answer(page({ limit: PAGE, skip: found.length }));
     found.push(...next);
     if (next.length < PAGE) break;

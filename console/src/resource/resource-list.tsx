@@ -6,11 +6,15 @@ import { useChange } from '../api/change.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/dialogs.tsx';
 import { Failed, Waiting } from '../ui/parts.tsx';
-import { DataTable, type Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
+import { PagedTable } from '../ui/paged-table.tsx';
+import { DataTable } from '../ui/table.tsx';
 import { Editor } from './editor.tsx';
 import type { Field, Values } from './field.ts';
 
 type Bulk = Promise<{ data?: { issues: Issue[] }; error?: unknown; response: Response }>;
+
+type ReadPage<Item> = (query: { limit: number; skip: number }) => Promise<Item[]>;
 
 export interface ResourceListProps<Item extends { id: string }, New> {
   /** A heading, where there are several lists on a screen. */
@@ -19,7 +23,8 @@ export interface ResourceListProps<Item extends { id: string }, New> {
   noun: string;
   /** How one is named where it is deleted. */
   nameOf: (item: Item) => string;
-  query: { queryKey: QueryKey; queryFn?: unknown };
+  /** All items at once, where their number is bounded; of others a page. */
+  query: { queryKey: QueryKey; queryFn?: unknown } | { queryKey: QueryKey; page: ReadPage<Item> };
   columns: readonly Column<Item>[];
   fields: readonly Field<New>[];
   create: (item: New) => Bulk;
@@ -36,7 +41,6 @@ export interface ResourceListProps<Item extends { id: string }, New> {
 /** A list of what is configured, with its editor. */
 export function ResourceList<Item extends { id: string }, New>(props: ResourceListProps<Item, New>) {
   const { title, noun, nameOf, columns, fields, create, update, remove, empty, removal, onCreated } = props;
-  const items = useQuery(props.query as { queryKey: QueryKey; queryFn: () => Promise<Item[]> });
   const [edited, setEdited] = useState<Item | 'new' | null>(null);
   const [doomed, setDoomed] = useState<Item | null>(null);
   const removing = useChange({ run: (id: string) => one(remove(id)), done: `The ${noun} is deleted.` });
@@ -76,12 +80,7 @@ export function ResourceList<Item extends { id: string }, New>(props: ResourceLi
           <Plus size={15} aria-hidden /> New {noun}
         </Button>
       </div>
-      {items.isError && <Failed error={items.error} retry={() => void items.refetch()} />}
-      {items.isPending && <Waiting />}
-      {items.data?.length === 0 && empty}
-      {items.data && items.data.length > 0 && (
-        <DataTable label={`All: ${noun}`} columns={[...columns, actions]} rows={items.data} rowId={({ id }) => id} />
-      )}
+      <Items query={props.query} label={`All: ${noun}`} columns={[...columns, actions]} empty={empty} />
       <Editor
         open={edited !== null}
         key={edited === null || edited === 'new' ? String(edited) : edited.id}
@@ -105,6 +104,42 @@ export function ResourceList<Item extends { id: string }, New>(props: ResourceLi
       >
         {removal ?? 'It takes effect at once, on every process.'}
       </Confirm>
+    </>
+  );
+}
+
+interface ItemsProps<Item> {
+  query: { queryKey: QueryKey; queryFn?: unknown } | { queryKey: QueryKey; page: ReadPage<Item> };
+  label: string;
+  columns: readonly Column<Item>[];
+  empty: ReactNode;
+}
+
+function Items<Item extends { id: string }>({ query, ...props }: ItemsProps<Item>) {
+  if (!('page' in query)) return <AllItems query={query} {...props} />;
+  const { queryKey, page } = query;
+  return (
+    <PagedTable
+      {...props}
+      rowId={({ id }) => id}
+      queryKey={[...queryKey, 'pages']}
+      read={(skip: number, limit) => page({ skip, limit })}
+      first={0}
+      next={(skip, _, size) => skip + size}
+    />
+  );
+}
+
+function AllItems<Item extends { id: string }>({ query, label, columns, empty }: ItemsProps<Item>) {
+  const items = useQuery(query as { queryKey: QueryKey; queryFn: () => Promise<Item[]> });
+  return (
+    <>
+      {items.isError && <Failed error={items.error} retry={() => void items.refetch()} />}
+      {items.isPending && <Waiting />}
+      {items.data?.length === 0 && empty}
+      {items.data && items.data.length > 0 && (
+        <DataTable label={label} columns={columns} rows={items.data} rowId={({ id }) => id} />
+      )}
     </>
   );
 }

@@ -6,7 +6,8 @@ import type { AdminRead } from '../api/queries.ts';
 import { TextInput } from '../ui/fields.tsx';
 import { moment } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Waiting } from '../ui/parts.tsx';
-import { DataTable, type Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
+import { DataTable } from '../ui/table.tsx';
 
 type Entry = AdminRead<'/v1/audit-log'>[number];
 

@@ -12,7 +12,7 @@ import { Confirm } from '../ui/dialogs.tsx';
 import { ago, moment } from '../ui/format.ts';
 import { Code, Empty, Screen, Status, Tag } from '../ui/parts.tsx';
 import { ShownOnce } from '../ui/shown-once.tsx';
-import type { Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
 
 type AdminKey = AdminRead<'/v1/admin-api-keys'>[number];
 type ApplicationKey = AdminRead<'/v1/application-api-keys'>[number];
@@ -78,7 +78,7 @@ export function Keys() {
         nameOf={({ prefix }) => prefix}
         query={{
           queryKey: ['application-keys'],
-          queryFn: () => all((query) => admin.GET('/v1/application-api-keys', { params: { query } })),
+          page: (query) => answer(admin.GET('/v1/application-api-keys', { params: { query } })),
         }}
         columns={APPLICATION_COLUMNS}
         fields={APPLICATION_FIELDS}

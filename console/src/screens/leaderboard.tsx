@@ -8,7 +8,8 @@ import { Button } from '../ui/button.tsx';
 import { Labelled, TextInput } from '../ui/fields.tsx';
 import { number } from '../ui/format.ts';
 import { Empty, Failed, Screen, Status, Waiting } from '../ui/parts.tsx';
-import { DataTable, type Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
+import { DataTable } from '../ui/table.tsx';
 
 const route = getRouteApi('/leaderboards/$key');
 const PAGE = 50;

@@ -7,7 +7,7 @@ import { byId, named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { today } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
-import type { Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
 
 const COLUMNS: readonly Column<Leaderboard>[] = [
   {

@@ -4,7 +4,7 @@ import { metricsQuery, type Metric } from '../api/queries.ts';
 import { named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { Code, Empty, Screen } from '../ui/parts.tsx';
-import type { Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
 
 const COLUMNS: readonly Column<Metric>[] = [
   { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },

@@ -8,7 +8,7 @@ import { byId, named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { dayAfter, number, today } from '../ui/format.ts';
 import { Code, Screen, Status } from '../ui/parts.tsx';
-import type { Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
 
 const route = getRouteApi('/points/$id');
 

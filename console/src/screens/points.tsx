@@ -6,7 +6,7 @@ import type { Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { number } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
-import type { Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
 
 const COLUMNS: readonly Column<PointsSystem>[] = [
   {

@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
-import { all, answer } from '../api/answer.ts';
+import { answer } from '../api/answer.ts';
 import { admin } from '../api/client.ts';
 import { readinessQuery, serverMetricsQuery, type ServerMetrics } from '../api/metrics.ts';
-import { organisationQuery } from '../api/queries.ts';
+import { organisationQuery, type AdminRead } from '../api/queries.ts';
 import { Chart } from '../ui/chart.tsx';
 import { moment, number } from '../ui/format.ts';
+import { PagedTable } from '../ui/paged-table.tsx';
 import { Code, Empty, Facts, Failed, Panel, Screen, Tag } from '../ui/parts.tsx';
+import type { Column } from '../ui/table-frame.tsx';
 
 const MIB = 1_048_576;
 
@@ -66,12 +68,14 @@ function Backlog({ metrics }: { metrics: ServerMetrics | undefined }) {
   return <Chart label="Entries that wait to be stored" x={metrics.backlog.x} y={metrics.backlog.y} />;
 }
 
+const LETTERS: readonly Column<AdminRead<'/v1/dead-letters'>[number]>[] = [
+  { id: 'id', header: 'Entry', cell: ({ id }) => <Code>{id}</Code> },
+  { id: 'reason', header: 'Why it could not be stored', cell: ({ reason }) => <span title={reason}>{reason}</span> },
+  { id: 'created', header: 'Since', cell: ({ created }) => moment(created), spare: true },
+  { id: 'tries', header: 'Tries', align: 'right', cell: ({ tries }) => tries, spare: true },
+];
+
 function DeadLetters() {
-  const letters = useQuery({
-    queryKey: ['dead-letters'],
-    queryFn: () =>
-      all((query) => admin.GET('/v1/dead-letters', { params: { query: { ...query, status: 'waiting' } } })),
-  });
   const clock = useQuery({
     queryKey: ['clock'],
     retry: false,
@@ -85,19 +89,22 @@ function DeadLetters() {
         </p>
       )}
       <Panel title="Dead letters">
-        {letters.isError && <Failed error={letters.error} />}
-        {letters.data?.length === 0 && (
-          <Empty title="None: everything that was taken could be stored">
-            An entry that cannot be stored waits here, and with <code>npx laurel dead-letters list</code>.
-          </Empty>
-        )}
-        <ul className="flex flex-col gap-1">
-          {letters.data?.map(({ id, reason, created, tries }) => (
-            <li key={id}>
-              <Code>{id}</Code> {reason} <span className="text-muted">{`${moment(created)}, ${tries} tries`}</span>
-            </li>
-          ))}
-        </ul>
+        <PagedTable
+          label="Dead letters"
+          columns={LETTERS}
+          rowId={({ id }) => id}
+          queryKey={['dead-letters']}
+          read={(skip: number, limit) =>
+            answer(admin.GET('/v1/dead-letters', { params: { query: { skip, limit, status: 'waiting' } } }))
+          }
+          first={0}
+          next={(skip, _, size) => skip + size}
+          empty={
+            <Empty title="None: everything that was taken could be stored">
+              An entry that cannot be stored waits here, and with <code>npx laurel dead-letters list</code>.
+            </Empty>
+          }
+        />
       </Panel>
     </>
   );

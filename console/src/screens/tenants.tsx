@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { all, answer } from '../api/answer.ts';
+import { answer } from '../api/answer.ts';
 import { curl, type Changed, type New } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
@@ -9,7 +9,7 @@ import { ResourceList } from '../resource/resource-list.tsx';
 import { Button } from '../ui/button.tsx';
 import { moment } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Status } from '../ui/parts.tsx';
-import type { Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
 
 type Tenant = AdminRead<'/v1/tenants'>[number];
 
@@ -60,7 +60,7 @@ export function Tenants() {
           nameOf={({ name }) => name}
           query={{
             queryKey: ['tenants'],
-            queryFn: () => all((query) => admin.GET('/v1/tenants', { params: { query } })),
+            page: (query) => answer(admin.GET('/v1/tenants', { params: { query } })),
           }}
           columns={COLUMNS}
           fields={FIELDS}

@@ -11,7 +11,8 @@ import { SelectInput } from '../ui/fields.tsx';
 import { ago, moment } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
 import { ShownOnce } from '../ui/shown-once.tsx';
-import { DataTable, type Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
+import { DataTable } from '../ui/table.tsx';
 import { Delivery } from './delivery.tsx';
 
 const route = getRouteApi('/webhooks/$id');

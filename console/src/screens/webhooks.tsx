@@ -8,7 +8,7 @@ import { named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { ShownOnce } from '../ui/shown-once.tsx';
 import { Code, Empty, Screen, Tag } from '../ui/parts.tsx';
-import type { Column } from '../ui/table.tsx';
+import type { Column } from '../ui/table-frame.tsx';
 
 type Webhook = AdminRead<'/v1/webhooks'>[number];
 

@@ -67,7 +67,8 @@ function TenantSwitch() {
   const { data: organisation } = useQuery(organisationQuery);
   const { data: tenants } = useQuery({
     queryKey: ['tenants'],
-    queryFn: () => all((query) => admin.GET('/v1/tenants', { params: { query } })),
+    // Nobody chooses from more than that.
+    queryFn: () => all((query) => admin.GET('/v1/tenants', { params: { query } }), 1_000),
     enabled: organisation?.multiTenancy === true,
   });
   if (organisation?.multiTenancy !== true) return null;

@@ -2,7 +2,8 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { User } from '../../domain/user.ts';
-import { listUsers, searchUsers } from '../../postgres/users/find-users.ts';
+import { AppError } from '../../errors.ts';
+import { listUsers, placeInSearch, searchUsers, type UserOrder } from '../../postgres/users/find-users.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState } from '../../packed/state.ts';
 import type { CaughtUp } from '../persisted/caught-up.ts';
@@ -15,6 +16,21 @@ export interface UserDirectoryOptions {
   controlShare: () => number;
 }
 
+/** A page of a list of users. */
+export interface UserPage {
+  limit: number;
+  skip: number;
+  /** The ID of the last user of the page before. */
+  after?: string | undefined;
+  order?: UserOrder | undefined;
+  search?: string | undefined;
+}
+
+/** Reads on where it stopped, so many IDs at a time; fewer: these were the last. */
+type NextIds = (count: number) => Promise<string[]>;
+
+const NOT_FOUND = 'after: this user is not, or no longer, among those found; begin again without it';
+
 /** A tenant's users, to look through. */
 export class UserDirectory {
   private readonly options: UserDirectoryOptions;
@@ -24,22 +40,55 @@ export class UserDirectory {
   }
 
   /**
-   * Users in the order of their IDs, or those found by `search`, see `searchUsers`. All whose events were answered
-   * before are there, unless Postgres is so far behind that `caughtUp` stops waiting; what is listed of them is current,
-   * and who was deleted is never listed.
+   * Users in the order of their IDs, or those found by `search`, see `searchUsers`: `limit` of them, fewer only where these
+   * are the last. All whose events were answered before are there, unless Postgres is so far behind that `caughtUp` stops
+   * waiting; what is listed of them is current, and who was deleted is never listed. Throws 422 for an `after` that a
+   * search does not find.
    */
-  async list(
-    compiled: CompiledCatalog,
-    { limit, skip, search }: { limit: number; skip: number; search?: string | undefined },
-  ): Promise<User[]> {
-    const { redis, pool, caughtUp, controlShare } = this.options;
+  async list(compiled: CompiledCatalog, page: UserPage): Promise<User[]> {
     const { tenantNo } = compiled.catalog;
-    await caughtUp.tenant(tenantNo);
-    const page = { tenantNo, limit, skip };
-    const ids =
-      search === undefined || search === '' ? await listUsers(pool, page) : await searchUsers(pool, search, page);
+    await this.options.caughtUp.tenant(tenantNo);
+    const next = page.search ? await this.found(tenantNo, page, page.search) : this.all(tenantNo, page);
+    const users: User[] = [];
+    while (users.length < page.limit) {
+      const asked = page.limit - users.length;
+      const ids = await next(asked);
+      users.push(...(await this.present(compiled, ids)));
+      if (ids.length < asked) break;
+    }
+    return users;
+  }
+
+  private all(tenantNo: number, { order = 'asc', after, skip }: UserPage): NextIds {
+    let last = after ?? null;
+    let over = skip;
+    return async (limit) => {
+      const ids = await listUsers(this.options.pool, { tenantNo, order, after: last, limit, skip: over });
+      last = ids.at(-1) ?? last;
+      over = 0;
+      return ids;
+    };
+  }
+
+  private async found(tenantNo: number, { after, skip }: UserPage, search: string): Promise<NextIds> {
+    const { pool } = this.options;
+    let last = after === undefined ? null : await placeInSearch(pool, { tenantNo, search, id: after });
+    if (after !== undefined && last === null) throw new AppError('unprocessable', NOT_FOUND);
+    let over = skip;
+    return async (limit) => {
+      const found = await searchUsers(pool, { tenantNo, search, after: last, limit: over + limit });
+      const ids = found.slice(over).map(({ id }) => id);
+      last = found.at(-1) ?? last;
+      over = 0;
+      return ids;
+    };
+  }
+
+  /** Without those who were deleted and are still in Postgres. */
+  private async present(compiled: CompiledCatalog, ids: readonly string[]): Promise<User[]> {
     if (ids.length === 0) return [];
-    const states = await redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
+    const { redis, controlShare } = this.options;
+    const states = await redis.mgetBuffer(ids.map((id) => userKey(compiled.catalog.tenantNo, id)));
     return ids.flatMap((userId, index) => {
       const packed = states[index];
       if (!packed) return [];

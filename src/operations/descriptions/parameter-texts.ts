@@ -34,4 +34,6 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   status: 'Only those in this state.',
   wait: '`true`: answer when the events are applied, with their outcomes.',
   search: 'Only users whose ID, name or e-mail address begins with this.',
+  after: 'ID of the last user of the page before: the page begins behind it, in the same order and search.',
+  order: '`asc` (default) or `desc`: by the bytes of the ID; not with `search`.',
 };

@@ -1,0 +1,101 @@
+import { useQueries, type QueryKey } from '@tanstack/react-query';
+import { useRouterState } from '@tanstack/react-router';
+import { useCallback, useEffect, useState, type ReactNode } from 'react';
+import { sent } from '../api/client.ts';
+import { pagesIn, sizeOf, withPage, type Known } from './pages.ts';
+import { Failed, Waiting } from './parts.tsx';
+import { OVERSCAN, ROW, TableFrame, type Column, type Order } from './table-frame.tsx';
+
+const PAGE = 100;
+/** Pages out of view are dropped: of the longest list no more than a few are in memory. */
+const KEPT_MS = 1_000;
+
+interface PagedTableProps<T, C> {
+  label: string;
+  columns: readonly Column<T>[];
+  rowId: (row: T) => string;
+  /** Under what the pages are kept; with the place where each begins. */
+  queryKey: QueryKey;
+  /** A page from there on, of at most `limit` rows; a page with fewer is the last. */
+  read: (start: C, limit: number) => Promise<T[]>;
+  /** Where the first page begins, and the one behind a full page whose start, last row and size are these. */
+  first: C;
+  next: (start: C, last: T, size: number) => C;
+  /** The column that the API sorts by, and how; what is done to have it the other way round. */
+  sorted?: { column: string; order: Order; onSort: () => void };
+  /** What stands where there is no row. */
+  empty: ReactNode;
+  tall?: boolean;
+  /** Called with how many rows are known, and whether these are all; null where it is loading. */
+  onCounted?: (text: string) => void;
+}
+
+/** Where readers were in lists, by the entry of the browser's history: going back leads there. */
+const places = new Map<string, { known: Known<unknown>; top: number }>();
+
+/**
+ * A list of any length that the API has page by page: pages in view are read, and dropped when they are not. Where each page
+ * begins is remembered, so that its reader may go anywhere in what was scrolled through, and come back to it.
+ */
+export function PagedTable<T, C extends string | number | null>(props: PagedTableProps<T, C>) {
+  const { label, columns, rowId, queryKey, read, first, next, sorted, empty, tall = false, onCounted } = props;
+  const entry = useRouterState({ select: ({ location }) => location.state.__TSR_key ?? '' });
+  const place = JSON.stringify([entry, sent.tenantId, queryKey]);
+  const [known, setKnown] = useState<Known<C>>(
+    () => (places.get(place)?.known as Known<C> | undefined) ?? { starts: [first], tail: 0, ended: false },
+  );
+  const [top] = useState(() => places.get(place)?.top ?? 0);
+  const [range, setRange] = useState({ first: Math.floor(top / ROW), last: Math.floor(top / ROW) });
+  const wanted = pagesIn(known, { ...range, last: range.last + OVERSCAN, size: PAGE });
+  const pages = useQueries({
+    queries: wanted.map((no) => ({
+      queryKey: [...queryKey, known.starts[no]],
+      queryFn: () => read(known.starts[no]!, PAGE),
+      gcTime: KEPT_MS,
+    })),
+  });
+  const rows = new Map(wanted.map((no, index) => [no, pages[index]?.data]));
+
+  // What a page says of the next one is a state of its own: it stays known when the page is dropped.
+  let after = known;
+  for (const [no, page] of rows) if (page !== undefined) after = withPage(after, { no, page, size: PAGE, next });
+  if (after !== known) setKnown(after);
+  useEffect(() => {
+    places.set(place, { known, top: places.get(place)?.top ?? top });
+  }, [place, known, top]);
+  const count = sizeOf(known, PAGE);
+  const failed = pages.find(({ isError }) => isError);
+  const loading = pages.some(({ isFetching }) => isFetching);
+  useEffect(() => {
+    onCounted?.(loading ? 'Loading …' : `${count}${known.ended ? '' : '+'} shown`);
+  }, [onCounted, loading, count, known.ended]);
+  const onRange = useCallback((from: number, to: number) => setRange({ first: from, last: to }), []);
+  const rowAt = (index: number): T | undefined => rows.get(Math.floor(index / PAGE))?.[index % PAGE];
+
+  return (
+    <>
+      {failed && <Failed error={failed.error!} retry={() => void failed.refetch()} />}
+      {count > 0 ? (
+        <TableFrame
+          label={label}
+          columns={columns}
+          count={count}
+          rowAt={rowAt}
+          keyAt={(index) => {
+            const row = rowAt(index);
+            return row === undefined ? String(index) : rowId(row);
+          }}
+          orderOf={(id) => (id === sorted?.column ? sorted.order : undefined)}
+          onSort={() => sorted?.onSort()}
+          tall={tall}
+          onRange={onRange}
+          top={{ initial: top, keep: (now) => places.set(place, { known, top: now }) }}
+        />
+      ) : known.ended ? (
+        empty
+      ) : (
+        !failed && <Waiting />
+      )}
+    </>
+  );
+}

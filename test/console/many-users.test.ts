@@ -1,0 +1,141 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { userKey } from '../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { hasBrowser, keep, startBrowser, violations, watchedPage, type Watched } from './browser.ts';
+
+/** `npm run test:long` lists a million. */
+const USERS = Number(process.env['USERS'] ?? 200_000);
+const AT_ONCE = 10_000;
+const ROW = 36;
+
+/** Users who are all alike but for their ID and what they are found by, in both databases. */
+async function makeUsers({ app, pool, redis }: TestLaurel): Promise<void> {
+  await app.post('/v1/users', { id: 'a model', tz: 'Europe/London' });
+  const state = (await redis.getBuffer(userKey(0, 'a model')))!;
+  for (let from = 1; from <= USERS; from += AT_ONCE) {
+    const to = Math.min(from + AT_ONCE - 1, USERS);
+    const ids = Array.from({ length: to - from + 1 }, (_, index) => idOf(from + index));
+    await Promise.all([
+      redis.mset(ids.flatMap((id) => [userKey(0, id), state])),
+      pool.query(
+        `INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key)
+         SELECT 0, 'user-' || lpad(n::text, 7, '0'), now(), $3, '{}', '{}', 'person ' || n
+           FROM generate_series($1::int, $2::int) AS n`,
+        [from, to, state],
+      ),
+    ]);
+  }
+  await pool.query('ANALYZE users');
+}
+
+const idOf = (no: number): string => `user-${String(no).padStart(7, '0')}`;
+
+describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users`, () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  let watched: Watched;
+  let page: Page;
+  /** The pages of users that were asked for: what each began after. */
+  const asked: (string | null)[] = [];
+  beforeAll(async () => {
+    laurel = await startLaurel({ workers: true });
+    await makeUsers(laurel);
+    browser = await startBrowser();
+    watched = await watchedPage(browser, laurel.adminUrl);
+    ({ page } = watched);
+    await page.addInitScript(() => {
+      const seen = { tasks: [] as number[] };
+      Object.assign(globalThis, { longTasks: seen.tasks });
+      new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({
+        // A browser has it, Node's types do not.
+        type: 'longtask' as 'measure',
+      });
+    });
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      if (url.pathname !== '/v1/users' || url.searchParams.get('limit') !== '100') return;
+      expect(url.searchParams.has('skip')).toBe(false);
+      asked.push(url.searchParams.get('after'));
+    });
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    const cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    await page.goto(`${laurel.adminUrl}/console/users`);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  const frame = () => page.getByRole('region', { name: 'Users' });
+  const scrollTo = (top: number) => frame().evaluate((element, to) => element.scrollTo(0, to), top);
+  const topNow = () => frame().evaluate((element) => element.scrollTop);
+  const link = (id: string) => page.getByRole('link', { name: id, exact: true });
+
+  test('is scrolled through page by page, with only the rows in view in the document', async () => {
+    await page.getByText('100+ shown').waitFor();
+    const shown = async (): Promise<number> => {
+      await scrollTo(1e9);
+      return parseInt((await page.getByRole('status').first().textContent()) ?? '', 10) || 0;
+    };
+    await expect.poll(shown, { interval: 20 }).toBeGreaterThanOrEqual(4_000);
+    expect(await page.locator('tbody tr').count()).toBeLessThan(60);
+    expect(asked.slice(0, 3)).toEqual([null, idOf(99), idOf(199)]);
+    expect(new Set(asked).size).toBe(asked.length);
+  });
+
+  test('drops the pages that are out of view, and reads them again', async () => {
+    const firstPages = (): number => asked.filter((after) => after === null).length;
+    const upAndDown = async (): Promise<number> => {
+      await scrollTo(ROW * 2_000);
+      await link(idOf(2_000)).waitFor();
+      await scrollTo(0);
+      await link('a model').waitFor();
+      return firstPages();
+    };
+    await expect.poll(upAndDown).toBeGreaterThan(1);
+  });
+
+  test('keeps its place when a user was opened and left', async () => {
+    await scrollTo(ROW * 3_000);
+    await link(idOf(3_002)).click();
+    await page.getByRole('heading', { name: idOf(3_002) }).waitFor();
+    await page.goBack();
+    await link(idOf(3_002)).waitFor();
+    expect(await topNow()).toBe(ROW * 3_000);
+    // Who comes anew begins at the top.
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('link', { name: 'Users', exact: true }).click();
+    await link('a model').waitFor();
+    expect(await topNow()).toBe(0);
+  });
+
+  test('is turned round, and one at its end opened', async () => {
+    await page.getByRole('button', { name: 'ID' }).click();
+    await link(idOf(USERS)).waitFor();
+    expect(page.url()).toContain('order=desc');
+    await scrollTo(ROW * 90);
+    await link(idOf(USERS - 110)).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await keep(page, 'desk-many-users');
+    await scrollTo(0);
+    await link(idOf(USERS)).click();
+    await page.getByRole('heading', { name: idOf(USERS) }).waitFor();
+  });
+
+  test('is searched', async () => {
+    await page.goBack();
+    await page.getByLabel('Search users').fill('person 15');
+    await link(idOf(15)).waitFor();
+    await link(idOf(USERS)).waitFor({ state: 'detached' });
+    await page.getByLabel('Search users').fill(`person ${USERS - 1}`);
+    await page.getByText('1 shown').waitFor();
+    await link(idOf(USERS - 1)).waitFor();
+    await page.getByLabel('Search users').fill('nobody');
+    await page.getByText('No user begins with “nobody”').waitFor();
+    expect({ errors: watched.errors, elsewhere: watched.elsewhere }).toEqual({ errors: [], elsewhere: [] });
+    const tasks = await page.evaluate(() => (globalThis as unknown as { longTasks: number[] }).longTasks);
+    console.log(`Long tasks of the page, ms: ${tasks.map((ms) => Math.round(ms)).join(', ') || 'none'}`);
+  });
+});
