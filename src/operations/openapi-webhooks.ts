@@ -2,7 +2,7 @@ import { NOTIFICATION_EXAMPLES } from '../domain/notification-examples.ts';
 import { NOTIFICATION_PAYLOADS } from '../domain/notification-payloads.ts';
 import { WEBHOOK_EVENTS } from '../domain/webhook.ts';
 import { describedSchema } from './descriptions/described.ts';
-import type { Schema } from './descriptions/examples.ts';
+import { plainSchema } from './descriptions/plain-schema.ts';
 import { WEBHOOK_TEXTS } from './descriptions/webhook-texts.ts';
 
 interface Header {
@@ -77,7 +77,7 @@ export function openapiWebhooks(): Record<string, object> {
   return Object.fromEntries(
     WEBHOOK_EVENTS.map((type) => {
       const operationId = `webhooks_${type.replace('.', '_')}`;
-      const schema = JSON.parse(JSON.stringify(NOTIFICATION_PAYLOADS[type])) as Schema;
+      const schema = plainSchema(NOTIFICATION_PAYLOADS[type]);
       const content = {
         schema: describedSchema(schema, { operation: operationId, field: 'payload' }),
         example: NOTIFICATION_EXAMPLES[type],

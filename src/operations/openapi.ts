@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
-import type { Schema } from './descriptions/examples.ts';
+import { plainSchema } from './descriptions/plain-schema.ts';
 import { openapiWebhooks, webhookHeaders } from './openapi-webhooks.ts';
 import type { Operation } from './operation.ts';
 import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
@@ -22,9 +22,6 @@ const METHODS = {
 
 const json = (schema: unknown) => ({ 'application/json': { schema } });
 
-/** TypeBox keeps notes of its own on schemas; what is left as JSON is JSON Schema. */
-const plain = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
-
 function queryParameters(operation: string, schema: TObject): unknown[] {
   const required = new Set(schema.required ?? []);
   return Object.entries(schema.properties).map(([name, property]) => ({
@@ -32,7 +29,7 @@ function queryParameters(operation: string, schema: TObject): unknown[] {
     in: 'query',
     // A required parameter with a default is one that is always there for the handler, not for the client.
     required: required.has(name) && !('default' in property),
-    ...describedParameter(plain(property), { operation, name }),
+    ...describedParameter(plainSchema(property), { operation, name }),
   }));
 }
 
@@ -43,7 +40,7 @@ function pathParameters({ id, path, params }: Operation): unknown[] {
     name,
     in: 'path',
     required: true,
-    ...describedParameter(declared[name!] ? plain(declared[name!]!) : { type: 'string' }, {
+    ...describedParameter(declared[name!] ? plainSchema(declared[name!]!) : { type: 'string' }, {
       operation: id,
       name: name!,
     }),
@@ -57,7 +54,9 @@ function responses(operation: Operation): Record<string, unknown> {
   for (const [status, schema] of Object.entries(operation.responses))
     all[status] = {
       description: 'Done',
-      ...(schema && { content: json(describedSchema(plain(schema), { operation: operation.id, field: 'answer' })) }),
+      ...(schema && {
+        content: json(describedSchema(plainSchema(schema), { operation: operation.id, field: 'answer' })),
+      }),
     };
   for (const status of refusalsOf(operation)) all[status] = { $ref: `#/components/responses/${status}` };
   return all;
@@ -70,7 +69,7 @@ const requestBody = ({ id, bodyBytes }: Operation, schema: TSchema): unknown => 
     bodyBytes === null
       ? 'At most as many bytes as `BODY_LIMIT` allows.'
       : `At most ${bodyBytes.toLocaleString('en-US')} bytes.`,
-  content: json(describedSchema(plain(schema), { operation: id, field: 'body' })),
+  content: json(describedSchema(plainSchema(schema), { operation: id, field: 'body' })),
 });
 
 function describing({ description, aliases }: Operation): { description?: string } {

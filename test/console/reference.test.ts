@@ -31,6 +31,8 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
         .first()
         .waitFor();
     }
+    // Every schema has a type, also those of enumerations.
+    expect(await page.getByText('missing-type-info').count()).toBe(0);
     await keep(page, `reference-${name.toLowerCase()}-${width}${dark ? '-dark' : ''}`);
     expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
     await context.close();

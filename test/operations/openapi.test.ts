@@ -141,6 +141,18 @@ test.each([
   },
 );
 
+test.each([
+  ['application', applicationOperations],
+  ['admin', adminOperations],
+] as const)('every enumeration of the %s document has a type', (surface, operations) => {
+  const untyped: unknown[] = [];
+  JSON.stringify(documentOf(surface, operations), (_name, value) => {
+    if (Array.isArray(value?.enum) && value.type === undefined) untyped.push(value.enum);
+    return value;
+  });
+  expect(untyped).toEqual([]);
+});
+
 test('the application document lists the webhooks, each with its headers and an example that fits', () => {
   const { webhooks, components } = documentOf('application', []);
   expect(Object.keys(webhooks)).toEqual([...WEBHOOK_EVENTS]);
