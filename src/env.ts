@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { KEY_PATTERN } from './domain/catalog.ts';
 import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
 import { parseNetworks, type Network } from './domain/networks.ts';
+import { parseRedisUrl } from './redis-address.ts';
 import { StartError } from './start-error.ts';
 
 /** `production` makes Laurel strict; any other spelling of it would start a Laurel that is not. */
@@ -116,7 +117,7 @@ export function readEnv(variables: Variables): Env {
     appPort: read.whole('APP_PORT', { fallback: 8080, min: 1, max: 65_535 }),
     adminPort: read.whole('ADMIN_PORT', { fallback: 8081, min: 1, max: 65_535 }),
     metricsPort: read.optional('METRICS_PORT', { min: 1, max: 65_535 }),
-    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
+    redisUrl: read.redisUrl('REDIS_URL', read.text('REDIS_TLS_CA')),
     databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:']),
     dataDir: resolve(read.text('DATA_DIR') ?? '.laurel'),
     adminApiKey: read.text('ADMIN_API_KEY'),
@@ -226,6 +227,19 @@ function reader(variables: Variables, problems: string[]) {
       problems.push(`${name} must be addresses or networks such as 10.0.0.0/8, separated by commas; it is "${value}".`);
       return [];
     },
+    /** One that `parseRedisUrl` takes. `ca`: goes into it as the parameter of that name. */
+    redisUrl: (name: string, ca: string | null): string | null => {
+      const value = text(name);
+      if (value === null) {
+        if (ca !== null) problems.push(`REDIS_TLS_CA is of no use without ${name}.`);
+        return null;
+      }
+      const url =
+        ca === null || /[?&]ca=/.test(value) ? value : withParameter(value, `ca=${encodeURIComponent(resolve(ca))}`);
+      const address = parseRedisUrl(url);
+      if (typeof address === 'string') problems.push(`${name} ${address}`);
+      return url;
+    },
     url: (name: string, protocols: readonly string[]): string | null => {
       const value = text(name);
       if (value === null) return null;
@@ -235,3 +249,5 @@ function reader(variables: Variables, problems: string[]) {
     },
   };
 }
+
+const withParameter = (url: string, parameter: string): string => `${url}${url.includes('?') ? '&' : '?'}${parameter}`;

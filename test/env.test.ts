@@ -45,6 +45,13 @@ describe('readEnv', () => {
     expect(readEnv({ APP_PORT: '', REDIS_URL: ' ' })).toEqual(readEnv({}));
   });
 
+  test('an authority of Redis goes into its URL', () => {
+    const { redisUrl } = readEnv({ REDIS_URL: 'rediss://r?db=2', REDIS_TLS_CA: '/an authority.pem' });
+    expect(redisUrl).toBe('rediss://r?db=2&ca=%2Fan%20authority.pem');
+    // As a process gets it from the one that starts it, which has added it before.
+    expect(readEnv({ REDIS_URL: redisUrl!, REDIS_TLS_CA: '/an authority.pem' }).redisUrl).toBe(redisUrl);
+  });
+
   test('values are taken', () => {
     const env = readEnv({
       ...servers,
@@ -89,7 +96,13 @@ describe('readEnv', () => {
     [{ HTTP_PROCESSES: '1.5' }, 'HTTP_PROCESSES must be'],
     [{ BODY_LIMIT: '-1' }, 'BODY_LIMIT must be'],
     [{ RATE_LIMIT: '0' }, 'RATE_LIMIT must be a whole number from 1 to 1000000; it is "0".'],
-    [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL must be a URL that begins with redis:// or rediss://.'],
+    [
+      { REDIS_URL: 'localhost:6379' },
+      'REDIS_URL must be a URL that begins with redis:// or rediss://, or for Sentinels',
+    ],
+    [{ REDIS_URL: 'redis://a:1,b:2' }, 'REDIS_URL has several hosts, which only redis+sentinel:// may.'],
+    [{ REDIS_URL: 'redis://a', REDIS_TLS_CA: '/ca.pem' }, 'REDIS_URL names a certificate authority, and has no TLS'],
+    [{ REDIS_TLS_CA: '/ca.pem' }, 'REDIS_TLS_CA is of no use without REDIS_URL.'],
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be'],
     [{ TRUSTED_PROXIES: '10.0.0.0/8, proxy' }, 'TRUSTED_PROXIES must be addresses or networks'],
     [{ FAILED_KEY_LIMIT: '0' }, 'FAILED_KEY_LIMIT must be a whole number'],

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import { systemClock, type FixedClock } from '../src/clock.ts';
 import { openLaurel } from '../src/processes/composition.ts';
 import type { LiveLimits } from '../src/engine/live/connection-limits.ts';
@@ -29,8 +30,8 @@ export interface TestLaurel {
   pool: Pool;
   /** What the first frontend's operations are handed. */
   services: Services;
-  /** Another frontend on the same databases. */
-  another(): Promise<{
+  /** Another frontend on the same databases; `redisUrl`: another way to the same Redis. */
+  another(redisUrl?: string): Promise<{
     app: TestClient;
     admin: TestClient;
     appUrl: string;
@@ -43,7 +44,7 @@ export interface TestLaurel {
 /**
  * Starts one. `clock`: stands still where given. `configuration`: applied to the organisation's own tenant.
  * `workers`: whether events are moved to Postgres and what falls due is done. `testClock`: the time is set through
- * the admin API instead. `redisUrl`: of a Redis that the test looks after itself.
+ * the admin API instead. `redisUrl`: of a Redis that the test looks after itself. `log`: silent by default.
  */
 export async function startLaurel(
   options: {
@@ -57,6 +58,7 @@ export async function startLaurel(
     backlogLimitBytes?: number;
     webhookAllowPrivate?: boolean;
     redisUrl?: string;
+    log?: Logger;
     failedKeyLimit?: number;
     liveLimits?: LiveLimits;
     trustedProxies?: string;
@@ -65,15 +67,15 @@ export async function startLaurel(
   const stack = await testStack({ database: 'migrated', redis: options.redisUrl === undefined });
   const { databaseUrl } = stack;
   const redisUrl = options.redisUrl ?? stack.redisUrl;
-  const log = createLog({ level: 'fatal', name: 'test' });
+  const log = options.log ?? createLog({ level: 'fatal', name: 'test' });
   const setUp = createPool(databaseUrl, { max: 1 });
   const adminKey = await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null);
   await setUp.end();
 
   const clock = options.testClock === true ? 'test' : (options.clock ?? systemClock);
-  const frontend = async () => {
+  const frontend = async (url = redisUrl) => {
     const laurel = await openLaurel({
-      redisUrl,
+      redisUrl: url,
       databaseUrl,
       backlogLimit: options.backlogLimit ?? 100_000,
       backlogLimitBytes: options.backlogLimitBytes ?? 1_073_741_824,
@@ -144,8 +146,8 @@ export async function startLaurel(
     redis: first.laurel.redis,
     services: first.laurel.services,
     pool: first.laurel.pool,
-    another: async () => {
-      const more = await frontend();
+    another: async (url) => {
+      const more = await frontend(url);
       others.push(more);
       return more;
     },

@@ -42,6 +42,7 @@ import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
 import { MessageLog } from '../src/engine/webhooks/message-log.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
+import { LogThrottle, OUTAGE_MS } from '../src/log/log-throttle.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
@@ -105,8 +106,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const given = options.clock ?? systemClock;
   const redis = createRedis(redisUrl);
   const queueRedis = createPatientRedis(redisUrl);
+  const outages = new LogThrottle(OUTAGE_MS);
   for (const connection of [redis, queueRedis]) {
-    connection.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
+    connection.on('error', (error) => outages.log('', () => log.warn({ err: error }, 'Redis does not answer')));
   }
   const pool = createPool(databaseUrl, { max: SHARDS + 4 });
   const guard = new RedisGuard({ redis, pool, log });

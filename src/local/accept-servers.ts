@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
+import { addressOptions } from '../redis-address.ts';
 import { StartError } from '../start-error.ts';
 
 const REDIS_AT_LEAST = [7, 0] as const;
@@ -8,8 +9,8 @@ const POSTGRES_AT_LEAST = 15;
 const WAIT_MS = 15_000;
 
 /**
- * Refuses servers that Laurel cannot keep its promises on, with a sentence each: a Redis older than 7.0 or one
- * that may evict keys, a Postgres older than 15, either of them away.
+ * Refuses servers that Laurel cannot keep its promises on, with a sentence each: a Redis older than 7.0, one
+ * that may evict keys, a replica, a node of a cluster, a Postgres older than 15, either of them away.
  */
 export async function acceptServers({
   redisUrl,
@@ -23,7 +24,13 @@ export async function acceptServers({
 
 async function acceptRedis(url: string): Promise<void> {
   const info = await untilAnswered('Redis', 'REDIS_URL', async () => {
-    const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
+    const redis = new Redis({
+      ...addressOptions(url),
+      lazyConnect: true,
+      retryStrategy: () => null,
+      sentinelRetryStrategy: () => null,
+      maxRetriesPerRequest: 0,
+    });
     let cause: unknown = null;
     redis.on('error', (error) => (cause ??= error));
     try {
@@ -47,6 +54,17 @@ export function refuseRedis(info: string): void {
   const [needMajor, needMinor] = REDIS_AT_LEAST;
   if (major < needMajor || (major === needMajor && minor < needMinor)) {
     throw new StartError(`Laurel needs Redis ${needMajor}.${needMinor} or newer; the one it was given is ${version}.`);
+  }
+  if (field('role') === 'slave') {
+    throw new StartError(
+      `The Redis at REDIS_URL is a replica (of ${field('master_host')}:${field('master_port')}), which takes no writes: ` +
+        'name its master, or its Sentinels (redis+sentinel://host:port/name), which know it after a failover too.',
+    );
+  }
+  if (field('cluster_enabled') === '1') {
+    throw new StartError(
+      'The Redis at REDIS_URL is a node of a cluster; Laurel needs a Redis that holds all keys: one master, with replicas or without.',
+    );
   }
   const policy = field('maxmemory_policy') ?? 'noeviction';
   if (policy !== 'noeviction') {
@@ -86,6 +104,7 @@ async function untilAnswered<T>(name: string, variable: string, ask: () => Promi
     try {
       return await ask();
     } catch (error) {
+      if (error instanceof StartError) throw error;
       const problem = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error);
       if (Date.now() > deadline || !mayPass(error)) {
         throw new StartError(`${name} does not answer (${problem}); is ${variable} right and the server running?`);
@@ -95,8 +114,8 @@ async function untilAnswered<T>(name: string, variable: string, ask: () => Promi
   }
 }
 
-/** Whether waiting can help: a wrong password or a database that does not exist stays wrong. */
+/** Whether waiting can help: a wrong password, a database that does not exist or a certificate that nobody trusts stays wrong. */
 function mayPass(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
-  return !/^(28|3D)/.test(code) && !/WRONGPASS|NOAUTH/.test(String(error));
+  return !/^(28|3D)|CERT/.test(code) && !/WRONGPASS|NOAUTH/.test(String(error));
 }

@@ -1,3 +1,6 @@
+/** How often a fault of Redis or Postgres that lasts is logged by each of those who meet it. */
+export const OUTAGE_MS = 30_000;
+
 /**
  * Keeps a log readable while a fault lasts and every request meets it. A line of one kind is logged once in `everyMs`; the
  * next one reports how many were left out since.

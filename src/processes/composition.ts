@@ -45,6 +45,7 @@ import { UserProfiles } from '../engine/users/user-profiles.ts';
 import { UserReads } from '../engine/users/user-reads.ts';
 import { sendTest } from '../engine/webhooks/test-delivery.ts';
 import { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
+import { LogThrottle, OUTAGE_MS } from '../log/log-throttle.ts';
 import type { Log } from '../log/log.ts';
 import type { Services } from '../operations/services.ts';
 import { AdminKeys } from '../postgres/admin-keys.ts';
@@ -116,10 +117,11 @@ export async function openLaurel({
   log: Log;
 }): Promise<Laurel> {
   const redis = createRedis(redisUrl);
-  redis.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
+  const outages = new LogThrottle(OUTAGE_MS);
+  redis.on('error', (error) => outages.log('', () => log.warn({ err: error }, 'Redis does not answer')));
   const pool = createPool(databaseUrl, { max: POOL_SIZE, timeoutMs: POSTGRES_TIMEOUT_MS });
   const guardPool = createPool(databaseUrl, GUARD_POOL);
-  const guard = new RedisGuard({ redis, pool: guardPool, log });
+  const guard = new RedisGuard({ redis, pool: guardPool, log, written: () => batcher.calls.positions });
 
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);

@@ -1,5 +1,8 @@
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
+import { addressOptions } from '../redis-address.ts';
 import { corkWrites } from './cork.ts';
+import { gateOf } from './gate.ts';
+import { isElsewhere } from './outage.ts';
 
 /** Delay before the nth attempt to reconnect: 50 ms, doubled each time, at most 2 s. */
 const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt - 1, 6), 2000);
@@ -11,18 +14,54 @@ const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.mi
 const SILENCE_MS = 3_000;
 
 /**
+ * The same of a connection whose commands may block: longer than the 10 s for which BullMQ's do. Without it a master that
+ * hung when another took its place would be waited for for ever.
+ */
+const PATIENT_SILENCE_MS = 15_000;
+
+/** A server that vanished does not even say that it is gone: after so long without a word the system asks after it. */
+const KEEP_ALIVE_MS = 10_000;
+
+/** A server that refuses to serve again within this time is asked less and less often. */
+const CALM_MS = 10_000;
+
+/**
+ * How a connection comes back. An answer that says that the server cannot serve now, or is the master no more, ends the
+ * connection: the next one goes where the name, or the Sentinels, lead by then. `onElsewhere` is called first, at once.
+ */
+function reconnecting(onElsewhere: () => void): Pick<RedisOptions, 'retryStrategy' | 'reconnectOnError'> {
+  let refusals = 0;
+  let refusedMs = -Infinity;
+  return {
+    // Of a server that takes connections and then refuses, the client counts no attempts.
+    retryStrategy: (attempt) => reconnectDelayMs(Math.max(attempt, refusals)),
+    reconnectOnError: (error) => {
+      if (!isElsewhere(error)) return false;
+      onElsewhere();
+      const nowMs = performance.now();
+      refusals = nowMs - refusedMs < CALM_MS ? refusals + 1 : 1;
+      refusedMs = nowMs;
+      return 1;
+    },
+  };
+}
+
+/**
  * A connection for work that a caller waits for. While Redis is away every command fails at once, and nothing is
  * sent twice: a script that was under way when the connection broke may or may not have run, and only the caller
  * knows how to find out. It reconnects by itself. Listen to `error`, or the process ends with the first one.
+ * Throws as `addressOptions`.
  */
 export function createRedis(url: string): Redis {
-  const redis = new Redis(url, {
+  const redis: Redis = new Redis({
+    ...addressOptions(url),
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: 5000,
     socketTimeout: SILENCE_MS,
-    retryStrategy: reconnectDelayMs,
+    keepAlive: KEEP_ALIVE_MS,
+    ...reconnecting(() => gateOf(redis)?.shut()),
   });
   corkWrites(redis);
   return redis;
@@ -33,7 +72,14 @@ export function createRedis(url: string): Redis {
  * connection with any other `maxRetriesPerRequest`.
  */
 export const createPatientRedis = (url: string): Redis =>
-  new Redis(url, { maxRetriesPerRequest: null, connectTimeout: 5000, retryStrategy: reconnectDelayMs });
+  new Redis({
+    ...addressOptions(url),
+    maxRetriesPerRequest: null,
+    connectTimeout: 5000,
+    socketTimeout: PATIENT_SILENCE_MS,
+    keepAlive: KEEP_ALIVE_MS,
+    ...reconnecting(() => undefined),
+  });
 
 /** Settles when the connection answers commands; rejects if it does not within `timeoutMs`. */
 export async function redisReady(redis: Redis, timeoutMs = 10_000): Promise<void> {

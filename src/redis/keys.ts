@@ -1,6 +1,6 @@
 /**
- * Every Redis key, in one file. All keys of a tenant share the hash tag of the tenant's shard, so that one
- * script call may touch any of them, on a Redis Cluster as well. `<t>` is the tenant's number.
+ * Every Redis key, in one file. All keys of a tenant share the hash tag of the tenant's shard, since one script call
+ * touches several of them. `<t>` is the tenant's number.
  */
 
 /** Shards of the key space; a tenant lives on one. Fixed for the life of an installation. */

@@ -3,6 +3,9 @@ import { codeOf, isNetworkError } from '../network-errors.ts';
 /** First word of the error replies of a Redis that cannot serve now. */
 const REPLY = /^(LOADING|BUSY|OOM|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED)\b/;
 
+/** Those of a Redis that is not the master, or not any more, or that holds nothing yet. */
+const ELSEWHERE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED)\b/;
+
 const NAMES = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError', 'AbortError', 'RedisNotReady']);
 
 /** What the client says of a connection that broke under a command. These errors have neither a code nor a name of their own. */
@@ -18,6 +21,9 @@ export const isRedisOutage = (error: Error): boolean =>
   LOST.test(error.message) ||
   UNREACHABLE.test(error.message) ||
   (error.name === 'ReplyError' && REPLY.test(error.message));
+
+/** True for an answer that says that what Laurel needs is not at this server, or not yet: connect again, and look again. */
+export const isElsewhere = (error: Error): boolean => ELSEWHERE.test(error.message);
 
 const LOST_CODES = new Set(['ECONNRESET', 'EPIPE']);
 

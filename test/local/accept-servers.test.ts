@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { acceptServers, refusePostgres, refuseRedis } from '../../src/local/accept-servers.ts';
 import { StartError } from '../../src/start-error.ts';
+import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
 let stack: TestStack;
@@ -26,6 +27,27 @@ describe('acceptServers', () => {
     } finally {
       await redis.config('SET', 'maxmemory-policy', before);
       redis.disconnect();
+    }
+  });
+
+  test('refuses a replica, which takes no writes', async () => {
+    const [master, replica] = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
+    try {
+      await replica.follow(master);
+      const refused = acceptServers({ ...stack, redisUrl: replica.url });
+      await expect(refused).rejects.toThrow(StartError);
+      await expect(refused).rejects.toThrow(`is a replica (of 127.0.0.1:${master.port})`);
+    } finally {
+      await Promise.all([master.close(), replica.close()]);
+    }
+  });
+
+  test('refuses a node of a cluster', async () => {
+    const node = await OwnRedis.start({ 'cluster-enabled': 'yes' });
+    try {
+      await expect(acceptServers({ ...stack, redisUrl: node.url })).rejects.toThrow('is a node of a cluster');
+    } finally {
+      await node.close();
     }
   });
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { LogThrottle } from '../../src/log/log-throttle.ts';
+import { LogThrottle, OUTAGE_MS } from '../../src/log/log-throttle.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { Arrivals } from '../../src/redis/arrivals.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
@@ -63,7 +63,10 @@ export function batchWorker({
     connection: queueRedis,
     ...WAKE_UP_OPTIONS,
   });
-  worker.on('error', (error) => log.warn({ err: error }, 'the batch queue does not answer'));
+  const outages = new LogThrottle(OUTAGE_MS);
+  worker.on('error', (error) =>
+    outages.log('', (suppressed) => log.warn({ err: error, suppressed }, 'the batch queue does not answer')),
+  );
 
   /** Whether any waits. */
   const look = async (): Promise<boolean> => {

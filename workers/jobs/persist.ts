@@ -1,6 +1,7 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { LogThrottle, OUTAGE_MS } from '../../src/log/log-throttle.ts';
 import type { Persister } from '../../src/engine/persist/persister.ts';
 import { StuckShard } from '../../src/engine/persist/stuck-shard.ts';
 import { PERSIST_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
@@ -36,7 +37,14 @@ export function persistWorker({ redis, persister, log, ending }: PersistWorkerOp
     },
     { connection: redis, ...WAKE_UP_OPTIONS },
   );
-  worker.on('failed', (job, error) => log.warn({ shard: job?.data.shard, err: error }, 'persisting was interrupted'));
-  worker.on('error', (error) => log.warn({ err: error }, 'the persist queue does not answer'));
+  const outages = new LogThrottle(OUTAGE_MS);
+  worker.on('failed', (job, error) =>
+    outages.log('job', (suppressed) =>
+      log.warn({ shard: job?.data.shard, err: error, suppressed }, 'persisting was interrupted'),
+    ),
+  );
+  worker.on('error', (error) =>
+    outages.log('queue', (suppressed) => log.warn({ err: error, suppressed }, 'the persist queue does not answer')),
+  );
   return worker;
 }

@@ -40,7 +40,8 @@ const RETRY_MS = 2_000;
  */
 export class ScriptCalls {
   private readonly options: ScriptCallsOptions;
-  private readonly positions = new Map<number, string>();
+  /** The position after the last write, by shard. */
+  readonly positions = new Map<number, string>();
   private readonly fence: Fence;
 
   constructor(options: ScriptCallsOptions) {

@@ -9,7 +9,7 @@ export const LOOK_MS = 500;
 
 /** What a Redis says of itself, beside what Postgres knows. */
 export interface Inspection extends StoredEpoch {
-  /** ID of the run of the Redis process. */
+  /** What the Redis is, see `readRun`. */
   run: string;
   /** By shard; null: the shard is not whole. */
   marks: (string | null)[];
@@ -34,9 +34,33 @@ export async function inspect(redis: Redis, client: Pool | PoolClient): Promise<
   return { run, marks, positions, ...(await readEpoch(client)) };
 }
 
-/** The ID of the run of the Redis process: another one after every start. */
-export const readRun = async (redis: Redis): Promise<string> =>
-  /^run_id:(\w+)/m.exec(await redis.info('server'))?.[1] ?? '';
+/** The Redis is a replica: it takes no writes, and what it holds may be older than what its master does. */
+export class RedisIsReplica extends Error {
+  constructor() {
+    super('The Redis at REDIS_URL is a replica: its master is elsewhere.');
+    this.name = 'RedisIsReplica';
+  }
+}
+
+/** This run of Redis was accepted, and another Redis has taken its place since: events that it took would be lost. */
+export class RedisIsSuperseded extends Error {
+  constructor() {
+    super('Another Redis has taken the place of the one at REDIS_URL: that is a former master.');
+    this.name = 'RedisIsSuperseded';
+  }
+}
+
+/**
+ * Whose writes the Redis holds: the ID of the run of its process, another one after every start, and that of its history of
+ * writes, another one whenever it became a master. By the second a Redis that was a replica meanwhile, and may have been
+ * given what another master held, differs from one whose connection only broke. Throws RedisIsReplica.
+ */
+export async function readRun(redis: Redis): Promise<string> {
+  const info = (await redis.call('INFO', 'SERVER', 'REPLICATION')) as string;
+  const field = (name: string): string => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1] ?? '';
+  if (field('role') !== 'master') throw new RedisIsReplica();
+  return `${field('run_id')}.${field('master_replid')}`;
+}
 
 /**
  * The marks of all shards, in one command, since every process asks twice a second: eight were a third of what a Redis at

@@ -7,22 +7,31 @@ import { Gate } from '../../redis/gate.ts';
 import { leftOut } from '../notifications/left-out.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';
 import { accept, ForeignRedis } from './accept.ts';
-import { LOOK_MS, readMarks, readRun } from './inspect.ts';
+import { isFence } from '../../postgres/rebuild/epoch.ts';
+import { LOOK_MS, readMarks, readRun, RedisIsReplica, RedisIsSuperseded } from './inspect.ts';
+import { lostWrites } from './lost-writes.ts';
 import type { RebuildProgress } from './rebuild.ts';
 
 export interface RedisGuardOptions {
   redis: Redis;
   pool: Pool;
   log: Log;
+  /** The position of this process's last write, by shard: a Redis that takes over is asked whether it holds that. */
+  written?: () => ReadonlyMap<number, string>;
 }
 
 /** How soon a shut one is looked at again. */
 const RETRY_MS = 100;
+/** How soon another connection is made where one did not lead to the master. */
+const ELSEWHERE_MS = 500;
+/** How often Postgres is asked whether another Redis has taken the place of an open one, and how long that may take. */
+const ASK_MS = 5_000;
+const ANSWER_MS = 1_000;
 /** The same line, and progress, is not logged again sooner. */
 const REPEAT_MS = 5_000;
 
 /**
- * Keeps the gate of a connection: looks at Redis whenever the connection is a new one or something was found missing, has
+ * Keeps the gate of a connection: looks at Redis whenever the connection is a new one or leads to a replica, or something was found missing, has
  * it rebuilt where that is needed (in one process; the others wait), and opens the gate when Redis holds what Postgres
  * does. While it is shut, scripts are refused and requests answered 503.
  */
@@ -33,6 +42,7 @@ export class RedisGuard {
   private running: Promise<void> | null = null;
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private foreign: ForeignRedis | null = null;
+  private askedMs = -Infinity;
   private accepted: { fence: string; marks: (string | null)[] } | null = null;
 
   constructor(options: RedisGuardOptions) {
@@ -67,6 +77,7 @@ export class RedisGuard {
         if (signal.aborted) return;
         if (error instanceof ForeignRedis) this.foreign = error;
         this.complain(error);
+        if (isElsewhere(error)) await this.leave();
       }
       if (gate.fence === null) await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
       else await this.untilShut(LOOK_MS);
@@ -76,7 +87,10 @@ export class RedisGuard {
   private async look(): Promise<void> {
     const { redis, pool, log } = this.options;
     const { connection } = this.gate;
-    if (await this.isAsBefore()) return this.gate.open(this.accepted!.fence, connection);
+    if (await this.isAsBefore()) {
+      if (await this.isSuperseded()) throw new RedisIsSuperseded();
+      return this.gate.open(this.accepted!.fence, connection);
+    }
     const startedMs = performance.now();
     const seconds = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
     let rebuilt = false;
@@ -105,9 +119,22 @@ export class RedisGuard {
       },
     });
     if (fence === null) return;
+    if (this.accepted !== null) await this.nameLosses();
     this.accepted = { fence, marks: await readMarks(redis) };
     this.gate.open(fence, connection);
     if (rebuilt) log.info({ seconds: seconds() }, 'Redis is rebuilt');
+  }
+
+  /** Logs what was acknowledged and is lost, if anything is. */
+  private async nameLosses(): Promise<void> {
+    const { written, log } = this.options;
+    if (written === undefined) return;
+    for (const { shard, acknowledged, held } of await lostWrites(this.options, written())) {
+      log.error(
+        { shard, acknowledged, held },
+        'EVENTS ARE LOST: Redis took over without the last writes that were acknowledged, and Postgres has not stored them',
+      );
+    }
   }
 
   /** Whether this is the run of Redis that was accepted, with its marks: a broken connection alone, for which Postgres is not needed. */
@@ -119,12 +146,35 @@ export class RedisGuard {
     return accepted.fence.endsWith(`/${run}`) && marks.every((mark, shard) => mark === accepted.marks[shard]);
   }
 
+  /**
+   * Whether another Redis was accepted since, by a process that sees another master. Postgres is not needed for a broken
+   * connection alone: without its answer it is taken that none was.
+   */
+  private async isSuperseded(): Promise<boolean> {
+    this.askedMs = performance.now();
+    const answered = new AbortController();
+    const late = sleep(ANSWER_MS, true, { signal: AbortSignal.any([answered.signal, this.ending.signal]) });
+    const isCurrent = isFence(this.options.pool, this.accepted!.fence).catch(() => true);
+    try {
+      return !(await Promise.race([isCurrent, late.catch(() => true)]));
+    } finally {
+      answered.abort();
+    }
+  }
+
+  /** Emptied, rebuilt by another process, or made a replica and a master again since, or superseded: looked at like a new one. */
   private async lookAgain(): Promise<void> {
     const { fence } = this.gate;
-    const marks = await readMarks(this.options.redis);
-    const same = marks.every((mark, shard) => mark === this.accepted?.marks[shard]);
-    // Emptied, or rebuilt by another process meanwhile.
+    const isDue = performance.now() - this.askedMs >= ASK_MS;
+    const same = (await this.isAsBefore()) && !(isDue && (await this.isSuperseded()));
     if (!same && this.gate.fence === fence) this.gate.shut();
+  }
+
+  /** The master is elsewhere: the next connection goes where the name, or the Sentinels, lead by then. */
+  private async leave(): Promise<void> {
+    this.gate.shut();
+    await sleep(ELSEWHERE_MS, undefined, { signal: this.ending.signal }).catch(() => undefined);
+    if (!this.ending.signal.aborted) this.options.redis.disconnect(true);
   }
 
   /** Resolves when the gate shuts, after `ms`, or at the end. */
@@ -137,7 +187,13 @@ export class RedisGuard {
 
   private complain(error: unknown): void {
     const message =
-      error instanceof ForeignRedis ? error.message : 'Redis could not be looked at or rebuilt; trying again';
+      error instanceof ForeignRedis || isElsewhere(error)
+        ? error.message
+        : 'Redis could not be looked at or rebuilt; trying again';
     this.logThrottle.log('', () => this.options.log.error({ err: error }, message));
   }
 }
+
+/** Whether it says that the master is elsewhere. */
+const isElsewhere = (error: unknown): error is Error =>
+  error instanceof RedisIsReplica || error instanceof RedisIsSuperseded;

@@ -53,6 +53,15 @@ export async function setFence(
   return rowCount ?? 0;
 }
 
+/** Whether every cursor has this fence. */
+export async function isFence(client: Pool | PoolClient, fence: string): Promise<boolean> {
+  const { rowCount } = await client.query('SELECT FROM outbox_cursors WHERE shard < $1 AND fence <> $2 LIMIT 1', [
+    SHARDS,
+    fence,
+  ]);
+  return rowCount === 0;
+}
+
 /** Begins a new epoch, and answers its number. */
 export async function nextEpoch(client: PoolClient): Promise<number> {
   const { rows } = await client.query<{ epoch: number }>('UPDATE redis_epoch SET epoch = epoch + 1 RETURNING epoch');

@@ -5,22 +5,52 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../src/local/free-port.ts';
 import { findRedisProgram } from '../../../src/local/redis-server.ts';
+import { addressOptions } from '../../../src/redis-address.ts';
 import { DATA_FOLDER } from '../../stack/data-folder.ts';
+import type { Certificates } from '../../stack/certificates.ts';
 
-/** A Redis that a test can kill, start again on the same port, and have come back older or empty. */
+/** How a server and its clients prove who they are. */
+export interface Secured {
+  certificates: Certificates;
+  password: string;
+}
+
+/** Settings of a server, or a Sentinel, that takes connections with TLS only. */
+export const securedSettings = (port: number, { certificates, password }: Secured): Record<string, string> => ({
+  port: '0',
+  'tls-port': String(port),
+  'tls-cert-file': certificates.certificate,
+  'tls-key-file': certificates.key,
+  'tls-ca-cert-file': certificates.authority,
+  'tls-auth-clients': 'no',
+  'tls-replication': 'yes',
+  requirepass: password,
+  masterauth: password,
+});
+
+/** A Redis that a test can kill, start again on the same port, have come back older or empty, and make a replica of another. */
 export class OwnRedis {
   readonly url: string;
-  private readonly port: number;
+  readonly port: number;
   private readonly directory = mkdtempSync(join(DATA_FOLDER, 'laurel-own-redis-'));
+  private readonly settings: Readonly<Record<string, string>>;
   private running: ChildProcess | null = null;
 
-  private constructor(port: number) {
+  private constructor(port: number, settings: Readonly<Record<string, string>>, secured: Secured | null) {
     this.port = port;
-    this.url = `redis://127.0.0.1:${port}`;
+    this.settings = { ...(secured === null ? { port: String(port) } : securedSettings(port, secured)), ...settings };
+    this.url =
+      secured === null
+        ? `redis://127.0.0.1:${port}`
+        : `rediss://:${secured.password}@127.0.0.1:${port}?ca=${encodeURIComponent(secured.certificates.authority)}`;
   }
 
-  static async start(): Promise<OwnRedis> {
-    const redis = new OwnRedis(await freePort());
+  /** `settings`: beside those of every one. `secured`: it takes connections with TLS and a password only. */
+  static async start(
+    settings: Readonly<Record<string, string>> = {},
+    secured: Secured | null = null,
+  ): Promise<OwnRedis> {
+    const redis = new OwnRedis(await freePort(), settings, secured);
     await redis.start();
     return redis;
   }
@@ -28,19 +58,59 @@ export class OwnRedis {
   /** Resolves when it takes commands. */
   async start(): Promise<void> {
     const settings = {
-      port: this.port,
       dir: this.directory,
       appendonly: 'yes',
       appendfsync: 'always',
       save: '',
       bind: '127.0.0.1',
+      // A replica is given what there is at once.
+      'repl-diskless-sync-delay': '0',
+      ...this.settings,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
     this.running = spawn(findRedisProgram()!, args, { stdio: 'ignore' });
-    const redis = new Redis(this.url, { maxRetriesPerRequest: null, retryStrategy: () => 10 });
+    await this.command('PING');
+  }
+
+  /** Sends one command, over a connection of its own; waits until the server takes it. */
+  async command(name: string, ...args: (string | number)[]): Promise<unknown> {
+    const redis = new Redis({ ...addressOptions(this.url), maxRetriesPerRequest: null, retryStrategy: () => 10 });
     redis.on('error', () => undefined);
-    await redis.ping();
-    redis.disconnect();
+    try {
+      return await redis.call(name, ...args);
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  /** Makes it a replica of another; resolves when it holds what that one did. */
+  async follow(master: OwnRedis): Promise<void> {
+    await this.command('REPLICAOF', '127.0.0.1', master.port);
+    const isLinked = async (): Promise<boolean> =>
+      /master_link_status:up/.test(String(await this.command('INFO', 'replication')));
+    while (!(await isLinked())) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+
+  /** Makes it a master, with what it holds: all that its master does, if that is given. */
+  async lead(master?: OwnRedis): Promise<void> {
+    const offset = async (of: OwnRedis, name: string): Promise<string | undefined> =>
+      new RegExp(`^${name}:(\\d+)`, 'm').exec(String(await of.command('INFO', 'replication')))?.[1];
+    while (
+      master !== undefined &&
+      (await offset(master, 'master_repl_offset')) !== (await offset(this, 'slave_repl_offset'))
+    ) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await this.command('REPLICAOF', 'NO', 'ONE');
+  }
+
+  /** Stops the process in its tracks: it answers nothing, and its connections stay. */
+  pause(): void {
+    this.running?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.running?.kill('SIGCONT');
   }
 
   async kill(): Promise<void> {
@@ -72,6 +142,7 @@ export class OwnRedis {
 
   async close(): Promise<void> {
     await this.kill();
-    rmSync(this.directory, { recursive: true, force: true });
+    // A child that rewrote the log may have outlived it for a moment.
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 }

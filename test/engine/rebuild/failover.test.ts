@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino, type Logger } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startWorkers } from '../../../workers/start.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { CuttingProxy } from '../../stack/cutting-proxy.ts';
+import { STUDY_APP } from '../../study-app.ts';
+import { OwnRedis } from './own-redis.ts';
+
+let master: OwnRedis;
+let replica: OwnRedis;
+/** What clients are told to connect to: an address that moves with the master. */
+let address: CuttingProxy;
+let laurel: TestLaurel;
+/** What all processes log. */
+let lines: string[];
+let log: Logger;
+let closing: (() => Promise<unknown>)[];
+
+beforeEach(async () => {
+  closing = [];
+  lines = [];
+  [master, replica] = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
+  await replica.follow(master);
+  address = new CuttingProxy(master.url);
+  log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+  laurel = await startLaurel({ configuration: STUDY_APP, redisUrl: await address.listen(), log });
+});
+afterEach(async () => {
+  for (const close of closing) await close();
+  await laurel.close();
+  address.close();
+  await Promise.all([master.close(), replica.close()]);
+});
+
+async function work(): Promise<void> {
+  const workers = await startWorkers({ redisUrl: laurel.redisUrl, databaseUrl: laurel.databaseUrl, log });
+  closing.push(() => workers.close());
+}
+
+const stored = async (): Promise<number> =>
+  (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
+
+const epoch = async (): Promise<number> =>
+  (await laurel.pool.query<{ epoch: number }>('SELECT epoch FROM redis_epoch')).rows[0]!.epoch;
+
+const event = (key: string, client = laurel.app): Promise<{ status: number; body: { total: number } }> =>
+  client.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 }, { headers: { 'Idempotency-Key': key } });
+
+/** As a client does it: again and again until it is taken. */
+async function insist(key: string, client = laurel.app): Promise<{ status: number; body: { total: number } }> {
+  for (;;) {
+    const answer = await event(key, client);
+    if (answer.status !== 503) return answer;
+    await sleep(20);
+  }
+}
+
+const ready = async (): Promise<number> => (await laurel.app.get('/readyz')).status;
+
+/** The address leads to another server from now on; its connections break. */
+function moveTo(server: OwnRedis): void {
+  address.retarget(server.url);
+  address.cutAll();
+}
+
+test('a master that became a replica is noticed while its connections stay, by its answers and in few words', async () => {
+  await work();
+  expect((await insist('first')).body.total).toBe(1);
+  await expect.poll(stored).toBe(1);
+  lines = [];
+
+  await replica.lead(master);
+  await master.follow(replica);
+  expect((await event('refused')).status).toBe(503);
+  expect(await ready()).toBe(503);
+  // The queue's workers meet it as well: by thousands of lines, if nobody kept them back.
+  for (let n = 0; n < 300; n += 1) {
+    expect((await event('refused')).status).toBe(503);
+    await sleep(10);
+  }
+  expect(await ready()).toBe(503);
+  expect(lines.length).toBeLessThan(30);
+
+  moveTo(replica);
+  expect((await insist('refused')).body.total).toBe(2);
+  await expect.poll(ready).toBe(200);
+  expect((await event('first')).status).toBe(202);
+  await expect.poll(stored).toBe(2);
+  expect(await epoch()).toBe(1);
+});
+
+test('a master that was a replica for a moment is looked at again, though its process and its connections are the same', async () => {
+  await work();
+  await insist('first');
+  await expect.poll(stored).toBe(1);
+  // Nothing is sent meanwhile, which could notice. The other one takes an event that this one never gets.
+  await replica.lead(master);
+  await master.follow(replica);
+  await master.lead();
+  await expect
+    .poll(async () => (await laurel.pool.query('SELECT DISTINCT fence FROM outbox_cursors')).rows)
+    .toEqual([{ fence: expect.stringContaining(await replidOf(master)) }]);
+  expect((await insist('second')).body.total).toBe(2);
+});
+
+test('a former master that one process comes back to is not written to: another Redis has taken its place', async () => {
+  await work();
+  await insist('first');
+  await expect.poll(stored).toBe(1);
+  const past = new CuttingProxy(master.url);
+  closing.push(async () => past.close());
+  const left = await laurel.another(await past.listen());
+  expect((await event('first', left.app)).status).toBe(202);
+
+  await replica.lead(master);
+  moveTo(replica);
+  for (const key of ['second', 'third']) expect((await insist(key)).status).toBe(201);
+  await expect.poll(stored).toBe(3);
+  // It still says that it is a master, as it is behind a network that is cut in two, and it is the same run of its process.
+  past.cutAll();
+  for (let n = 0; n < 20; n += 1) {
+    expect((await event(`lost ${n}`, left.app)).status).toBe(503);
+    await sleep(20);
+  }
+  past.retarget(replica.url);
+  past.cutAll();
+  expect((await insist('fourth', left.app)).body.total).toBe(4);
+  await expect.poll(stored).toBe(4);
+});
+
+test('a replica takes over without what was acknowledged last and not stored: that is named', async () => {
+  for (const key of ['first', 'second']) expect((await insist(key)).status).toBe(201);
+  await replica.lead(master);
+  expect((await event('lost')).body.total).toBe(3);
+  await master.kill();
+  moveTo(replica);
+  expect((await insist('third')).body.total).toBe(3);
+  const named = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.startsWith('EVENTS ARE LOST'));
+  expect(named).toMatchObject([{ shard: 0, acknowledged: expect.stringMatching(/^\d+-\d+$/) }]);
+});
+
+test('a replica takes over without what Postgres holds: it is rebuilt', async () => {
+  await work();
+  for (const key of ['first', 'second']) expect((await insist(key)).status).toBe(201);
+  await replica.lead(master);
+  expect((await event('ahead')).body.total).toBe(3);
+  await expect.poll(stored).toBe(3);
+  await master.kill();
+  moveTo(replica);
+  expect((await insist('fourth')).body.total).toBe(4);
+  expect((await event('ahead')).status).toBe(202);
+  expect(await epoch()).toBe(2);
+  expect(lines.filter((line) => line.includes('EVENTS ARE LOST'))).toEqual([]);
+});
+
+async function replidOf(redis: OwnRedis): Promise<string> {
+  return /master_replid:(\w+)/.exec(String(await redis.command('INFO', 'replication')))![1]!;
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { acceptServers } from '../../src/local/accept-servers.ts';
+import { OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { makeCertificates } from '../stack/certificates.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { OwnSentinel } from './own-sentinel.ts';
+
+describe.each(['without', 'with'])('Sentinels %s TLS and passwords', (securely) => {
+  let secured: Secured | null = null;
+  let master: OwnRedis;
+  let replica: OwnRedis;
+  let sentinel: OwnSentinel;
+  let laurel: TestLaurel;
+
+  beforeAll(async () => {
+    if (securely === 'with') secured = { certificates: await makeCertificates(), password: 'not-a-secret' };
+    [master, replica] = await Promise.all([OwnRedis.start({}, secured), OwnRedis.start({}, secured)]);
+    await replica.follow(master);
+    sentinel = await OwnSentinel.start(master, secured);
+    laurel = await startLaurel({ configuration: STUDY_APP, redisUrl: sentinel.url, workers: true });
+  });
+  afterAll(async () => {
+    await laurel.close();
+    await Promise.all([sentinel.close(), master.close(), replica.close()]);
+    await secured?.certificates.remove();
+  });
+
+  const event = (key: string): Promise<{ status: number; body: { total: number } }> =>
+    laurel.app.post(
+      '/v1/metrics/flips/event',
+      { user: { id: 'ada' }, value: 1 },
+      { headers: { 'Idempotency-Key': key } },
+    );
+  const stored = async (): Promise<number> =>
+    (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
+
+  test('are taken at the start', async () => {
+    await expect(acceptServers({ redisUrl: sentinel.url, databaseUrl: laurel.databaseUrl })).resolves.toBeUndefined();
+  });
+
+  test('lead to the new master after the old one died: events, queued batches and what is stored go on', async () => {
+    for (let n = 0; n < 20; n += 1) expect((await event(`before ${n}`)).status).toBe(201);
+    await expect.poll(stored).toBe(20);
+
+    await master.kill();
+    expect((await event('over')).status).toBe(503);
+    expect((await laurel.app.get('/readyz')).status).toBe(503);
+    while ((await event('over')).status === 503) await sleep(50);
+    await expect.poll(async () => (await laurel.app.get('/readyz')).status).toBe(200);
+
+    expect((await event('before 3')).status).toBe(202);
+    expect((await event('after')).body.total).toBe(22);
+    const batch = [{ key: 'flips', user: { id: 'eve' }, value: 1 }];
+    await expect.poll(async () => (await laurel.admin.post('/v1/metrics/events', batch)).status).toBe(202);
+    // Woken over BullMQ's own connections, which had to find the new master too.
+    await expect.poll(stored, { timeout: 15_000 }).toBe(23);
+  });
+});
+
+describe('TLS', () => {
+  test('without Sentinels, with an authority of its own', async () => {
+    const certificates = await makeCertificates();
+    const own = await OwnRedis.start({}, { certificates, password: 'not-a-secret' });
+    const laurel = await startLaurel({ configuration: STUDY_APP, redisUrl: own.url, workers: true });
+    try {
+      const { databaseUrl } = laurel;
+      const event = { user: { id: 'ada' }, value: 1 };
+      expect((await laurel.app.post('/v1/metrics/flips/event', event)).status).toBe(201);
+      await expect
+        .poll(async () => (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n)
+        .toBe(1);
+      const unknown = own.url.replace(/\?.*/, '');
+      await expect(acceptServers({ redisUrl: unknown, databaseUrl })).rejects.toThrow(/certificate/);
+      const unreadable = `${unknown}?ca=/not/there.pem`;
+      await expect(acceptServers({ redisUrl: unreadable, databaseUrl })).rejects.toThrow('REDIS_TLS_CA cannot be read');
+    } finally {
+      await laurel.close();
+      await own.close();
+      await certificates.remove();
+    }
+  });
+});
