@@ -7,5 +7,9 @@ local function add_settlements(first, after)
     first[#first + 1] = each
   end
   first.earned = (first.earned or 0) + (after.earned or 0)
+  for _, each in ipairs(after.beside or {}) do
+    first.beside = first.beside or {}
+    first.beside[#first.beside + 1] = each
+  end
   return first
 end

@@ -108,6 +108,8 @@ local function change_streak(state, change, at)
       return STREAK_REFUSAL.full
     end
     state[USER.freezes] = (state[USER.freezes] or 0) + 1
+    at.settlements.beside = at.settlements.beside or {}
+    table.insert(at.settlements.beside, { FREQUENCY.none, SETTLED.given, at.row[ROW.day], at.row[ROW.day], 1 })
   elseif change.pause then
     return make_pause(state, change.pause, at.row[ROW.day], at.record)
   elseif change.unpause then

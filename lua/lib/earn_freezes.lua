@@ -4,7 +4,8 @@
 -- or, for a user from before, since earning was set so; never above the maximum. See `earnFreezes` of
 -- src/domain/settle-streaks.ts.
 -- `earn`: { interval in days, amount, maximum, epoch ms since when it is so }. `left`: see `day_at`.
--- Writes: state.fz, state.fe (the day from which the next interval counts). Returns: how many were given.
+-- Writes: state.fz, state.fe (the day from which the next interval counts). Returns: how many were given, and a list of
+-- SETTLEMENT that says on which days; nil for none.
 local function earn_freezes(state, earn, day, left)
   if state[USER.createdMs] < earn[EARNING.sinceMs] then
     state[USER.earnedDay] = math.max(state[USER.earnedDay] or 0, day_at(state, earn[EARNING.sinceMs], left))
@@ -15,9 +16,18 @@ local function earn_freezes(state, earn, day, left)
   if times <= 0 then
     return 0
   end
-  state[USER.earnedDay] = state[USER.earnedDay] + times * earn[EARNING.days]
-  local held = state[USER.freezes] or 0
-  local after = math.max(held, math.min(earn[EARNING.max], held + times * earn[EARNING.amount]))
+  local first, held = state[USER.earnedDay], state[USER.freezes] or 0
+  state[USER.earnedDay] = first + times * earn[EARNING.days]
+  local after, gains = held, nil
+  for time = 1, times do
+    if after >= earn[EARNING.max] then
+      break
+    end
+    local count, on = math.min(earn[EARNING.amount], earn[EARNING.max] - after), first + time * earn[EARNING.days]
+    after = after + count
+    gains = gains or {}
+    gains[#gains + 1] = { FREQUENCY.none, SETTLED.earned, on, on, count }
+  end
   state[USER.freezes] = after > 0 and after or nil
-  return after - held
+  return after - held, gains
 end

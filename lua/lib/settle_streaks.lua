@@ -29,17 +29,25 @@ local function add_used(settlements, frequency, kind, first, last)
   end
 end
 
+-- Earns what is earned up to a day. Returns the settlements with it: `earned`, how many, and `beside`, on which days.
+local function earn(state, rule, day, left, settlements)
+  local earned, gains = earn_freezes(state, rule.earn, day, left)
+  if earned == 0 then
+    return settlements
+  end
+  return add_settlements(settlements, { earned = earned, beside = gains })
+end
+
 -- What each local midnight after an unmet period brought, oldest first: see `settleStreaks` of src/domain/settle-streaks.ts,
 -- where the rule is explained. `at`: row, left, and `all`: the plan's rule with those before it.
--- Returns: how many freezes were earned meanwhile.
 local function settle_gap(state, rule, frequency, settlements, at)
-  local streak, earned = state[USER.streaks][frequency], 0
+  local streak = state[USER.streaks][frequency]
   local row, left = at.row, at.left
   local current, counts = row[frequency], frequency == rule.frequency
   for period = streak[STREAK.lastPeriod] + 1, current - 1 do
     local first, last = first_day(frequency, period, row), first_day(frequency, period + 1, row) - 1
     if counts and rule.earn then
-      earned = earned + earn_freezes(state, rule.earn, last, left)
+      earn(state, rule, last, left, settlements)
     end
     if frequency == FREQUENCY.daily and is_day_off(state, at.all, first, left) then
       add_used(settlements, frequency, SETTLED.off, first, last)
@@ -56,7 +64,6 @@ local function settle_gap(state, rule, frequency, settlements, at)
     end
     streak[STREAK.lastPeriod] = period
   end
-  return earned
 end
 
 -- The row (of a plan's periods) of a day up to that of a row, in weeks that begin as they did then.
@@ -70,20 +77,16 @@ end
 
 -- `all`: the plan's rule with those before it.
 local function settle_by(state, rule, row, left, all)
-  local streaks, settlements, earned = state[USER.streaks], nil, 0
+  local streaks, settlements = state[USER.streaks], nil
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
     local streak, current = streaks[frequency], row[frequency]
     if streak[STREAK.length] > 0 and streak[STREAK.lastPeriod] < current - 1 then
       settlements = settlements or {}
-      earned = earned + settle_gap(state, rule, frequency, settlements, { row = row, left = left, all = all })
+      settle_gap(state, rule, frequency, settlements, { row = row, left = left, all = all })
     end
   end
   if rule.earn then
-    earned = earned + earn_freezes(state, rule.earn, row[ROW.day], left)
-  end
-  if earned > 0 then
-    settlements = settlements or {}
-    settlements.earned = earned
+    settlements = earn(state, rule, row[ROW.day], left, settlements)
   end
   return settlements
 end
@@ -131,7 +134,8 @@ end
 -- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums };
 -- -1: none. `row`: of the plan's periods for that day. `rule`: the plan's `streak`. `left`: see `day_at`.
 -- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 a freeze was used,
--- 2 a pause was used, 3 the streak of that length was lost, 6 the days were days off; `earned` freezes.
+-- 2 a pause was used, 3 the streak of that length was lost, 6 the days were days off; `earned` freezes, and `beside`: what
+-- the streaks' replay goes by beside that (SETTLEMENT of no frequency).
 local function settle_streaks(state, rule, row, left)
   local settlements, passed
   if rule.before then

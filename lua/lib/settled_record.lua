@@ -5,6 +5,7 @@ local function settled_record(record, settlements, state)
   end
   record[RECORD.due] = 1
   record[RECORD.freezes] = state[USER.freezes] or 0
+  record[RECORD.beside] = settlements.beside
   record[RECORD.freezesEarned] = settlements.earned and settlements.earned > 0 and settlements.earned or nil
   if #settlements > 0 then
     record[RECORD.settlements] = {}

@@ -1,3 +1,4 @@
+--- @include "add_settlements"
 --- @include "settle_streaks"
 --- @include "shift_streaks"
 
@@ -71,6 +72,8 @@ local function upsert_user(state, sent, now, plan)
           plan.periods[latest - plan.firstDay + 1],
           plan.periods[after - plan.firstDay + 1]
         )
+        local moved = { beside = { { FREQUENCY.none, SETTLED.moved, latest, after } } }
+        settlements = add_settlements(settlements, moved)
       end
       state[USER.begunDay] = after < latest
           and state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod] ~= -1

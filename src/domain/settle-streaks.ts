@@ -70,9 +70,18 @@ export interface Settlement {
   atMs?: number;
 }
 
+/** Freezes that were earned on a local day (epoch day). */
+export interface FreezeGain {
+  day: number;
+  count: number;
+}
+
 export interface SettledStreaks {
   streaks: Record<Frequency, StreakAsLeft>;
   freezes: number;
+  /** The day from which the next interval of earning counts; null: nothing was ever earned. */
+  earnedDay: number | null;
+  gains: FreezeGain[];
   /** In the order of the periods, by frequency. */
   settlements: Settlement[];
 }
@@ -87,7 +96,7 @@ export function settleStreaks(
   day: number,
   earlier: readonly EarlierSettlementRule[] = [],
 ): SettledStreaks {
-  const settled: Settling = { ...left, streaks: { ...left.streaks }, settlements: [] };
+  const settled: Settling = { ...left, streaks: { ...left.streaks }, settlements: [], gains: [] };
   for (const [index, one] of earlier.entries()) {
     if (one.settled !== true) settleBy(settled, one, Math.min(day, one.lastDay));
     if (one.lastDay > day) return settled;
@@ -127,7 +136,7 @@ function settleGap(
     current,
     settlements,
   }: {
-    purse: StreaksAsLeft;
+    purse: Settling;
     rule: StreakSettlementRule;
     frequency: Frequency;
     current: number;
@@ -168,7 +177,7 @@ function isPaused(pauses: StreaksAsLeft['pauses'], from: number, to: number): bo
 
 /** Gives the freezes earned up to a day. A user from before earning was set so counts from the day on which it was. */
 function earnFreezes(
-  purse: StreaksAsLeft,
+  purse: Settling,
   [interval, amount, max, sinceMs]: readonly [number, number, number, number],
   day: number,
 ): void {
@@ -176,5 +185,9 @@ function earnFreezes(
   const from = createdMs < sinceMs ? Math.max(earnedDay ?? 0, dayAt(sinceMs)) : (earnedDay ?? dayAt(createdMs));
   const times = Math.max(0, Math.floor((day - from) / interval));
   purse.earnedDay = from + times * interval;
-  if (times > 0) purse.freezes = Math.max(purse.freezes, Math.min(max, purse.freezes + times * amount));
+  for (let time = 1; time <= times && purse.freezes < max; time++) {
+    const count = Math.min(amount, max - purse.freezes);
+    purse.freezes += count;
+    purse.gains.push({ day: from + time * interval, count });
+  }
 }

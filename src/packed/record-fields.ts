@@ -56,6 +56,14 @@ export const RECORD = {
   due: 'y',
   /** A list of SETTLEMENT. */
   settlements: 'w',
+  /** A list of SETTLEMENT of no frequency, by which streaks are replayed (`src/domain/replay-streaks.ts`). */
+  beside: 'sb',
+  /** When a late event happened, epoch ms, and the local day (epoch day) that it belongs to. */
+  occurredMs: 'oc',
+  occurredDay: 'od',
+  /** Numbers of the stored changes of streaks that no longer hold, as text, and a list of SETTLEMENT that holds instead. */
+  superseded: 'su',
+  repairs: 'rp',
   /** Freezes earned meanwhile. */
   freezesEarned: 'fe',
   /** Freezes left after all of it. */
@@ -102,8 +110,11 @@ export const RECORDED_BOARD = {
   score: 7,
 } as const;
 
-/** What became of a streak over some days: FREQUENCY, SETTLED, epoch days, and a length where SETTLED says so. */
-export const SETTLEMENT = { frequency: 0, kind: 1, firstDay: 2, lastDay: 3, length: 4 } as const;
+/**
+ * What became of a streak over some days: FREQUENCY, SETTLED, epoch days, and a length where SETTLED says so. In repairs the
+ * time (epoch ms) of what did not happen now.
+ */
+export const SETTLEMENT = { frequency: 0, kind: 1, firstDay: 2, lastDay: 3, length: 4, atMs: 5 } as const;
 
 /** Kinds of settlements. */
 export const SETTLED = {
@@ -121,4 +132,10 @@ export const SETTLED = {
   off: 6,
   /** An administrator reset the streak of that length and those days. */
   reset: 7,
+  /** Of no frequency: so many freezes (in the place of the length) were earned on the day. */
+  earned: 8,
+  /** Of no frequency: an administrator gave so many freezes on the day. */
+  given: 9,
+  /** Of no frequency: a change of zone made the first day the last one. */
+  moved: 10,
 } as const;

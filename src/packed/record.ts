@@ -47,6 +47,11 @@ export interface HappenedRecord {
   [RECORD.idempotencyKey]?: string;
   [RECORD.due]?: 1;
   [RECORD.settlements]?: RecordedSettlement[];
+  [RECORD.beside]?: RecordedSettlement[];
+  [RECORD.occurredMs]?: number;
+  [RECORD.occurredDay]?: number;
+  [RECORD.superseded]?: string[];
+  [RECORD.repairs]?: RecordedSettlement[];
   [RECORD.freezesEarned]?: number;
   [RECORD.freezes]?: number;
   [RECORD.pauses]?: PackedPause[];
@@ -72,6 +77,7 @@ export interface RecordedSettlement {
   [SETTLEMENT.firstDay]: number;
   [SETTLEMENT.lastDay]: number;
   [SETTLEMENT.length]?: number;
+  [SETTLEMENT.atMs]?: number;
 }
 
 /** What is in the outbox behind the records of a batch's step: the progress of the shard's batches (`batches.ts`). */

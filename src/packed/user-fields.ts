@@ -84,7 +84,7 @@ export const STREAK = {
 } as const;
 
 /** Frequencies of streaks, as they are stored, and as positions in `USER.streaks`. */
-export const FREQUENCY = { daily: 1, weekly: 2, monthly: 3 } as const;
+export const FREQUENCY = { none: 0, daily: 1, weekly: 2, monthly: 3 } as const;
 
 /** A pause of streaks: first and last local day (epoch days), 32 hex digits of a UUID. */
 export const PAUSE = { firstDay: 0, lastDay: 1, id: 2 } as const;

@@ -25,21 +25,25 @@ const SETTLEMENTS = 25 * Number(process.env['RUNS'] ?? 20);
 /** Settles on each of the rows in turn, as the script does. */
 const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/settle_streaks.lua'))}
 local state, rule, settlements = cjson.decode(ARGV[1]), cjson.decode(ARGV[2]), {}
-local earned = 0
+local earned, beside = 0, {}
 for _, row in ipairs(cjson.decode(ARGV[3])) do
   local some = settle_streaks(state, rule, row)
   for _, each in ipairs(some or {}) do
     settlements[#settlements + 1] = each
   end
   earned = earned + (some and some.earned or 0)
+  for _, each in ipairs(some and some.beside or {}) do
+    beside[#beside + 1] = each
+  end
 end
-return cjson.encode({ s = state.s, fz = state.fz or 0, fe = state.fe, settlements = settlements, earned = earned })`;
+return cjson.encode({ s = state.s, fz = state.fz or 0, fe = state.fe, settlements = settlements, earned = earned, beside = beside })`;
 
 interface LuaOutcome {
   s: [number, number, number][];
   fz: number;
   settlements: [number, number, number, number, number?][] | Record<string, never>;
   earned: number;
+  beside: [frequency: number, kind: number, day: number, last: number, count: number][] | Record<string, never>;
 }
 
 const rowOf = (day: number, { weekStart }: StreakSettlementRule): number[] => {
@@ -129,6 +133,9 @@ const settlementsOf = ({ settlements: list }: LuaOutcome): Settlement[] =>
     to,
     length: length ?? null,
   }));
+
+const gainsOf = ({ beside: list }: LuaOutcome) =>
+  (Array.isArray(list) ? list : []).map(([, , on, , count]) => ({ day: on, count }));
 
 const DAY0 = 19_000;
 const day = fc.integer({ min: DAY0, max: DAY0 + 800 });
@@ -258,6 +265,7 @@ test('read and script settle alike, at once or on any days between', async () =>
       const everyDay = Array.from({ length: last - days[0]! + 1 }, (_, index) => days[0]! + index);
       for (const outcome of [atOnce, await inLua(left, of, days), await inLua(left, of, everyDay)]) {
         expect(outcome.fz).toBe(read.freezes);
+        expect(gainsOf(outcome)).toEqual(read.gains);
         for (const [at, frequency] of FREQUENCIES.entries()) {
           const [length, startDay, lastPeriod] = outcome.s[at]!;
           const expected = read.streaks[frequency];

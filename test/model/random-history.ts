@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { DECKS, freezes, maybe, METRICS, PLANS, weekdays } from './random-catalog.ts';
 
 /** Zones of every kind: both ends of the date line, half and quarter hours, both hemispheres, clocks changed at midnight. */
-const ZONES = [
+export const ZONES = [
   '',
   'Etc/GMT+12',
   'Pacific/Niue',
@@ -20,7 +20,7 @@ const ZONES = [
 ] as const;
 
 /** Days around which clocks change, months of every length end, years end and leap days fall. */
-const STARTS = [
+export const STARTS = [
   '2027-12-30T12:00:00Z',
   '2028-02-27T22:00:00Z',
   '2027-02-26T10:00:00Z',

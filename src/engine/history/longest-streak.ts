@@ -6,7 +6,7 @@ import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { WrappedStreak } from '../../domain/wrapped.ts';
 import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
 import type { StreakState } from '../../packed/state.ts';
-import { reachedLengths } from '../streaks/reached-lengths.ts';
+import { reachedLengths } from '../../domain/reached-lengths.ts';
 
 interface StreakHistory {
   settings: StreakSettings;

@@ -1,6 +1,6 @@
 import type { AwardRow } from '../../postgres/persist/insert-awards.ts';
 import type { CompletionRow } from '../../postgres/persist/insert-completions.ts';
-import type { StreakChangeRow } from '../../postgres/persist/insert-streak-changes.ts';
+import type { StreakChangeRow, SupersededChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.ts';
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
 import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts';
@@ -8,7 +8,7 @@ import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import type { ReadEntry } from '../../redis/outbox-entry.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
-import type { GoneRecord, HappenedRecord, ProgressRecord } from '../../packed/record.ts';
+import type { GoneRecord, HappenedRecord, ProgressRecord, RecordedSettlement } from '../../packed/record.ts';
 import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS, SETTLEMENT } from '../../packed/record-fields.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
@@ -25,6 +25,7 @@ export interface Batch {
   awards: AwardRow[];
   completions: CompletionRow[];
   streakChanges: StreakChangeRow[];
+  supersededChanges: SupersededChanges[];
   pauses: StreakPauseRow[];
   /** IDs of administrators' calls that changed a streak. */
   streakCalls: string[];
@@ -104,6 +105,7 @@ const noRows = (): Rows => ({
   awards: [],
   completions: [],
   streakChanges: [],
+  supersededChanges: [],
   pauses: [],
   streakCalls: [],
   entries: [],
@@ -150,6 +152,7 @@ function addDeletion(
   batch.awards = batch.awards.filter(others);
   batch.completions = batch.completions.filter(others);
   batch.streakChanges = batch.streakChanges.filter(others);
+  batch.supersededChanges = batch.supersededChanges.filter(others);
   batch.pauses = batch.pauses.filter(others);
   for (const entry of batch.entries) {
     if (entry.tenantNo === tenantNo) entry.records = entry.records.filter((record) => record[RECORD.userId] !== userId);
@@ -177,7 +180,8 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
       value: decimalOf(value),
       total: decimalOf(total),
       atMs,
-      localDay,
+      occurredMs: record[RECORD.occurredMs] ?? null,
+      localDay: record[RECORD.occurredDay] ?? localDay,
       attributes: record[RECORD.attributes] ?? null,
       idempotencyKey: record[RECORD.idempotencyKey] ?? null,
     });
@@ -185,18 +189,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
   if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
   for (const achievementNo of record[RECORD.completed] ?? [])
     batch.completions.push({ tenantNo, userId, achievementNo, atMs });
-  for (const settlement of record[RECORD.settlements] ?? []) {
-    batch.streakChanges.push({
-      tenantNo,
-      userId,
-      frequency: settlement[SETTLEMENT.frequency],
-      kind: settlement[SETTLEMENT.kind],
-      fromDay: settlement[SETTLEMENT.firstDay],
-      toDay: settlement[SETTLEMENT.lastDay],
-      length: settlement[SETTLEMENT.length] ?? null,
-      atMs,
-    });
-  }
+  addStreakChanges(batch, tenantNo, record);
   for (const pause of record[RECORD.pauses] ?? []) {
     batch.pauses.push({
       id: pause[PAUSE.id],
@@ -225,6 +218,29 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
       });
     }
   }
+}
+
+function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord): void {
+  const userId = record[RECORD.userId];
+  const add = (settlement: RecordedSettlement, correction: string | null): void => {
+    batch.streakChanges.push({
+      tenantNo,
+      userId,
+      frequency: settlement[SETTLEMENT.frequency],
+      kind: settlement[SETTLEMENT.kind],
+      fromDay: settlement[SETTLEMENT.firstDay],
+      toDay: settlement[SETTLEMENT.lastDay],
+      length: settlement[SETTLEMENT.length] ?? null,
+      atMs: settlement[SETTLEMENT.atMs] ?? record[RECORD.atMs],
+      correction,
+    });
+  };
+  for (const settlement of record[RECORD.settlements] ?? []) add(settlement, null);
+  for (const settlement of record[RECORD.beside] ?? []) add(settlement, null);
+  const correction = record[RECORD.id];
+  for (const settlement of record[RECORD.repairs] ?? []) add(settlement, correction);
+  const nos = record[RECORD.superseded];
+  if (nos !== undefined) batch.supersededChanges.push({ tenantNo, userId, nos, correction });
 }
 
 /** ID of the nth award (from 1) of what happened: its ID ends with 4 zeros that make room for n. */

@@ -7,7 +7,7 @@ import { insertAwards } from '../../postgres/persist/insert-awards.ts';
 import { insertCompletions } from '../../postgres/persist/insert-completions.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
 import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
-import { insertStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
+import { insertStreakChanges, supersedeStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import { updatePoints } from '../../postgres/persist/update-points.ts';
 import { updateStates } from '../../postgres/persist/update-states.ts';
 import { updateStreaks } from '../../postgres/persist/update-streaks.ts';
@@ -71,6 +71,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertEvents(client, batch.events);
   await insertAwards(client, batch.awards);
   await insertCompletions(client, batch.completions);
+  await supersedeStreakChanges(client, batch.supersededChanges);
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);
   await insertStreakCalls(client, batch.streakCalls);

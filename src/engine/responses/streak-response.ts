@@ -60,8 +60,8 @@ export function settlementRule(inForce: StreaksInForce): StreakSettlementRule {
   return { frequency, weekStart, frozen: freezes.enabled, earning: earning(inForce) };
 }
 
-/** Which local days are days off of a user: those that were when the day began. */
-const daysOffOf =
+/** Which local days are days off of a user: those that were when the day began. `dayAt`: the user's local day at a time. */
+export const daysOffOf =
   ({ streaks, streaksBefore = [] }: Catalog, own: OwnDaysOff | null, dayAt: (ms: number) => number) =>
   (day: number): boolean => {
     const inForce = streaksBefore.find(({ untilMs }) => dayAt(untilMs) >= day)?.streaks ?? streaks;
@@ -90,9 +90,9 @@ export function settledNow(
     }));
   const isDayOff = daysOffOf(catalog, state.daysOff, dayAt);
   const left = { ...state, dayAt, isDayOff };
-  const { streaks, freezes, settlements } = settleStreaks(left, settlementRule(catalog), day, earlier);
-  const { length, lastPeriod } = streaks.daily;
+  const settled = settleStreaks(left, settlementRule(catalog), day, earlier);
+  const { length, lastPeriod } = settled.streaks.daily;
   const counts = catalog.streaks.frequency === 'daily' && length > 0;
   const offDays = counts ? daysOffFrom(Math.max((lastPeriod ?? -1) + 1, day), isDayOff) : 0;
-  return { streaks, freezes, settlements, day, offDays };
+  return { ...settled, day, offDays };
 }

@@ -1,7 +1,7 @@
 import { dateOf, periodEnd, periodStart } from '../../domain/periods.ts';
 import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { StreakAsLeft, StreakResponse } from '../../domain/streak.ts';
-import { periodEndedOn, reachedLengths, type Calendar } from './reached-lengths.ts';
+import { reachedLengths, resetPeriods, upToReset, type Calendar } from '../../domain/reached-lengths.ts';
 
 /**
  * The streak's length in each of the last `count` periods, oldest first, the current one last, with what excused them
@@ -42,26 +42,4 @@ export function streakHistory({
       ...(resetAt.has(period) && { resetAt: resetAt.get(period)! }),
     };
   });
-}
-
-/** The period in which each reset happened: the last one that the streak was kept in, or, on a day after that, the next. */
-function resetPeriods(
-  settlements: readonly Settlement[],
-  calendar: Calendar,
-  dayAt: (ms: number) => number,
-): Map<Settlement, number> {
-  const periods = new Map<Settlement, number>();
-  for (const one of settlements) {
-    if (one.kind !== 'reset' || one.atMs === undefined) continue;
-    periods.set(one, periodEndedOn(one.to, calendar) + (dayAt(one.atMs) > one.to ? 1 : 0));
-  }
-  return periods;
-}
-
-/** A streak that was reset, without the period in which it was; others as they are. */
-function upToReset(one: Settlement, period: number | undefined, calendar: Calendar): Settlement[] {
-  if (period === undefined || periodEndedOn(one.to, calendar) < period) return [one];
-  const length = (one.length ?? 0) - 1;
-  const { frequency, weekStart } = calendar;
-  return length > 0 ? [{ ...one, to: periodStart(period, frequency, weekStart) - 1, length }] : [];
 }

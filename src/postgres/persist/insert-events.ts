@@ -14,26 +14,36 @@ export interface EventRow {
   /** The user's total of the metric after this event. */
   total: Decimal;
   atMs: number;
-  /** Epoch day of the user's local date. */
+  /** When it happened, epoch ms; null: then. */
+  occurredMs: number | null;
+  /** Epoch day of the user's local date, of when it happened. */
   localDay: number;
   /** JSON text: attribute key → value. */
   attributes: string | null;
   idempotencyKey: string | null;
 }
 
-const COPY =
-  'COPY events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, idempotency_key) ' +
-  'FROM STDIN (FORMAT binary)';
+const FIELDS = 'id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, idempotency_key';
+const COPY = `COPY events (${FIELDS}) FROM STDIN (FORMAT binary)`;
+const COPY_OCCURRED = `COPY events (${FIELDS}, occurred_at) FROM STDIN (FORMAT binary)`;
 const COLUMNS = 10;
 const BYTES_A_ROW = 250;
 
 /** Adds events. An ID that is there already is an error (23505): the cursor says that each is new. */
 export async function insertEvents(client: PoolClient, events: readonly EventRow[]): Promise<void> {
+  const occurred = events.filter(({ occurredMs }) => occurredMs !== null);
+  const present = occurred.length === 0 ? events : events.filter(({ occurredMs }) => occurredMs === null);
+  await copyEvents(client, present, false);
+  await copyEvents(client, occurred, true);
+}
+
+/** Those that have no time of their own are copied without one, so that they cost nothing more. */
+async function copyEvents(client: PoolClient, events: readonly EventRow[], withTime: boolean): Promise<void> {
   if (events.length === 0) return;
   const rows = new BinaryRows(events.length * BYTES_A_ROW);
   for (const event of events) {
     rows
-      .row(COLUMNS)
+      .row(withTime ? COLUMNS + 1 : COLUMNS)
       .uuid(event.id)
       .int4(event.tenantNo)
       .text(event.userId)
@@ -44,6 +54,7 @@ export async function insertEvents(client: PoolClient, events: readonly EventRow
       .date(event.localDay)
       .jsonb(event.attributes === null ? null : storableJson(event.attributes))
       .text(event.idempotencyKey);
+    if (withTime) rows.timestamptz(event.occurredMs!);
   }
-  await copyRows(client, COPY, rows.finish());
+  await copyRows(client, withTime ? COPY_OCCURRED : COPY, rows.finish());
 }

@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import type { SettlementKind } from '../../domain/settle-streaks.ts';
 import { BinaryRows } from './binary-rows.ts';
 import { copyRows } from './copy-rows.ts';
+import { storableText } from '../storable-json.ts';
 
 /** By their numbers, from 1. */
 export const SETTLEMENT_KINDS = [
@@ -24,11 +25,13 @@ export interface StreakChangeRow {
   toDay: number;
   length: number | null;
   atMs: number;
+  /** The correction that it comes from, 32 hex digits; null: it happened so. */
+  correction: string | null;
 }
 
 const COPY =
-  'COPY streak_changes (tenant_no, user_id, frequency, kind, from_day, to_day, length, at) FROM STDIN (FORMAT binary)';
-const COLUMNS = 8;
+  'COPY streak_changes (tenant_no, user_id, frequency, kind, from_day, to_day, length, at, correction) FROM STDIN (FORMAT binary)';
+const COLUMNS = 9;
 const BYTES_A_ROW = 100;
 
 /** Adds what became of streaks. Each is to be given once. */
@@ -47,6 +50,27 @@ export async function insertStreakChanges(client: PoolClient, changes: readonly 
     if (change.length === null) rows.null();
     else rows.int4(change.length);
     rows.timestamptz(change.atMs);
+    if (change.correction === null) rows.null();
+    else rows.uuid(change.correction);
   }
   await copyRows(client, COPY, rows.finish());
+}
+
+/** Stored changes of a user's streaks that no longer hold. */
+export interface SupersededChanges {
+  tenantNo: number;
+  userId: string;
+  nos: readonly string[];
+  /** The correction that put others in their place, 32 hex digits. */
+  correction: string;
+}
+
+const SUPERSEDE = `
+  UPDATE streak_changes SET superseded_by = $4::uuid
+   WHERE tenant_no = $1 AND user_id = $2 AND no = ANY ($3::bigint[]) AND superseded_by IS NULL`;
+
+/** Notes by what changes of streaks were superseded: they stay, and no longer count. Idempotent. */
+export async function supersedeStreakChanges(client: PoolClient, changes: readonly SupersededChanges[]): Promise<void> {
+  for (const { tenantNo, userId, nos, correction } of changes)
+    await client.query(SUPERSEDE, [tenantNo, storableText(userId), nos, correction]);
 }

@@ -10,7 +10,7 @@ export async function streakChangesSince(
 ): Promise<Settlement[]> {
   const { rows } = await pool.query<Omit<Required<Settlement>, 'frequency' | 'kind'> & { kind: number }>(
     `SELECT kind, from_day AS "from", to_day AS "to", length, (extract(epoch FROM at) * 1000)::float8 AS "atMs" FROM streak_changes
-      WHERE tenant_no = $1 AND user_id = $2 AND frequency = $3 AND to_day >= $4 ORDER BY no`,
+      WHERE tenant_no = $1 AND user_id = $2 AND frequency = $3 AND to_day >= $4 AND superseded_by IS NULL ORDER BY no`,
     [tenantNo, userId, FREQUENCIES.indexOf(frequency) + 1, fromDay],
   );
   return rows.map(({ kind, ...row }) => ({ ...row, frequency, kind: SETTLEMENT_KINDS[kind - 1]! }));

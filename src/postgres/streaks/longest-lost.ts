@@ -15,7 +15,7 @@ export async function longestLost(
 ): Promise<{ length: number; from: number; to: number } | null> {
   const { rows } = await pool.query<{ length: number; from: number; to: number }>(
     `SELECT length, from_day AS "from", to_day AS "to" FROM streak_changes
-      WHERE tenant_no = $1 AND user_id = $2 AND frequency = $3 AND to_day >= $4 AND kind = ANY ($5)
+      WHERE tenant_no = $1 AND user_id = $2 AND frequency = $3 AND to_day >= $4 AND superseded_by IS NULL AND kind = ANY ($5)
       ORDER BY length DESC, to_day DESC LIMIT 1`,
     [tenantNo, userId, FREQUENCIES.indexOf(frequency) + 1, since, ENDED],
   );

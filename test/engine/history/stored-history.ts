@@ -96,6 +96,7 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
         total: { whole: 0, micros: 0 },
         atMs: dayOf(date) * DAY_MS,
         localDay: dayOf(date),
+        occurredMs: null,
         attributes: attributes === undefined ? null : JSON.stringify(attributes),
         idempotencyKey: null,
       })),

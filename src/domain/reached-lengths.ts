@@ -1,6 +1,6 @@
-import { periodOf, periodStart, type Frequency, type WeekStart } from '../../domain/periods.ts';
-import type { Settlement, SettlementKind } from '../../domain/settle-streaks.ts';
-import type { StreakAsLeft } from '../../domain/streak.ts';
+import { periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
+import type { Settlement, SettlementKind } from './settle-streaks.ts';
+import type { StreakAsLeft } from './streak.ts';
 
 export interface Calendar {
   frequency: Frequency;
@@ -78,4 +78,26 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
   if (live.length > 0 && live.startDay !== null)
     countBack(live.startDay, live.lastPeriod ?? -1, live.length, settlements);
   return { reached, excused };
+}
+
+/** The period in which each reset happened: the last one that the streak was kept in, or, on a day after that, the next. */
+export function resetPeriods(
+  settlements: readonly Settlement[],
+  calendar: Calendar,
+  dayAt: (ms: number) => number,
+): Map<Settlement, number> {
+  const periods = new Map<Settlement, number>();
+  for (const one of settlements) {
+    if (one.kind !== 'reset' || one.atMs === undefined) continue;
+    periods.set(one, periodEndedOn(one.to, calendar) + (dayAt(one.atMs) > one.to ? 1 : 0));
+  }
+  return periods;
+}
+
+/** A streak that was reset, without the period in which it was; others as they are. */
+export function upToReset(one: Settlement, period: number | undefined, calendar: Calendar): Settlement[] {
+  if (period === undefined || periodEndedOn(one.to, calendar) < period) return [one];
+  const length = (one.length ?? 0) - 1;
+  const { frequency, weekStart } = calendar;
+  return length > 0 ? [{ ...one, to: periodStart(period, frequency, weekStart) - 1, length }] : [];
 }

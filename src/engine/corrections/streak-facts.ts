@@ -1,0 +1,182 @@
+import type { Pool, PoolClient } from 'pg';
+import { toDecimal, decimalText } from '../../domain/decimal.ts';
+import { toMicros } from '../../domain/micros.ts';
+import type { RecordedSettlement } from '../../domain/replay-repairs.ts';
+import type { RecordedGain } from '../../domain/replay-start.ts';
+import { factsFrom, type StreakFacts } from '../../domain/replay-streaks.ts';
+import { FREQUENCIES } from '../../domain/settle-streaks.ts';
+import type { MeetingRule, RunningStreak } from '../../domain/streak-machine.ts';
+import { dayIn } from '../../domain/zone.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { SETTLED } from '../../packed/record-fields.ts';
+import { decodeState, type StreakState, type UserState } from '../../packed/state.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
+import {
+  eventFacts,
+  pausedDays,
+  streakChangeFacts,
+  type EventFact,
+  type StreakChangeFact,
+} from '../../postgres/streaks/streak-facts.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { storedState } from '../../postgres/users/stored-state.ts';
+import { daysOffOf, settledNow, settlementRule } from '../responses/streak-response.ts';
+
+/** A streak that is restored may have been lost as long ago: see `restoreWindowStart`. */
+const RESTORED_DAYS = 2 * 366 + 31;
+
+interface Wanted {
+  userId: string;
+  nowMs: number;
+  /** The first local day (epoch day) on which something is to change. */
+  firstDay: number;
+  /** Events (32 hex digits) that are to be left out. */
+  removed?: readonly string[];
+}
+
+/** What a user's streaks depend on, and the state that it was read with. */
+export interface UserFacts {
+  facts: StreakFacts;
+  state: UserState;
+  /** The same, packed: what it is compared by before anything is changed. */
+  packed: Buffer;
+}
+
+/**
+ * Reads in one snapshot of Postgres what a user's streaks depend on from a day on: all that `replayStreaks` needs. Null for
+ * a user whom Postgres does not know. What Redis holds and Postgres does not is not among it: wait with `untilPersisted`,
+ * and compare `packed` before you change anything.
+ */
+export function readStreakFacts(pool: Pool, compiled: CompiledCatalog, wanted: Wanted): Promise<UserFacts | null> {
+  return transaction(pool, async (client) => {
+    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    return factsOf(client, compiled, wanted);
+  });
+}
+
+async function factsOf(client: PoolClient, compiled: CompiledCatalog, wanted: Wanted): Promise<UserFacts | null> {
+  const { catalog } = compiled;
+  const { userId, nowMs, firstDay, removed = [] } = wanted;
+  const who = { tenantNo: catalog.tenantNo, userId };
+  const packed = await storedState(client, who);
+  if (packed === null) return null;
+  const state = decodeState(packed);
+  const meeting = meetingRule(compiled, state);
+  const fromDay = factsFrom(firstDay, catalog.streaks.weekStart);
+  const rows = await streakChangeFacts(client, { ...who, fromDay: fromDay - RESTORED_DAYS });
+  const pauses = await pausedDays(client, { ...who, fromDay });
+  const metricNos = meeting.metrics.length === 0 ? null : meeting.metrics.map(({ metricNo }) => metricNo);
+  const events = meeting.on ? await eventFacts(client, { ...who, fromDay, metricNos, named: removed }) : [];
+  return { facts: assembled(compiled, { state, nowMs, meeting, rows, pauses, events }), state, packed };
+}
+
+interface Read {
+  state: UserState;
+  nowMs: number;
+  meeting: MeetingRule;
+  rows: readonly StreakChangeFact[];
+  pauses: StreakFacts['pauses'];
+  events: readonly EventFact[];
+}
+
+function assembled(compiled: CompiledCatalog, { state, nowMs, meeting, rows, pauses, events }: Read): StreakFacts {
+  const { catalog } = compiled;
+  const dayAt = (ms: number): number => dayIn(state.tz, ms);
+  const { day, streaks, freezes, earnedDay, settlements, gains } = settledNow(compiled, state, nowMs);
+  const held = rows.filter(({ superseded }) => !superseded);
+  return {
+    createdMs: state.createdMs,
+    dayAt,
+    pauses,
+    isDayOff: daysOffOf(catalog, state.daysOff, dayAt),
+    rule: settlementRule(catalog),
+    earlier: (catalog.streaksBefore ?? []).map((one) => ({ ...settlementRule(one), lastDay: dayAt(one.untilMs) })),
+    meeting,
+    maxFreezes: catalog.streaks.freezes.enabled ? catalog.streaks.freezes.max : 0,
+    now: {
+      day,
+      streaks: {
+        daily: running(state.streaks.daily, streaks.daily),
+        weekly: running(state.streaks.weekly, streaks.weekly),
+        monthly: running(state.streaks.monthly, streaks.monthly),
+      },
+      freezes,
+      earnedDay,
+    },
+    settlements: [
+      ...held.filter(({ frequency }) => frequency > 0).map(settlementOf),
+      ...settlements.map((one) => ({ ...one, atMs: nowMs })),
+    ],
+    gains: [...held.flatMap(gainOf), ...gains.map((gain): RecordedGain => ({ kind: 'earned', ...gain, atMs: nowMs }))],
+    calls: callsOf(rows, dayAt),
+    events: events.map(({ value, ...event }) => ({ ...event, value: toMicros(value) })),
+  };
+}
+
+/** By what the user's periods are met today: as `lua/lib/streak_rule.lua`. */
+function meetingRule({ catalog, metricsById }: CompiledCatalog, { streakRule: own }: UserState): MeetingRule {
+  const { enabled, evaluationMode, metrics, personalization } = catalog.streaks;
+  const preferred = personalization ? own : null;
+  const all = preferred?.all ?? evaluationMode === 'AND';
+  const known = new Set(catalog.metrics.map(({ no }) => no));
+  const ownMetrics = (preferred?.metrics ?? []).filter(({ no }) => known.has(no));
+  return {
+    on: enabled && preferred?.enabled !== false,
+    all,
+    metrics:
+      ownMetrics.length > 0
+        ? ownMetrics.map(({ no, threshold }) => ({ metricNo: no, needed: toMicros(threshold) }))
+        : metrics.flatMap(({ metricId, threshold }) => {
+            const no = metricsById.get(metricId)?.no;
+            return no === undefined ? [] : [{ metricNo: no, needed: toMicros(decimalText(toDecimal(threshold))) }];
+          }),
+  };
+}
+
+const running = (
+  { extendedMs, currentPeriod, sums }: StreakState,
+  settled: Pick<RunningStreak, 'length' | 'startDay' | 'lastPeriod'>,
+): RunningStreak => ({
+  length: settled.length,
+  startDay: settled.startDay,
+  lastPeriod: settled.lastPeriod,
+  extendedMs,
+  currentPeriod,
+  sums: new Map(Object.entries(sums).map(([no, sum]) => [Number(no), toMicros(sum)])),
+});
+
+const settlementOf = ({ no, frequency, kind, from, to, length, atMs }: StreakChangeFact): RecordedSettlement => ({
+  no,
+  frequency: FREQUENCIES[frequency - 1]!,
+  kind: SETTLEMENT_KINDS[kind - 1]!,
+  from,
+  to,
+  length,
+  atMs,
+});
+
+function gainOf({ no, kind, to, length, atMs }: StreakChangeFact): RecordedGain[] {
+  if (kind !== SETTLED.earned && kind !== SETTLED.given) return [];
+  return [{ no, kind: kind === SETTLED.earned ? 'earned' : 'given', day: to, count: length ?? 0, atMs }];
+}
+
+/** What was done to the streaks, each once: a correction repeats what was done before. */
+function callsOf(rows: readonly StreakChangeFact[], dayAt: StreakFacts['dayAt']): StreakFacts['calls'] {
+  const done = rows.filter(({ corrected }) => !corrected);
+  const given = new Set(done.filter(({ kind }) => kind === SETTLED.given).map(({ atMs }) => atMs));
+  const resets = new Set(done.filter(({ kind }) => kind === SETTLED.reset).map(({ atMs }) => atMs));
+  // What a correction that was not exact gave or took is a call of its own.
+  const adjusted = rows.filter((row) => row.corrected && row.kind === SETTLED.given && !given.has(row.atMs));
+  return [
+    ...done.flatMap(callOf),
+    ...[...new Map(adjusted.map((row) => [row.atMs, row])).values()].flatMap(callOf),
+    ...[...resets].map((atMs) => ({ do: 'reset' as const, atMs, day: dayAt(atMs) })),
+  ];
+}
+
+function callOf({ kind, frequency, from, to, length, atMs }: StreakChangeFact): StreakFacts['calls'][number][] {
+  if (kind === SETTLED.given) return [{ do: 'freeze', atMs, day: to, count: length ?? 0 }];
+  if (kind === SETTLED.moved) return [{ do: 'move', atMs, day: from, to }];
+  if (kind === SETTLED.restored) return [{ do: 'restore', atMs, day: to, frequency: FREQUENCIES[frequency - 1]! }];
+  return [];
+}

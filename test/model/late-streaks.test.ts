@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { toMicros } from '../../src/domain/micros.ts';
+import { FREQUENCIES } from '../../src/domain/settle-streaks.ts';
+import type { StreakEvent } from '../../src/domain/replay-streaks.ts';
+import { dayIn } from '../../src/domain/zone.ts';
+import { addDays, wall } from './calendar.ts';
+import { LaurelModel } from './laurel-model.ts';
+import { catalogOf, METRICS, randomCatalog } from './random-catalog.ts';
+import { STARTS, ZONES } from './random-history.ts';
+import { ReplayedHistory, type Call } from './replayed-history.ts';
+import { historyOf } from './streak-answer.ts';
+import { giveFreeze, pause, reset, restore } from './streak-admin.ts';
+
+/** 5 for each of the histories of a run. */
+const HISTORIES = 5 * Number(process.env['RUNS'] ?? 20);
+const SEED = Number(process.env['SEED']);
+const HOUR = 3_600_000;
+const DAYS = 45;
+const PERIODS = 60;
+
+const atMs = fc.integer({ min: 1, max: DAYS * 24 * HOUR - 1 });
+const event = fc.record({
+  atMs,
+  metric: fc.nat(METRICS.length - 1),
+  value: fc.constantFrom('1', '1', '2', '5', '0.5', '0', '-1'),
+  /** By which number it arrives late; 0: when it happens. */
+  late: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 1e6 }) }),
+});
+const call = fc.oneof(
+  fc.record({ atMs, do: fc.constantFrom('freeze' as const, 'reset' as const, 'restore' as const) }),
+  fc.record({
+    atMs,
+    do: fc.constant('pause' as const),
+    from: fc.nat(4),
+    days: fc.oneof(fc.nat(3), fc.integer({ min: 4, max: 35 })),
+  }),
+);
+const history = fc.record({
+  start: fc.constantFrom(...STARTS),
+  tz: fc.constantFrom(...ZONES).map((tz) => tz || 'UTC'),
+  drawn: randomCatalog.map(({ streaks }) => ({ streaks, achievements: [], systems: [], boards: [] })),
+  events: fc.array(event, { minLength: 1, maxLength: 60, size: 'max' }),
+  calls: fc.array(call, { maxLength: 6 }),
+});
+type Drawn = typeof history extends fc.Arbitrary<infer T> ? T : never;
+
+/** The events and calls of a history, at times that no two share. */
+function happeningsOf({ start, tz, drawn, events: sent, calls: made }: Drawn) {
+  const createdMs = Date.parse(start);
+  const catalog = catalogOf(drawn, 1, createdMs);
+  const times = new Set<number>();
+  const at = (ms: number): number => {
+    let free = createdMs + ms;
+    while (times.has(free)) free += 1;
+    times.add(free);
+    return free;
+  };
+  const events = sent.map(({ atMs: ms, metric, value, late }, n) => {
+    const happenedMs = at(ms);
+    const metricNo = catalog.metrics[metric]!.no;
+    const each: StreakEvent = {
+      id: String(n),
+      atMs: happenedMs,
+      day: dayIn(tz, happenedMs),
+      metricNo,
+      value: toMicros(value),
+    };
+    return { ...each, late, metricKey: METRICS[metric]!, amount: Number(value) };
+  });
+  const calls = made.map((one, n): Call => ({ ...one, atMs: at(one.atMs), n }));
+  return { catalog, tz, createdMs, endMs: createdMs + (DAYS + 1) * 24 * HOUR, events, calls };
+}
+
+type Happenings = ReturnType<typeof happeningsOf>;
+
+/** What the model says of it all, one after the other. */
+function inOrder({ catalog, tz, createdMs, endMs, events, calls }: Happenings) {
+  const model = new LaurelModel(catalog, createdMs);
+  model.upsert({ id: 'u', tz });
+  const user = () => model.users.get('u')!;
+  const today = () => wall(model.nowMs, tz).date;
+  for (const step of [...events, ...calls].sort((a, b) => a.atMs - b.atMs)) {
+    model.nowMs = step.atMs;
+    if ('metricKey' in step) {
+      const { metricKey, amount: value } = step;
+      model.event({ metricKey, user: { id: 'u' }, value, attributes: {}, key: null });
+      continue;
+    }
+    const { streaks } = model.settledStreaks('u')!;
+    if (step.do === 'freeze') giveFreeze(streaks, catalog);
+    else if (step.do === 'reset') reset(user(), { today: today(), atMs: step.atMs }, catalog);
+    else if (step.do === 'restore') restore(streaks, today(), catalog);
+    else if (step.do === 'pause')
+      pause(streaks, { start: addDays(today(), step.from), end: addDays(today(), step.from + step.days) }, today());
+  }
+  model.nowMs = endMs;
+  const { streaks } = model.settledStreaks('u')!;
+  return {
+    tracks: FREQUENCIES.map((each) => [streaks.tracks[each].length, streaks.tracks[each].started]),
+    freezes: streaks.freezes,
+    history: historyOf(streaks, today(), catalog, PERIODS),
+  };
+}
+
+test(
+  'events that come late, in whichever order, leave the streaks that they would have made in time',
+  { timeout: HISTORIES * 500 },
+  () => {
+    fc.assert(
+      fc.property(history, (drawn) => {
+        const all = happeningsOf(drawn);
+        const inTime = all.events.filter(({ late }) => late === 0);
+        const late = all.events.filter(({ late: when }) => when > 0).sort((a, b) => a.late - b.late);
+        const replayed = new ReplayedHistory({ ...all, events: inTime });
+        const calls = all.calls.filter(({ n }) => !replayed.refused.has(n));
+        expect(replayed.seen(PERIODS)).toEqual(inOrder({ ...all, calls, events: inTime }));
+        for (const [index, one] of late.entries()) {
+          replayed.add(one);
+          if (index < late.length - 1 && index % 4 > 0) continue;
+          const known = [...inTime, ...late.slice(0, index + 1)];
+          expect(replayed.seen(PERIODS)).toEqual(inOrder({ ...all, calls, events: known }));
+        }
+        expect(replayed.exact).toBe(true);
+      }),
+      { numRuns: HISTORIES, seed: SEED },
+    );
+  },
+);
+
+test(
+  'events that are taken back, in whichever order, leave the streaks as if they had never been',
+  { timeout: HISTORIES * 500 },
+  () => {
+    fc.assert(
+      fc.property(history, (drawn) => {
+        const all = happeningsOf(drawn);
+        const stays = all.events.filter(({ late }) => late === 0);
+        const gone = all.events.filter(({ late: when }) => when > 0).sort((a, b) => a.late - b.late);
+        const replayed = new ReplayedHistory(all);
+        const calls = all.calls.filter(({ n }) => !replayed.refused.has(n));
+        for (const { id } of gone) replayed.remove(id);
+        expect(replayed.seen(PERIODS)).toEqual(inOrder({ ...all, calls, events: stays }));
+        expect(replayed.exact).toBe(true);
+      }),
+      { numRuns: HISTORIES, seed: SEED },
+    );
+  },
+);

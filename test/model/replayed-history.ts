@@ -1,0 +1,186 @@
+import type { Catalog } from '../../src/domain/catalog.ts';
+import { dateOf, periodOf } from '../../src/domain/periods.ts';
+import { toMicros } from '../../src/domain/micros.ts';
+import type { RecordedSettlement } from '../../src/domain/replay-repairs.ts';
+import type { RecordedGain } from '../../src/domain/replay-start.ts';
+import { replayStreaks, type StreakEvent, type StreakFacts } from '../../src/domain/replay-streaks.ts';
+import { FREQUENCIES } from '../../src/domain/settle-streaks.ts';
+import { NO_STREAK, StreakMachine, type MeetingRule, type StreakStep } from '../../src/domain/streak-machine.ts';
+import { dayIn } from '../../src/domain/zone.ts';
+import { streakHistory } from '../../src/engine/streaks/streak-history.ts';
+import { daysOffOf, settlementRule } from '../../src/engine/responses/streak-response.ts';
+
+/** What administrators did, at a time. */
+export type Call = { atMs: number; n: number } & (
+  | { do: 'freeze' | 'reset' | 'restore' }
+  | { do: 'pause'; from: number; days: number }
+);
+
+/** A user's history as the streak machine records it when it happens, and repairs it when events come late. */
+export class ReplayedHistory {
+  readonly refused = new Set<number>();
+  private readonly catalog: Catalog;
+  private readonly tz: string;
+  private readonly createdMs: number;
+  private pauses: { from: number; to: number }[] = [];
+  private facts: StreakFacts;
+  exact = true;
+
+  constructor({ catalog, tz, createdMs, endMs, events, calls }: Told) {
+    this.catalog = catalog;
+    this.tz = tz;
+    this.createdMs = createdMs;
+    const steps = [
+      ...events.map((event) => ({ do: 'event' as const, ...event, call: null })),
+      ...calls.map((call) => ({ atMs: call.atMs, day: this.dayAt(call.atMs), call })),
+    ].sort((a, b) => a.atMs - b.atMs);
+    const around = this.around();
+    const first = this.dayAt(createdMs);
+    const { freezes } = catalog.streaks;
+    const machine = new StreakMachine(
+      { ...around, pauses: this.pauses, endedBefore: [], resetsMade: new Set() },
+      Math.min(first, ...steps.map(({ day }) => day)),
+    );
+    for (const frequency of FREQUENCIES) machine.begin(frequency, first, NO_STREAK);
+    machine.freezes = freezes.enabled ? freezes.initial : 0;
+    const made: Exclude<StreakStep, { do: 'event' }>[] = [];
+    for (const step of steps) {
+      machine.settleTo(step.day);
+      if (step.call === null) machine.take(step as StreakStep);
+      else if (!this.call(machine, step.call, made)) this.refused.add(step.call.n);
+    }
+    const day = this.dayAt(endMs);
+    machine.settleTo(day);
+    this.facts = {
+      ...around,
+      pauses: this.pauses.toSorted((a, b) => a.from - b.from),
+      now: { day, streaks: machine.streaks, freezes: machine.freezes, earnedDay: machine.earnedDay },
+      settlements: machine.settlements.map((one, at) => ({ atMs: endMs, ...one, no: String(at) })),
+      gains: machine.gains.map((gain, at) => ({ atMs: endMs, ...gain, no: `g${at}` })),
+      calls: made,
+      events,
+    };
+  }
+
+  private call(machine: StreakMachine, call: Call, made: Exclude<StreakStep, { do: 'event' }>[]): boolean {
+    const { freezes, frequency } = this.catalog.streaks;
+    const day = this.dayAt(call.atMs);
+    const step = { atMs: call.atMs, day };
+    const counting = machine.streaks[frequency];
+    switch (call.do) {
+      case 'freeze':
+        if (!freezes.enabled || machine.freezes >= freezes.max) return false;
+        made.push({ do: 'freeze', count: 1, ...step });
+        break;
+      case 'reset':
+        if (counting.length === 0) return false;
+        made.push({ do: 'reset', ...step });
+        break;
+      case 'restore':
+        machine.take({ do: 'restore', frequency, ...step });
+        if (machine.streaks[frequency].length <= counting.length) return false;
+        made.push({ do: 'restore', frequency, ...step });
+        return true;
+      case 'pause': {
+        const from = day + call.from;
+        const to = from + call.days;
+        if (this.pauses.some((other) => from <= other.to && to >= other.from)) return false;
+        this.pauses.push({ from, to });
+        this.pauses.sort((a, b) => a.from - b.from);
+        return true;
+      }
+    }
+    machine.take(made.at(-1)!);
+    return true;
+  }
+
+  /** An event comes late. */
+  add(event: StreakEvent): void {
+    this.change({ add: [event] });
+    this.facts = { ...this.facts, events: [...this.facts.events, event] };
+  }
+
+  /** An event is taken back. */
+  remove(id: string): void {
+    this.change({ remove: new Set([id]) });
+    this.facts = { ...this.facts, events: this.facts.events.filter((event) => event.id !== id) };
+  }
+
+  private change(change: Parameters<typeof replayStreaks>[1]): void {
+    const { facts } = this;
+    const replay = replayStreaks(facts, change);
+    this.exact &&= replay.exact;
+    const gone = new Set(replay.superseded);
+    const stays = ({ no }: { no?: string }): boolean => no !== undefined && !gone.has(no);
+    const named = <T>(one: T): T & { no: string } => ({ ...one, no: String(Math.random()) });
+    const atMs = 0;
+    this.facts = {
+      ...facts,
+      now: { ...facts.now, streaks: replay.streaks, freezes: replay.freezes, earnedDay: replay.earnedDay },
+      settlements: [
+        ...facts.settlements.filter(stays),
+        ...replay.settlements.map((one): RecordedSettlement => named({ ...one, atMs: one.atMs ?? atMs })),
+      ],
+      gains: [...facts.gains.filter(stays), ...replay.gains.map((gain): RecordedGain => named({ atMs, ...gain }))],
+    };
+  }
+
+  /** What a reader sees, in the frequency that counts; lengths in all. */
+  seen(count: number) {
+    const { now, settlements, dayAt } = this.facts;
+    const { frequency, weekStart, freezes } = this.catalog.streaks;
+    const live = now.streaks[frequency];
+    return {
+      tracks: FREQUENCIES.map((each) => {
+        const { length, startDay } = now.streaks[each];
+        return [length, startDay === null ? null : dateOf(startDay)];
+      }),
+      freezes: freezes.enabled ? now.freezes : 0,
+      history: streakHistory({
+        live,
+        settlements: settlements.filter((one) => one.frequency === frequency),
+        current: periodOf(now.day, frequency, weekStart),
+        count,
+        calendar: { frequency, weekStart },
+        dayAt,
+      }),
+    };
+  }
+
+  private dayAt(ms: number): number {
+    return dayIn(this.tz, ms);
+  }
+
+  private around() {
+    const { catalog } = this;
+    const dayAt = (ms: number): number => this.dayAt(ms);
+    const { enabled, evaluationMode, metrics, freezes } = catalog.streaks;
+    const meeting: MeetingRule = {
+      on: enabled,
+      all: evaluationMode === 'AND',
+      metrics: metrics.map(({ metricId, threshold }) => ({
+        metricNo: catalog.metrics.find(({ id }) => id === metricId)!.no,
+        needed: toMicros(String(threshold)),
+      })),
+    };
+    return {
+      createdMs: this.createdMs,
+      dayAt,
+      pauses: [],
+      isDayOff: daysOffOf(catalog, null, dayAt),
+      rule: settlementRule(catalog),
+      earlier: [],
+      meeting,
+      maxFreezes: freezes.enabled ? freezes.max : 0,
+    };
+  }
+}
+
+interface Told {
+  catalog: Catalog;
+  tz: string;
+  createdMs: number;
+  endMs: number;
+  events: readonly StreakEvent[];
+  calls: readonly Call[];
+}
