@@ -4,6 +4,7 @@ import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
 import { parseNetworks, type Network } from './domain/networks.ts';
 import { parseRedisUrl } from './redis-address.ts';
 import { StartError } from './start-error.ts';
+import { traceSettings, type TraceSettings } from './trace-settings.ts';
 
 /** `production` makes Laurel strict; any other spelling of it would start a Laurel that is not. */
 const NODE_ENVS = ['production', 'development', 'test'] as const;
@@ -64,6 +65,8 @@ export interface Env {
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly Network[];
   logLevel: (typeof LOG_LEVELS)[number];
+  /** Where spans go, and of what; null: none are made. */
+  traces: TraceSettings | null;
   /** Whether a database without configuration gets the demo (never in production). */
   demo: boolean;
 }
@@ -155,6 +158,7 @@ export function readEnv(variables: Variables): Env {
     failedKeyLimit: read.whole('FAILED_KEY_LIMIT', { fallback: 60, min: 1, max: 1_000_000 }),
     trustedProxies: read.networks('TRUSTED_PROXIES'),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
+    traces: traceSettings(read, problems),
     demo: !production && read.flag('LAUREL_DEMO', true),
   };
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readEnv } from '../src/env.ts';
 import { StartError } from '../src/start-error.ts';
 
+const spans = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 const servers = { REDIS_URL: 'redis://r:6379', DATABASE_URL: 'postgres://l:x@p/laurel' };
 
 describe('readEnv', () => {
@@ -38,6 +39,7 @@ describe('readEnv', () => {
       failedKeyLimit: 60,
       trustedProxies: [],
       logLevel: 'info',
+      traces: null,
     });
   });
 
@@ -122,10 +124,43 @@ describe('readEnv', () => {
     [{ ...servers, NODE_ENV: 'production', TEST_CLOCK: '1' }, 'TEST_CLOCK is refused with NODE_ENV=production.'],
     [{ NODE_ENV: 'production' }, 'both REDIS_URL and DATABASE_URL must be set'],
     [{ LAUREL_DEMO: 'no' }, 'LAUREL_DEMO must be one of 0, 1; it is "no".'],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' }, 'OTEL_EXPORTER_OTLP_ENDPOINT must be a URL'],
+    [
+      { ...spans, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+      'OTEL_EXPORTER_OTLP_PROTOCOL must be http/json, or not set; it is "grpc".',
+    ],
+    [{ ...spans, OTEL_EXPORTER_OTLP_HEADERS: 'Bearer hush' }, 'OTEL_EXPORTER_OTLP_HEADERS must be pairs "name=value"'],
+    [
+      { ...spans, OTEL_TRACES_SAMPLER: 'always' },
+      'OTEL_TRACES_SAMPLER must be one of always_on, always_off, traceidratio,',
+    ],
+    [
+      { ...spans, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '1 %' },
+      'OTEL_TRACES_SAMPLER_ARG must be a number',
+    ],
     [{ LAUREL_PORT: '1' }, 'LAUREL_PORT is not a setting of Laurel'],
   ])('%o is refused with a sentence', (variables, sentence) => {
     expect(() => readEnv(variables)).toThrow(StartError);
     expect(() => readEnv(variables)).toThrow(sentence);
+  });
+
+  test.each([
+    [undefined, undefined, { byParent: true, ratio: 1 }],
+    ['always_on', undefined, { byParent: false, ratio: 1 }],
+    ['always_off', undefined, { byParent: false, ratio: 0 }],
+    ['parentbased_always_off', '1', { byParent: true, ratio: 0 }],
+    ['traceidratio', '0.25', { byParent: false, ratio: 0.25 }],
+    ['traceidratio', undefined, { byParent: false, ratio: 1 }],
+    ['parentbased_traceidratio', '0', { byParent: true, ratio: 0 }],
+  ])('OTEL_TRACES_SAMPLER %s, of %s', (name, share, sampler) => {
+    const variables = { ...spans, OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share };
+    expect(readEnv(variables).traces).toEqual({ url: 'http://collector:4318/v1/traces', sampler });
+  });
+
+  test('an endpoint of the traces’ own is taken as it is, and OTEL_SDK_DISABLED switches all off', () => {
+    const own = { ...spans, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/in' };
+    expect(readEnv(own).traces?.url).toBe('https://traces.example/in');
+    expect(readEnv({ ...own, OTEL_SDK_DISABLED: 'TRUE' }).traces).toBeNull();
   });
 
   test('the demo is there unless it is left out, and never in production', () => {

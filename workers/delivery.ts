@@ -12,6 +12,7 @@ import { WEBHOOK_PENDING_LIMIT, WEBHOOK_TIMEOUT_MS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { DeliveryCounts } from '../src/redis/delivery-counts.ts';
 import { DeliveryHints } from '../src/redis/delivery-hints.ts';
+import type { Traces } from '../src/traces/traces.ts';
 import { deliverWorker } from './jobs/deliver.ts';
 
 export interface DeliveryOptions extends Partial<
@@ -43,8 +44,17 @@ export function startDelivery(
     clock,
     catalogs,
     changes,
+    traces,
     log,
-  }: { redis: Redis; databaseUrl: string; clock: Clock; catalogs: Catalogs; changes: Changes; log: Logger },
+  }: {
+    redis: Redis;
+    databaseUrl: string;
+    clock: Clock;
+    catalogs: Catalogs;
+    changes: Changes;
+    traces: Traces | null;
+    log: Logger;
+  },
   {
     timeoutMs = WEBHOOK_TIMEOUT_MS,
     allowPrivate = false,
@@ -60,7 +70,7 @@ export function startDelivery(
     ...options,
     pool,
     clock,
-    sender: new Sender({ timeoutMs, allowPrivate }),
+    sender: new Sender({ timeoutMs, allowPrivate, traces }),
     log,
     disable: (webhook, reason) => disableWebhook(resources, webhook, reason),
     onTried: (outcome) => counts.note(outcome),

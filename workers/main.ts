@@ -7,6 +7,7 @@ import { createLog, lastWords, logProcessErrors } from '../src/log/log.ts';
 import { isMigrated } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { StartError } from '../src/start-error.ts';
+import { openTraces } from '../src/traces/open-traces.ts';
 import { metricsText } from '../src/metrics/families.ts';
 import { gatheredMetrics } from '../src/processes/gathered-metrics.ts';
 import { openMetricsPort } from './metrics-port.ts';
@@ -30,6 +31,7 @@ async function main(): Promise<void> {
   const metrics = new WorkerMetrics();
   const gathered = gatheredMetrics(metrics.registry, 'worker');
   const { webhookAllowPrivate, webhookTimeoutMs, webhookPendingLimit } = env;
+  const traces = await openTraces(env.traces, { process: 'worker', log });
   const clock = env.testClock ? 'test' : systemClock;
   const workers = await startWorkers({
     redisUrl,
@@ -45,6 +47,7 @@ async function main(): Promise<void> {
       pendingLimit: webhookPendingLimit,
     },
     metrics,
+    traces,
     log,
   });
   const closePort =
@@ -60,6 +63,7 @@ async function main(): Promise<void> {
   if (!ended.signal.aborted) await new Promise((resolve) => ended.signal.addEventListener('abort', resolve));
   await workers.close();
   await closePort();
+  await traces?.close();
   log.info('worker ended');
 }
 

@@ -50,6 +50,7 @@ import { SHARDS } from '../src/redis/keys.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import { forgetOtherScripts, Script } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
+import type { Traces } from '../src/traces/traces.ts';
 import { startDelivery, type DeliveryOptions } from './delivery.ts';
 import { backdateWorker } from './jobs/backdate.ts';
 import { batchWorker } from './jobs/batch.ts';
@@ -79,6 +80,8 @@ export interface WorkersOptions {
   delivery?: DeliveryOptions;
   /** Observes what is done; without it nobody does. */
   metrics?: WorkerMetrics;
+  /** Makes spans of the work; without it none are made. It stays the caller's to close. */
+  traces?: Traces | null;
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
 }
@@ -102,7 +105,7 @@ const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
 /** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer, or is another Laurel's. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
-  const { redisUrl, databaseUrl, log, metrics, onStep, onBatchMoment } = options;
+  const { redisUrl, databaseUrl, log, metrics, traces = null, onStep, onBatchMoment } = options;
   const given = options.clock ?? systemClock;
   const redis = createRedis(redisUrl);
   const queueRedis = createPatientRedis(redisUrl);
@@ -141,7 +144,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     throw error;
   }
 
-  const delivery = startDelivery({ redis, databaseUrl, clock, catalogs, changes, log }, options.delivery ?? {});
+  const delivery = startDelivery({ redis, databaseUrl, clock, catalogs, changes, traces, log }, options.delivery ?? {});
   testClock?.onChange(delivery.look);
 
   const ending = new AbortController();
@@ -162,6 +165,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     // Users in a zone that was not known, or who are paid for time.
     onStored: () => woken.due?.wake(STORED_WITHIN_MS),
     ...(metrics && { onTransaction: metrics.stored }),
+    traces,
     ...(onStep && { onStep }),
   });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
@@ -274,6 +278,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     clock,
     settled: (signal) => settled({ redis, pool, persister }, signal),
     onTrouble: (kind, error) => failed(kind, {}, error),
+    traces,
   });
   metrics?.watchSchedule(schedule);
   const due = scheduleWorker({

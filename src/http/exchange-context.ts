@@ -3,6 +3,7 @@ import type { LogThrottle } from '../log/log-throttle.ts';
 import type { Log } from '../log/log.ts';
 import type { Caller, Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
+import type { Traces } from '../traces/traces.ts';
 import type { FailedKeys } from './failed-keys.ts';
 import type { KeyRefusal } from './key-refusal.ts';
 import type { RateLimit } from './rate-limit.ts';
@@ -29,6 +30,8 @@ export interface ExchangeContext {
   /** To whom values of boards are whole numbers. */
   boardValues: () => BoardValues;
   log: Log;
+  /** Makes the spans of sampled requests; null: none are made. */
+  traces: Traces | null;
   requests: RequestMetrics;
   /** Called for every key that is refused. */
   onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;

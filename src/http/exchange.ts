@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import { AppError } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller } from '../operations/operation.ts';
@@ -38,6 +39,8 @@ export class Exchange {
   /** What the answer says of the caller's limit. */
   private rateHeaders: Readonly<Record<string, string>> | null = null;
   private requestId: string | null = null;
+  /** Where the request is sampled. */
+  private span: Span | null = null;
   private readonly begunMs = performance.now();
   private received = false;
   private handling = false;
@@ -68,6 +71,7 @@ export class Exchange {
     for (let i = 0; i < route.paramNames.length; i += 1) this.rawParams.push(req.getParameter(i) ?? '');
     // Undefined without a `?`, whatever the declared type says.
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
+    if (context.traces !== null) this.span = context.traces.request(route.traced, req.getHeader('traceparent'));
     this.sender = new Sender(context, { operation: route.operation, req, res, head: this.head });
     if (route.operation.opensStream) this.lastEventId = req.getHeader('last-event-id') || null;
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
@@ -124,6 +128,7 @@ export class Exchange {
         by,
       };
       if (operation.opensStream) this.call.lastEventId = this.lastEventId;
+      if (this.span !== null) this.call.span = this.span;
     } catch (error) {
       return this.fail(error);
     }
@@ -140,7 +145,11 @@ export class Exchange {
   }
 
   private failure(error: unknown): Response {
-    return failureResponse(error, this.context, { operation: this.route.operation.id, requestId: this.id() });
+    return failureResponse(error, this.context, {
+      operation: this.route.operation.id,
+      requestId: this.id(),
+      ...(this.span && { traceId: this.span.spanContext().traceId }),
+    });
   }
 
   private params(): unknown {
@@ -280,10 +289,12 @@ export class Exchange {
     if (this.handling) return;
     this.context.ended();
     this.route.times.abandoned(performance.now() - this.begunMs);
+    if (this.span !== null) this.context.traces!.abandoned(this.span);
   }
 
   private observe(status: number): void {
     this.route.times.answered(status, performance.now() - this.begunMs);
+    if (this.span !== null) this.context.traces!.answered(this.span, { status, requestId: this.id() });
   }
 
   /**

@@ -70,16 +70,16 @@ export const errorResponse = (error: AppError): Response => ({
 export function failureResponse(
   error: unknown,
   { log, logThrottle, requests }: { log: Log; logThrottle: LogThrottle; requests: RequestMetrics },
-  { operation, requestId }: { operation: string; requestId: string },
+  request: { operation: string; requestId: string; traceId?: string },
 ): Response {
   requests.refused(error);
   if (error instanceof AppError) return errorResponse(error);
   if (isUnavailable(error)) {
-    logThrottle.log(operation, (suppressed) =>
-      log.warn({ requestId, operation, err: error, suppressed }, 'Redis or Postgres is not available'),
+    logThrottle.log(request.operation, (suppressed) =>
+      log.warn({ ...request, err: error, suppressed }, 'Redis or Postgres is not available'),
     );
     return errorResponse(new AppError('unavailable', 'The service is not available at the moment'));
   }
-  log.error({ requestId, operation, err: error }, 'unexpected fault');
+  log.error({ ...request, err: error }, 'unexpected fault');
   return { status: 500, json: errorJson('Internal error') };
 }

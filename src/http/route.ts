@@ -1,3 +1,4 @@
+import type { Attributes } from '@opentelemetry/api';
 import type { Operation } from '../operations/operation.ts';
 import { unsentDropper } from '../operations/unsent.ts';
 import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
@@ -7,6 +8,8 @@ import type { Check, Validation } from './validation.ts';
 /** An operation with everything compiled that its requests need. */
 export interface Route {
   operation: Operation;
+  /** What the span of a request says from its beginning. */
+  traced: { name: string; attributes: Attributes };
   /** Of its requests. */
   times: OperationTimes;
   paramNames: readonly string[];
@@ -32,6 +35,8 @@ export function compileRoute(
   try {
     return {
       operation,
+      // The path as it is declared, and not as it was sent: that has IDs of users.
+      traced: { name: operation.id, attributes: requestAttributes(operation) },
       times: requests.of(operation.id),
       paramNames: paramNames(operation.path),
       userInPath: operation.namedUsers !== null && operation.path.startsWith('/v1/users/{id}'),
@@ -46,6 +51,15 @@ export function compileRoute(
     throw new Error(`Operation ${operation.id}: a schema cannot be compiled`, { cause: error });
   }
 }
+
+/** By the semantic conventions for HTTP. */
+const requestAttributes = ({ method, path, surface }: Operation): Attributes => ({
+  'http.request.method': method.toUpperCase(),
+  'http.route': path,
+  'url.path': path,
+  'url.scheme': 'http',
+  'laurel.surface': surface,
+});
 
 /** `/v1/users/{id}` → `['id']`. */
 export const paramNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);

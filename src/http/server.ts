@@ -57,6 +57,8 @@ export interface ServerOptions {
   /** What `/metrics` answers; without it there is none. */
   metrics?: () => Promise<string>;
   log: Log;
+  /** Makes the spans of sampled requests; without it none are made. */
+  traces?: ExchangeContext['traces'];
   /** Called when no connection is taken any more: ends the live streams, so that their clients go elsewhere. */
   endStreams?: () => void;
   /** The origin whose pages may call this surface from a browser, `*` for any; null or left out: none. */
@@ -106,6 +108,7 @@ export function createServer(options: ServerOptions): Server {
     trustedProxies: options.trustedProxies ?? [],
     boardValues: options.boardValues ?? (() => 'byClient'),
     log,
+    traces: options.traces ?? null,
     requests,
     onRefused: options.onRefused,
     logThrottle: new LogThrottle(REPEAT_MS),

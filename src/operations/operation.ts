@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { KeyScope } from '../domain/api-key.ts';
 import type { Author } from '../domain/author.ts';
@@ -55,6 +56,8 @@ export interface Call<Params, Query, Body> {
   caller: Caller;
   /** The `Last-Event-ID` header, of an operation that opens a stream; null without one. */
   lastEventId?: string | null;
+  /** Of the request, where it is sampled. */
+  span?: Span;
   /** The caller as the audit log names it; of an operation that is not `audited` nobody. */
   by: Author;
 }

@@ -65,6 +65,7 @@ import { createRedis, redisReady } from '../redis/client.ts';
 import { DeliveryHints } from '../redis/delivery-hints.ts';
 import { Script } from '../redis/script.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
+import type { Traces } from '../traces/traces.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
 
 export interface Laurel {
@@ -101,6 +102,7 @@ export async function openLaurel({
   environment = ENVIRONMENT,
   liveLimits = { connections: Infinity, perTenant: Infinity, perKey: Infinity },
   clock: given,
+  traces = null,
   log,
 }: {
   redisUrl: string;
@@ -114,6 +116,8 @@ export async function openLaurel({
   environment?: { name: string; key: string };
   /** 'test': the one that the admin API sets. */
   clock: Clock | 'test';
+  /** Makes spans; null: none are made. It stays the caller's to close. */
+  traces?: Traces | null;
   log: Log;
 }): Promise<Laurel> {
   const redis = createRedis(redisUrl);
@@ -144,6 +148,7 @@ export async function openLaurel({
     findPersisted: (tenantNo, events) => persistedReplies({ redis, pool }, tenantNo, events),
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
     onCall: metrics.called,
+    traces,
   });
 
   const live = new Live({

@@ -6,6 +6,7 @@ import { createLog, lastWords, logProcessErrors } from '../log/log.ts';
 import { gatheredMetrics } from './gathered-metrics.ts';
 import { serve } from './serve.ts';
 import { StartError } from '../start-error.ts';
+import { openTraces } from '../traces/open-traces.ts';
 
 /** How long requests in flight get to finish; the supervisor waits a little longer. */
 const DRAIN_MS = 10_000;
@@ -25,6 +26,7 @@ async function main(): Promise<void> {
   });
   endWithParent();
 
+  const traces = await openTraces(env.traces, { process: 'frontend', log });
   const clock = env.testClock ? 'test' : systemClock;
   const laurel = await openLaurel({
     redisUrl,
@@ -35,6 +37,7 @@ async function main(): Promise<void> {
     environment,
     liveLimits,
     clock,
+    traces,
     log,
   });
   const served = await serve(laurel, {
@@ -49,6 +52,7 @@ async function main(): Promise<void> {
     trustedProxies: env.trustedProxies,
     gathered: gatheredMetrics(laurel.metrics.registry, 'frontend'),
     sharedPort: env.httpProcesses > 1,
+    traces,
     log,
   });
   log.info({ appPort: env.appPort, adminPort: env.adminPort }, 'frontend started');
@@ -58,6 +62,7 @@ async function main(): Promise<void> {
   const graceMs = env.production ? GRACE_MS.production : GRACE_MS.otherwise;
   const cutOff = await served.drain({ graceMs, lingerMs: LINGER_MS, timeoutMs: DRAIN_MS });
   await laurel.close();
+  await traces?.close();
   log.info({ cutOff }, 'frontend ended');
 }
 

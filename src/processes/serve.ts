@@ -20,6 +20,7 @@ import { findKey, type KeyRecord } from '../postgres/find-key.ts';
 import { RefusedKeys } from '../postgres/audit/refused-keys.ts';
 import { KeyUses } from '../postgres/key-uses.ts';
 import { findSession } from '../postgres/sessions/session-rows.ts';
+import type { Traces } from '../traces/traces.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 
 export interface Served {
@@ -57,6 +58,8 @@ export async function serve(
     /** The metrics of all processes that `/metrics` answers for; without it, of this one. */
     gathered?: () => Promise<Family[]>;
     sharedPort: boolean;
+    /** Makes the spans of requests; without it none are made. */
+    traces?: Traces | null;
     log: Log;
   },
 ): Promise<Served> {
@@ -102,6 +105,7 @@ export async function serve(
     endStreams: () => services.live.endAll(),
     requests: metrics.requests,
     log,
+    traces: options.traces ?? null,
     sharedPort,
   };
   const reference = referencePage();

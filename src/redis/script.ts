@@ -75,6 +75,8 @@ const FOLDER = join(PACKAGE_ROOT, 'lua');
 export class Script {
   /** Of the library and its function. */
   readonly name: string;
+  /** The file's, without its ending. */
+  readonly file: string;
   private readonly library: string;
   private readonly calls: Series;
 
@@ -84,6 +86,7 @@ export class Script {
     // Frontends of two versions may share a Redis: a function is what its text is.
     const sha = createHash('sha1').update(libraryText('', parts)).digest('hex').slice(0, 12);
     this.name = `${PREFIX}${name}_${sha}`;
+    this.file = name;
     this.calls = callsOf(name);
     this.library = `#!lua name=${this.name}\n${libraryText(this.name, parts)}`;
   }

@@ -25,7 +25,10 @@ const source = readAll('src') + readAll('workers');
 const documents = allDocuments();
 const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts);
 const commands = found(readAll('src/cli'), /\.command\('([a-z-]+)/g);
-const variables = found(read('src/env.ts'), /(?:read\.\w+\(|variables\[)'([A-Z][A-Z_]+)'/g);
+const variables = found(
+  read('src/env.ts') + read('src/trace-settings.ts'),
+  /(?:read\.\w+\(|variables\[)'([A-Z][A-Z_]+)'/g,
+);
 /** What tests, benches and third parties read. */
 const OTHER_VARIABLES = [
   'REDIS_PASSWORD',
@@ -38,6 +41,8 @@ const OTHER_VARIABLES = [
   'SEED',
   'RUNS',
   'FUZZ_REQUESTS',
+  'OTEL_SERVICE_NAME',
+  'OTEL_RESOURCE_ATTRIBUTES',
 ];
 const paths = new Set([...applicationOperations, ...adminOperations].map(({ path }) => path));
 

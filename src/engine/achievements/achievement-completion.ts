@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -24,9 +25,9 @@ export class AchievementCompletion {
    * Completes an achievement for a user, who is created or changed as sent. An `AchievementCompletionResponse` as
    * JSON text. Idempotent: further calls answer with the first completion, without points. 404 for an unknown or inactive
    * achievement; 422 for one of another type, one that is locked and the user does not have, conditions on the
-   * user's attributes that do not hold, out of points, and bad user fields; 503.
+   * user's attributes that do not hold, out of points, and bad user fields; 503. `span`: of the request, where it is sampled.
    */
-  async complete(compiled: CompiledCatalog, key: string, user: UpsertedUser): Promise<string> {
+  async complete(compiled: CompiledCatalog, key: string, user: UpsertedUser, span?: Span): Promise<string> {
     const achievement = find(compiled, key);
     const sent = sentUser(user, compiled, this.options.clock.now());
     const last = JSON.stringify(compileAchievement(compiled, achievement));
@@ -35,6 +36,7 @@ export class AchievementCompletion {
       userId: user.id,
       sent,
       last,
+      span,
     });
     const { tenantNo } = compiled.catalog;
     const id = completionId({ tenantNo, userId: user.id, achievementId: achievement.id });

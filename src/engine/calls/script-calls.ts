@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
@@ -11,12 +12,16 @@ import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, MAYBE_STORED } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
+import { problemOf } from '../../traces/around.ts';
+import type { Traces } from '../../traces/traces.ts';
 
 export interface ScriptCallsOptions {
   redis: Redis;
   clock: Clock;
   /** Tells that entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
+  /** Makes a span of each call that a sampled request waits for; null: none. */
+  traces?: Traces | null;
 }
 
 /** A call of a script that ends its reply with the outbox position after it ('' if it wrote nothing). */
@@ -28,6 +33,10 @@ export interface ScriptCall {
    * was found; false runs it again.
    */
   foundElsewhere: () => Promise<boolean>;
+  /** Spans of the requests that wait for it, as far as they are sampled. */
+  spans?: readonly Span[] | undefined;
+  /** How many events it carries; left out: it carries none. */
+  events?: number;
 }
 
 /** How long a call whose outcome is unknown is tried again before it answers 503. */
@@ -53,7 +62,28 @@ export class ScriptCalls {
    * The script's replies without the position; null if `foundElsewhere` ended it. 503 if Redis does not answer, which
    * leaves open whether the call was, or will be, applied.
    */
-  async run(tenantNo: number, call: ScriptCall): Promise<Buffer[] | null> {
+  run(tenantNo: number, call: ScriptCall): Promise<Buffer[] | null> {
+    return call.spans === undefined || call.spans.length === 0
+      ? this.make(tenantNo, call)
+      : this.traced(tenantNo, call, call.spans);
+  }
+
+  private async traced(tenantNo: number, call: ScriptCall, requests: readonly Span[]): Promise<Buffer[] | null> {
+    const traces = this.options.traces!;
+    const { file, name } = call.script;
+    const span = traces.scriptCall({ name: file, function: name }, requests);
+    if (call.events !== undefined) span.setAttribute('laurel.events', call.events);
+    try {
+      const replies = await this.make(tenantNo, call);
+      traces.ended(span);
+      return replies;
+    } catch (error) {
+      traces.ended(span, problemOf(error));
+      throw error;
+    }
+  }
+
+  private async make(tenantNo: number, call: ScriptCall): Promise<Buffer[] | null> {
     const { redis, clock } = this.options;
     if (redis.status !== 'ready' || !isOpen(redis)) throw unavailable();
     const shard = shardOf(tenantNo);

@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, UNKNOWN_OFFSET, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
@@ -10,6 +11,8 @@ import { withZone } from '../calls/sent-user.ts';
 
 interface Waiting {
   event: ReadyEvent;
+  /** Of the request that waits for it, where that is sampled. */
+  span: Span | undefined;
   resolve: (reply: ScriptReply) => void;
   reject: (error: unknown) => void;
 }
@@ -49,11 +52,11 @@ export class EventBatcher {
     this.calls = new ScriptCalls(options);
   }
 
-  /** Resolves with the script's answer. Rejects with 503 if Redis does not answer. */
-  async submit(tenantNo: number, event: ReadyEvent): Promise<ScriptReply> {
+  /** Resolves with the script's answer. Rejects with 503 if Redis does not answer. `span`: of the request that waits for it. */
+  async submit(tenantNo: number, event: ReadyEvent, span?: Span): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
       const queue = this.queueOf(tenantNo);
-      queue.waiting.push({ event, resolve, reject });
+      queue.waiting.push({ event, span, resolve, reject });
       this.schedule(tenantNo, queue);
     });
   }
@@ -86,6 +89,7 @@ export class EventBatcher {
       const replies = await this.call(
         tenantNo,
         batch.map(({ event }) => event),
+        this.options.traces ? batch.flatMap(({ span = [] }) => span) : undefined,
       );
       this.answer(tenantNo, queue, { batch, replies });
     } catch (error) {
@@ -131,10 +135,12 @@ export class EventBatcher {
     this.schedule(tenantNo, queue);
   }
 
-  private async call(tenantNo: number, events: ReadyEvent[]): Promise<ScriptReply[]> {
+  private async call(tenantNo: number, events: ReadyEvent[], spans?: readonly Span[]): Promise<ScriptReply[]> {
     let persisted = new Map<string, ScriptReply>();
     const packed = await this.calls.run(tenantNo, {
       script: this.options.script,
+      spans,
+      events: events.length,
       keysAndArgs: (at) => eventCall(tenantNo, events, at),
       foundElsewhere: async () => {
         persisted = await this.options.findPersisted(tenantNo, events);

@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { decimalText } from '../../domain/decimal.ts';
@@ -41,18 +42,19 @@ export class EventEngine {
   /**
    * Records one event of a tenant. 201 with an `EventResponse` as JSON text, or 202 for a used idempotency key.
    * Errors: 422 for an unknown metric, attribute or time zone, out of points, a sum that would leave its range, a
-   * subscription without e-mail; 503 while Redis is away or the backlog is full. Idempotent with a key.
+   * subscription without e-mail; 503 while Redis is away or the backlog is full. Idempotent with a key. `span`: of the
+   * request, where it is sampled.
    */
   async record(
     tenantNo: number,
     metricKey: string,
-    { event, idempotencyKey }: { event: MetricEvent; idempotencyKey: string | null },
+    { event, idempotencyKey, span }: { event: MetricEvent; idempotencyKey: string | null; span?: Span | undefined },
   ): Promise<{ status: number; json: string }> {
     const { catalogs, batcher, ids, overloaded } = this.options;
     refuseOverload(overloaded);
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
     const ready = this.prepare(compiled, metricKey, { event, idempotencyKey });
-    const reply = await batcher.submit(tenantNo, ready);
+    const reply = await batcher.submit(tenantNo, ready, span);
     if (reply[kindField] === KIND.event) return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
     if (reply[kindField] === REFUSAL.replay) return { status: 202, json: replayAnswer(ids, ready, reply) };
     throw refusalError(compiled, reply);

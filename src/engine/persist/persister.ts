@@ -4,6 +4,8 @@ import type { Pool } from 'pg';
 import { readCursor } from '../../postgres/persist/cursor.ts';
 import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
 import { isStoredLater } from '../../redis/storing-order.ts';
+import { around } from '../../traces/around.ts';
+import type { RootSpan, Traces } from '../../traces/traces.ts';
 import { isAboutData } from './about-data.ts';
 import type { Reporter } from '../notifications/reporter.ts';
 import { toBatch, type Batch } from './batch.ts';
@@ -36,6 +38,8 @@ export interface PersisterOptions {
   onSetAside?: (entry: SetAside) => void;
   /** Called after each transaction that stored entries. */
   onTransaction?: (stored: Stored) => void;
+  /** Makes a span of each transaction that is sampled; null or left out: none. */
+  traces?: Traces | null;
   /** Called when Postgres holds more than before, or may: after each batch, and when a `drain` ends. */
   onStored?: () => void;
   /** Called after each step of each batch: for tests, which stop the world there. */
@@ -195,7 +199,7 @@ export class Persister {
     shard: number,
     { after, fence, raw }: { after: string; fence: string | undefined; raw: RawEntry[] },
   ): Promise<string | null> {
-    const { redis, pool, onStep } = this.options;
+    const { redis, pool, traces = null, onStep } = this.options;
     await onStep?.('read', shard);
     const batch = toBatch(raw);
     const beforeCommit = onStep && (() => onStep('written', shard));
@@ -204,7 +208,12 @@ export class Persister {
     for (let tries = 1; ; tries += 1) {
       reported = await this.reportOf(batch, tries);
       begunMs = performance.now();
-      const outcome = await writeBatch(pool, { redis, shard, after, fence, batch, reported, beforeCommit });
+      const write = { redis, shard, after, fence, batch, reported, beforeCommit };
+      const outcome = await around(traces, transactionSpan(shard, batch), async (span) => {
+        const written = await writeBatch(pool, write);
+        span?.setAttribute('laurel.outcome', written);
+        return written;
+      });
       if (outcome === 'passed') return null;
       if (outcome === 'stored') break;
       await reported?.reporter.refresh();
@@ -250,6 +259,21 @@ export class Persister {
     await onStep?.('trimmed', shard);
   }
 }
+
+/**
+ * The span of a transaction. It begins a trace of its own: to continue those of its events their records would have to hold the
+ * traces, 24 bytes each in Redis, for all events or for those sampled, of a transaction that one trace could not hold anyway.
+ */
+const transactionSpan = (shard: number, { entries, events }: Batch): RootSpan => ({
+  name: 'persist',
+  isCall: true,
+  attributes: () => ({
+    'db.system.name': 'postgresql',
+    'laurel.shard': shard,
+    'laurel.entries': entries.length,
+    'laurel.events': events.length,
+  }),
+});
 
 /** How many entries of the size of these make a batch. */
 function entriesFor(raw: readonly RawEntry[]): number {

@@ -1,3 +1,5 @@
+import { around } from '../../traces/around.ts';
+import type { RootSpan, Traces } from '../../traces/traces.ts';
 import { Attempts } from './attempts.ts';
 import type { ScheduledWork } from './due-work.ts';
 
@@ -6,6 +8,8 @@ export interface DueKindOptions {
   onTrouble: (kind: string, error: unknown) => void;
   /** A call that takes longer counts as failed; ms. */
   patienceMs: number;
+  /** Makes a span of each piece of work that is sampled; null or left out: none. */
+  traces?: Traces | null | undefined;
 }
 
 /**
@@ -15,11 +19,13 @@ export interface DueKindOptions {
 export class DueKind {
   readonly work: ScheduledWork;
   private readonly attempts: Attempts;
+  private readonly traces: Traces | null;
   /** When the oldest work that is not done fell due, as far as is known; null: none is. */
   private oldestMs: number | null = null;
 
-  constructor(work: ScheduledWork, { onTrouble, patienceMs }: DueKindOptions) {
+  constructor(work: ScheduledWork, { onTrouble, patienceMs, traces = null }: DueKindOptions) {
     this.work = work;
+    this.traces = traces;
     this.attempts = new Attempts({ onFailed: (error) => onTrouble(work.name, error), patienceMs });
   }
 
@@ -66,7 +72,14 @@ export class DueKind {
     { dueMs, beforeMs, upToMs }: { dueMs: number; beforeMs: number; upToMs: number },
     ending: AbortSignal,
   ): Promise<boolean> {
-    const performed = await this.attempts.make(ending, (signal) => this.work.perform(dueMs, signal, beforeMs, upToMs));
+    const root: RootSpan = {
+      name: 'scheduled_work',
+      isCall: false,
+      attributes: () => ({ 'laurel.kind': this.work.name, 'laurel.overdue_ms': upToMs - dueMs }),
+    };
+    const performed = await this.attempts.make(ending, (signal) =>
+      around(this.traces, root, () => this.work.perform(dueMs, signal, beforeMs, upToMs)),
+    );
     if (performed === undefined) return false;
     this.attempts.succeeded();
     return true;

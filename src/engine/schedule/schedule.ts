@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import { DueKind, type DueKindOptions } from './due-kind.ts';
 import type { ScheduledWork } from './due-work.ts';
 
-export interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs'>> {
+export interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs' | 'traces'>> {
   /** At the same time the first of the list goes first. */
   kinds: readonly ScheduledWork[];
   clock: Clock;
@@ -48,8 +48,8 @@ export class Schedule {
 
   constructor(options: ScheduleOptions) {
     this.options = options;
-    const { onTrouble, patienceMs = PATIENCE_MS } = options;
-    this.kinds = options.kinds.map((work) => new DueKind(work, { onTrouble, patienceMs }));
+    const { onTrouble, traces, patienceMs = PATIENCE_MS } = options;
+    this.kinds = options.kinds.map((work) => new DueKind(work, { onTrouble, traces, patienceMs }));
   }
 
   /**

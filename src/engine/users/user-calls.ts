@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -29,6 +30,8 @@ export interface UserCall {
   sent: (SentUser & SentPreferences) | null;
   /** The script's last argument. */
   last: string;
+  /** Of the request, where it is sampled. */
+  span?: Span | undefined;
 }
 
 /** Runs the scripts of calls about one user. */
@@ -52,6 +55,7 @@ export class UserCalls {
     for (;;) {
       const packed = await calls.run(tenantNo, {
         script: call.script,
+        spans: call.span && [call.span],
         keysAndArgs: (at) => keysAndArgs(compiled, { ...call, sent }, { ...at, id }),
         // A call applied twice changes nothing the second time, so nothing has to be looked up in Postgres.
         foundElsewhere: async () => false,

@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/preferences.ts';
@@ -18,7 +19,9 @@ export interface UserProfilesOptions {
   controlShare: () => number;
 }
 
-/** Who the users are and what they prefer. Reads see every write that was answered. */
+/**
+ * Who the users are and what they prefer. Reads see every write that was answered. `span`: of the request, where it is sampled.
+ */
 export class UserProfiles {
   private readonly options: UserProfilesOptions;
   private readonly script = new Script('identify_user');
@@ -37,13 +40,13 @@ export class UserProfiles {
    * Creates the user, or lays the fields over the one who is there. Idempotent. 422 for unknown attributes or time
    * zones and a subscription without e-mail, 503 while Redis is away or the backlog is full.
    */
-  async upsert(compiled: CompiledCatalog, userId: string, fields: UpdatedUser): Promise<ChangedUser> {
-    return this.identify(compiled, { userId, fields, mustExist: false });
+  async upsert(compiled: CompiledCatalog, userId: string, fields: UpdatedUser, span?: Span): Promise<ChangedUser> {
+    return this.identify(compiled, { userId, fields, mustExist: false, span });
   }
 
   /** As `upsert`, but 404 for a user never seen. */
-  async update(compiled: CompiledCatalog, userId: string, fields: UpdatedUser): Promise<ChangedUser> {
-    return this.identify(compiled, { userId, fields, mustExist: true });
+  async update(compiled: CompiledCatalog, userId: string, fields: UpdatedUser, span?: Span): Promise<ChangedUser> {
+    return this.identify(compiled, { userId, fields, mustExist: true, span });
   }
 
   /** The user's preferences. 404 for a user never seen. */
@@ -56,22 +59,28 @@ export class UserProfiles {
     compiled: CompiledCatalog,
     userId: string,
     request: UpdateUserPreferencesRequest,
+    span?: Span,
   ): Promise<UserPreferencesResponse> {
     await this.options.reads.state(compiled.catalog.tenantNo, userId);
     const preferences = sentPreferences(compiled, request);
     const sent = Object.keys(preferences).length === 0 ? null : preferences;
-    const { state } = await this.options.calls.run(compiled, { script: this.script, userId, sent, last: '1' });
+    const { state } = await this.options.calls.run(compiled, { script: this.script, userId, sent, last: '1', span });
     return preferencesResponse(compiled, state);
   }
 
   private async identify(
     compiled: CompiledCatalog,
-    { userId, fields, mustExist }: { userId: string; fields: UpdatedUser; mustExist: boolean },
+    {
+      userId,
+      fields,
+      mustExist,
+      span,
+    }: { userId: string; fields: UpdatedUser; mustExist: boolean; span: Span | undefined },
   ): Promise<ChangedUser> {
     const { calls, clock, controlShare } = this.options;
     const sent = sentUser(fields, compiled, clock.now());
     const last = mustExist ? '1' : '';
-    const { state } = await calls.run(compiled, { script: this.script, userId, sent, last });
+    const { state } = await calls.run(compiled, { script: this.script, userId, sent, last, span });
     const user = userResponse(compiled, { userId, state, controlShare: controlShare() });
     const pending = pendingLeaderboards(compiled, state, clock.now());
     return pending.length === 0 ? user : { ...user, pendingLeaderboards: pending };

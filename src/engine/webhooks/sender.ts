@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import type { Span } from '@opentelemetry/api';
 import type { Agent } from 'undici';
 import { targetProblem } from '../../catalog/webhook-target.ts';
 import { codeOf } from '../../network-errors.ts';
-import { PACKAGE_ROOT } from '../../package-root.ts';
+import { traceParent } from '../../traces/trace-parent.ts';
+import type { RootSpan, Traces } from '../../traces/traces.ts';
+import { version } from '../../version.ts';
 import { readAnswer } from './answer.ts';
 import { guardedAgent, type GuardOptions } from './guarded-agent.ts';
 import { parseRetryAfter } from './retry-schedule.ts';
@@ -26,6 +27,8 @@ export interface SentMessage {
   sequence: number;
   /** JSON text. */
   payload: string;
+  /** Tries that were recorded before this one. */
+  tries: number;
 }
 
 /**
@@ -54,6 +57,8 @@ export interface Try {
 export interface SenderOptions extends GuardOptions {
   /** How long a try may take, from the look-up of the name to the end of the answer. */
   timeoutMs: number;
+  /** Makes a span of each try that is sampled, which the receiver can continue; null: none. */
+  traces?: Traces | null | undefined;
 }
 
 /** What errors of connections mean, by code. */
@@ -74,10 +79,12 @@ export class Sender {
   private readonly agent: Agent;
   private readonly timeoutMs: number;
   private readonly allowPrivate: boolean;
+  private readonly traces: Traces | null;
   private readonly userAgent = `Laurel/${version()}`;
 
-  constructor({ timeoutMs, ...guard }: SenderOptions) {
+  constructor({ timeoutMs, traces = null, ...guard }: SenderOptions) {
     this.timeoutMs = timeoutMs;
+    this.traces = traces;
     this.allowPrivate = guard.allowPrivate;
     this.agent = guardedAgent(guard);
   }
@@ -90,19 +97,25 @@ export class Sender {
     calledOff?.throwIfAborted();
     const atMs = Date.now();
     const beganMs = performance.now();
+    const span = this.traces === null ? null : this.traces.root(trySpan(target, message));
     const ended = new AbortController();
     const end = (): void => ended.abort();
     const timer = setTimeout(end, this.timeoutMs);
     calledOff?.addEventListener('abort', end);
     let result: Pick<Try, 'outcome' | 'status' | 'error' | 'answer' | 'retryAfterMs'>;
     try {
-      result = await this.request(target, message, { atMs, signal: ended.signal });
+      result = await this.request(target, message, { atMs, span, signal: ended.signal });
     } catch (error) {
+      if (calledOff?.aborted === true && span !== null) this.traces!.ended(span, 'called_off');
       calledOff?.throwIfAborted();
       result = { status: null, answer: null, retryAfterMs: null, ...this.failure(error, ended.signal.aborted) };
     } finally {
       clearTimeout(timer);
       calledOff?.removeEventListener('abort', end);
+    }
+    if (span !== null) {
+      if (result.status !== null) span.setAttribute('http.response.status_code', result.status);
+      this.traces!.ended(span, result.outcome === 'delivered' ? undefined : result.outcome);
     }
     return { ...result, atMs, durationMs: Math.round(performance.now() - beganMs) };
   }
@@ -115,7 +128,7 @@ export class Sender {
   private async request(
     { url, header = USUAL_HEADER, secrets }: Target,
     { id, sequence, payload }: SentMessage,
-    { atMs, signal }: { atMs: number; signal: AbortSignal },
+    { atMs, span, signal }: { atMs: number; span: Span | null; signal: AbortSignal },
   ): Promise<Omit<Try, 'atMs' | 'durationMs'>> {
     const to = new URL(url);
     const problem = targetProblem(to, { privateTargets: this.allowPrivate });
@@ -129,6 +142,8 @@ export class Sender {
       'webhook-signature': standardSignature(secrets, { id, timestamp, payload }),
       'webhook-sequence': String(sequence),
     };
+    // Only of what is sampled: "not sampled" would have the receiver make no spans of its own.
+    if (span !== null) headers['traceparent'] = traceParent(span.spanContext());
     const [secret, previous] = secrets;
     if (secret !== undefined) headers[header] = bodySignature(secret, payload);
     if (previous !== undefined) headers[`${header}-Previous`] = bodySignature(previous, payload);
@@ -163,14 +178,21 @@ export class Sender {
   }
 }
 
+/** The span of a try. Of the URL it says only the host: a path may be a secret. */
+const trySpan = ({ url }: Target, { id, tries }: SentMessage): RootSpan => ({
+  name: 'webhook_delivery',
+  isCall: true,
+  attributes: () => ({
+    'http.request.method': 'POST',
+    'http.request.resend_count': tries,
+    'server.address': URL.canParse(url) ? new URL(url).hostname : '',
+    'laurel.message_id': id,
+  }),
+});
+
 function judged(status: number): Pick<Try, 'outcome' | 'error'> {
   if (status >= 200 && status < 300) return { outcome: 'delivered', error: null };
   if (status >= 300 && status < 400)
     return { outcome: 'redirected', error: `answered ${status}: redirects are not followed` };
   return { outcome: status === GONE ? 'gone' : 'answered', error: `answered ${status}` };
-}
-
-function version(): string {
-  const { version: text } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string };
-  return text;
 }

@@ -7,7 +7,7 @@ import { dripBody, dripHead, hang, Receiver, reset } from './receiver.ts';
 
 const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 const secret = newSecret();
-const message = { id: uuid(), sequence: 17, payload: '{"type":"points.changed","name":"Zoë"}' };
+const message = { id: uuid(), sequence: 17, payload: '{"type":"points.changed","name":"Zoë"}', tries: 0 };
 
 let receiver: Receiver;
 let senders: Sender[];

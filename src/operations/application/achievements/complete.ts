@@ -13,8 +13,8 @@ export const achievementsComplete = operation({
   body: Type.Object({ user: UpsertedUser }),
   responses: { 201: AchievementCompletionResponse },
   namedUsers: ({ body }) => [body.user.id],
-  handle: async ({ catalogs, completion }, { tenant, params, body }) => ({
+  handle: async ({ catalogs, completion }, { tenant, params, body, span }) => ({
     status: 201,
-    json: await completion.complete(await catalogs.of(tenant.no), params.key, body.user),
+    json: await completion.complete(await catalogs.of(tenant.no), params.key, body.user, span),
   }),
 });

@@ -16,6 +16,6 @@ export const metricsEvent = operation({
   body: MetricEvent,
   responses: { 201: EventResponse, 202: EventResponse },
   namedUsers: ({ body }) => [body.user.id],
-  handle: ({ events }, { tenant, params, body, idempotencyKey }) =>
-    events.record(tenant.no, params.key, { event: body, idempotencyKey }),
+  handle: ({ events }, { tenant, params, body, idempotencyKey, span }) =>
+    events.record(tenant.no, params.key, { event: body, idempotencyKey, span }),
 });

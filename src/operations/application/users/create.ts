@@ -14,8 +14,8 @@ export const usersCreate = operation({
   responses: { 201: ChangedUser },
   namedUsers: ({ body }) => [body.id],
   handle: async (services, call) => {
-    const { tenant, body } = call;
-    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), body.id, body);
+    const { tenant, body, span } = call;
+    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), body.id, body, span);
     recordProfileChange(services, call, { userId: body.id, sent: body });
     return { status: 201, body: changed };
   },

@@ -16,8 +16,13 @@ export const usersUpdatePreferences = operation({
   responses: { 200: UserPreferencesResponse },
   namedUsers: ({ params }) => [params.id],
   handle: async (services, call) => {
-    const { tenant, params, body } = call;
-    const changed = await services.profiles.updatePreferences(await services.catalogs.of(tenant.no), params.id, body);
+    const { tenant, params, body, span } = call;
+    const changed = await services.profiles.updatePreferences(
+      await services.catalogs.of(tenant.no),
+      params.id,
+      body,
+      span,
+    );
     recordProfileChange(services, call, { userId: params.id, sent: body });
     return { status: 200, body: changed };
   },

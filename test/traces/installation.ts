@@ -1,0 +1,79 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { vi } from 'vitest';
+import { freePort } from '../../src/local/free-port.ts';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { TestClient } from '../http/client.ts';
+import { testStack, type TestStack } from '../stack/stack.ts';
+
+const KEY = 'adm_traces.secret-secret-secret';
+
+/** What `npm start` runs, over a Redis and a Postgres of its own, with the demo. */
+export class Installation {
+  readonly app: TestClient;
+  readonly admin: TestClient;
+  output = '';
+  private readonly stack: TestStack;
+  private readonly process: ChildProcess;
+  private readonly exited: Promise<unknown>;
+
+  private constructor(stack: TestStack, process: ChildProcess, ports: { app: number; admin: number }) {
+    this.stack = stack;
+    this.process = process;
+    this.exited = once(process, 'close');
+    this.app = new TestClient({
+      baseUrl: `http://127.0.0.1:${ports.app}`,
+      surface: 'application',
+      operations: applicationOperations,
+      key: KEY,
+    });
+    this.admin = new TestClient({
+      baseUrl: `http://127.0.0.1:${ports.admin}`,
+      surface: 'admin',
+      operations: adminOperations,
+      key: KEY,
+    });
+    for (const stream of [process.stdout!, process.stderr!])
+      stream.on('data', (chunk: Buffer) => (this.output += chunk.toString('utf8')));
+  }
+
+  static async start(variables: NodeJS.ProcessEnv): Promise<Installation> {
+    const stack = await testStack();
+    const ports = { app: await freePort(), admin: await freePort() };
+    const env = {
+      ...process.env,
+      NODE_ENV: '',
+      HOST: '127.0.0.1',
+      REDIS_URL: stack.redisUrl,
+      DATABASE_URL: stack.databaseUrl,
+      APP_PORT: String(ports.app),
+      ADMIN_PORT: String(ports.admin),
+      ADMIN_API_KEY: KEY,
+      ...variables,
+    };
+    const stdio = ['ignore', 'pipe', 'pipe'] as const;
+    const started = spawn('node', ['dist/src/main.js'], { cwd: PACKAGE_ROOT, env, stdio: [...stdio] });
+    const installation = new Installation(stack, started, ports);
+    await vi.waitUntil(
+      () => {
+        if (started.exitCode !== null) throw new Error(`It ended:\n${installation.output}`);
+        return installation.output.includes('Ctrl-C ends it.');
+      },
+      { timeout: 120_000 },
+    );
+    return installation;
+  }
+
+  /** Ends it by Ctrl-C; its exit code. */
+  async end(): Promise<number | null> {
+    if (this.process.exitCode === null) this.process.kill('SIGINT');
+    await this.exited;
+    return this.process.exitCode;
+  }
+
+  async close(): Promise<void> {
+    await this.end();
+    await this.stack.close();
+  }
+}
