@@ -24,6 +24,14 @@ export function fullYears(from: number, to: number): number {
   return Math.max(0, anniversaryDay(from, years) > to ? years - 1 : years);
 }
 
+/** The last day (epoch day) from which so many full years are over on a day. */
+export function latestSignUp(day: number, years: number): number {
+  // 29 February has its anniversary a day later than so many years back would say, and seen from there it is a day too late.
+  let latest = anniversaryDay(day, -years) + 1;
+  while (fullYears(latest, day) < years) latest -= 1;
+  return latest;
+}
+
 /**
  * When the clock counts a user's years next, epoch ms: at the beginning of the local day on which one more is over, or
  * when that day or the zone was set, if that was later. `zone`: IANA name; null: UTC.

@@ -1,6 +1,7 @@
 import { attributes } from './admin/attributes/attributes.ts';
 import { metrics } from './admin/metrics/metrics.ts';
 import { achievements } from './admin/achievements/achievements.ts';
+import { adminAchievementsPreview } from './admin/achievements/preview.ts';
 import { systems } from './admin/points/systems/systems.ts';
 import { levels } from './admin/points/levels/levels.ts';
 import { boosts } from './admin/points/boosts/boosts.ts';
@@ -145,6 +146,7 @@ export const adminOperations: readonly Operation[] = [
   ...resourceOperations(attributes),
   ...resourceOperations(metrics),
   ...resourceOperations(achievements),
+  adminAchievementsPreview,
   ...resourceOperations(systems),
   ...resourceOperations(levels),
   ...resourceOperations(boosts),

@@ -6,6 +6,7 @@ import type { Author } from '../domain/author.ts';
 import type { NotificationType } from '../domain/notification.ts';
 import type { Environment } from '../domain/settings.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
+import type { AchievementPreview } from '../engine/achievements/preview.ts';
 import type { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import type { ClockControl } from '../engine/clock/clock-control.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
@@ -54,6 +55,7 @@ export interface Services {
   deletion: UserDeletion;
   userExport: UserExport;
   achievements: AchievementReads;
+  achievementPreview: AchievementPreview;
   completion: AchievementCompletion;
   points: PointsReads;
   userPoints: UserPoints;

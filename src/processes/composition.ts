@@ -7,6 +7,7 @@ import { ConfigurationStore } from '../catalog/configuration-store.ts';
 import { Resources } from '../catalog/resources.ts';
 import type { Clock } from '../clock.ts';
 import { ENVIRONMENT } from '../env.ts';
+import { AchievementPreview } from '../engine/achievements/preview.ts';
 import { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import { BatchIntake } from '../engine/batches/batch-intake.ts';
@@ -245,6 +246,7 @@ export async function openLaurel({
         overloaded: backlog.exceeded,
       }),
       achievements: new AchievementReads({ redis, users }),
+      achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),
       completion: new AchievementCompletion({ calls: userCalls, clock }),
       points: new PointsReads({ redis, pool, clock, caughtUp }),
       userPoints: new UserPoints({ pool, users: usersWithHistory, clock }),

@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeSignInToken } from '../../src/postgres/sessions/sign-in-tokens.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { hasBrowser, startBrowser, violations, watchedPage, type Watched } from './browser.ts';
+import { hasBrowser, keep, startBrowser, violations, watchedPage, type Watched } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('from the link of a first start', () => {
   let laurel: TestLaurel;
@@ -63,6 +63,32 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await dialog.getByText('"total": 13').waitFor();
     expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(13);
     await dialog.getByRole('button', { name: 'Close' }).last().click();
+  });
+
+  test('who would hold an achievement is seen before it is switched on, and what is wrong at its field', async () => {
+    const { page } = watched;
+    await page.getByRole('link', { name: 'Achievements' }).click();
+    await page.getByRole('button', { name: 'New achievement' }).click();
+    const editor = page.getByRole('dialog');
+    // What is not chosen yet is no mistake.
+    await editor.getByText(/^metricId/).waitFor();
+    expect(await editor.locator('[aria-invalid=true]').count()).toBe(0);
+    await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Cards flipped' });
+    await editor.getByLabel('Total that completes it').fill('13');
+    await editor.getByText('1 of 1 users would hold it now. Among them: ada.').waitFor();
+    await editor.getByLabel('Total that completes it').fill('14');
+    await editor.getByText('0 of 1 users would hold it now.').waitFor();
+    await editor.getByLabel('Total that completes it').fill('-1');
+    await editor.locator('input[aria-invalid=true]').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await keep(page, 'desk-achievement-preview');
+    await editor.getByLabel('Completed by').selectOption('api');
+    await editor.getByLabel('Key').fill('shared');
+    await editor.getByText(/completed by them/).waitFor();
+    await editor.getByRole('button', { name: 'Cancel' }).click();
+    expect((await laurel.admin.get('/v1/audit-log?kind=achievement')).body).toHaveLength(1);
+    await page.getByRole('link', { name: 'Users' }).click();
+    await page.getByRole('link', { name: 'ada', exact: true }).click();
   });
 
   test('what happens to a user while they are looked at is seen at once', async () => {

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { userKey } from '../../src/redis/keys.ts';
+import { COUNTER } from '../../src/packed/call-fields.ts';
+import { countersKey, userKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, keep, startBrowser, violations, watchedPage, type Watched } from './browser.ts';
 
@@ -11,7 +12,7 @@ const ROW = 36;
 
 /** Users who are all alike but for their ID and what they are found by, in both databases. */
 async function makeUsers({ app, pool, redis }: TestLaurel): Promise<void> {
-  await app.post('/v1/users', { id: 'a model', tz: 'Europe/London' });
+  await app.post('/v1/users', { id: 'a model', tz: 'Europe/London', signUpDate: '2020-01-01' });
   const state = (await redis.getBuffer(userKey(0, 'a model')))!;
   for (let from = 1; from <= USERS; from += AT_ONCE) {
     const to = Math.min(from + AT_ONCE - 1, USERS);
@@ -26,6 +27,7 @@ async function makeUsers({ app, pool, redis }: TestLaurel): Promise<void> {
       ),
     ]);
   }
+  await redis.hset(countersKey(0), COUNTER.users, USERS + 1);
   await pool.query('ANALYZE users');
 }
 
@@ -122,6 +124,15 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
     await scrollTo(0);
     await link(idOf(USERS)).click();
     await page.getByRole('heading', { name: idOf(USERS) }).waitFor();
+  });
+
+  test('says about how many would hold an achievement, by a sample', async () => {
+    const { status, body } = await laurel.admin.post('/v1/achievements/preview', {
+      trigger: 'anniversary',
+      anniversaryYears: 1,
+    });
+    expect([status, body]).toMatchObject([200, { users: USERS + 1, of: USERS + 1, figure: 'estimate', reason: null }]);
+    expect(body.examined).toBeLessThanOrEqual(10_000);
   });
 
   test('is searched', async () => {

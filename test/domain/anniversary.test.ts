@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { anniversaryDay, fullYears, nextCountMs, signUpDay } from '../../src/domain/anniversary.ts';
+import { anniversaryDay, fullYears, latestSignUp, nextCountMs, signUpDay } from '../../src/domain/anniversary.ts';
 import { dateOf, dayOf } from '../../src/domain/periods.ts';
 
 test.each([
@@ -34,4 +34,14 @@ test('years are counted at the local midnight, but not before the day was known'
   expect(new Date(nextCountMs(signUp, 'Pacific/Kiritimati')).toISOString()).toBe('2023-02-28T10:00:00.000Z');
   expect(new Date(nextCountMs(signUp, null)).toISOString()).toBe('2023-03-01T00:00:00.000Z');
   expect(nextCountMs({ ...signUp, years: 0 }, null)).toBe(signUp.sinceMs);
+});
+
+test('the latest sign-up of so many full years is the last day that has them, leap days included', () => {
+  for (let day = dayOf('2043-12-01'); day < dayOf('2045-04-01'); day += 1) {
+    for (const years of [1, 2, 3, 4, 8, 100]) {
+      const latest = latestSignUp(day, years);
+      expect([day, years, fullYears(latest, day) >= years]).toEqual([day, years, true]);
+      expect([day, years, fullYears(latest + 1, day) >= years]).toEqual([day, years, false]);
+    }
+  }
 });

@@ -15,7 +15,12 @@ const OPEN = new Set([
   'admin_live_ws',
 ]);
 /** Changes nothing, though it is a POST. */
-const READING = new Set(['admin_configuration_diff', 'live_tickets_create', 'admin_live_tickets_create']);
+const READING = new Set([
+  'admin_achievements_preview',
+  'admin_configuration_diff',
+  'live_tickets_create',
+  'admin_live_tickets_create',
+]);
 /** About the key that is presented, of whatever tenant and rights. */
 const OF_KEY = new Set(['admin_session_get', 'admin_session_delete']);
 const application = applicationOperations.filter(({ id }) => !OPEN.has(id));

@@ -4,7 +4,8 @@ import { Button } from '../ui/button.tsx';
 import { Sheet } from '../ui/dialogs.tsx';
 import { Failed } from '../ui/parts.tsx';
 import { FieldInput } from './field-input.tsx';
-import { fieldOf, sentOf, type Field, type Values } from './field.ts';
+import { fieldOf, isEmpty, sentOf, type Field, type Values } from './field.ts';
+import { Previewed, usePreview, type Preview } from './preview.tsx';
 
 interface EditorProps<New> {
   /** What is edited, in one word. */
@@ -14,6 +15,8 @@ interface EditorProps<New> {
   item: (Values & { id?: string }) | null;
   create: (item: New) => Promise<unknown>;
   update?: ((item: Values) => Promise<unknown>) | undefined;
+  /** Says what would come of it, before it is saved. */
+  preview?: Preview | undefined;
   onClose: () => void;
 }
 
@@ -30,7 +33,7 @@ export function Editor<New>({ open, ...props }: EditorProps<New> & { open: boole
 const initialOf = <New,>(fields: readonly Field<New>[], item: Values | null): Values =>
   Object.fromEntries(fields.map(({ name, initial }) => [name, item === null ? initial : item[name]]));
 
-function Form<New>({ noun, fields, item, create, update, onClose }: EditorProps<New>) {
+function Form<New>({ noun, fields, item, create, update, preview, onClose }: EditorProps<New>) {
   const [values, setValues] = useState(() => initialOf(fields, item));
   const save = useChange({
     run: () => {
@@ -40,8 +43,13 @@ function Form<New>({ noun, fields, item, create, update, onClose }: EditorProps<
     done: item === null ? `The ${noun} is created.` : 'Saved.',
     quiet: true,
   });
+  const previewed = usePreview(preview, { ...sentOf(fields, values, item), ...(item !== null && { id: item.id }) });
   const problem = save.error?.message ?? '';
   const at = problem === '' ? null : fieldOf(fields, problem);
+  // What is not filled in yet is no mistake: that is said below.
+  const early = previewed.error?.message ?? '';
+  const earlyAt = fieldOf(fields, early);
+  const isMistake = earlyAt !== null && !isEmpty(values[earlyAt]);
   return (
     <form
       className="flex flex-col gap-3"
@@ -59,9 +67,10 @@ function Form<New>({ noun, fields, item, create, update, onClose }: EditorProps<
             disabled={item !== null && field.fixed === true}
             value={values[field.name]}
             onChange={(value) => setValues({ ...values, [field.name]: value })}
-            problem={at === field.name ? problem : undefined}
+            problem={at === field.name ? problem : isMistake && earlyAt === field.name ? early : undefined}
           />
         ))}
+      {preview !== undefined && <Previewed text={isMistake ? '' : early || previewed.data} />}
       {save.isError && at === null && <Failed error={save.error} />}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>

@@ -29,7 +29,8 @@ export const named = (values: readonly string[]): Option[] => values.map((value)
 export const byId = (items: readonly { id: string; name: string }[] | undefined): Option[] =>
   (items ?? []).map(({ id, name }) => ({ value: id, text: name }));
 
-const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === '';
+/** Whether nothing is filled in. */
+export const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === '';
 
 /** A field's value as the API takes it; undefined: it is not sent, or null: what there was is cleared. */
 function toSend<New>({ kind, required }: Field<New>, value: unknown, isNew: boolean): unknown {

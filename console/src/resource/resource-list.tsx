@@ -11,6 +11,7 @@ import { PagedTable } from '../ui/paged-table.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { Editor } from './editor.tsx';
 import type { Field, Values } from './field.ts';
+import type { Preview } from './preview.tsx';
 
 type Bulk = Promise<{ data?: { issues: Issue[] }; error?: unknown; response: Response }>;
 
@@ -30,6 +31,8 @@ export interface ResourceListProps<Item extends { id: string }, New> {
   create: (item: New) => Bulk;
   update?: (item: Values) => Bulk;
   remove: (id: string) => Bulk;
+  /** Says what would come of an item, before it is saved. */
+  preview?: Preview;
   /** What stands where there is none yet. */
   empty: ReactNode;
   /** What becomes of what refers to a deleted one. */
@@ -92,6 +95,7 @@ export function ResourceList<Item extends { id: string }, New>(props: ResourceLi
           onCreated?.(made);
         }}
         update={update && ((item) => one(update(item)))}
+        preview={props.preview}
         onClose={() => setEdited(null)}
       />
       <Confirm

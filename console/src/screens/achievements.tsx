@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
+import { answer } from '../api/answer.ts';
 import { curl, type Changed, type New } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import { achievementsQuery, attributesQuery, metricsQuery, raritiesQuery, type Achievement } from '../api/queries.ts';
-import { byId, named, type Field } from '../resource/field.ts';
+import { byId, named, type Field, type Values } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { number } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
@@ -107,6 +108,18 @@ function useFields(): Field<New<'/v1/achievements'>>[] {
   ];
 }
 
+/** How many users would hold it. */
+async function previewed(sent: Values): Promise<string> {
+  const { users, of, figure, examined, sample, reason } = await answer(
+    admin.POST('/v1/achievements/preview', { body: sent }),
+  );
+  if (users === null) return reason ?? '';
+  const some = sample.length === 0 ? '' : ` Among them: ${sample.slice(0, 3).join(', ')}.`;
+  if (figure === 'exact') return `${number(users)} of ${number(of)} users would hold it now.${some}`;
+  const about = figure === 'estimate' ? 'About' : 'At least';
+  return `${about} ${number(users)} of ${number(of)} users would hold it now; ${number(examined)} were looked at.${some}`;
+}
+
 export function Achievements() {
   const metrics = useQuery(metricsQuery).data;
   const rarities = useQuery(raritiesQuery).data;
@@ -140,6 +153,7 @@ export function Achievements() {
         create={(item) => admin.POST('/v1/achievements', { body: [item] })}
         update={(item) => admin.PATCH('/v1/achievements', { body: [item as Changed<'/v1/achievements'>] })}
         remove={(id) => admin.DELETE('/v1/achievements', { params: { query: { ids: [id] } } })}
+        preview={previewed}
         empty={
           <Empty
             title="No achievement yet"

@@ -1,4 +1,4 @@
-import type { Metric } from '../../domain/catalog.ts';
+import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { periodOf, periodStart } from '../../domain/periods.ts';
 import { achievementsFor, compileAchievement } from './achievements.ts';
 import { compileBoard, presentBoards } from './boards.ts';
@@ -30,6 +30,14 @@ export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlyS
     .map((achievement) => compileAchievement(catalogIndex, achievement));
   return { ...compilePlanOf(catalogIndex, null, utcDay).plan, achievements };
 }
+
+/** Compiles the plan for looking who would hold an achievement, whatever its status. */
+export const compilePreviewPlan = (catalogIndex: CatalogIndex, achievement: Achievement, utcDay: number): Plan => ({
+  ...compilePlanOf(catalogIndex, null, utcDay).plan,
+  achievements: [compileAchievement(catalogIndex, achievement)],
+  systems: [],
+  boards: [],
+});
 
 /**
  * Compiles the plan for counting full years since users signed up, on a UTC day: anniversaries, and the composites that may

@@ -1,5 +1,12 @@
 /** What fields of the configuration mean, by name, or by `<field around it>.<name>` where that decides. */
 export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
+  'admin_achievements_preview.users': 'How many would hold it; null: it cannot be said.',
+  'admin_achievements_preview.of': 'How many users there are.',
+  'admin_achievements_preview.figure':
+    '`exact`: all users were looked at; `estimate`: a random sample of them; `atLeast`: some, and of the others nothing is known.',
+  'admin_achievements_preview.examined': 'How many users were looked at.',
+  'admin_achievements_preview.sample': 'IDs of up to ten who would hold it.',
+  'admin_achievements_preview.reason': 'Why it cannot be said; null: it can.',
   achievementId: 'ID of the achievement.',
   achievementIds: 'IDs of the achievements that must all be completed.',
   achievementKey: 'Key of the achievement.',

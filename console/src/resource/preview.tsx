@@ -1,0 +1,32 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import type { Values } from './field.ts';
+
+/** What would come of an item, as a sentence. */
+export type Preview = (sent: Values) => Promise<string>;
+
+/** Nobody means every letter of what is typed. */
+const TYPING_MS = 400;
+
+/** Asks for the preview of what is filled in, once it has not changed for a moment. */
+export function usePreview(preview: Preview | undefined, sent: Values) {
+  const asked = JSON.stringify(sent);
+  const [settled, setSettled] = useState(asked);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(asked), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [asked]);
+  return useQuery({
+    queryKey: ['preview', settled],
+    queryFn: () => preview!(JSON.parse(settled) as Values),
+    enabled: preview !== undefined,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** The sentence, beside the fields that it is about. */
+export const Previewed = ({ text }: { text: string | undefined }) => (
+  <output className="rounded-md border border-line bg-hover px-3 py-2">
+    {text === undefined ? 'Counting …' : text || 'Correct what is marked to see how many users would hold it.'}
+  </output>
+);

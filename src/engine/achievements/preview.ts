@@ -1,0 +1,163 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CatalogIndex } from '../../catalog/catalog-index.ts';
+import { compilePreviewPlan } from '../../catalog/compile/plans.ts';
+import type { Clock } from '../../clock.ts';
+import { latestSignUp } from '../../domain/anniversary.ts';
+import type { Achievement } from '../../domain/catalog.ts';
+import { clamped, parseDecimal } from '../../domain/decimal.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import { COUNTER } from '../../packed/call-fields.ts';
+import { countedUsers } from '../../postgres/backdating/counted-users.ts';
+import { within } from '../../postgres/within.ts';
+import { countersKey, userKey } from '../../redis/keys.ts';
+import { Script } from '../../redis/script.ts';
+import type { CaughtUp } from '../persisted/caught-up.ts';
+import { usersToExamine, type Examined } from './users-to-examine.ts';
+
+export interface AchievementPreviewOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  caughtUp: Pick<CaughtUp, 'tenant'>;
+}
+
+/** How many users would hold an achievement. */
+export interface Preview {
+  /** Null: it cannot be said, for the `reason`. */
+  users: number | null;
+  /** Of so many of the tenant. */
+  of: number;
+  figure: Examined['figure'];
+  /** How many users were looked at. */
+  examined: number;
+  /** IDs of some who would hold it. */
+  sample: string[];
+  reason: string | null;
+}
+
+/** Users a script call: about 1 ms of Redis, events wait no longer than that. */
+const USERS_A_CALL = 100;
+/** With what is looked at in this time an answer is given. */
+const TIME_MS = 3_000;
+/** Most users whom the answer names. */
+const NAMED = 10;
+/** Previews that may wait for the one that is being made; each process makes one at a time. */
+const MOST_WAITING = 4;
+
+const BY_CALL = 'An achievement of your own calls is completed by them: history does not say whose it would be.';
+const TOO_SLOW = 'The matching events could not be counted in time: there are too many.';
+
+/**
+ * Looks how many users would hold an achievement if it were active, by the rule that completes achievements. Changes nothing.
+ * Its cost is bounded: of many users some are looked at, for 3 s at most, and of a process one preview at a time.
+ */
+export class AchievementPreview {
+  private readonly options: AchievementPreviewOptions;
+  private readonly script = new Script('preview_achievement');
+  private last: Promise<unknown> = Promise.resolve();
+  private waiting = 0;
+
+  constructor(options: AchievementPreviewOptions) {
+    this.options = options;
+  }
+
+  /** Of an achievement of the catalog, or one that it does not have yet, with a number that no other has. 503 when too many ask. */
+  async of(catalogIndex: CatalogIndex, achievement: Achievement): Promise<Preview> {
+    if (this.waiting > MOST_WAITING) throw new AppError('unavailable', 'Other previews are being made; try again');
+    this.waiting += 1;
+    const mine = this.last.then(() => this.count(catalogIndex, achievement));
+    this.last = mine.catch(() => undefined);
+    try {
+      return await mine;
+    } finally {
+      this.waiting -= 1;
+    }
+  }
+
+  private async count(catalogIndex: CatalogIndex, achievement: Achievement): Promise<Preview> {
+    const { redis, pool, caughtUp } = this.options;
+    const { tenantNo } = catalogIndex.catalog;
+    const of = Number((await redis.hget(countersKey(tenantNo), COUNTER.users)) ?? 0);
+    const nothing = { users: null, of, figure: 'exact', examined: 0, sample: [] } as const;
+    if (achievement.trigger === 'api') return { ...nothing, sample: [], reason: BY_CALL };
+    await caughtUp.tenant(tenantNo);
+    const { ids, figure } = await usersToExamine(pool, { tenantNo, of });
+    const { examined, holders } = await this.holders({ catalogIndex, achievement, ids });
+    if (examined === 0 && ids.length > 0) return { ...nothing, sample: [], reason: TOO_SLOW };
+    // The IDs are in random order: the first of them are a sample as well.
+    const cut: Examined['figure'] = figure === 'exact' && examined < ids.length ? 'estimate' : figure;
+    const share = examined === 0 ? 0 : holders.length / examined;
+    const users = cut === 'estimate' ? Math.round(share * of) : holders.length;
+    return { users, of, figure: cut, examined, sample: holders.slice(0, NAMED).toSorted(), reason: null };
+  }
+
+  private async holders({
+    catalogIndex,
+    achievement,
+    ids,
+  }: {
+    catalogIndex: CatalogIndex;
+    achievement: Achievement;
+    ids: readonly string[];
+  }): Promise<{ examined: number; holders: string[] }> {
+    const { redis, clock } = this.options;
+    const { tenantNo } = catalogIndex.catalog;
+    const nowMs = clock.now();
+    const plan = compilePreviewPlan(catalogIndex, achievement, Math.floor(nowMs / DAY_MS));
+    const { anniversaryYears: years } = achievement;
+    const latest = plan.periods.map(([day]) => (years === null ? '' : latestSignUp(day, years)));
+    const shared = [nowMs, JSON.stringify(plan), ...latest];
+    const endMs = performance.now() + TIME_MS;
+    const holders: string[] = [];
+    let examined = 0;
+    while (examined < ids.length && performance.now() < endMs) {
+      const some = ids.slice(examined, examined + USERS_A_CALL);
+      const counts = await this.counts({ catalogIndex, achievement, ids: some, leftMs: endMs - performance.now() });
+      if (counts === null) break;
+      const args = [...shared, ...some.map((id) => counts.get(id) ?? '')];
+      const keys = some.map((id) => userKey(tenantNo, id));
+      const replies = (await this.script.run(redis, keys, args)) as number[];
+      holders.push(...some.filter((_, index) => replies[index] === 1));
+      examined += some.length;
+    }
+    return { examined, holders };
+  }
+
+  /** Totals of the events that count, where not all do, as the script takes them; null: in the time left they could not be had. */
+  private async counts({
+    catalogIndex,
+    achievement: { trigger, metricId, eventAttributes },
+    ids,
+    leftMs,
+  }: {
+    catalogIndex: CatalogIndex;
+    achievement: Achievement;
+    ids: string[];
+    leftMs: number;
+  }): Promise<Map<string, string> | null> {
+    if (trigger !== 'metric' || eventAttributes.length === 0) return new Map();
+    const attributes = eventAttributes.map(({ attributeId, attributeValue }) => [
+      catalogIndex.attributesById.get(attributeId)?.key ?? '',
+      attributeValue,
+    ]);
+    const rows = await within(this.options.pool, Math.max(1, Math.ceil(leftMs)), (client) =>
+      countedUsers(client, {
+        tenantNo: catalogIndex.catalog.tenantNo,
+        ids,
+        metricNo: catalogIndex.metricsById.get(metricId ?? '')?.no ?? 0,
+        attributes: Object.fromEntries(attributes),
+      }),
+    );
+    return (
+      rows &&
+      new Map(
+        rows.map(({ id, count }) => {
+          const { whole, micros } = clamped(parseDecimal(count));
+          return [id, JSON.stringify([whole, micros])];
+        }),
+      )
+    );
+  }
+}

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { usersToExamine } from '../../../src/engine/achievements/users-to-examine.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+
+const USERS = 20_000;
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase({ redis: false });
+  await database.pool.query(
+    `INSERT INTO users (tenant_no, id, created, state, attributes, points)
+     SELECT 0, 'user-' || n, now(), '', '{}', '{}' FROM generate_series(1, $1::int) AS n`,
+    [USERS],
+  );
+  await database.pool.query(
+    `INSERT INTO users (tenant_no, id, created, state, attributes, points)
+     SELECT 1, 'other-' || n, now(), '', '{}', '{}' FROM generate_series(1, 50) AS n`,
+  );
+});
+afterAll(() => database.close());
+
+test('few users are all looked at, each once', async () => {
+  const { ids, figure } = await usersToExamine(database.pool, { tenantNo: 1, of: 50 });
+  expect([figure, new Set(ids).size, ids.length]).toEqual(['exact', 50, 50]);
+  expect(ids.every((id) => id.startsWith('other-'))).toBe(true);
+});
+
+test('of many a sample, from all over the table', async () => {
+  const { ids, figure } = await usersToExamine(database.pool, { tenantNo: 0, of: USERS, most: 4_000 });
+  expect([figure, new Set(ids).size === ids.length]).toEqual(['estimate', true]);
+  expect(ids.length).toBeGreaterThan(1_000);
+  expect(ids.length).toBeLessThanOrEqual(4_000);
+  const late = ids.filter((id) => Number(id.slice(5)) > USERS / 2).length / ids.length;
+  expect(late).toBeGreaterThan(0.3);
+  expect(late).toBeLessThan(0.7);
+});
+
+test('where the sample says too little, the first ones', async () => {
+  const { ids, figure } = await usersToExamine(database.pool, { tenantNo: 1, of: 1_000_000, most: 40 });
+  expect([figure, ids.length]).toEqual(['atLeast', 40]);
+});
