@@ -2,10 +2,11 @@
 
 --[[
 Says that somebody listens to the live streams of some tenants of a shard, for a while: until then what leaves the outbox
-is kept for them, and notifications that no record makes are announced to them. Repeated, it holds for longer.
+is kept for them, and notifications that no record makes are announced to them. Repeated, it holds for longer. Publishes the
+number of each tenant that nobody listened to.
 
 KEYS: 1 tenants listened to, 2 outbox, 3 announced notifications.
-ARGV: 1 for how long (ms), then the tenants' numbers.
+ARGV: 1 for how long (ms), 2 the channel to publish to, then the tenants' numbers.
 Returns: the time (epoch ms), the youngest positions of the outbox and of the announced notifications, the oldest that
 each has kept ('' where all are), and for each tenant the two positions since when nothing was left out.
 Errors: those of Redis only.
@@ -13,7 +14,7 @@ Writes: tenants listened to.
 Cost: O(tenants).
 ]]
 local listened, outbox, announced = KEYS[1], KEYS[2], KEYS[3]
-local ttl_ms = tonumber(ARGV[1])
+local ttl_ms, channel = tonumber(ARGV[1]), ARGV[2]
 local LAST_POSITION = 'last-generated-id'
 
 -- The youngest position of a stream, though its entry may have left.
@@ -38,11 +39,12 @@ local reply = {
   redis.call('HGET', listened, LISTENED.recentFloor) or '',
   redis.call('HGET', listened, LISTENED.announcedFloor) or '',
 }
-for at = 2, #ARGV do
+for at = 3, #ARGV do
   local tenant_no = ARGV[at]
   local until_ms, outbox_since, announced_since = listened_since(listened, tenant_no, now)
   if not until_ms then
     outbox_since, announced_since = outbox_last, announced_last
+    redis.call('PUBLISH', channel, tenant_no)
   end
   redis.call('HSET', listened, tenant_no, string.format('%.0f %s %s', now + ttl_ms, outbox_since, announced_since))
   reply[#reply + 1] = outbox_since

@@ -29,6 +29,8 @@ export interface Delivery {
   readonly queued: () => void;
   /** The clock was changed: what is due may be due now. */
   readonly look: () => void;
+  /** Something was written to Postgres: it is looked for messages that nobody spoke of within so many ms. */
+  readonly lookWithin: (ms: number) => void;
   /** Begins no further try and waits some seconds for those under way. */
   close(): Promise<void>;
 }
@@ -85,6 +87,7 @@ export function startDelivery(
       hints.queued();
     },
     look: worker.look,
+    lookWithin: worker.lookWithin,
     close: async () => {
       hints.close();
       await worker.close();

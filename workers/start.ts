@@ -100,6 +100,15 @@ const SWEEP_AHEAD = 0.4;
 /** How soon after rows were persisted it is looked whether they made something due: under load, once in this time. */
 const STORED_WITHIN_MS = 1_000;
 
+/**
+ * How soon it is looked at what nobody spoke of when something was written to Postgres, which is noticed within 5 s: so within
+ * 10 s of the write, and while much is written as seldom as that.
+ */
+const WRITTEN_WITHIN_MS = 5_000;
+
+/** By then a pass of the schedule asks again who listens to live streams. */
+const LISTENED_WITHIN_MS = 500;
+
 /** Held by the worker process that does what falls due. */
 const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
@@ -300,7 +309,16 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const wakeAll = (): void => {
     for (const each of [backdating, filling, due]) each.wake();
   };
-  changes.listen({ catalogChanged: wakeAll, anyCatalogChanged: wakeAll, organisationChanged: wakeAll });
+  changes.listen({
+    catalogChanged: wakeAll,
+    anyCatalogChanged: wakeAll,
+    organisationChanged: wakeAll,
+    listenedTo: () => due.wake(LISTENED_WITHIN_MS),
+    written: () => {
+      for (const each of [backdating, filling, due]) each.wake(WRITTEN_WITHIN_MS);
+      delivery.lookWithin(WRITTEN_WITHIN_MS);
+    },
+  });
   testClock?.onChange(() => due.wake());
   guard.gate.listen((open) => open && wakeAll());
 

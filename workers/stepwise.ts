@@ -5,8 +5,8 @@ import { rounds, type Rounds } from './rounds.ts';
 
 /** How soon a request is taken up; requests must settle for longer than this anyway. */
 const EVERY_MS = 1_000;
-/** How often is looked while there is no request, should nobody say that there is one. */
-const BACKSTOP_MS = 10_000;
+/** How often is looked while there is no request, nothing is written, and nobody says that there is one. */
+const BACKSTOP_MS = 60_000;
 /** Between two steps: events go first. 200 users a step, so 10,000 users a second at most. */
 const PAUSE_MS = 20;
 /** The same line is not logged again sooner. */
@@ -31,9 +31,9 @@ export interface StepwiseOptions {
 
 /**
  * Works off requests that Postgres holds, one step after another. While there is one it looks every second; while there
- * is none it waits to be woken, and looks every 10 s should a wake-up be lost. What wakes it: an edit of a catalog, which
- * every process hears of (`Changes`, whose own backstop finds edits that nobody announced), and a Redis that is whole again.
- * `what` is said of the work in the log.
+ * is none it waits to be woken. What wakes it: an edit of a catalog, which every process hears of (`Changes`, whose own backstop
+ * finds edits that nobody announced), a Redis that is whole again, and, within 10 s, whatever is written to Postgres, where
+ * requests are: so no lost wake-up leaves one to the look every 60 s. `what` is said of the work in the log.
  */
 export function stepwiseWorker(
   what: string,

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { Listener } from '../postgres/listener.ts';
-import { readRevisions, REVISIONS_CHANNEL, type Revisions } from '../postgres/revisions.ts';
-import { CHANGES_CHANNEL } from '../redis/keys.ts';
+import { readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
+import { CHANGES_CHANNEL, LISTENED_CHANNEL } from '../redis/keys.ts';
 
 export interface ChangeListener {
   /** A tenant's catalog has this version, or a newer one. */
@@ -11,6 +11,13 @@ export interface ChangeListener {
   anyCatalogChanged?(): void;
   /** Keys, tenants or the organisation changed, or may have. */
   organisationChanged?(): void;
+  /** Somebody began to listen to the live streams of a tenant nobody listened to. */
+  listenedTo?(): void;
+  /**
+   * Something was written to Postgres, whatever it was and whoever wrote it, since the counters were read before. Called when
+   * they are read; never while nothing is written. Others who use the same server may be the writers.
+   */
+  written?(): void;
 }
 
 /** How often the counters are read while Postgres notifies nobody, and while it does. */
@@ -31,7 +38,8 @@ export interface ChangesOptions {
  * Notices changes made by any process: at once by Redis's pub/sub, and at once by Postgres, which notifies of the commit
  * that counted the change, also while Redis is away. Should both be lost, the two counters are looked at every 5 s; every
  * 0.5 s where Postgres's notifications do not arrive. Whenever one of the two is made again everything counts as changed, or
- * the counters are compared.
+ * the counters are compared. The same look finds whether anything at all was written to Postgres: so nobody else has to
+ * ask Postgres again and again while nothing is.
  */
 export class Changes {
   private readonly pool: Pool;
@@ -39,7 +47,7 @@ export class Changes {
   private readonly pollMs: { alone: number; notified: number };
   private readonly listener: Listener;
   private readonly listeners = new Set<ChangeListener>();
-  private seen: Revisions | null = null;
+  private seen: RevisionsSeen | null = null;
   private timer: NodeJS.Timeout | undefined;
   /** A look at the counters is under way; `again`: they changed since it began. */
   private looking: { again: boolean } | null = null;
@@ -54,10 +62,15 @@ export class Changes {
     this.subscriber = redis.duplicate({ lazyConnect: true, maxRetriesPerRequest: null, autoResubscribe: false });
     // What is wrong with Redis shows elsewhere; this connection just comes back.
     this.subscriber.on('error', () => undefined);
-    this.subscriber.on('message', (_channel, message) => this.notify(message));
+    this.subscriber.on('message', (channel, message) =>
+      channel === LISTENED_CHANNEL ? this.notifyListened() : this.notify(message),
+    );
     this.subscriber.on('ready', () => {
-      this.subscriber.subscribe(CHANGES_CHANNEL).then(
-        () => this.notify('*'),
+      this.subscriber.subscribe(CHANGES_CHANNEL, LISTENED_CHANNEL).then(
+        () => {
+          this.notify('*');
+          this.notifyListened();
+        },
         () => undefined,
       );
     });
@@ -98,6 +111,10 @@ export class Changes {
         listener.anyCatalogChanged?.();
       }
     }
+  }
+
+  private notifyListened(): void {
+    for (const listener of this.listeners) listener.listenedTo?.();
   }
 
   /** Looks at the counters now, and again in time. Never rejects. */
@@ -143,6 +160,7 @@ export class Changes {
     for (const listener of this.listeners) {
       if (now.organisation !== seen.organisation) listener.organisationChanged?.();
       if (now.catalogs !== seen.catalogs) listener.anyCatalogChanged?.();
+      if (now.snapshot !== seen.snapshot) listener.written?.();
     }
   }
 }

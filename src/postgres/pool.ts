@@ -16,10 +16,10 @@ const PARSERS = new Map<number, (text: string) => unknown>([
 const SILENCE_MS = 10_000;
 
 /**
- * An idle connection is kept for so long, which must be longer than the 10 s after which a worker at rest looks at Postgres:
+ * An idle connection is kept for so long, which must be longer than the 60 s after which a worker at rest looks at Postgres:
  * with as many ms it opened seven connections each time, a third of what an installation at rest used (`bench:idle`).
  */
-const KEPT_MS = 60_000;
+const KEPT_MS = 120_000;
 
 export interface PoolOptions {
   max: number;

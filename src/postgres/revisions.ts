@@ -27,10 +27,16 @@ export interface Revisions {
   catalogs: number;
 }
 
-/** The counters; null: the database holds no organisation. */
-export async function readRevisions(pool: Pool | Client): Promise<Revisions | null> {
-  const { rows } = await pool.query<Revisions>(
-    'SELECT revision AS organisation, catalogs_revision AS catalogs FROM organisation',
+/** The counters, and what a statement sees. */
+export interface RevisionsSeen extends Revisions {
+  /** Which transactions can be seen: while this text is the same, every row of the server is as it was. */
+  snapshot: string;
+}
+
+/** The counters, with the snapshot that they were read in; null: the database holds no organisation. */
+export async function readRevisions(pool: Pool | Client): Promise<RevisionsSeen | null> {
+  const { rows } = await pool.query<RevisionsSeen>(
+    'SELECT revision AS organisation, catalogs_revision AS catalogs, pg_current_snapshot()::text AS snapshot FROM organisation',
   );
   return rows[0] ?? null;
 }

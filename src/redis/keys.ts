@@ -98,6 +98,9 @@ export const boardGroupsKey = (tenantNo: number, { boardNo, runDay }: { boardNo:
 /** pub/sub channel: `<tenant no>:<version>` when a tenant's catalog changed; `*` when keys, tenants or the organisation did. */
 export const CHANGES_CHANNEL = 'laurel:changes';
 
+/** pub/sub channel: somebody listens to the live streams of a tenant nobody listened to; the tenant's number. */
+export const LISTENED_CHANNEL = 'laurel:listened';
+
 /** pub/sub channel: the test clock was set; its time is stored in Postgres. */
 export const CLOCK_CHANNEL = 'laurel:clock';
 

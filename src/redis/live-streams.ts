@@ -1,7 +1,16 @@
 import type { Redis } from 'ioredis';
 import { ANNOUNCED } from '../packed/call-fields.ts';
 import type { Notification } from '../domain/notification.ts';
-import { announcedKey, listenedKey, markKey, outboxKey, recentKey, SHARD_NUMBERS, shardOf } from './keys.ts';
+import {
+  announcedKey,
+  LISTENED_CHANNEL,
+  listenedKey,
+  markKey,
+  outboxKey,
+  recentKey,
+  SHARD_NUMBERS,
+  shardOf,
+} from './keys.ts';
 import { comparePositions, RECENT_BYTES, RECENT_MS, type RawEntry } from './outbox.ts';
 import { Script } from './script.ts';
 
@@ -32,11 +41,12 @@ const announce = new Script('announce_live');
 
 /**
  * Says that this process has listeners to the live streams of some tenants of a shard: for `LISTENED_MS` what leaves the
- * outbox is kept for them. To be repeated in good time. Errors of Redis.
+ * outbox is kept for them. To be repeated in good time. Published to `LISTENED_CHANNEL` for each of which nobody did. Errors
+ * of Redis.
  */
 export async function listenLive(redis: Redis, shard: number, tenantNos: readonly number[]): Promise<Listened> {
   const keys = [listenedKey(shard), outboxKey(shard), announcedKey(shard)];
-  const reply = (await listen.runUnguarded(redis, keys, [LISTENED_MS, ...tenantNos])) as Buffer[];
+  const reply = (await listen.runUnguarded(redis, keys, [LISTENED_MS, LISTENED_CHANNEL, ...tenantNos])) as Buffer[];
   const [now = '', outbox = '', announced = '', recentFloor = '', announcedFloor = '', ...since] = reply.map(String);
   return {
     nowMs: Number(now),

@@ -7,7 +7,8 @@ import { Catalogs } from '../../src/catalog/catalogs.ts';
 import { Changes, type ChangesOptions } from '../../src/catalog/changes.ts';
 import { LISTENER } from '../../src/postgres/listener.ts';
 import { createPool } from '../../src/postgres/pool.ts';
-import { countRevision } from '../../src/postgres/revisions.ts';
+import { countRevision, readRevisions } from '../../src/postgres/revisions.ts';
+import { listenLive } from '../../src/redis/live-streams.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
 const SOON = { interval: 10 };
@@ -208,6 +209,29 @@ describe('changes', () => {
       await pool.end();
       proxy.close();
     }
+  });
+
+  test('whatever is written to Postgres is noticed, and what is only read is not', async () => {
+    const seen = async (): Promise<string> => (await readRevisions(database.pool))!.snapshot;
+    // Others who write to the same server may come between.
+    await expect.poll(async () => (await seen()) === (await seen()), SOON).toBe(true);
+    let written = 0;
+    const changes = await listening({ pollMs: OFTEN });
+    changes.listen({ written: () => (written += 1) });
+    const before = await seen();
+    await database.pool.query('UPDATE tenants SET next_no = next_no');
+    expect(await seen()).not.toBe(before);
+    await expect.poll(() => written, SOON).toBeGreaterThan(0);
+  });
+
+  test('a tenant whose live streams somebody begins to listen to is heard of, once', async () => {
+    const changes = await listening({ pollMs: NEVER });
+    let heard = 0;
+    changes.listen({ listenedTo: () => (heard += 1) });
+    await listenLive(redis, 1, [1]);
+    await listenLive(redis, 1, [1]);
+    await listenLive(redis, 1, [1, 9]);
+    await expect.poll(() => heard, SOON).toBe(2);
   });
 
   test('news of the organisation reach those who listen, by announcement and by poll', async () => {

@@ -13,6 +13,8 @@ export interface DeliverWorker {
   readonly look: () => void;
   /** Webhooks may have been changed. */
   readonly webhooksChanged: () => void;
+  /** See `Deliveries.lookWithin`. */
+  readonly lookWithin: (ms: number) => void;
   /** Begins nothing further, waits some seconds for tries under way. */
   close(): Promise<void>;
 }
@@ -33,6 +35,10 @@ export function deliverWorker(options: Omit<DeliveriesOptions, 'onWork' | 'log'>
   return {
     look: () => deliveries.look(),
     webhooksChanged: () => deliveries.webhooksChanged(),
+    lookWithin: (ms) => {
+      deliveries.lookWithin(ms);
+      running.wake(ms);
+    },
     close: async () => {
       await running.close();
       await deliveries.close();

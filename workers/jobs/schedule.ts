@@ -5,8 +5,8 @@ import { rounds, type Rounds } from '../rounds.ts';
 
 /** How late work is that falls due, at most, while nothing is in its way but another process, or what failed. */
 const EVERY_MS = 1_000;
-/** How often is looked while nothing is due, should nobody say that something is. */
-const BACKSTOP_MS = 10_000;
+/** How often is looked while nothing is due, nothing is written, and nobody says that something is. */
+const BACKSTOP_MS = 60_000;
 /** The same line is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
@@ -23,9 +23,11 @@ export interface ScheduleWorkerOptions {
 
 /**
  * Has what falls due done, at its time. While nothing is due it waits: until the next time at which something falls due, or
- * until it is woken by what can make more due: an edit, rows that were persisted, a board that is filled, the test clock,
- * a Redis that is whole again. It looks every 10 s in any case, which covers what another process was woken for and did not
- * live to do. While another process is at work, or something failed, it looks every second.
+ * until it is woken by what can make more due: an edit, rows that were persisted, a board that is filled, a tenant whose live
+ * streams somebody listens to, the test clock, a Redis that is whole again. Whatever else is written to Postgres wakes it
+ * within 10 s (`Changes`), which covers what another process was woken for and did not live to do. What is due is in Postgres,
+ * so the look every 60 s finds nothing, unless the clock was set. While another process is at work, or something failed, it
+ * looks every second.
  */
 export function scheduleWorker({
   pass,

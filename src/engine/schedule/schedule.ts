@@ -41,7 +41,7 @@ const PATIENCE_MS = 60_000;
 export class Schedule {
   private readonly options: ScheduleOptions;
   private readonly kinds: readonly DueKind[];
-  /** What was done last, also in the pass before. */
+  /** What was done last, also in the pass before, as long as something was due. */
   private last: DueKind | null = null;
   /** What was accepted up to then has been waited for; nobody looks beyond it. */
   private settledMs = -Infinity;
@@ -72,6 +72,8 @@ export class Schedule {
         first = await this.first(upToMs, ending);
       }
       if (first === null) {
+        // Nothing goes on in the next pass, which would only be asked twice for it.
+        this.last = null;
         const heldUp = this.kinds.map((kind) => kind.heldUp).filter((by) => by !== null);
         if (ending.aborted) return { state: 'more' };
         return heldUp.length === 0

@@ -31,12 +31,14 @@ export interface DeliveriesOptions {
   /** See `HeldWebhooksOptions`. */
   leaseMs?: number | undefined;
   firstPauseMs?: number | undefined;
+  /** See `LOOK_MS`. */
+  lookMs?: number | undefined;
   /** Called at each step: for tests, which stop the world there. */
   onStep?: ((step: DeliveryStep) => void | Promise<void>) | undefined;
 }
 
-/** How often is looked should nobody say that there is something. */
-const LOOK_MS = 10_000;
+/** How often is looked while nothing is written to Postgres and nobody says that there is something. */
+const LOOK_MS = 60_000;
 /** Webhooks whose messages one statement takes, and one round. */
 const TAKEN_TOGETHER = 100;
 const TAKEN_A_ROUND = 200;
@@ -46,7 +48,8 @@ const GRACE_MS = 5_000;
 const REPEAT_MS = 10_000;
 
 /**
- * Sends the messages of the queue, in rounds that whoever makes messages begins, and by itself every 10 s. It holds leases of the
+ * Sends the messages of the queue, in rounds that whoever makes messages begins. Should nobody have said so, a round begins within
+ * 10 s of whatever is written to Postgres (`lookWithin`), or when the lease of a process that died ends. It holds leases of the
  * webhooks that have something due, so that one process at a time sends to one; takes messages ahead, a few of each; and
  * sends up to 16 at a time to a webhook that takes them, one at a time about one user. A webhook that is slow or fails holds up
  * nobody else: it has its own messages, its own number of tries under way, and a breaker. Every message arrives at least once:
@@ -63,8 +66,8 @@ export class Deliveries {
   private lookAtMs = 0;
   /** When the next message is to be sent again, of Laurel's clock. */
   private nextDueMs = Infinity;
-  /** When the next breaker lets a try through (`performance.now()`). */
-  private nextOpenMs = Infinity;
+  /** When the next webhook that has something due may be taken (`performance.now()`). */
+  private nextFreeMs = Infinity;
 
   constructor(options: DeliveriesOptions) {
     this.options = options;
@@ -85,7 +88,7 @@ export class Deliveries {
       log,
       onLater: ({ atOnce, dueMs = Infinity, openMs = Infinity }) => {
         this.nextDueMs = Math.min(this.nextDueMs, dueMs);
-        this.nextOpenMs = Math.min(this.nextOpenMs, openMs);
+        this.nextFreeMs = Math.min(this.nextFreeMs, openMs);
         if (atOnce) options.onWork();
       },
       onHopeless: (endpoint, url, reason) => void this.disable(endpoint, url, reason),
@@ -100,6 +103,11 @@ export class Deliveries {
     this.options.onWork();
   }
 
+  /** Has the next round that begins in so many ms, or later, look for what nobody spoke of. It begins none. */
+  lookWithin(ms: number): void {
+    this.lookAtMs = Math.min(this.lookAtMs, performance.now() + ms);
+  }
+
   /** Webhooks may have been changed. */
   webhooksChanged(): void {
     this.held.targetsChanged();
@@ -111,7 +119,7 @@ export class Deliveries {
     if (this.ended) return LOOK_MS;
     await this.held.keep();
     const nowMs = performance.now();
-    const isDue = nowMs >= this.nextOpenMs || this.options.clock.now() >= this.nextDueMs;
+    const isDue = nowMs >= this.nextFreeMs || this.options.clock.now() >= this.nextDueMs;
     const isLook = isDue || nowMs >= this.lookAtMs;
     if (this.hinted || isLook) await this.lease();
     await this.take();
@@ -142,11 +150,17 @@ export class Deliveries {
 
   private async lookAhead(): Promise<void> {
     const { pool, clock, pendingLimit } = this.options;
-    const next = await upcoming(pool, clock.now());
-    this.nextDueMs = next.dueMs ?? Infinity;
-    this.nextOpenMs = next.openForMs === null ? Infinity : performance.now() + next.openForMs;
-    await noteFullQueues(pool, pendingLimit);
-    this.lookAtMs = performance.now() + LOOK_MS;
+    // What is written from here on is looked for again.
+    this.lookAtMs = performance.now() + (this.options.lookMs ?? LOOK_MS);
+    try {
+      const next = await upcoming(pool, { holder: this.held.holder, nowMs: clock.now() });
+      this.nextDueMs = next.dueMs ?? Infinity;
+      this.nextFreeMs = next.freeInMs === null ? Infinity : performance.now() + next.freeInMs;
+      await noteFullQueues(pool, pendingLimit);
+    } catch (error) {
+      this.lookAtMs = 0;
+      throw error;
+    }
   }
 
   /**
@@ -206,6 +220,6 @@ export class Deliveries {
     const nowMs = performance.now();
     const againMs = this.nextDueMs - this.options.clock.now();
     // One ms more: timers may be that early.
-    return Math.max(0, Math.min(this.lookAtMs - nowMs, this.nextOpenMs - nowMs, this.held.nextMs - nowMs, againMs)) + 1;
+    return Math.max(0, Math.min(this.lookAtMs - nowMs, this.nextFreeMs - nowMs, this.held.nextMs - nowMs, againMs)) + 1;
   }
 }

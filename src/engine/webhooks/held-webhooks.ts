@@ -27,7 +27,8 @@ export class HeldWebhooks {
   private readonly clock: Clock;
   private readonly leaseMs: number;
   private readonly firstPauseMs: number;
-  private readonly holder = uuid();
+  /** How its leases are named. */
+  readonly holder = uuid();
   private readonly held = new Map<string, Endpoint>();
   private renewAtMs = 0;
   private targetsAtMs = 0;

@@ -122,6 +122,22 @@ test('a kind that sees what it did itself is waited for only where another one f
   ]);
 });
 
+test('when all is done the next pass asks every kind once', async () => {
+  let asked = 0;
+  class Asked extends Listed {
+    readonly seesItself = true;
+    override due(upToMs: number): Promise<number | null> {
+      asked += 1;
+      return super.due(upToMs);
+    }
+  }
+  const passes = schedule([new Asked('a', [10], [])], 60);
+  expect(await passes.pass(never)).toEqual({ state: 'done' });
+  asked = 0;
+  expect(await passes.pass(never)).toEqual({ state: 'done' });
+  expect(asked).toBe(1);
+});
+
 test('a kind that fails is named and does not silence the others; its own work keeps its order', async () => {
   const done: string[] = [];
   let broken = true;
