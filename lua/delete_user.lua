@@ -1,7 +1,8 @@
 --- @include "lib/leave_board"
+--- @include "lib/quarantine"
 
 --[[
-Deletes a user, in one atomic step: state, places on boards and in points sets, the tenant's counts; the outbox records it,
+Deletes a user, in one atomic step: state, places on boards and in points sets, the tenant's counts, events in quarantine; the outbox records it,
 so that Postgres deletes what it holds after what came before and before what comes after. Used idempotency keys stay
 where they are and count as unused: a later user under the same ID is of a younger generation (lib/generation),
 and the persister removes them. Done twice, it changes nothing.
@@ -12,7 +13,7 @@ ARGV: 1 now (epoch ms), 2 tenant no, 3 prefix of boards, 4 prefix of points sets
       (32 hex).
 Returns: the record `g`, or `n` if there was no such user (packed, src/packed/record.ts), the position of the outbox.
 Errors: those of Redis only.
-Writes: outbox, counters, user, boards, points sets.
+Writes: outbox, counters, user, boards, points sets, quarantine.
 Cost: O(size of the user + KEYS × log N).
 ]]
 local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
@@ -64,5 +65,6 @@ if packed then
   end
   redis.call('HSET', counters, COUNTER.generation, generation + 1)
 end
+drop_all_quarantined(board_prefix, user_id)
 local position = redis.call('XADD', outbox, '*', OUTBOX.tenant, tenant_no, OUTBOX.records, record)
 return { packed and record or cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUser }), position }

@@ -14,6 +14,8 @@
 --- @include "lib/batch_step"
 --- @include "lib/plan_of"
 --- @include "lib/used_key"
+--- @include "lib/standing"
+--- @include "lib/guarded_record"
 
 --[[
 Applies 1..n events of one tenant, in their order, in one atomic step: idempotency, user, total, streak,
@@ -33,11 +35,11 @@ ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 pr
       separated), the user's own boosts (JSON, ''), attributes (JSON, '').
       Then, for a step of a queued batch, its arguments (lib/batch_step).
 Returns: one packed map an event (src/packed/record.ts: a record, or a refusal r, o, v, f, z, p, m, d), then the position
-      of the outbox after the call. A step of a batch: 'passed' (the progress is elsewhere), or 'held' and one
-      packed map an event (some are `z`), and nothing was written; else 'done', the position of the outbox, and
-      the number of events refused.
+      of the outbox after the call; of an event that a guard keeps from being applied the map is a record as well (`a`). A
+      step of a batch: 'passed' (the progress is elsewhere), or 'held' and one packed map an event (some are `z`), and
+      nothing was written; else 'done', the position of the outbox, and the number of events refused.
 Errors: those of Redis only.
-Writes: outbox, users, idempotency buckets, counters, boards, points sets; progress, queue, results of batches.
+Writes: outbox, users, idempotency buckets, counters, boards, points sets, quarantine; progress, queue, results of batches.
 Cost: O(n × (size of a user + size of the plan + boards × log N)).
 ]]
 local outbox, counters = KEYS[1], KEYS[2]
@@ -55,7 +57,7 @@ if step and step.passed then
   return { STEP.passed }
 end
 
-local users, used, replies, applied = {}, {}, {}, {}
+local users, used, replies, applied, guarded = {}, {}, {}, {}, {}
 local held_back, refused = {}, 0
 local find_retried = retry_position ~= '' and open_retry(outbox, retry_position)
 if find_retried and find_retried.left then
@@ -132,17 +134,14 @@ for n = 1, count do
     held_back[user] = cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUse })
   elseif use_before then
     local state = state_of(user, now, plan.streak.freezes, counters)
-    local total = state[USER.totals][plan.metric] or { 0, 0 }
-    -- The present streak is computed on a copy: a replay writes nothing.
-    local day = math.floor((now + (state[USER.offsetSeconds] or 0) * 1000) / 86400000)
-    local copy = cmsgpack.unpack(cmsgpack.pack(state))
-    settle_streaks(copy, plan.streak, plan.periods[day - plan.firstDay + 1])
+    local total, streak, day = standing(state, plan, now)
     replies[n] = cmsgpack.pack({
       [RECORD.kind] = REFUSAL.replay,
       [REPLAY.use] = tonumber(use_before),
-      [REPLAY.total] = { total[TOTAL.whole], total[TOTAL.micros] },
-      [REPLAY.streak] = streak_record(copy, plan.streak, false, day),
+      [REPLAY.total] = total,
+      [REPLAY.streak] = streak,
       [REPLAY.day] = day,
+      [REPLAY.quarantined] = plan.guards and in_quarantine(board_prefix, user_id).events or nil,
     })
   else
     local is_new = not user.packed and not user.changed
@@ -156,9 +155,12 @@ for n = 1, count do
       counted = number_list(ARGV[at + EVENT.counted]),
       boosts = ARGV[at + EVENT.boosts] ~= '' and cjson.decode(ARGV[at + EVENT.boosts]),
     }
+    if plan.guards then
+      event.id, event.quarantine = event_id, in_quarantine(board_prefix, user_id)
+    end
     -- What a refusal goes back to: earlier events of the call may have changed the user.
     local crowded = near_full(user, #ARGV[at + EVENT.sent])
-    local refusable = user.changed and (plan.blocks or crowded or near_range_end(event, state))
+    local refusable = user.changed and (plan.blocks or plan.guards or crowded or near_range_end(event, state))
     local snapshot = refusable and cmsgpack.pack(state) or user.packed
     local outcome, refusal = apply_event(event, state, is_new)
     if outcome and crowded and not has_room(cmsgpack.pack(state), snapshot) then
@@ -166,11 +168,44 @@ for n = 1, count do
     end
     if refusal then
       local kind = refusal[RECORD.kind]
-      if is_new or kind == REFUSAL.outOfPoints or kind == REFUSAL.outOfRange or kind == REFUSAL.tooLarge then
+      if
+        is_new
+        or plan.guards
+        or kind == REFUSAL.outOfPoints
+        or kind == REFUSAL.outOfRange
+        or kind == REFUSAL.tooLarge
+      then
         user.state, user.packed = nil, snapshot
       end
+      local kept, seen = false, nil
+      if kind == KIND.guarded then
+        refusal, seen = guarded_record(refusal, event, {
+          id = event_id,
+          user_id = user_id,
+          sent = ARGV[at + EVENT.sent],
+          attributes = ARGV[at + EVENT.attributes],
+          key = idempotency_key,
+          state = state_of(user, now, plan.streak.freezes, counters),
+          before = snapshot,
+          is_new = is_new,
+        })
+        kept = refusal[RECORD.kind] == KIND.guarded
+          and refusal[RECORD.guard][GUARDED.action] == GUARD_ACTION.quarantined
+        if kept and use then
+          used[use] = use_by(event_id)
+        end
+        if seen then
+          user.changed = true
+          applied[#applied + 1] = { n, seen[APPLIED.record], seen[APPLIED.changes] }
+        elseif not kept then
+          user.state = nil
+        end
+      end
       replies[n] = cmsgpack.pack(refusal)
-      refused = refused + 1
+      if refusal[RECORD.kind] == KIND.guarded then
+        guarded[#guarded + 1] = { n, replies[n], kept and use, bucket, field }
+      end
+      refused = kept and refused or refused + 1
       if kind == REFUSAL.unknownOffset then
         held_back[user] = replies[n]
       end
@@ -210,6 +245,13 @@ for n = 1, count do
       if outcome.due_moved or event.sent and event.sent.moved then
         record[RECORD.due] = 1
       end
+      if plan.guards then
+        if plan.guards.release then
+          take_from_quarantine(event.quarantine, event_id)
+          record[RECORD.released] = 1
+        end
+        record[RECORD.guard] = event.clamped
+      end
       settled_record(record, outcome.settlements, state)
       applied[#applied + 1] = { n, record, outcome.changes, use, bucket, field }
     end
@@ -240,6 +282,15 @@ for _, event in ipairs(applied) do
   replies[n] = write_record(record, changes, counters, points_prefix, board_prefix)
   records[#records + 1] = replies[n]
 end
+for _, event in ipairs(guarded) do
+  local n, record, use, bucket, field = unpack(event)
+  if use then
+    redis.call('HSET', bucket, field, used[use])
+  end
+  replies[n] = record
+  records[#records + 1] = record
+end
+write_quarantine()
 if step then
   -- Postgres keeps the progress with the events, for a Redis that comes back as it was before.
   records[#records + 1] = cmsgpack.pack({ [RECORD.kind] = KIND.progress, [RECORD.progress] = step.after })

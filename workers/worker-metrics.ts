@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
+import { guardName } from '../src/engine/events/guarded-answer.ts';
 import type { Stored } from '../src/engine/persist/persister.ts';
 import type { KindState } from '../src/engine/schedule/schedule.ts';
 import { DURATION_BUCKETS, Histogram } from '../src/metrics/series.ts';
@@ -19,6 +20,12 @@ export class WorkerMetrics {
     help: 'Events that this process stored in Postgres.',
     registers: this.registers,
   });
+  private readonly guarded = new Counter({
+    name: 'laurel_guarded_events_total',
+    help: 'Events that guards of metrics refused, clamped or put into quarantine, that this process noted in Postgres.',
+    labelNames: ['guard', 'outcome'],
+    registers: this.registers,
+  });
   private readonly transactions = new Histogram({
     name: 'laurel_persist_transaction_duration_seconds',
     help: 'Time that transactions took which store entries of the outbox.',
@@ -33,9 +40,10 @@ export class WorkerMetrics {
   }
 
   /** Observes a transaction of the persister. */
-  readonly stored = ({ entries, events, ms }: Stored): void => {
+  readonly stored = ({ entries, events, guarded, ms }: Stored): void => {
     this.entries.inc(entries);
     this.events.inc(events);
+    for (const { guard, outcome } of guarded) this.guarded.inc({ guard: guardName(guard), outcome });
     this.transaction.observe(ms / 1000);
   };
 

@@ -4,6 +4,7 @@
 --- @include "streak_rule"
 --- @include "settle_streaks"
 --- @include "extend_streak"
+--- @include "guard_event"
 --- @include "complete_achievements"
 --- @include "open_ledgers"
 --- @include "out_of_points"
@@ -14,9 +15,9 @@
 --- @include "drop_gone_boards"
 --- @include "score_boards"
 
--- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusals `o` and `v` the state is
--- half changed and must be dropped; `z` and `m` leave it as it was. `v` only comes where `near_range_end` was true.
--- The order is the published one: user, out-of-points check, total, streak, achievements, points, boards.
+-- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusals `o` and `v`, and what guards
+-- stopped, the state is half changed and must be dropped; `z` and `m` leave it as it was. `v` only comes where `near_range_end` was true.
+-- The order is the published one: user, guards, out-of-points check, total, streak, achievements, points, boards.
 -- `event`: plan, now, whole, micros, sent (see upsert_user), counted (numbers of the achievements and triggers
 -- whose event-attribute conditions match), boosts (the user's own, by points system number).
 -- Returns: outcome { day, second, length, extended, streak, due_moved, settlements, completed, ledgers, changes }, or nil and
@@ -30,6 +31,10 @@ local function apply_event(event, state, is_new)
   local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
   local periods = plan.periods[day - plan.firstDay + 1]
+  local stopped = plan.guards and guard_event(event, state, day)
+  if stopped then
+    return nil, stopped
+  end
   -- Fields that are set later are listed here so that the table is made with room for them.
   local outcome = {
     day = day,

@@ -34,8 +34,10 @@ local function open_retry(outbox, since)
     end
   end
   return {
+    -- The last of an event: one that was released from quarantine had a record when it was kept.
     record = function(event_id)
-      for _, entry in ipairs(entries) do
+      for n = #entries, 1, -1 do
+        local entry = entries[n]
         local packed = entry[2][4]
         if string.find(packed, event_id, 1, true) then
           for _, record in ipairs({ cmsgpack.unpack(packed) }) do

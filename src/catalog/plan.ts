@@ -17,8 +17,27 @@ export interface Plan {
   boards: PlanBoard[];
   /** In plans for events: the numbers of all boards there are, and the newest number in this version of the catalog. */
   present?: { newest: number; boards: Record<number, true> };
+  /** The metric's guards; absent: it has none, and their price is this one look. */
+  guards?: PlanGuards;
   /** A metric trigger with `blockIfOutOfPoints` is among `systems`. */
   blocks?: true;
+}
+
+/** Guards, in the order in which an event meets them. */
+export interface PlanGuards {
+  asked: PlanGuard[];
+  /** The plan is for events that are released from quarantine: nothing is asked. */
+  release?: true;
+}
+
+/** A limit, and what happens to an event beyond it. */
+export interface PlanGuard {
+  /** GUARD. */
+  kind: number;
+  /** GUARD_ACTION. */
+  action: number;
+  whole: number;
+  micros: number;
 }
 
 /** By what streaks are settled. */

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { MetricGuards } from './guards.ts';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
 import { WEBHOOK_EVENTS } from './webhook.ts';
 
@@ -39,6 +40,8 @@ export const Metric = Type.Object({
   name: Type.String(),
   unitType: Type.Enum(['number', 'currency']),
   units: Type.String(),
+  /** Null: none. */
+  guards: Nullable(MetricGuards),
 });
 export type Metric = Static<typeof Metric>;
 

@@ -1,5 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { DaysOff, KEY_PATTERN, MOST_RESOURCES, PARTICIPANTS, TIME_OF_DAY_PATTERN } from './catalog.ts';
+import { MetricGuards } from './guards.ts';
 import { LocalDate, Uuid } from './schemas.ts';
 
 /**
@@ -30,6 +31,7 @@ export const ConfiguredMetric = Type.Object({
   name: Name,
   unitType: Type.Optional(Type.Enum(['number', 'currency'], { default: 'number' })),
   units: Type.Optional(Type.String({ default: '' })),
+  guards: Type.Optional(Type.Union([MetricGuards, Type.Null()])),
 });
 export type ConfiguredMetric = Static<typeof ConfiguredMetric>;
 

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { UserAchievementResponse } from './achievement.ts';
 import { SUM_BOUND } from './decimal.ts';
+import { GuardedEvent } from './guards.ts';
 import { MetricEventLeaderboardResponse } from './leaderboard.ts';
 import { MetricEventPointsResponse } from './points.ts';
 import { byKey } from './schemas.ts';
@@ -45,6 +46,7 @@ export const BatchEventResult = Type.Object({
   eventId: Type.Optional(Type.String()),
   total: Type.Optional(Type.Number()),
   replayed: Type.Optional(Type.Boolean()),
+  guarded: Type.Optional(GuardedEvent),
   error: Type.Optional(Type.String()),
 });
 export type BatchEventResult = Static<typeof BatchEventResult>;
@@ -70,5 +72,6 @@ export const EventResponse = Type.Object({
   leaderboards: byKey(MetricEventLeaderboardResponse),
   idempotencyKey: Type.Optional(Type.String()),
   idempotentReplayed: Type.Optional(Type.Boolean()),
+  guarded: Type.Optional(GuardedEvent),
 });
 export type EventResponse = Static<typeof EventResponse>;

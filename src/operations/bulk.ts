@@ -136,7 +136,7 @@ function issue(item: unknown, index: number, message: string, severity: AdminIss
   };
 }
 
-const verdict = (
+export const verdict = (
   severity: AdminIssue['severity'],
   message: string,
 ): Pick<AdminIssue, 'severity' | 'message' | 'level' | 'reason'> => ({

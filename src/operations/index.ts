@@ -61,7 +61,13 @@ import { adminTenantsList } from './admin/tenants/list.ts';
 import { adminTenantsUpdate } from './admin/tenants/update.ts';
 import { adminUsersDelete } from './admin/users/delete.ts';
 import { adminUsersDeleteOne } from './admin/users/delete-one.ts';
+import { adminQuarantineDeleteOne } from './admin/quarantine/delete-one.ts';
+import { adminQuarantineDrop } from './admin/quarantine/drop.ts';
+import { adminQuarantineList } from './admin/quarantine/list.ts';
+import { adminQuarantineReleaseOne } from './admin/quarantine/release-one.ts';
+import { adminQuarantineRelease } from './admin/quarantine/release.ts';
 import { adminUsersExport } from './admin/users/export.ts';
+import { adminUsersGuards } from './admin/users/guards.ts';
 import { adminUsersList } from './admin/users/list.ts';
 import { adminLiveGet } from './admin/live/get.ts';
 import { adminLiveTicketsCreate } from './admin/live/tickets/create.ts';
@@ -186,6 +192,12 @@ export const adminOperations: readonly Operation[] = [
   adminUsersDelete,
   adminUsersDeleteOne,
   adminUsersExport,
+  adminUsersGuards,
+  adminQuarantineList,
+  adminQuarantineRelease,
+  adminQuarantineReleaseOne,
+  adminQuarantineDrop,
+  adminQuarantineDeleteOne,
   adminTenantsList,
   adminTenantsGet,
   adminTenantsCreate,

@@ -18,6 +18,7 @@ import type { Live } from '../engine/live/live.ts';
 import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import type { PointsReads } from '../engine/points/points-reads.ts';
 import type { UserPoints } from '../engine/points/user-points.ts';
+import type { Quarantine } from '../engine/quarantine/quarantine.ts';
 import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { UserDeletion } from '../engine/users/user-deletion.ts';
@@ -54,6 +55,7 @@ export interface Services {
   directory: UserDirectory;
   deletion: UserDeletion;
   userExport: UserExport;
+  quarantine: Quarantine;
   achievements: AchievementReads;
   achievementPreview: AchievementPreview;
   completion: AchievementCompletion;

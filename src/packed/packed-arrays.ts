@@ -1,5 +1,6 @@
 import type { Decimal } from '../domain/decimal.ts';
 import type { HISTORY_SUM, LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
+import type { RecordedGuard } from './record.ts';
 import type { PackedPause, PackedThreshold, PackedTotal } from './state.ts';
 import type { STREAK_RULE } from './user-fields.ts';
 
@@ -47,6 +48,9 @@ export const sentStreakRule = ({
   all === undefined ? -1 : Number(all),
   metrics ?? false,
 ];
+
+/** GUARDED, of an event that was not clamped. */
+export const recordedGuard = ({ guard, action }: { guard: number; action: number }): RecordedGuard => [guard, action];
 
 /** LOOKED_UP. */
 export interface PackedLookedUp {

@@ -19,6 +19,8 @@ export const KIND = {
   streaks: 's',
   /** A user was deleted. */
   deletion: 'g',
+  /** A guard kept an event from being applied, or what it kept was dropped. */
+  guarded: 'a',
   /** How far the shard's batches are processed. */
   progress: 'b',
 } as const;
@@ -52,6 +54,10 @@ export const RECORD = {
   /** Event attributes, JSON text. */
   attributes: 'x',
   idempotencyKey: 'ik',
+  /** GUARDED: of an event that a guard clamped, and of `KIND.guarded`. */
+  guard: 'gd',
+  /** 1: the event was released from quarantine (events). */
+  released: 'rl',
   /** 1: what Postgres keeps beside the state for the sweep of streaks has changed. */
   due: 'y',
   /** A list of SETTLEMENT. */

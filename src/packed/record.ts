@@ -9,6 +9,7 @@ import type {
   SETTLED,
   SETTLEMENT,
 } from './record-fields.ts';
+import type { GUARDED } from './guard-fields.ts';
 import type {
   BLOCKED,
   MAYBE_STORED,
@@ -45,6 +46,8 @@ export interface HappenedRecord {
   [RECORD.boards]?: RecordedBoard[];
   [RECORD.attributes]?: string;
   [RECORD.idempotencyKey]?: string;
+  [RECORD.guard]?: RecordedGuard;
+  [RECORD.released]?: 1;
   [RECORD.due]?: 1;
   [RECORD.settlements]?: RecordedSettlement[];
   [RECORD.beside]?: RecordedSettlement[];
@@ -66,6 +69,30 @@ export interface GoneRecord {
   [RECORD.userId]: string;
   [RECORD.atMs]: number;
   [RECORD.generation]?: number;
+}
+
+/** An event that a guard kept from being applied; or, without the fields of the event, one that was dropped from quarantine. */
+export interface GuardedRecord {
+  [kindField]: typeof KIND.guarded;
+  [RECORD.id]: string;
+  [RECORD.userId]: string;
+  [RECORD.atMs]: number;
+  [RECORD.guard]: RecordedGuard;
+  [RECORD.day]?: number;
+  [RECORD.metric]?: number;
+  [RECORD.value]?: PackedTotal;
+  [RECORD.total]?: PackedTotal;
+  [RECORD.streak]?: RecordedStreak;
+  [RECORD.attributes]?: string;
+  [RECORD.idempotencyKey]?: string;
+}
+
+/** GUARDED. */
+export interface RecordedGuard {
+  [GUARDED.guard]: number;
+  [GUARDED.action]: number;
+  [GUARDED.whole]?: number;
+  [GUARDED.micros]?: number;
 }
 
 // What is packed as an array is declared by its positions: so nothing can take it apart without their names.
@@ -138,6 +165,7 @@ export type Refusal =
       [REPLAY.total]: PackedTotal;
       [REPLAY.streak]: RecordedStreak;
       [REPLAY.day]: number;
+      [REPLAY.quarantined]?: string;
     }
   | { [kindField]: typeof REFUSAL.outOfPoints; [BLOCKED.trigger]: number }
   | {
@@ -154,10 +182,11 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.unknownUser }
   | { [kindField]: typeof REFUSAL.locked }
   | { [kindField]: typeof REFUSAL.unchanged; [UNCHANGED.why]: StreakRefusal; [UNCHANGED.day]: number }
+  | { [kindField]: typeof REFUSAL.notQuarantined }
   | { [kindField]: typeof REFUSAL.unmetConditions }
   | { [kindField]: typeof REFUSAL.maybeStored; [MAYBE_STORED.upTo]: string };
 
-export type ScriptReply = HappenedRecord | GoneRecord | Refusal;
+export type ScriptReply = HappenedRecord | GoneRecord | GuardedRecord | Refusal;
 
 /** What a batch holds of an event that was not sent to the script. */
 export interface UnsentReply {

@@ -27,12 +27,14 @@ export const REFUSAL = {
   unchanged: 'w',
   /** A retry whose first try may be in Postgres; look there, then ask again: see MAYBE_STORED. */
   maybeStored: 'd',
+  /** The event is not in quarantine: it was released or dropped, or never was. */
+  notQuarantined: 'y',
   /** The event of a batch was not sent to the script: see UNSENT. */
   unsent: 'x',
 } as const;
 
-/** The use as `lua/lib/used_key.lua` says it; total, RECORDED_STREAK and local day as they are now. */
-export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd' } as const;
+/** The use as `lua/lib/used_key.lua` says it; total, RECORDED_STREAK and local day as they are now; of a guarded metric QUARANTINED of the user. */
+export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd', quarantined: 'q' } as const;
 
 /** Number of the trigger that blocks. */
 export const BLOCKED = { trigger: 'trigger' } as const;

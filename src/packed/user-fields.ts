@@ -54,6 +54,8 @@ export const USER = {
   timePaid: 'tp',
   /** Board number → flat list of SCORE. */
   boards: 'b',
+  /** Metric number → GUARD_SUMS, of metrics with guards. */
+  guarded: 'gd',
   /** The user's generation, see `src/redis/idempotency.ts`; absent: the first. */
   generation: 'g',
   /** The last change by an administrator: earlier versions kept it here, this one removes it. */

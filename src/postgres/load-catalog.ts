@@ -20,7 +20,7 @@ interface Row {
 }
 
 /** Fields that documents written by an earlier Laurel lack. */
-const NEW_FIELDS: { [K in Kind]?: object } = { achievement: { anniversaryYears: null } };
+const NEW_FIELDS: { [K in Kind]?: object } = { achievement: { anniversaryYears: null }, metric: { guards: null } };
 
 const withNewFields = (streaks: StreakSettings): StreakSettings => ({ ...DEFAULT_STREAK_SETTINGS, ...streaks });
 

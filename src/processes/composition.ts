@@ -18,7 +18,7 @@ import { BacklogWatch } from '../engine/events/backlog-watch.ts';
 import { EventBatcher } from '../engine/events/event-batcher.ts';
 import { EventEngine } from '../engine/events/event-engine.ts';
 import { KeyedIds } from '../engine/ids/keyed-ids.ts';
-import { persistedReplies } from '../engine/events/persisted-replies.ts';
+import { appliedReplies, persistedReplies } from '../engine/events/persisted-replies.ts';
 import { lookUpKeys } from '../engine/events/look-up-keys.ts';
 import { HistoryReads } from '../engine/history/history-reads.ts';
 import { WrappedReads } from '../engine/history/wrapped-reads.ts';
@@ -39,6 +39,8 @@ import { RedisGuard } from '../engine/rebuild/redis-guard.ts';
 import { setsOfBoards } from '../engine/leaderboards/sets-of-boards.ts';
 import { StreakReads } from '../engine/streaks/streak-reads.ts';
 import { UserCalls } from '../engine/users/user-calls.ts';
+import { QuarantineCalls } from '../engine/quarantine/quarantine-calls.ts';
+import { Quarantine } from '../engine/quarantine/quarantine.ts';
 import { UserDeletion } from '../engine/users/user-deletion.ts';
 import { UserDirectory } from '../engine/users/user-directory.ts';
 import { UserExport } from '../engine/users/user-export.ts';
@@ -244,6 +246,17 @@ export async function openLaurel({
         recordAudit,
         clock,
         overloaded: backlog.exceeded,
+      }),
+      quarantine: new Quarantine({
+        redis,
+        pool,
+        calls: new QuarantineCalls({
+          calls: batcher.calls,
+          clock,
+          findPersisted: (tenantNo, events) => appliedReplies({ redis, pool }, tenantNo, events),
+          overloaded: backlog.exceeded,
+        }),
+        recordAudit,
       }),
       achievements: new AchievementReads({ redis, users }),
       achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),

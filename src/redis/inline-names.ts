@@ -1,4 +1,5 @@
 import * as call from '../packed/call-fields.ts';
+import * as guard from '../packed/guard-fields.ts';
 import * as record from '../packed/record-fields.ts';
 import * as refusal from '../packed/refusal-fields.ts';
 import * as user from '../packed/user-fields.ts';
@@ -32,6 +33,8 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   CHANGE: call.CHANGE,
   APPLIED: call.APPLIED,
   TOUCHED: call.TOUCHED,
+  GUARDED: guard.GUARDED,
+  GUARD_SUMS: guard.GUARD_SUMS,
   HISTORY_SUM: call.HISTORY_SUM,
   UNSENT_EVENT: call.UNSENT_EVENT,
 };
@@ -41,6 +44,9 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   USER: user.USER,
   FREQUENCY: user.FREQUENCY,
   SCORE: user.SCORE,
+  GUARD: guard.GUARD,
+  GUARD_ACTION: guard.GUARD_ACTION,
+  QUARANTINED: guard.QUARANTINED,
   KIND: record.KIND,
   RECORD: record.RECORD,
   SETTLED: record.SETTLED,

@@ -1,3 +1,5 @@
+import { QUARANTINED } from '../packed/guard-fields.ts';
+
 /**
  * Every Redis key, in one file. All keys of a tenant share the hash tag of the tenant's shard, since one script call
  * touches several of them. `<t>` is the tenant's number.
@@ -82,6 +84,12 @@ export const oldKeysKey = (tenantNo: number): string => `${tenant(tenantNo)}:o`;
 /** hash: counters of the tenant: `users`, `a<achievement no>` → completions, `d` grows with every deleted user. */
 export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`;
 
+/**
+ * hash: events that wait in quarantine, user → QUARANTINED; and how many there are in all. Scripts know it by
+ * `boardKeyPrefix`, with `QUARANTINED.keyEnd` for its `b:`.
+ */
+export const quarantineKey = (tenantNo: number): string => `${tenant(tenantNo)}:${QUARANTINED.keyEnd}`;
+
 /** sorted set: users by points total (> 0) in a points system. */
 export const pointsKey = (tenantNo: number, systemNo: number): string => `${pointsKeyPrefix(tenantNo)}${systemNo}`;
 export const pointsKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:p:`;
@@ -130,6 +138,7 @@ const KINDS = {
   p: 'points',
   b: 'board',
   g: 'board groups',
+  q: 'quarantine',
 } as const;
 
 /** A key of a tenant, and what follows its kind; kind null: none of the above. Null: it is not of a tenant. */

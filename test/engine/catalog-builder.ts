@@ -34,13 +34,14 @@ export class CatalogBuilder {
     return attribute;
   }
 
-  metric(key: string): Metric {
+  metric(key: string, guards: Metric['guards'] = null): Metric {
     const metric: Metric = {
       ...this.stored(),
       key,
       name: `Metric ${key}`,
       unitType: 'number',
       units: '',
+      guards,
     };
     this.catalog.metrics.push(metric);
     return metric;

@@ -3,6 +3,7 @@ import { periodOf, periodStart } from '../../domain/periods.ts';
 import { achievementsFor, compileAchievement } from './achievements.ts';
 import { compileBoard, presentBoards } from './boards.ts';
 import { countersFor } from './counters.ts';
+import { compileGuards } from './guards.ts';
 import { compileSystem, timeTriggers } from './points.ts';
 import { compileStreak } from './streak.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
@@ -111,6 +112,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
     systems,
     boards: boards.map((board) => compileBoard(catalogIndex, board, { metric, days })),
     ...(metric !== null && { present: presentBoards(catalogIndex) }),
+    ...(metric !== null && compileGuards(metric)),
     ...(systems.some((s) => [...s.metric, ...s.streak, ...s.achievement].some((t) => t.blocks)) && {
       blocks: true as const,
     }),

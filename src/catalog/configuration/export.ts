@@ -109,7 +109,8 @@ export class Export {
 
   private attribute = ({ key, name, type }: Attribute): ConfiguredAttribute => ({ key, name, type });
 
-  private metric = ({ key, name, unitType, units }: Metric): ConfiguredMetric => ({ key, name, unitType, units });
+  private metric = ({ key, name, unitType, units, guards }: Metric): ConfiguredMetric =>
+    present({ key, name, unitType, units, guards });
 
   private level = ({ key, name, points, description, badgeUrl }: PointsLevel): ConfiguredLevel =>
     present({ key, name, points, description, badge: badge(badgeUrl) });

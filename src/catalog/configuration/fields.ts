@@ -12,6 +12,7 @@ import type {
 } from '../../domain/configuration.ts';
 import { daysOffAfter } from '../days-off.ts';
 import type { Fields } from '../resource-fields.ts';
+import { guardsOrNone } from '../rules/guards.ts';
 import type { References } from './references.ts';
 
 /** The place of an item in the document, and the references of the document. */
@@ -24,11 +25,12 @@ const lower = (id: string): string => id.toLowerCase();
 
 export const attributeFields = ({ key, name, type }: ConfiguredAttribute): Fields<'attribute'> => ({ key, name, type });
 
-export const metricFields = ({ key, name, unitType, units }: ConfiguredMetric): Fields<'metric'> => ({
+export const metricFields = ({ key, name, unitType, units, guards }: ConfiguredMetric): Fields<'metric'> => ({
   key,
   name,
   unitType: unitType ?? 'number',
   units: units ?? '',
+  guards: guardsOrNone(guards),
 });
 
 export function achievementFields(

@@ -2,6 +2,7 @@ import type { Attribute, Catalog, Metric } from '../../domain/catalog.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import type { ResourceOf } from '../resource-fields.ts';
 import { achievementProblems } from './achievement.ts';
+import { guardProblems } from './guards.ts';
 import { leaderboardProblems } from './leaderboard.ts';
 import { boostProblems, levelProblems, systemProblems, triggerProblems } from './points.ts';
 import { attributeKeysIn, keysIn } from './lookups.ts';
@@ -19,6 +20,7 @@ function* metricProblems(metric: Metric, catalog: Catalog): Generator<Problem> {
   yield* named(metric.name);
   const keys = keysIn(catalog.metrics);
   yield* ownKey(metric, { holders: (key) => keys.get(key), noun: 'metric' });
+  yield* guardProblems(metric.guards);
 }
 
 const RULES: {

@@ -1,12 +1,15 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { GUARDED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { REFUSAL, REPLAY, UNSENT } from '../../packed/refusal-fields.ts';
 import { decimalOf, type PackedTotal } from '../../packed/state.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
+import type { GuardedEvent } from '../../domain/guards.ts';
 import type { BatchReply } from '../../redis/batches.ts';
 import { uuidText } from '../ids/event-id.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
+import { guardedResult, guardError, guardName, isQuarantined, quarantinedBy } from '../events/guarded-answer.ts';
 import { refusalError } from '../calls/refusal.ts';
 
 /** What became of an event of a batch, for who sent it: the statuses are those of the single operation. */
@@ -18,7 +21,12 @@ export function batchEventResult(
   if (reply[kindField] === REFUSAL.unsent) return { status: reply[UNSENT.status], error: reply[UNSENT.message] };
   if (reply[kindField] === KIND.event) {
     const total = totalOf(reply[RECORD.total]!);
-    return { status: 201, eventId: uuidText(reply[RECORD.id]), total, replayed: false };
+    return { status: 201, eventId: uuidText(reply[RECORD.id]), total, replayed: false, ...guardedResult(reply) };
+  }
+  if (reply[kindField] === KIND.guarded && isQuarantined(reply)) {
+    const guarded = inQuarantine(reply[RECORD.guard][GUARDED.guard]);
+    const total = totalOf(reply[RECORD.total]!);
+    return { status: 202, eventId: uuidText(reply[RECORD.id]), total, replayed: false, guarded };
   }
   const metric = compiled.metrics.get(key);
   if (reply[kindField] === REFUSAL.replay) {
@@ -27,10 +35,15 @@ export function batchEventResult(
     if (metric === undefined) return { status: 202, total, replayed: true };
     const { tenantNo } = compiled.catalog;
     const id = ids.ofUse(reply[REPLAY.use], { tenantNo, userId: user.id, metricNo: metric.no, key: idempotencyKey! });
-    return { status: 202, eventId: uuidText(id), total, replayed: true };
+    const guard = quarantinedBy(reply[REPLAY.quarantined], id);
+    const guarded = guard === null ? {} : { guarded: inQuarantine(guard) };
+    return { status: 202, eventId: uuidText(id), total, replayed: true, ...guarded };
   }
-  const { status, message } = refusalError(compiled, reply);
+  const { status, message } =
+    reply[kindField] === KIND.guarded ? guardError(compiled, reply) : refusalError(compiled, reply);
   return { status, error: message };
 }
+
+const inQuarantine = (guard: number): GuardedEvent => ({ guard: guardName(guard), action: 'quarantine' });
 
 const totalOf = (packed: PackedTotal): number => decimalNumber(decimalOf(packed));

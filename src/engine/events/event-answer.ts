@@ -5,6 +5,7 @@ import { AWARD, RECORD, RECORDED_BOARD, RECORDED_POINTS, RECORDED_STREAK } from 
 import { decimalOf } from '../../packed/state.ts';
 import { recordedStreak } from '../responses/streak-response.ts';
 import { AnswerFragments } from './answer-fragments.ts';
+import { clampedJson } from './guarded-answer.ts';
 import { awardId, uuidText } from '../ids/event-id.ts';
 
 const fragments = new WeakMap<CompiledCatalog, { day: number; of: AnswerFragments }>();
@@ -71,6 +72,6 @@ export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, i
   return (
     `{"eventId":"${uuidText(record[RECORD.id])}","metricId":"${metricId}","total":${total}` +
     `,"achievements":[${achievements}],"currentStreak":${streakJson(compiled, record[RECORD.streak]!, record[RECORD.day])}` +
-    `,"points":${pointsJson(compiled, record)},"leaderboards":${boardsJson(parts, record[RECORD.boards] ?? [])}${key}}`
+    `,"points":${pointsJson(compiled, record)},"leaderboards":${boardsJson(parts, record[RECORD.boards] ?? [])}${key}${clampedJson(record)}}`
   );
 }

@@ -3,15 +3,17 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { decimalText } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
-import type { Refusal } from '../../packed/record.ts';
-import { KIND, kindField } from '../../packed/record-fields.ts';
+import type { GuardedRecord, RecordedStreak, Refusal } from '../../packed/record.ts';
+import { GUARDED } from '../../packed/guard-fields.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
-import { decimalOf } from '../../packed/state.ts';
+import { decimalOf, type PackedTotal } from '../../packed/state.ts';
 import { refuseOverload } from '../calls/overload.ts';
 import { refusalError } from '../calls/refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
 import type { EventBatcher } from './event-batcher.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
+import { guardError, isQuarantined, quarantinedBy, quarantinedJson } from './guarded-answer.ts';
 import { uuidText } from '../ids/event-id.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { prepareEvent } from './prepare-event.ts';
@@ -40,10 +42,10 @@ export class EventEngine {
   }
 
   /**
-   * Records one event of a tenant. 201 with an `EventResponse` as JSON text, or 202 for a used idempotency key.
-   * Errors: 422 for an unknown metric, attribute or time zone, out of points, a sum that would leave its range, a
-   * subscription without e-mail; 503 while Redis is away or the backlog is full. Idempotent with a key. `span`: of the
-   * request, where it is sampled.
+   * Records one event of a tenant. 201 with an `EventResponse` as JSON text, or 202 for a used idempotency key, or an
+   * event that a guard puts into quarantine. Errors: 422 for an unknown metric, attribute or time zone, a guard, out of
+   * points, a sum that would leave its range, a subscription without e-mail; 503 while Redis is away or the backlog is
+   * full. Idempotent with a key. `span`: of the request, where it is sampled.
    */
   async record(
     tenantNo: number,
@@ -56,7 +58,12 @@ export class EventEngine {
     const ready = this.prepare(compiled, metricKey, { event, idempotencyKey });
     const reply = await batcher.submit(tenantNo, ready, span);
     if (reply[kindField] === KIND.event) return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
-    if (reply[kindField] === REFUSAL.replay) return { status: 202, json: replayAnswer(ids, ready, reply) };
+    if (reply[kindField] === REFUSAL.replay)
+      return { status: 202, json: unchangedAnswer(ready, replayed(ids, ready, reply)) };
+    if (reply[kindField] === KIND.guarded) {
+      if (!isQuarantined(reply)) throw guardError(compiled, reply);
+      return { status: 202, json: unchangedAnswer(ready, quarantinedAnswer(reply, idempotencyKey)) };
+    }
     throw refusalError(compiled, reply);
   }
 
@@ -71,19 +78,51 @@ export class EventEngine {
   }
 }
 
-/** The answer to a replay: the original event's ID, the current total and streak, nothing changed. */
-function replayAnswer(
+/** What the answer to an event says that changed nothing. */
+interface Unchanged {
+  eventId: string;
+  total: PackedTotal;
+  streak: RecordedStreak;
+  day: number;
+  /** Fields behind the others, as JSON text. */
+  more: string;
+}
+
+/** Of a replay: the original event, total and streak as they are now. */
+function replayed(
   ids: KeyedIds,
   event: ReadyEvent,
   replay: Refusal & { [kindField]: typeof REFUSAL.replay },
-): string {
-  const { compiled } = event;
-  const total = decimalText(decimalOf(replay[REPLAY.total]));
+): Unchanged {
   const scoped = scopedKey(event);
-  const metricId = compiled.metricsByNo.get(scoped.metricNo)!.id;
+  const eventId = ids.ofUse(replay[REPLAY.use], scoped);
+  const guard = quarantinedBy(replay[REPLAY.quarantined], eventId);
+  return {
+    eventId,
+    total: replay[REPLAY.total],
+    streak: replay[REPLAY.streak],
+    day: replay[REPLAY.day],
+    more: keyJson(scoped.key, true) + (guard === null ? '' : quarantinedJson(guard)),
+  };
+}
+
+/** Of an event that is kept in quarantine. */
+const quarantinedAnswer = (record: GuardedRecord, key: string | null): Unchanged => ({
+  eventId: record[RECORD.id],
+  total: record[RECORD.total]!,
+  streak: record[RECORD.streak]!,
+  day: record[RECORD.day]!,
+  more: (key === null ? '' : keyJson(key, false)) + quarantinedJson(record[RECORD.guard][GUARDED.guard]),
+});
+
+const keyJson = (key: string, replayed: boolean): string =>
+  `,"idempotencyKey":${JSON.stringify(key)},"idempotentReplayed":${replayed}`;
+
+/** The answer to an event that changed nothing, as JSON text of an `EventResponse`. */
+function unchangedAnswer({ compiled, plan }: ReadyEvent, { eventId, total, streak, day, more }: Unchanged): string {
+  const metricId = compiled.metricsByNo.get(plan.plan.metric)!.id;
   return (
-    `{"eventId":"${uuidText(ids.ofUse(replay[REPLAY.use], scoped))}","metricId":"${metricId}","total":${total}` +
-    `,"achievements":[],"currentStreak":${streakJson(compiled, replay[REPLAY.streak], replay[REPLAY.day])},"points":{},"leaderboards":{}` +
-    `,"idempotencyKey":${JSON.stringify(scoped.key)},"idempotentReplayed":true}`
+    `{"eventId":"${uuidText(eventId)}","metricId":"${metricId}","total":${decimalText(decimalOf(total))}` +
+    `,"achievements":[],"currentStreak":${streakJson(compiled, streak, day)},"points":{},"leaderboards":{}${more}}`
   );
 }

@@ -1,17 +1,57 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { findPersistedEvents } from '../../postgres/persisted-events.ts';
-import type { ScriptReply } from '../../packed/record.ts';
-import { RECORD, RECORDED_STREAK } from '../../packed/record-fields.ts';
+import { parseDecimal } from '../../domain/decimal.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { readQuarantined } from '../../postgres/quarantine/read-quarantine.ts';
+import { GUARD_ACTION } from '../../packed/guard-fields.ts';
+import { packedDecimal, recordedGuard } from '../../packed/packed-arrays.ts';
+import type { GuardedRecord, RecordedStreak, ScriptReply } from '../../packed/record.ts';
+import { KIND, RECORD, RECORDED_STREAK } from '../../packed/record-fields.ts';
 import { userKey } from '../../redis/keys.ts';
-import { decodeState } from '../../packed/state.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
 import type { ReadyEvent } from './event-call.ts';
 
 /**
- * The answers to those of some events that Postgres holds already, by event ID: total and awards of then, the
- * streak of now, no completions and no ranks, which are not kept by event.
+ * The answers to those of some events that Postgres holds already, by event ID: those that were applied (`appliedReplies`),
+ * and those that guards keep, with total and streak of now.
  */
 export async function persistedReplies(
+  servers: { redis: Redis; pool: Pool },
+  tenantNo: number,
+  events: readonly ReadyEvent[],
+): Promise<Map<string, ScriptReply>> {
+  const replies = await appliedReplies(servers, tenantNo, events);
+  const others = events.filter(({ id }) => !replies.has(id));
+  if (others.length === 0) return replies;
+  const ids = others.map(({ id }) => id);
+  for (const row of await readQuarantined(servers.pool, tenantNo, ids)) {
+    const event = others.find(({ id }) => id === row.id)!;
+    const packed = await servers.redis.getBuffer(userKey(tenantNo, row.userId));
+    const state = packed === null ? null : decodeState(packed);
+    const day = Math.floor((row.atMs + (state?.offsetSeconds ?? 0) * 1000) / DAY_MS);
+    const guarded: GuardedRecord = {
+      [RECORD.kind]: KIND.guarded,
+      [RECORD.id]: row.id,
+      [RECORD.userId]: row.userId,
+      [RECORD.atMs]: row.atMs,
+      [RECORD.day]: day,
+      [RECORD.metric]: row.metricNo,
+      [RECORD.value]: packedDecimal(parseDecimal(row.value)),
+      [RECORD.total]: packedDecimal(parseDecimal(state?.totals[row.metricNo] ?? '0')),
+      [RECORD.streak]: streakOf(event, state, null),
+      [RECORD.guard]: recordedGuard({ guard: row.guard, action: GUARD_ACTION.quarantined }),
+    };
+    replies.set(row.id, guarded);
+  }
+  return replies;
+}
+
+/**
+ * The answers to those of some events that Postgres holds as applied, by event ID: total and awards of then, the
+ * streak of now, no completions and no ranks, which are not kept by event.
+ */
+export async function appliedReplies(
   { redis, pool }: { redis: Redis; pool: Pool },
   tenantNo: number,
   events: readonly ReadyEvent[],
@@ -26,19 +66,19 @@ export async function persistedReplies(
     if (record === undefined) continue;
     const packed = await redis.getBuffer(userKey(tenantNo, record[RECORD.userId]));
     const state = packed === null ? null : decodeState(packed);
-    const streak = state?.streaks[event.compiled.catalog.streaks.frequency];
-    const extended = streak?.extendedMs === record[RECORD.atMs] ? 1 : 0;
-    const { length = 0, startDay, lastPeriod } = streak ?? {};
-    replies.set(event.id, {
-      ...record,
-      [RECORD.streak]: {
-        [RECORDED_STREAK.length]: length,
-        [RECORDED_STREAK.startDay]: startDay ?? -1,
-        [RECORDED_STREAK.lastPeriod]: lastPeriod ?? -1,
-        [RECORDED_STREAK.extended]: extended,
-        [RECORDED_STREAK.freezes]: state?.freezes ?? 0,
-      },
-    });
+    replies.set(event.id, { ...record, [RECORD.streak]: streakOf(event, state, record[RECORD.atMs]) });
   }
   return replies;
+}
+
+/** The streak of now. `atMs`: when the event was, which may have extended it; null: it did not. */
+function streakOf({ compiled }: ReadyEvent, state: UserState | null, atMs: number | null): RecordedStreak {
+  const { length = 0, startDay, lastPeriod, extendedMs } = state?.streaks[compiled.catalog.streaks.frequency] ?? {};
+  return {
+    [RECORDED_STREAK.length]: length,
+    [RECORDED_STREAK.startDay]: startDay ?? -1,
+    [RECORDED_STREAK.lastPeriod]: lastPeriod ?? -1,
+    [RECORDED_STREAK.extended]: atMs !== null && extendedMs === atMs ? 1 : 0,
+    [RECORDED_STREAK.freezes]: state?.freezes ?? 0,
+  };
 }

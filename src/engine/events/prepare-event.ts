@@ -10,7 +10,7 @@ import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { rejectUnknownAttributes, sentUser } from '../calls/sent-user.ts';
 
 /** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
-function matching(counters: Counter[], attributes: Record<string, string> | undefined): string {
+export function matching(counters: readonly Counter[], attributes: Record<string, string> | undefined): string {
   if (counters.length === 0 || attributes === undefined) return '';
   return counters
     .filter(({ conditions }) =>

@@ -44,7 +44,7 @@ const EVENT_ID = /^[0-9a-f]{32}$/;
 /** The key that the event of a record used; null: none, or it cannot be read. */
 function keyOf(tenantNo: number, value: unknown): UsedKey | null {
   const record = (value ?? {}) as UncheckedRecord;
-  if (record[kindField] !== KIND.event) return null;
+  if (record[kindField] !== KIND.event && record[kindField] !== KIND.guarded) return null;
   const {
     [RECORD.id]: eventId,
     [RECORD.userId]: userId,

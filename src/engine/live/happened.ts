@@ -1,6 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Notification, NotificationType } from '../../domain/notification.ts';
-import type { GoneRecord, HappenedRecord, ProgressRecord, RecordedBoard } from '../../packed/record.ts';
+import type { GoneRecord, GuardedRecord, HappenedRecord, ProgressRecord, RecordedBoard } from '../../packed/record.ts';
 import { KIND, kindField, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import { unpackAll } from '../../packed/state.ts';
 import type { OutboxEntry } from '../../redis/outbox.ts';
@@ -83,7 +83,7 @@ export function happenedIn(
   const happened: Happened = { position, notifications: [], moves: [], hasDeletion: false, events: [], users };
   for (const [index, record] of recordsOf(records, onProblem).entries()) {
     const kind = record[kindField];
-    if (kind === KIND.progress) continue;
+    if (kind === KIND.progress || kind === KIND.guarded) continue;
     if (kind === KIND.deletion) {
       happened.hasDeletion = true;
       continue;
@@ -121,9 +121,9 @@ function numberedIn(index: number, made: readonly Notification[]): Happened['not
 function recordsOf(
   records: Buffer,
   onProblem: (error: unknown) => void,
-): (HappenedRecord | GoneRecord | ProgressRecord)[] {
+): (HappenedRecord | GoneRecord | GuardedRecord | ProgressRecord)[] {
   try {
-    return unpackAll(records) as (HappenedRecord | GoneRecord | ProgressRecord)[];
+    return unpackAll(records) as (HappenedRecord | GoneRecord | GuardedRecord | ProgressRecord)[];
   } catch (error) {
     onProblem(error);
     return [];

@@ -8,17 +8,24 @@ import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import type { ReadEntry } from '../../redis/outbox-entry.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
-import type { GoneRecord, HappenedRecord, ProgressRecord, RecordedSettlement } from '../../packed/record.ts';
+import type {
+  GoneRecord,
+  GuardedRecord,
+  HappenedRecord,
+  ProgressRecord,
+  RecordedSettlement,
+} from '../../packed/record.ts';
 import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS, SETTLEMENT } from '../../packed/record-fields.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import type { HappenedEntry } from '../notifications/from-entry.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
+import { addGuarded, addGuardsOf, type GuardedRows } from './guarded-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
 /** The rows of some outbox entries that follow one another. */
-export interface Batch {
+export interface Batch extends GuardedRows {
   /** Users to be deleted before anything is written: what the entries held of them before their deletion is left out. */
   deletions: Deletion[];
   events: EventRow[];
@@ -102,6 +109,9 @@ export function recordsBatch(tenantNo: number, records: readonly unknown[], afte
 const noRows = (): Rows => ({
   deletions: [],
   events: [],
+  quarantined: [],
+  settled: [],
+  guarded: [],
   awards: [],
   completions: [],
   streakChanges: [],
@@ -119,7 +129,7 @@ function add(
   { entry, record: each }: { entry: HappenedEntry; record: unknown },
 ): void {
   const { tenantNo } = entry;
-  const record = each as HappenedRecord | GoneRecord | ProgressRecord;
+  const record = each as HappenedRecord | GoneRecord | GuardedRecord | ProgressRecord;
   if (record[kindField] === KIND.progress) {
     if (!isProgress(record[RECORD.progress])) throw new UnreadableEntry('a progress of batches that is none');
     batch.batchProgress = record[RECORD.progress];
@@ -128,6 +138,10 @@ function add(
   if (record[kindField] === KIND.deletion) {
     addDeletion(batch, tenantNo, record);
     touched.forget(tenantNo, record[RECORD.userId]);
+    return;
+  }
+  if (record[kindField] === KIND.guarded) {
+    addGuarded(batch, tenantNo, record);
     return;
   }
   addRecord(batch, tenantNo, record);
@@ -144,11 +158,13 @@ function addDeletion(
   const others = (row: NamedUser): boolean => row.tenantNo !== tenantNo || row.userId !== userId;
   let deletion = batch.deletions.find((known) => !others(known));
   if (deletion === undefined) batch.deletions.push((deletion = { tenantNo, userId, generation, usedKeys: [] }));
-  for (const event of batch.events) {
+  for (const event of [...batch.events, ...batch.quarantined]) {
     const { metricNo, idempotencyKey: key } = event;
     if (!others(event) && key !== null) deletion.usedKeys.push(usedKey({ userId, generation }, { metricNo, key }));
   }
   batch.events = batch.events.filter(others);
+  batch.quarantined = batch.quarantined.filter(others);
+  batch.guarded = batch.guarded.filter(others);
   batch.awards = batch.awards.filter(others);
   batch.completions = batch.completions.filter(others);
   batch.streakChanges = batch.streakChanges.filter(others);
@@ -185,6 +201,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
       attributes: record[RECORD.attributes] ?? null,
       idempotencyKey: record[RECORD.idempotencyKey] ?? null,
     });
+    addGuardsOf(batch, tenantNo, record);
   }
   if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
   for (const achievementNo of record[RECORD.completed] ?? [])

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import type { GuardedRow } from '../../postgres/persist/count-guarded.ts';
 import { readCursor } from '../../postgres/persist/cursor.ts';
 import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
 import { isStoredLater } from '../../redis/storing-order.ts';
@@ -21,6 +22,8 @@ export interface Stored {
   entries: number;
   /** How many of what the entries hold are events. */
   events: number;
+  /** Events that guards stopped. */
+  guarded: readonly GuardedRow[];
   /** How long the transaction took, ms. */
   ms: number;
 }
@@ -221,6 +224,7 @@ export class Persister {
     this.options.onTransaction?.({
       entries: raw.length,
       events: batch.events.length,
+      guarded: batch.guarded,
       ms: performance.now() - begunMs,
     });
     if ((reported?.report.notifications.length ?? 0) > 0) this.options.onReported?.();

@@ -1,11 +1,13 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import { lockCursor, moveCursor } from '../../postgres/persist/cursor.ts';
+import { countGuarded } from '../../postgres/persist/count-guarded.ts';
 import { deleteUser } from '../../postgres/persist/delete-users.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshot-parts-with.ts';
 import { insertAwards } from '../../postgres/persist/insert-awards.ts';
 import { insertCompletions } from '../../postgres/persist/insert-completions.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
+import { insertQuarantined, settleQuarantined } from '../../postgres/persist/insert-quarantined.ts';
 import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
 import { insertStreakChanges, supersedeStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import { updatePoints } from '../../postgres/persist/update-points.ts';
@@ -69,6 +71,9 @@ export function writeBatch(
 export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
   for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
   await insertEvents(client, batch.events);
+  await insertQuarantined(client, batch.quarantined);
+  await settleQuarantined(client, batch.settled);
+  await countGuarded(client, batch.guarded);
   await insertAwards(client, batch.awards);
   await insertCompletions(client, batch.completions);
   await supersedeStreakChanges(client, batch.supersededChanges);

@@ -17,6 +17,7 @@ import { Generations } from './derived-keys.ts';
 import { loadIdempotencyKeys } from './load-idempotency-keys.ts';
 import { loadUsers } from './load-users.ts';
 import { Loader, RebuildOvertaken } from './loader.ts';
+import { loadQuarantine } from './quarantined-keys.ts';
 import { startOutbox } from './start-outbox.ts';
 import type { OnUnreadable } from './unreadable.ts';
 import { wipe } from './wipe.ts';
@@ -91,6 +92,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
       generations,
       onLoaded: (done) => report({ step: 'idempotency keys', done, total: null }),
     });
+    await loadQuarantine(pool, loaders);
     for (const [shard, loader] of loaders.entries()) {
       await loader.add(['SET', markKey(shard), mark]);
       await loader.add(['DEL', rebuildingKey(shard)]);

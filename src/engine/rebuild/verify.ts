@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readIdempotencyKeys, type UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
+import { waitingTenants } from '../../postgres/quarantine/read-quarantine.ts';
 import { estimateRows, readUsers } from '../../postgres/rebuild/read-users.ts';
 import { ALL_SHARDS_PATTERN, countersKey, tenantKey } from '../../redis/keys.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
@@ -8,6 +9,7 @@ import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import { behindPostgres } from './behind-postgres.ts';
 import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
 import { BoardsOfTenants, bucketOf, countersOf, Generations, readState } from './derived-keys.ts';
+import { quarantineSuspect } from './quarantined-keys.ts';
 import { SetMembers } from './set-members.ts';
 import { superfluous } from './superfluous.ts';
 import { suspectUsers } from './suspect-users.ts';
@@ -46,6 +48,7 @@ export async function verify(options: VerifyOptions): Promise<number> {
   await verification.idempotencyKeys();
   await verification.keys();
   await verification.counters();
+  await verification.quarantines();
   return verification.count;
 }
 
@@ -60,6 +63,8 @@ class Verification {
   private readonly members = new SetMembers();
   /** By tenant the fields of its counters that should be there. */
   private readonly counted = new Map<number, Set<string>>();
+  /** The tenants of whom Redis holds events in quarantine. */
+  private readonly quarantined = new Set<number>();
 
   constructor(options: VerifyOptions) {
     this.options = options;
@@ -133,6 +138,7 @@ class Verification {
       await this.settle(await superfluous(this.sides, keys, this.members));
       for (const key of keys) {
         const of = tenantKey(key);
+        if (of?.kind === 'quarantine') this.quarantined.add(of.tenantNo);
         if (of?.kind === 'counters' && !this.counted.has(of.tenantNo)) this.counted.set(of.tenantNo, new Set());
       }
       done += keys.length;
@@ -158,6 +164,12 @@ class Verification {
         });
       }
     }
+  }
+
+  /** Each tenant's events in quarantine. */
+  async quarantines(): Promise<void> {
+    const tenants = new Set([...this.quarantined, ...(await waitingTenants(this.options.pool))]);
+    await this.settle([...tenants].map((tenantNo) => quarantineSuspect(this.sides, tenantNo)));
   }
 
   private async settle(suspects: readonly Suspect[]): Promise<void> {

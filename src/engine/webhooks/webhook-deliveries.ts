@@ -16,6 +16,7 @@ import {
 import { readWebhookState, type WebhookStateRow } from '../../postgres/webhooks/read-state.ts';
 import { requeueMessage } from '../../postgres/webhooks/requeue.ts';
 import { insertResend, listResends, openResends, type Resend } from '../../postgres/webhooks/resends.ts';
+import { spanOf } from '../span.ts';
 import { resendStep } from './resend-steps.ts';
 
 /** Most resends of a webhook that may be unfinished. */
@@ -32,20 +33,6 @@ export interface WebhookDeliveriesOptions {
 export interface OwnWebhook {
   tenantNo: number;
   webhook: Webhook;
-}
-
-/** Epoch ms; null where there is none. A leap second fits the format of times, and is none that a clock knows: 422. */
-function spanOf(span: { from?: string | undefined; to?: string | undefined }): {
-  fromMs: number | null;
-  toMs: number | null;
-} {
-  const [fromMs = null, toMs = null] = (['from', 'to'] as const).map((field) => {
-    const time = span[field];
-    const ms = time === undefined ? null : Date.parse(time);
-    if (Number.isNaN(ms)) throw new AppError('unprocessable', `${field} must be a time (ISO 8601)`);
-    return ms;
-  });
-  return { fromMs, toMs };
 }
 
 /** The log of a webhook, and what administrators have sent again of it. `by`: who asks for it. */

@@ -1,6 +1,7 @@
 import { ADMINISTRATION_TEXTS } from './administration-texts.ts';
 import { CONFIGURATION_TEXTS } from './configuration-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
+import { GUARD_TEXTS } from './guard-texts.ts';
 import { LIVE_TEXTS } from './live-texts.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
@@ -8,6 +9,7 @@ import { PAYLOAD_TEXTS } from './webhook-texts.ts';
 
 /** A field means the same wherever it occurs, with few exceptions: so its meaning is written once, by its name. */
 const TEXTS: Readonly<Record<string, string>> = {
+  ...GUARD_TEXTS,
   ...LIVE_TEXTS,
   ...PROGRESS_TEXTS,
   ...CONFIGURATION_TEXTS,

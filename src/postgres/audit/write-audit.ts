@@ -13,6 +13,7 @@ export const AUDIT_ACTIONS = [
   'refuse',
   'resend',
   'test',
+  'release',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

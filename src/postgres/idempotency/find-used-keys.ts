@@ -10,10 +10,12 @@ export interface AskedKey {
   idParts: readonly string[];
 }
 
-const SELECT = `
+const selectFrom = (table: 'events' | 'quarantine'): string => `
   SELECT replace(id::text, '-', '') AS id, user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key
-    FROM events
+    FROM ${table}
    WHERE substr(uuid_send(id), 7, 8) = ANY ($1::bytea[]) AND idempotency_key IS NOT NULL AND tenant_no = $2`;
+
+const SELECT = `${selectFrom('events')} UNION ALL ${selectFrom('quarantine')}`;
 
 interface Row {
   id: string;
@@ -22,7 +24,7 @@ interface Row {
   key: string;
 }
 
-/** For each key the ID (32 hex digits) of the event that used it; null: no event that is stored did. */
+/** For each key the ID (32 hex digits) of the event that used it; null: no event that is stored, be it in quarantine, did. */
 export async function findUsedKeys(
   pool: Pool,
   tenantNo: number,

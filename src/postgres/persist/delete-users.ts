@@ -17,10 +17,13 @@ export interface EventKey {
 /** Events deleted by one statement: a user may have very many, and their keys are handed on. */
 const EVENTS = 10_000;
 
-const DELETE_EVENTS = `
-  DELETE FROM events
-   WHERE ctid = ANY (ARRAY(SELECT ctid FROM events WHERE tenant_no = $1 AND user_id = $2 LIMIT ${EVENTS}))
+const deleteFrom = (table: 'events' | 'quarantine'): string => `
+  DELETE FROM ${table}
+   WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE tenant_no = $1 AND user_id = $2 LIMIT ${EVENTS}))
   RETURNING metric_no AS "metricNo", idempotency_key AS key`;
+
+/** The tables of events, with idempotency keys. */
+const WITH_KEYS = [deleteFrom('events'), deleteFrom('quarantine')];
 
 /** Deletes what the tables hold of a user. `onKeys` is given the idempotency keys of the events, some at a time. */
 export async function deleteUser(
@@ -29,11 +32,13 @@ export async function deleteUser(
   onKeys: (keys: EventKey[]) => Promise<void>,
 ): Promise<void> {
   const values = [tenantNo, storableText(userId)];
-  for (;;) {
-    const { rows } = await client.query<{ metricNo: number; key: string | null }>(DELETE_EVENTS, values);
-    const keys = rows.filter((row): row is EventKey => row.key !== null);
-    if (keys.length > 0) await onKeys(keys);
-    if (rows.length < EVENTS) break;
+  for (const statement of WITH_KEYS) {
+    for (;;) {
+      const { rows } = await client.query<{ metricNo: number; key: string | null }>(statement, values);
+      const keys = rows.filter((row): row is EventKey => row.key !== null);
+      if (keys.length > 0) await onKeys(keys);
+      if (rows.length < EVENTS) break;
+    }
   }
   for (const { table, user, persisted, anonymised, kept } of USER_TABLES) {
     if (persisted === false || kept) continue;

@@ -31,7 +31,8 @@ export async function readIdempotencyKeys(
   await transaction(pool, async (client) => {
     await client.query(
       `DECLARE used NO SCROLL CURSOR FOR
-       SELECT ${USED_KEY_COLUMNS} FROM events WHERE idempotency_key IS NOT NULL`,
+       SELECT ${USED_KEY_COLUMNS} FROM events WHERE idempotency_key IS NOT NULL
+       UNION ALL SELECT ${USED_KEY_COLUMNS} FROM quarantine WHERE idempotency_key IS NOT NULL`,
     );
     const fetch = async (): Promise<UsedKeyRow[]> =>
       (await client.query<UsedKeyRow>(`FETCH ${Math.trunc(pageSize)} FROM used`)).rows;

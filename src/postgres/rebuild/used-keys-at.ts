@@ -1,9 +1,11 @@
 import type { Pool } from 'pg';
 import { usedKeyOf, USED_KEY_COLUMNS, type UsedKey, type UsedKeyRow } from './read-idempotency-keys.ts';
 
-const SELECT = `
+const selectFrom = (table: 'events' | 'quarantine'): string => `
   SELECT ${USED_KEY_COLUMNS} FROM unnest($1::uuid[], $2::uuid[]) AS span (first, last)
-    JOIN events ON events.id BETWEEN span.first AND span.last WHERE idempotency_key IS NOT NULL`;
+    JOIN ${table} ON ${table}.id BETWEEN span.first AND span.last WHERE idempotency_key IS NOT NULL`;
+
+const SELECT = `${selectFrom('events')} UNION ALL ${selectFrom('quarantine')}`;
 
 /** The idempotency keys of the events that have one of some times (epoch ms) in their IDs; a time must not come twice. */
 export async function usedKeysAt(pool: Pool, idTimesMs: readonly number[]): Promise<UsedKey[]> {

@@ -1,3 +1,7 @@
+import { GUARD } from '../../packed/guard-fields.ts';
+
+const GUARD_WORDS = Object.fromEntries(Object.entries(GUARD).map(([name, no]) => [no, name]));
+
 /** A table that holds rows about single users. */
 export interface UserTable {
   table: string;
@@ -27,6 +31,20 @@ export interface UserTable {
 export const USER_TABLES: readonly UserTable[] = [
   { table: 'users', user: 'id', section: null, order: ['id'] },
   { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'] },
+  {
+    table: 'quarantine',
+    user: 'user_id',
+    section: 'quarantine',
+    order: ['id'],
+    words: { guard: GUARD_WORDS, status: { 1: 'waiting', 2: 'released', 3: 'dropped' } },
+  },
+  {
+    table: 'guard_counts',
+    user: 'user_id',
+    section: 'guards',
+    order: ['metric_no', 'guard'],
+    words: { guard: GUARD_WORDS },
+  },
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'] },
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
   // Only while a board is being filled.

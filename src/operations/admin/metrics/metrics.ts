@@ -1,5 +1,7 @@
 import { Type } from 'typebox';
-import { Uuid } from '../../../domain/schemas.ts';
+import { guardsOrNone } from '../../../catalog/rules/guards.ts';
+import { MetricGuards } from '../../../domain/guards.ts';
+import { Nullable, Uuid } from '../../../domain/schemas.ts';
 import { adminResource, Key, Name } from '../../resource.ts';
 
 const UnitType = Type.Enum(['number', 'currency']);
@@ -9,7 +11,7 @@ export const metrics = adminResource({
   noun: 'metric',
   id: 'admin_metrics',
   path: '/v1/metrics',
-  shape: { name: Name, key: Key, unitType: UnitType, units: Type.String() },
+  shape: { name: Name, key: Key, unitType: UnitType, units: Type.String(), guards: Nullable(MetricGuards) },
   required: ['name', 'key'],
   fixed: ['key'],
   answer: Type.Object({
@@ -18,8 +20,9 @@ export const metrics = adminResource({
     key: Type.String(),
     unitType: UnitType,
     units: Type.String(),
+    guards: Type.Optional(MetricGuards),
   }),
-  defaults: () => ({ unitType: 'number' as const, units: '' }),
-  changes: (item) => item,
-  show: ({ id, name, key, unitType, units }) => ({ id, name, key, unitType, units }),
+  defaults: () => ({ unitType: 'number' as const, units: '', guards: null }),
+  changes: ({ guards, ...item }) => ({ ...item, ...(guards !== undefined && { guards: guardsOrNone(guards) }) }),
+  show: ({ id, name, key, unitType, units, guards }) => ({ id, name, key, unitType, units, ...(guards && { guards }) }),
 });

@@ -17,6 +17,9 @@ const UserDocument = Type.Object({
   freezes: Type.Integer(),
   leaderboards: Named,
   events: Rows,
+  /** Events that guards keep or kept, and how often guards stopped events. */
+  quarantine: Rows,
+  guards: Rows,
   awards: Rows,
   completions: Rows,
   streakChanges: Rows,

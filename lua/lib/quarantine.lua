@@ -1,0 +1,74 @@
+--- @include "held_writes"
+
+-- The events of a user that wait in quarantine, as the call has them so far (QUARANTINED): { key, user, events, added },
+-- `added` of them by this call. `board_prefix`: by which the key of the tenant's hash is known (src/redis/keys.ts).
+local function in_quarantine(board_prefix, user_id)
+  local all = held('quarantine')
+  local own = all[user_id]
+  if not own then
+    local key = string.gsub(board_prefix, 'b:$', QUARANTINED.keyEnd)
+    own = { key = key, user = user_id, events = redis.call('HGET', key, user_id) or '', added = 0 }
+    all[user_id] = own
+  end
+  return own
+end
+
+-- Where an event stands in the text, by its ID; nil: it does not wait.
+local function quarantined_at(own, event_id)
+  for at = 1, #own.events, QUARANTINED.length do
+    if string.sub(own.events, at, at + QUARANTINED.idLength - 1) == event_id then
+      return at
+    end
+  end
+end
+
+local function is_quarantined(own, event_id)
+  return quarantined_at(own, event_id) ~= nil
+end
+
+-- Whether one event more of the user may be kept.
+local function has_quarantine_room(own)
+  if #own.events / QUARANTINED.length >= QUARANTINED.mostOfUser then
+    return false
+  end
+  local count = tonumber(redis.call('HGET', own.key, QUARANTINED.count)) or 0
+  for _, each in pairs(held('quarantine')) do
+    count = count + each.added
+  end
+  return count < QUARANTINED.most
+end
+
+local function add_to_quarantine(own, event_id, guard)
+  own.events, own.added = own.events .. event_id .. guard, own.added + 1
+end
+
+-- Takes an event out, whose place there must be.
+local function take_from_quarantine(own, event_id)
+  local at = quarantined_at(own, event_id)
+  own.events = string.sub(own.events, 1, at - 1) .. string.sub(own.events, at + QUARANTINED.length)
+  own.added = own.added - 1
+end
+
+-- Takes all events of a user out, and writes it.
+local function drop_all_quarantined(board_prefix, user_id)
+  local own = in_quarantine(board_prefix, user_id)
+  own.events, own.added = '', -#own.events / QUARANTINED.length
+  if own.added ~= 0 then
+    redis.call('HINCRBY', own.key, QUARANTINED.count, own.added)
+    redis.call('HDEL', own.key, own.user)
+  end
+end
+
+-- Writes what the call has changed of it. A user of whom nothing waits takes no place.
+local function write_quarantine()
+  for _, own in pairs(held('quarantine')) do
+    if own.added ~= 0 then
+      redis.call('HINCRBY', own.key, QUARANTINED.count, own.added)
+      if own.events == '' then
+        redis.call('HDEL', own.key, own.user)
+      else
+        redis.call('HSET', own.key, own.user, own.events)
+      end
+    end
+  end
+end

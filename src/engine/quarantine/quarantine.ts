@@ -1,0 +1,140 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Author } from '../../domain/author.ts';
+import type { GuardCount, QuarantinedEvent, QuarantineQuery, ReleasedEvent } from '../../domain/quarantine.ts';
+import { AppError } from '../../errors.ts';
+import { GUARD } from '../../packed/guard-fields.ts';
+import type { AuditAction } from '../../postgres/audit/write-audit.ts';
+import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import { QUARANTINE_STATUS } from '../../postgres/persist/insert-quarantined.ts';
+import {
+  guardCounts,
+  listQuarantine,
+  readQuarantined,
+  type QuarantineRow,
+} from '../../postgres/quarantine/read-quarantine.ts';
+import { guardName } from '../events/guarded-answer.ts';
+import { uuidText } from '../ids/event-id.ts';
+import { untilPersisted } from '../persisted/until-persisted.ts';
+import { spanOf } from '../span.ts';
+import { quarantinedAnswer } from './quarantined-answer.ts';
+import type { QuarantineCalls } from './quarantine-calls.ts';
+
+export interface QuarantineOptions {
+  redis: Redis;
+  pool: Pool;
+  calls: QuarantineCalls;
+  recordAudit: RecordAudit;
+}
+
+/** What became of events that were to leave the quarantine: those that did, and why the others did not. */
+export interface Left<T> {
+  done: T[];
+  refused: ReadonlyMap<string, string>;
+}
+
+const NOT_THERE = 'There is no event in quarantine with this ID';
+
+/** Events that guards keep from being applied until an administrator decides. `by`: who asks for it. */
+export class Quarantine {
+  private readonly options: QuarantineOptions;
+
+  constructor(options: QuarantineOptions) {
+    this.options = options;
+  }
+
+  /** Some events, newest first, and the cursor to those after them; null: there are none. 422 for an unknown metric. */
+  async list(
+    compiled: CompiledCatalog,
+    { limit, cursor, status, userId, metricKey, guard, from, to }: QuarantineQuery,
+  ): Promise<{ events: QuarantinedEvent[]; nextCursor: string | null }> {
+    const metric = metricKey === undefined ? null : compiled.metrics.get(metricKey);
+    if (metric === undefined) throw new AppError('unprocessable', `There is no metric with the key '${metricKey}'.`);
+    const rows = await listQuarantine(await this.upToDate(compiled), {
+      tenantNo: compiled.catalog.tenantNo,
+      status: QUARANTINE_STATUS[status ?? 'waiting'],
+      limit: limit + 1,
+      before: cursor ?? null,
+      userId: userId ?? null,
+      metricNo: metric?.no ?? null,
+      guard: guard === undefined ? null : GUARD[guard],
+      ...spanOf({ from, to }),
+    });
+    const page = rows.slice(0, limit);
+    const nextCursor = rows.length > limit ? uuidText(page.at(-1)!.id) : null;
+    return { events: page.map((row) => quarantinedAnswer(compiled, row)), nextCursor };
+  }
+
+  /** How often guards stopped events of a user, by metric and guard. */
+  async countsOf(compiled: CompiledCatalog, userId: string): Promise<GuardCount[]> {
+    const counts = await guardCounts(await this.upToDate(compiled), compiled.catalog.tenantNo, userId);
+    return counts.map(({ metricNo, guard, last, ...numbers }) => ({
+      metricKey: compiled.metricsByNo.get(metricNo)?.key ?? null,
+      guard: guardName(guard),
+      ...numbers,
+      last: last.toISOString(),
+    }));
+  }
+
+  /**
+   * Applies events now, oldest first, each once however often and from where it is asked for; guards are not asked again. The
+   * audit log records it before. What refuses any other event (out of points, the range of sums) keeps one where it is.
+   */
+  async release(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<ReleasedEvent>> {
+    const left: ReleasedEvent[] = [];
+    const { rows, refused } = await this.asked(compiled, ids);
+    await this.record('release', compiled, { rows, by });
+    for (const row of rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+      const outcome = await this.options.calls.release(compiled, row);
+      if (typeof outcome === 'string') refused.set(uuidText(row.id), outcome);
+      else if (outcome !== null) left.push({ id: uuidText(row.id), event: outcome.event });
+      else {
+        const [now] = await readQuarantined(await this.upToDate(compiled), compiled.catalog.tenantNo, [row.id]);
+        if (now?.status === QUARANTINE_STATUS.released) left.push({ id: uuidText(row.id), event: null });
+        else refused.set(uuidText(row.id), NOT_THERE);
+      }
+    }
+    return { done: left, refused };
+  }
+
+  /** Drops events for good; their idempotency keys stay used. Those that were dropped before are done, too. */
+  async drop(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<string>> {
+    const { rows, refused } = await this.asked(compiled, ids);
+    await this.record('delete', compiled, { rows, by });
+    await this.options.calls.drop(compiled.catalog.tenantNo, rows);
+    const after = await readQuarantined(
+      await this.upToDate(compiled),
+      compiled.catalog.tenantNo,
+      rows.map(({ id }) => id),
+    );
+    const dropped = after.filter(({ status }) => status === QUARANTINE_STATUS.dropped).map(({ id }) => uuidText(id));
+    for (const { id } of rows) if (!dropped.includes(uuidText(id))) refused.set(uuidText(id), NOT_THERE);
+    return { done: dropped, refused };
+  }
+
+  private async asked(
+    compiled: CompiledCatalog,
+    ids: readonly string[],
+  ): Promise<{ rows: QuarantineRow[]; refused: Map<string, string> }> {
+    const rows = await readQuarantined(await this.upToDate(compiled), compiled.catalog.tenantNo, ids);
+    const known = new Set(rows.map(({ id }) => uuidText(id)));
+    return { rows, refused: new Map(ids.flatMap((id) => (known.has(id) ? [] : [[id, NOT_THERE] as const]))) };
+  }
+
+  private async record(
+    action: AuditAction,
+    { catalog: { tenantNo } }: CompiledCatalog,
+    { rows, by }: { rows: readonly QuarantineRow[]; by: Author },
+  ): Promise<void> {
+    const waiting = rows.filter(({ status }) => status === QUARANTINE_STATUS.waiting);
+    const entries = waiting.map(({ id, userId }) => ({ action, kind: 'quarantined_event', id: uuidText(id), userId }));
+    await this.options.recordAudit({ tenantNo, by, entries });
+  }
+
+  /** What was kept a moment ago is seen. */
+  private async upToDate({ catalog }: CompiledCatalog): Promise<Pool> {
+    await untilPersisted(this.options, catalog.tenantNo);
+    return this.options.pool;
+  }
+}

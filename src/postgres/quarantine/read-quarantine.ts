@@ -1,0 +1,117 @@
+import type { Pool } from 'pg';
+import { QUARANTINE_STATUS } from '../persist/insert-quarantined.ts';
+import { storableText } from '../storable-json.ts';
+
+/** An event that a guard keeps or kept. */
+export interface QuarantineRow {
+  /** 32 hex digits. */
+  id: string;
+  userId: string;
+  metricNo: number;
+  /** GUARD. */
+  guard: number;
+  /** Decimal text. */
+  value: string;
+  atMs: number;
+  attributes: Record<string, string> | null;
+  idempotencyKey: string | null;
+  /** QUARANTINE_STATUS. */
+  status: number;
+  settledMs: number | null;
+}
+
+export interface QuarantineQuery {
+  tenantNo: number;
+  /** QUARANTINE_STATUS. */
+  status: number;
+  limit: number;
+  /** Only those with smaller IDs (UUID). */
+  before: string | null;
+  userId: string | null;
+  metricNo: number | null;
+  guard: number | null;
+  /** Sent from this time on (epoch ms). */
+  fromMs: number | null;
+  /** Sent before it. */
+  toMs: number | null;
+}
+
+const COLUMNS = `
+  replace(id::text, '-', '') AS id, user_id AS "userId", metric_no AS "metricNo", guard, value::text, attributes,
+  (extract(epoch FROM at) * 1000)::float8 AS "atMs", idempotency_key AS "idempotencyKey", status,
+  (extract(epoch FROM settled) * 1000)::float8 AS "settledMs"`;
+
+/**
+ * Some events of a tenant's quarantine, newest first. An index gives them in their order, or those of the user; for a metric,
+ * guard or time it reads over the others in between, of which at most `QUARANTINED.most` wait.
+ */
+export async function listQuarantine(pool: Pool, query: QuarantineQuery): Promise<QuarantineRow[]> {
+  const { tenantNo, status, limit, before, userId, metricNo, guard, fromMs, toMs } = query;
+  const { rows } = await pool.query<QuarantineRow>(
+    `SELECT ${COLUMNS} FROM quarantine
+      WHERE tenant_no = $1 AND status = $2 AND ($3::uuid IS NULL OR id < $3) AND ($4::text IS NULL OR user_id = $4)
+        AND ($5::int IS NULL OR metric_no = $5) AND ($6::int IS NULL OR guard = $6)
+        AND ($7::float8 IS NULL OR at >= to_timestamp($7 / 1000)) AND ($8::float8 IS NULL OR at < to_timestamp($8 / 1000))
+      ORDER BY id DESC LIMIT $9`,
+    [tenantNo, status, before, userId && storableText(userId), metricNo, guard, fromMs, toMs, limit],
+  );
+  return rows;
+}
+
+/** Those of some events (IDs of either form) that a tenant's quarantine holds or held. */
+export async function readQuarantined(pool: Pool, tenantNo: number, ids: readonly string[]): Promise<QuarantineRow[]> {
+  const { rows } = await pool.query<QuarantineRow>(
+    `SELECT ${COLUMNS} FROM quarantine WHERE tenant_no = $1 AND id = ANY ($2::uuid[])`,
+    [tenantNo, ids],
+  );
+  return rows;
+}
+
+/** An event that waits in quarantine. */
+export interface WaitingEvent {
+  userId: string;
+  /** 32 hex digits. */
+  id: string;
+  /** GUARD. */
+  guard: number;
+}
+
+/** The numbers of the tenants of whom events wait. */
+export async function waitingTenants(pool: Pool): Promise<number[]> {
+  const { rows } = await pool.query<{ tenantNo: number }>(
+    `SELECT no AS "tenantNo" FROM tenants
+      WHERE EXISTS (SELECT FROM quarantine WHERE tenant_no = no AND status = ${QUARANTINE_STATUS.waiting})`,
+  );
+  return rows.map(({ tenantNo }) => tenantNo);
+}
+
+/** All events of a tenant that wait; at most `QUARANTINED.most`. */
+export async function waitingEvents(pool: Pool, tenantNo: number): Promise<WaitingEvent[]> {
+  const { rows } = await pool.query<WaitingEvent>(
+    `SELECT user_id AS "userId", replace(id::text, '-', '') AS id, guard FROM quarantine
+      WHERE tenant_no = $1 AND status = ${QUARANTINE_STATUS.waiting} ORDER BY id`,
+    [tenantNo],
+  );
+  return rows;
+}
+
+/** How often a guard stopped events of a user. */
+export interface GuardCount {
+  metricNo: number;
+  /** GUARD. */
+  guard: number;
+  refused: number;
+  clamped: number;
+  quarantined: number;
+  last: Date;
+}
+
+/** How often guards stopped events of a user, by metric and guard. */
+export async function guardCounts(pool: Pool, tenantNo: number, userId: string): Promise<GuardCount[]> {
+  const { rows } = await pool.query<GuardCount>(
+    `SELECT metric_no AS "metricNo", guard, refused::float8, clamped::float8, quarantined::float8, last FROM guard_counts
+      WHERE tenant_no = $1 AND user_id = $2 ORDER BY metric_no, guard`,
+    [tenantNo, storableText(userId)],
+  );
+  return rows;
+}
