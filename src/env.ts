@@ -23,6 +23,8 @@ export interface Env {
   metricsPort: number | null;
   /** Null: a private server is started (never in production). */
   redisUrl: string | null;
+  /** How long a replica may take to have what was written, before a write is answered 503; null: the master's word is enough. */
+  acknowledgeMs: number | null;
   /** Null: a private server is started (never in production). */
   databaseUrl: string | null;
   /** Where private servers keep their data; absolute. */
@@ -113,6 +115,7 @@ export function readEnv(variables: Variables): Env {
   }
 
   const production = read.choice('NODE_ENV', NODE_ENVS) === 'production';
+  const acknowledgeMs = read.whole('REDIS_ACKNOWLEDGE_TIMEOUT_MS', { fallback: 1_000, min: 10, max: 30_000 });
   const env: Env = {
     production,
     host: read.text('HOST') ?? '0.0.0.0',
@@ -121,6 +124,7 @@ export function readEnv(variables: Variables): Env {
     adminPort: read.whole('ADMIN_PORT', { fallback: 8081, min: 1, max: 65_535 }),
     metricsPort: read.optional('METRICS_PORT', { min: 1, max: 65_535 }),
     redisUrl: read.redisUrl('REDIS_URL', read.text('REDIS_TLS_CA')),
+    acknowledgeMs: read.choice('REDIS_ACKNOWLEDGE', ['master', 'replica']) === 'replica' ? acknowledgeMs : null,
     databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:']),
     dataDir: resolve(read.text('DATA_DIR') ?? '.laurel'),
     adminApiKey: read.text('ADMIN_API_KEY'),

@@ -16,6 +16,7 @@ describe('readEnv', () => {
       appPort: 8080,
       adminPort: 8081,
       redisUrl: null,
+      acknowledgeMs: null,
       databaseUrl: null,
       dataDir: resolve('.laurel'),
       adminApiKey: null,
@@ -45,6 +46,12 @@ describe('readEnv', () => {
 
   test('an empty variable counts as not set', () => {
     expect(readEnv({ APP_PORT: '', REDIS_URL: ' ' })).toEqual(readEnv({}));
+  });
+
+  test('a replica acknowledges within a second, unless said otherwise', () => {
+    expect(readEnv({ REDIS_ACKNOWLEDGE: 'replica' }).acknowledgeMs).toBe(1_000);
+    expect(readEnv({ REDIS_ACKNOWLEDGE: 'replica', REDIS_ACKNOWLEDGE_TIMEOUT_MS: '250' }).acknowledgeMs).toBe(250);
+    expect(readEnv({ REDIS_ACKNOWLEDGE: 'master', REDIS_ACKNOWLEDGE_TIMEOUT_MS: '250' }).acknowledgeMs).toBe(null);
   });
 
   test('an authority of Redis goes into its URL', () => {
@@ -105,6 +112,8 @@ describe('readEnv', () => {
     [{ REDIS_URL: 'redis://a:1,b:2' }, 'REDIS_URL has several hosts, which only redis+sentinel:// may.'],
     [{ REDIS_URL: 'redis://a', REDIS_TLS_CA: '/ca.pem' }, 'REDIS_URL names a certificate authority, and has no TLS'],
     [{ REDIS_TLS_CA: '/ca.pem' }, 'REDIS_TLS_CA is of no use without REDIS_URL.'],
+    [{ REDIS_ACKNOWLEDGE: 'all' }, 'REDIS_ACKNOWLEDGE must be one of master, replica; it is "all".'],
+    [{ REDIS_ACKNOWLEDGE_TIMEOUT_MS: '0' }, 'REDIS_ACKNOWLEDGE_TIMEOUT_MS must be a whole number'],
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be'],
     [{ TRUSTED_PROXIES: '10.0.0.0/8, proxy' }, 'TRUSTED_PROXIES must be addresses or networks'],
     [{ FAILED_KEY_LIMIT: '0' }, 'FAILED_KEY_LIMIT must be a whole number'],

@@ -59,6 +59,7 @@ export async function startLaurel(
     webhookAllowPrivate?: boolean;
     redisUrl?: string;
     log?: Logger;
+    acknowledgeMs?: number;
     failedKeyLimit?: number;
     liveLimits?: LiveLimits;
     trustedProxies?: string;
@@ -76,6 +77,7 @@ export async function startLaurel(
   const frontend = async (url = redisUrl) => {
     const laurel = await openLaurel({
       redisUrl: url,
+      acknowledgeMs: options.acknowledgeMs ?? null,
       databaseUrl,
       backlogLimit: options.backlogLimit ?? 100_000,
       backlogLimitBytes: options.backlogLimitBytes ?? 1_073_741_824,
@@ -131,8 +133,9 @@ export async function startLaurel(
   });
   const others: { close(): Promise<void> }[] = [];
   if (options.workers === true) {
+    const acknowledgeMs = options.acknowledgeMs ?? null;
     const delivery = { allowPrivate: options.webhookAllowPrivate ?? false };
-    others.push(await startWorkers({ redisUrl, databaseUrl, clock, log, delivery, ...options.worker }));
+    others.push(await startWorkers({ redisUrl, acknowledgeMs, databaseUrl, clock, log, delivery, ...options.worker }));
   }
   if (options.configuration !== undefined) {
     const applied = await first.admin.put('/v1/configuration', options.configuration);

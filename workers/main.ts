@@ -17,7 +17,7 @@ import { WorkerMetrics } from './worker-metrics.ts';
 /** A worker process: it has no port, unless METRICS_PORT says so; SIGTERM or SIGINT ends it after what waits is stored. */
 async function main(): Promise<void> {
   const env = readEnv(process.env);
-  const { redisUrl, databaseUrl } = env;
+  const { redisUrl, acknowledgeMs, databaseUrl } = env;
   if (redisUrl === null || databaseUrl === null) throw new StartError('A worker needs REDIS_URL and DATABASE_URL.');
   const log = createLog({ level: env.logLevel, name: 'worker' });
 
@@ -35,6 +35,7 @@ async function main(): Promise<void> {
   const clock = env.testClock ? 'test' : systemClock;
   const workers = await startWorkers({
     redisUrl,
+    acknowledgeMs,
     databaseUrl,
     clock,
     idempotencyHotDays,

@@ -63,6 +63,8 @@ import type { WorkerMetrics } from './worker-metrics.ts';
 
 export interface WorkersOptions {
   redisUrl: string;
+  /** How long a replica may take to have what was written; null: none has to. */
+  acknowledgeMs?: number | null;
   /** A database that is migrated. */
   databaseUrl: string;
   log: Logger;
@@ -114,7 +116,8 @@ const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
 /** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer, or is another Laurel's. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
-  const { redisUrl, databaseUrl, log, metrics, traces = null, onStep, onBatchMoment } = options;
+  const { redisUrl, acknowledgeMs = null, databaseUrl, log, metrics, traces = null } = options;
+  const { onStep, onBatchMoment } = options;
   const given = options.clock ?? systemClock;
   const redis = createRedis(redisUrl);
   const queueRedis = createPatientRedis(redisUrl);
@@ -123,7 +126,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     connection.on('error', (error) => outages.log('', () => log.warn({ err: error }, 'Redis does not answer')));
   }
   const pool = createPool(databaseUrl, { max: SHARDS + 4 });
-  const guard = new RedisGuard({ redis, pool, log });
+  const guard = new RedisGuard({ redis, pool, log, acknowledgeMs });
   const catalogs = new Catalogs({ pool });
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: true }) : null;
   const clock = testClock ?? (given as Clock);

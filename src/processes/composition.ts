@@ -98,6 +98,7 @@ const GUARD_POOL = { max: 4, timeoutMs: 60_000 };
  */
 export async function openLaurel({
   redisUrl,
+  acknowledgeMs = null,
   databaseUrl,
   backlogLimit,
   backlogLimitBytes = Infinity,
@@ -109,6 +110,8 @@ export async function openLaurel({
   log,
 }: {
   redisUrl: string;
+  /** How long a replica may take to have what was written; null: none has to. */
+  acknowledgeMs?: number | null;
   databaseUrl: string;
   backlogLimit: number;
   backlogLimitBytes?: number;
@@ -128,7 +131,7 @@ export async function openLaurel({
   redis.on('error', (error) => outages.log('', () => log.warn({ err: error }, 'Redis does not answer')));
   const pool = createPool(databaseUrl, { max: POOL_SIZE, timeoutMs: POSTGRES_TIMEOUT_MS });
   const guardPool = createPool(databaseUrl, GUARD_POOL);
-  const guard = new RedisGuard({ redis, pool: guardPool, log, written: () => batcher.calls.positions });
+  const guard = new RedisGuard({ redis, pool: guardPool, log, acknowledgeMs, written: () => batcher.calls.positions });
 
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);

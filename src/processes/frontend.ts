@@ -18,7 +18,8 @@ const LINGER_MS = 1_000;
 /** A frontend process: both surfaces, on databases that are there and migrated. SIGTERM or SIGINT ends it well. */
 async function main(): Promise<void> {
   const env = readEnv(process.env);
-  const { redisUrl, databaseUrl, backlogLimit, backlogLimitBytes, webhookAllowPrivate, environment, liveLimits } = env;
+  const { redisUrl, acknowledgeMs, databaseUrl, backlogLimit, backlogLimitBytes } = env;
+  const { webhookAllowPrivate, environment, liveLimits } = env;
   if (redisUrl === null || databaseUrl === null) throw new StartError('A frontend needs REDIS_URL and DATABASE_URL.');
   const log = createLog({ level: env.logLevel, name: 'frontend' });
   const ended = new Promise<void>((resolve) => {
@@ -30,6 +31,7 @@ async function main(): Promise<void> {
   const clock = env.testClock ? 'test' : systemClock;
   const laurel = await openLaurel({
     redisUrl,
+    acknowledgeMs,
     databaseUrl,
     backlogLimit,
     backlogLimitBytes,

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 
 /** Thrown instead of writing to a Redis that is not known to hold what Postgres does: answered 503. Nothing was done. */
 export class RedisNotReady extends Error {
@@ -17,6 +18,8 @@ const gates = new WeakMap<Redis, Gate>();
  * A gate is shut at first.
  */
 export class Gate {
+  /** Waits for a replica to have what was written; null: the master's word is enough. */
+  acknowledgement: ReplicaAcknowledgement | null = null;
   private openFence: string | null = null;
   private connections = 0;
   private closing = new AbortController();
@@ -81,3 +84,14 @@ export const gateOf = (redis: Redis): Gate | undefined => gates.get(redis);
 
 /** Whether scripts may be sent on this connection now. */
 export const isOpen = (redis: Redis): boolean => gates.get(redis)?.fence !== null;
+
+/**
+ * Resolves when what Redis answered before the call is as safe as it has to be before somebody hears of it: at once, or
+ * when a replica has it. Throws NotReplicated.
+ */
+export async function acknowledged(redis: Redis): Promise<void> {
+  await gates.get(redis)?.acknowledgement?.wait();
+}
+
+/** To be called before something is written that `acknowledged` is asked for. Throws NotReplicated where that is known to be in vain. */
+export const refuseUnacknowledged = (redis: Redis): void => gates.get(redis)?.acknowledgement?.refuseAway();

@@ -115,6 +115,9 @@ export const CLOCK_CHANNEL = 'laurel:clock';
 /** pub/sub channel: messages for webhooks were queued in Postgres; the ID of who says so. */
 export const DELIVERIES_CHANNEL = 'laurel:deliveries';
 
+/** pub/sub channel: nobody listens; a message goes behind what is to be replicated, see `replica-acknowledgement.ts`. */
+export const REPLICATED_CHANNEL = 'laurel:replicated';
+
 /** hash: tries of deliveries to webhooks, how they ended → how often. */
 export const DELIVERY_COUNTS_KEY = 'laurel:delivery-counts';
 

@@ -6,7 +6,13 @@ const REPLY = /^(LOADING|BUSY|OOM|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGA
 /** Those of a Redis that is not the master, or not any more, or that holds nothing yet. */
 const ELSEWHERE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED)\b/;
 
-const NAMES = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError', 'AbortError', 'RedisNotReady']);
+const NAMES = new Set([
+  'MaxRetriesPerRequestError',
+  'ClusterAllFailedError',
+  'AbortError',
+  'RedisNotReady',
+  'NotReplicated',
+]);
 
 /** What the client says of a connection that broke under a command. These errors have neither a code nor a name of their own. */
 const LOST = /^(Connection is closed|Stream isn't writeable|Command timed out)/;

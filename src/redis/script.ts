@@ -93,14 +93,19 @@ export class Script {
 
   /**
    * Runs the script; answers are buffers. Errors are those of Redis and of the connection; RedisNotReady, and nothing is
-   * done, where the connection has a gate that is shut or the shard has lost its mark.
+   * done, where the connection has a gate that is shut or the shard has lost its mark; NotReplicated where a replica is to
+   * have what was written, and none says so in time: it may have been done then.
    */
   async run(redis: Redis, keys: string[], args: (string | number | Buffer)[]): Promise<unknown> {
     const gate = gateOf(redis);
     if (gate === undefined) return this.call(redis, this.name, { keys, args });
     if (gate.fence === null) throw new RedisNotReady();
+    const { acknowledgement } = gate;
+    acknowledgement?.refuseAway();
     try {
-      return await this.call(redis, `${this.name}_guarded`, { keys, args }, () => gate.fence !== null);
+      const reply = await this.call(redis, `${this.name}_guarded`, { keys, args }, () => gate.fence !== null);
+      if (acknowledgement !== null) await acknowledgement.wait();
+      return reply;
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('UNMARKED'))) throw error;
       gate.shut();

@@ -6,6 +6,7 @@ import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
 import { AppError } from '../../errors.ts';
 import { Overload } from '../calls/overload.ts';
 import { addBatch, batchReplies, type BatchReply } from '../../redis/batches.ts';
+import { acknowledged, refuseUnacknowledged } from '../../redis/gate.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { Slices } from '../../slices.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
@@ -44,7 +45,8 @@ export class BatchIntake {
   /**
    * Queues a tenant's events as a whole or not at all: when this resolves they are in Redis, and each will be
    * processed once, in order, at the time of now. Errors name the index: 404 for an unknown metric, 422 for an
-   * unknown attribute or time zone, or a subscription without an address; 503 while too much waits. With `wait`,
+   * unknown attribute or time zone, or a subscription without an address; 503 while too much waits, or where no replica that
+   * must have them says so (they may be queued then). With `wait`,
    * resolves with what became of each event; with null if that takes longer than 25 s: they are queued, and will be
    * processed all the same. `onQueued` is called as soon as they are queued.
    */
@@ -60,12 +62,14 @@ export class BatchIntake {
     await checkEvents(compiled, events, acceptedMs);
     const unreachable = await firstWithoutAddress(events, (userIds) => this.options.withAddress(tenantNo, userIds));
     if (unreachable !== null) throw new AppError('unprocessable', `[${unreachable}].${SUBSCRIBED_WITHOUT_ADDRESS}`);
+    refuseUnacknowledged(redis);
     const batchId = await addBatch(
       redis,
       { tenantNo, acceptedMs, catalogVersion: compiled.catalog.version, awaited: wait, events },
       MAX_WAITING,
     );
     if (batchId === null) throw tooMuch();
+    await acknowledged(redis);
     onAccepted(shardOf(tenantNo));
     onQueued?.();
     if (!wait) return null;
@@ -74,6 +78,7 @@ export class BatchIntake {
     while (performance.now() < deadlineMs) {
       const replies = await batchReplies(redis, { tenantNo, batchId, events: events.length });
       if (replies !== null) {
+        await acknowledged(redis);
         const compiled = await catalogs.of(tenantNo);
         return await resultsOf({ compiled, ids }, events, replies);
       }

@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { Fence } from '../../redis/fence.ts';
 import { isOpen, RedisNotReady } from '../../redis/gate.ts';
+import { NotReplicated } from '../../redis/replica-acknowledgement.ts';
 import { outboxKey, shardOf } from '../../redis/keys.ts';
 import { isConnectionLost } from '../../redis/outage.ts';
 import { OUTBOX_START } from '../../redis/outbox.ts';
@@ -115,6 +116,7 @@ export class ScriptCalls {
         }
         return replies;
       } catch (error) {
+        if (error instanceof NotReplicated) throw unavailable();
         // What is not ready has done nothing: that try counts for nothing.
         const lost = isConnectionLost(error);
         if (!lost && !(error instanceof RedisNotReady)) throw error;

@@ -32,7 +32,12 @@ export interface PersisterOptions {
   redis: Redis;
   pool: Pool;
   /** Whether what the outbox holds may be stored, and under which fence; without it nobody looks after that. */
-  gate?: { readonly fence: string | null; shut?(): void };
+  gate?: {
+    readonly fence: string | null;
+    shut?(): void;
+    /** Only what a replica has is stored: Postgres may not hold what a Redis that takes over does not. */
+    readonly acknowledgement?: { wait(): Promise<void> } | null;
+  };
   /** Makes messages to webhooks of what is stored; without it nobody hears of it. */
   reporter?: Reporter;
   /** Called when Postgres holds what was reported of a batch: messages may wait to be sent. */
@@ -168,6 +173,7 @@ export class Persister {
         this.gaveWayAt.delete(shard);
         return stored;
       }
+      if (gate?.acknowledgement) await gate.acknowledgement.wait();
       let position: string | null;
       try {
         position = await this.store(shard, { after: cursor, fence, raw });

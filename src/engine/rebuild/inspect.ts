@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import { readEpoch, type StoredEpoch } from '../../postgres/rebuild/epoch.ts';
 import { markKey, SHARD_NUMBERS } from '../../redis/keys.ts';
 import { comparePositions, lastPosition } from '../../redis/outbox.ts';
+import { readRun } from '../../redis/run.ts';
 
 /** How often the marks of an open Redis are looked at. Scripts look at each call; this is for reads. */
 export const LOOK_MS = 500;
@@ -34,32 +35,12 @@ export async function inspect(redis: Redis, client: Pool | PoolClient): Promise<
   return { run, marks, positions, ...(await readEpoch(client)) };
 }
 
-/** The Redis is a replica: it takes no writes, and what it holds may be older than what its master does. */
-export class RedisIsReplica extends Error {
-  constructor() {
-    super('The Redis at REDIS_URL is a replica: its master is elsewhere.');
-    this.name = 'RedisIsReplica';
-  }
-}
-
 /** This run of Redis was accepted, and another Redis has taken its place since: events that it took would be lost. */
 export class RedisIsSuperseded extends Error {
   constructor() {
     super('Another Redis has taken the place of the one at REDIS_URL: that is a former master.');
     this.name = 'RedisIsSuperseded';
   }
-}
-
-/**
- * Whose writes the Redis holds: the ID of the run of its process, another one after every start, and that of its history of
- * writes, another one whenever it became a master. By the second a Redis that was a replica meanwhile, and may have been
- * given what another master held, differs from one whose connection only broke. Throws RedisIsReplica.
- */
-export async function readRun(redis: Redis): Promise<string> {
-  const info = (await redis.call('INFO', 'SERVER', 'REPLICATION')) as string;
-  const field = (name: string): string => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1] ?? '';
-  if (field('role') !== 'master') throw new RedisIsReplica();
-  return `${field('run_id')}.${field('master_replid')}`;
 }
 
 /**

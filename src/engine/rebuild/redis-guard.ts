@@ -4,11 +4,13 @@ import type { Pool } from 'pg';
 import { LogThrottle } from '../../log/log-throttle.ts';
 import type { Log } from '../../log/log.ts';
 import { Gate } from '../../redis/gate.ts';
+import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
+import { isFenceOf, readRun, RedisIsReplica } from '../../redis/run.ts';
 import { leftOut } from '../notifications/left-out.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';
 import { accept, ForeignRedis } from './accept.ts';
 import { isFence } from '../../postgres/rebuild/epoch.ts';
-import { LOOK_MS, readMarks, readRun, RedisIsReplica, RedisIsSuperseded } from './inspect.ts';
+import { LOOK_MS, readMarks, RedisIsSuperseded } from './inspect.ts';
 import { lostWrites } from './lost-writes.ts';
 import type { RebuildProgress } from './rebuild.ts';
 
@@ -18,6 +20,8 @@ export interface RedisGuardOptions {
   log: Log;
   /** The position of this process's last write, by shard: a Redis that takes over is asked whether it holds that. */
   written?: () => ReadonlyMap<number, string>;
+  /** How long a replica may take to have what was written (`ReplicaAcknowledgement`); null, or without it: none has to. */
+  acknowledgeMs?: number | null;
 }
 
 /** How soon a shut one is looked at again. */
@@ -47,7 +51,24 @@ export class RedisGuard {
 
   constructor(options: RedisGuardOptions) {
     this.options = options;
-    this.gate = new Gate(options.redis);
+    const { redis, log, acknowledgeMs = null } = options;
+    this.gate = new Gate(redis);
+    if (acknowledgeMs === null) return;
+    const onChange = (isAway: boolean): void =>
+      this.logThrottle.log('replicas', () =>
+        isAway
+          ? log.error(
+              { acknowledgeMs },
+              'no replica acknowledges what is written: writes are answered 503 until one does',
+            )
+          : log.info({}, 'a replica acknowledges what is written'),
+      );
+    this.gate.acknowledgement = new ReplicaAcknowledgement({
+      redis,
+      gate: this.gate,
+      timeoutMs: acknowledgeMs,
+      onChange,
+    });
   }
 
   /** Begins; resolves when the gate is open, or after `waitMs`: what takes longer goes on behind. Rejects for a Redis of another Laurel. */
@@ -64,6 +85,7 @@ export class RedisGuard {
   async close(): Promise<void> {
     this.ending.abort();
     await this.running;
+    this.gate.acknowledgement?.close();
   }
 
   private async run(): Promise<void> {
@@ -143,7 +165,7 @@ export class RedisGuard {
     if (accepted === null) return false;
     const { redis } = this.options;
     const [run, marks] = await Promise.all([readRun(redis), readMarks(redis)]);
-    return accepted.fence.endsWith(`/${run}`) && marks.every((mark, shard) => mark === accepted.marks[shard]);
+    return isFenceOf(accepted.fence, run) && marks.every((mark, shard) => mark === accepted.marks[shard]);
   }
 
   /**

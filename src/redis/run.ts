@@ -1,0 +1,24 @@
+import type { Redis } from 'ioredis';
+
+/** The Redis is a replica: it takes no writes, and what it holds may be older than what its master does. */
+export class RedisIsReplica extends Error {
+  constructor() {
+    super('The Redis at REDIS_URL is a replica: its master is elsewhere.');
+    this.name = 'RedisIsReplica';
+  }
+}
+
+/**
+ * Whose writes the Redis holds: the ID of the run of its process, another one after every start, and that of its history of
+ * writes, another one whenever it became a master. By the second a Redis that was a replica meanwhile, and may have been
+ * given what another master held, differs from one whose connection only broke. Throws RedisIsReplica.
+ */
+export async function readRun(redis: Redis): Promise<string> {
+  const info = (await redis.call('INFO', 'SERVER', 'REPLICATION')) as string;
+  const field = (name: string): string => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1] ?? '';
+  if (field('role') !== 'master') throw new RedisIsReplica();
+  return `${field('run_id')}.${field('master_replid')}`;
+}
+
+/** Whether a fence is that of a run, in whatever epoch. */
+export const isFenceOf = (fence: string, run: string): boolean => fence.endsWith(`/${run}`);

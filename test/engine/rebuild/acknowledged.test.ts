@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { userKey } from '../../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { CuttingProxy } from '../../stack/cutting-proxy.ts';
+import { STUDY_APP } from '../../study-app.ts';
+import { OwnRedis } from './own-redis.ts';
+
+let master: OwnRedis;
+let replica: OwnRedis;
+/** What clients are told to connect to: an address that moves with the master. */
+let address: CuttingProxy;
+let laurel: TestLaurel;
+
+beforeEach(async () => {
+  [master, replica] = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
+  await replica.follow(master);
+  address = new CuttingProxy(master.url);
+  laurel = await startLaurel({
+    configuration: STUDY_APP,
+    redisUrl: await address.listen(),
+    workers: true,
+    acknowledgeMs: 300,
+  });
+});
+afterEach(async () => {
+  await laurel.close();
+  address.close();
+  await Promise.all([master.close(), replica.close()]);
+});
+
+interface Answer {
+  status: number;
+  body: { total: number };
+}
+const event = (user: string, key: string): Promise<Answer> =>
+  laurel.app.post('/v1/metrics/flips/event', { user: { id: user }, value: 1 }, { headers: { 'Idempotency-Key': key } });
+
+/** As a client does it: again and again until it is taken. */
+async function insist(user: string, key: string): Promise<Answer> {
+  for (;;) {
+    const answer = await event(user, key);
+    if (answer.status !== 503) return answer;
+    await sleep(20);
+  }
+}
+
+const batch = (key: string): Promise<{ status: number }> =>
+  laurel.admin.post('/v1/metrics/events', [{ key: 'flips', user: { id: 'batched' }, value: 1, idempotencyKey: key }]);
+
+const stored = async (): Promise<number> =>
+  (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
+
+function moveTo(server: OwnRedis): void {
+  address.retarget(server.url);
+  address.cutAll();
+}
+
+test('nothing is answered, and nothing stored, that no replica has; all goes on when one has it', async () => {
+  expect((await insist('ada', 'first')).body.total).toBe(1);
+  await expect.poll(stored).toBe(1);
+  replica.pause();
+  expect((await event('ada', 'second')).status).toBe(503);
+  expect((await event('ada', 'third')).status).toBe(503);
+  expect((await batch('batched')).status).toBe(503);
+  // Reads go on.
+  expect((await laurel.app.get('/v1/users/ada')).status).toBe(200);
+  await sleep(1_000);
+  expect(await stored()).toBe(1);
+
+  replica.resume();
+  expect((await insist('ada', 'second')).status).toBe(202);
+  expect((await insist('ada', 'third')).body.total).toBe(3);
+  await expect.poll(async () => (await batch('batched')).status).toBe(202);
+  await expect.poll(stored).toBe(4);
+});
+
+test('a batch that a caller waits for is answered when a replica has what came of it', async () => {
+  const events = [{ key: 'flips', user: { id: 'eve' }, value: 1 }];
+  await insist('ada', 'first');
+  const answer = await laurel.admin.post('/v1/metrics/events?wait=true', events);
+  expect(answer.status).toBe(200);
+  expect(await replica.command('EXISTS', userKey(0, 'eve'))).toBe(1);
+});
+
+const ROUNDS = 10;
+
+test(`the replication is cut, and then the master killed, ${ROUNDS} times: nothing that was acknowledged is lost, and nothing counts twice`, async () => {
+  const acknowledged = new Map<string, number>();
+  let ending = false;
+  const client = async (no: number): Promise<void> => {
+    const user = `user ${no}`;
+    for (let n = 0; !ending; n += 1) {
+      const { status } = await insist(user, `${no} ${n}`);
+      expect([201, 202]).toContain(status);
+      acknowledged.set(user, (acknowledged.get(user) ?? 0) + 1);
+    }
+  };
+  const clients = Array.from({ length: 8 }, (_, no) => client(no));
+  const count = (): number => [...acknowledged.values()].reduce((sum, n) => sum + n, 0);
+  try {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const before = count();
+      await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(before + 50);
+      // By turns: the replica goes its own way, or hangs until its master is dead.
+      if (round % 2 === 0) await replica.lead();
+      else replica.pause();
+      await sleep(50 * (round % 4));
+      await master.kill();
+      replica.resume();
+      await replica.lead();
+      moveTo(replica);
+      master.lose();
+      await master.start();
+      await master.follow(replica);
+      [master, replica] = [replica, master];
+    }
+    const before = count();
+    await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(before + 50);
+  } finally {
+    ending = true;
+  }
+  await Promise.all(clients);
+  const wrong: object[] = [];
+  for (const [user, expected] of acknowledged) {
+    const { body } = await laurel.app.get(`/v1/users/${encodeURIComponent(user)}/metrics/flips`);
+    if (body.current !== expected) wrong.push({ user, expected, current: body.current });
+  }
+  expect(wrong).toEqual([]);
+  await expect.poll(stored, { timeout: 20_000 }).toBe(count());
+}, 240_000);
