@@ -27,15 +27,15 @@ local function hold_score(key, score, member)
   list[#list + 1] = member
 end
 
--- Adds 1 to a count in a hash.
-local function hold_count(key, field)
+-- Adds to a count in a hash, 1 by default.
+local function hold_count(key, field, added)
   local all = held('counts')
   local counts = all[key]
   if not counts then
     counts = {}
     all[key] = counts
   end
-  counts[field] = (counts[field] or 0) + 1
+  counts[field] = (counts[field] or 0) + (added or 1)
 end
 
 -- Makes what is held for a sorted set; of two scores of a member the later one wins.

@@ -34,6 +34,8 @@ import { adminClockPut } from './admin/clock/put.ts';
 import { adminConfigurationDiff } from './admin/configuration/diff.ts';
 import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
+import { adminEventsReverse } from './admin/events/reverse.ts';
+import { adminEventsReverseOne } from './admin/events/reverse-one.ts';
 import { adminEnvironmentsList } from './admin/environments/list.ts';
 import { adminSessionCreate } from './admin/session/create.ts';
 import { adminSessionDelete } from './admin/session/delete.ts';
@@ -208,6 +210,8 @@ export const adminOperations: readonly Operation[] = [
   adminSessionDelete,
   adminSettingsGet,
   adminSettingsUpdate,
+  adminEventsReverse,
+  adminEventsReverseOne,
   adminEnvironmentsList,
   adminOrganisationGet,
   adminOrganisationUpdate,

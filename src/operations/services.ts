@@ -12,6 +12,8 @@ import type { ClockControl } from '../engine/clock/clock-control.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { BatchIntake } from '../engine/batches/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
+import type { ManyReversals } from '../engine/corrections/many-reversals.ts';
+import type { Reversals } from '../engine/corrections/reversals.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
 import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import type { Live } from '../engine/live/live.ts';
@@ -66,6 +68,8 @@ export interface Services {
   leaderboards: LeaderboardReads;
   live: Live;
   history: HistoryReads;
+  reversals: Reversals;
+  manyReversals: ManyReversals;
   wrapped: WrappedReads;
   tenants: Tenants;
   /** What this deployment is called. */

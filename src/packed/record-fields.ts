@@ -17,6 +17,8 @@ export const KIND = {
   completion: 'c',
   /** The clock or an administrator changed a user's streaks. */
   streaks: 's',
+  /** An event was reversed, or a reversal was. */
+  reversal: 'k',
   /** A user was deleted. */
   deletion: 'g',
   /** A guard kept an event from being applied, or what it kept was dropped. */
@@ -80,11 +82,29 @@ export const RECORD = {
   byAdmin: 'ad',
   /** 1: the completions were backdated: nobody is notified. */
   backdated: 'bd',
+  /** REVERSAL, of `KIND.reversal`. Metric, value and total are those of the opposite event, the day that of the reversed one. */
+  reversal: 'rv',
   /** Of a deletion: the user's generation; absent: the first. */
   generation: 'g',
   /** Of `KIND.progress`: the progress, see `src/redis/batches.ts`. */
   progress: 'p',
 } as const;
+
+/**
+ * What a reversal did: 32 hex digits of the event at the root, and of what was reversed; 1 if it reversed the event, 0 if it
+ * restored it; lists of COMPENSATED, of those revoked and those restored as COMPLETED; points that could not be taken as
+ * SHORTFALL.
+ */
+export const REVERSAL = { root: 0, reversed: 1, voids: 2, awards: 3, revoked: 4, restored: 5, shortfalls: 6 } as const;
+
+/** What was awarded, to be taken: 32 hex digits of the award, numbers, points. */
+export const COMPENSATED = { award: 0, system: 1, trigger: 2, points: 3 } as const;
+
+/** An achievement's number, and when it was completed, epoch ms. */
+export const COMPLETED = { achievement: 0, atMs: 1 } as const;
+
+/** A points system's number, and points. */
+export const SHORTFALL = { system: 0, points: 1 } as const;
 
 /** A streak as a record holds it; -1: none. `extended`: 0 or 1. */
 export const RECORDED_STREAK = {

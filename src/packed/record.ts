@@ -6,6 +6,10 @@ import type {
   RECORDED_BOARD,
   RECORDED_POINTS,
   RECORDED_STREAK,
+  REVERSAL,
+  COMPENSATED,
+  COMPLETED,
+  SHORTFALL,
   SETTLED,
   SETTLEMENT,
 } from './record-fields.ts';
@@ -30,7 +34,12 @@ import type { PackedPause, PackedTotal } from './state.ts';
  * `record-fields.ts` says what its fields mean.
  */
 export interface HappenedRecord {
-  [kindField]: typeof KIND.event | typeof KIND.user | typeof KIND.completion | typeof KIND.streaks;
+  [kindField]:
+    | typeof KIND.event
+    | typeof KIND.user
+    | typeof KIND.completion
+    | typeof KIND.streaks
+    | typeof KIND.reversal;
   [RECORD.id]: string;
   [RECORD.userId]: string;
   [RECORD.atMs]: number;
@@ -60,6 +69,7 @@ export interface HappenedRecord {
   [RECORD.pauses]?: PackedPause[];
   [RECORD.byAdmin]?: 1;
   [RECORD.backdated]?: 1;
+  [RECORD.reversal]?: RecordedReversal;
 }
 
 /** A user was deleted. What the outbox holds of the user before it is void; what comes after is of a new user. */
@@ -96,6 +106,37 @@ export interface RecordedGuard {
 }
 
 // What is packed as an array is declared by its positions: so nothing can take it apart without their names.
+
+/** REVERSAL. */
+export interface RecordedReversal {
+  [REVERSAL.root]: string;
+  [REVERSAL.reversed]: string;
+  [REVERSAL.voids]: 0 | 1;
+  [REVERSAL.awards]: Compensated[];
+  [REVERSAL.revoked]: PackedCompletion[];
+  [REVERSAL.restored]: PackedCompletion[];
+  [REVERSAL.shortfalls]: Shortfall[];
+}
+
+/** COMPENSATED. */
+export interface Compensated {
+  [COMPENSATED.award]: string;
+  [COMPENSATED.system]: number;
+  [COMPENSATED.trigger]: number;
+  [COMPENSATED.points]: number;
+}
+
+/** COMPLETED. */
+export interface PackedCompletion {
+  [COMPLETED.achievement]: number;
+  [COMPLETED.atMs]: number;
+}
+
+/** SHORTFALL. */
+export interface Shortfall {
+  [SHORTFALL.system]: number;
+  [SHORTFALL.points]: number;
+}
 
 /** SETTLEMENT. */
 export interface RecordedSettlement {
@@ -184,6 +225,7 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.unchanged; [UNCHANGED.why]: StreakRefusal; [UNCHANGED.day]: number }
   | { [kindField]: typeof REFUSAL.notQuarantined }
   | { [kindField]: typeof REFUSAL.unmetConditions }
+  | { [kindField]: typeof REFUSAL.outdated }
   | { [kindField]: typeof REFUSAL.maybeStored; [MAYBE_STORED.upTo]: string };
 
 export type ScriptReply = HappenedRecord | GoneRecord | GuardedRecord | Refusal;

@@ -25,6 +25,8 @@ export const REFUSAL = {
   unmetConditions: 'q',
   /** The change of a streak cannot be made: see UNCHANGED. */
   unchanged: 'w',
+  /** The user's streaks, or what was corrected, are not what the call was made from. */
+  outdated: 'j',
   /** A retry whose first try may be in Postgres; look there, then ask again: see MAYBE_STORED. */
   maybeStored: 'd',
   /** The event is not in quarantine: it was released or dropped, or never was. */

@@ -218,6 +218,8 @@ export interface PackedState {
   [USER.completions]?: Numbered<number>;
   [USER.timePaid]?: Numbered<number>;
   [USER.boards]?: Numbered<PackedScores>;
+  [USER.owed]?: Numbered<number>;
+  [USER.corrections]?: number;
   [USER.generation]?: number;
   /** Removed by the next change by an administrator. */
   [USER.earlierChange]?: unknown;

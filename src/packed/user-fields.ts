@@ -56,6 +56,10 @@ export const USER = {
   boards: 'b',
   /** Metric number → GUARD_SUMS, of metrics with guards. */
   guarded: 'gd',
+  /** Points system number → points that reversals could not take: what later reversals give is set off against them. */
+  owed: 'ow',
+  /** How many corrections were made; absent: none. */
+  corrections: 'co',
   /** The user's generation, see `src/redis/idempotency.ts`; absent: the first. */
   generation: 'g',
   /** The last change by an administrator: earlier versions kept it here, this one removes it. */

@@ -20,6 +20,9 @@ import { EventEngine } from '../engine/events/event-engine.ts';
 import { KeyedIds } from '../engine/ids/keyed-ids.ts';
 import { appliedReplies, persistedReplies } from '../engine/events/persisted-replies.ts';
 import { lookUpKeys } from '../engine/events/look-up-keys.ts';
+import { ManyReversals } from '../engine/corrections/many-reversals.ts';
+import { ReversalCall } from '../engine/corrections/reversal-call.ts';
+import { Reversals } from '../engine/corrections/reversals.ts';
 import { HistoryReads } from '../engine/history/history-reads.ts';
 import { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import { KeptRuns } from '../engine/leaderboards/kept-runs.ts';
@@ -62,6 +65,7 @@ import { createPool } from '../postgres/pool.ts';
 import { findSessionEnds } from '../postgres/sessions/session-rows.ts';
 import { Sessions } from '../postgres/sessions/sessions.ts';
 import { isStreakCallStored } from '../postgres/streaks/is-streak-call-stored.ts';
+import { isReversalStored } from '../postgres/corrections/is-reversal-stored.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { webhookSecrets } from '../postgres/webhook-secrets.ts';
 import { createRedis, redisReady } from '../redis/client.ts';
@@ -211,6 +215,20 @@ export async function openLaurel({
   const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
   const applicationKeys = new ApplicationKeys({ pool, announce: publish, clock });
   const deliveries = { pool, clock, onQueued: () => deliveryHints.queued() };
+  const persisted = (tenantNo: number): Promise<void> => untilPersisted({ redis, pool }, tenantNo);
+  const reversals = new Reversals({
+    redis,
+    pool,
+    calls: new ReversalCall({
+      calls: batcher.calls,
+      isStored: (id) => isReversalStored(pool, id),
+      clock,
+      overloaded: backlog.exceeded,
+    }),
+    clock,
+    recordAudit,
+    persisted,
+  });
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
@@ -278,10 +296,12 @@ export async function openLaurel({
         }),
         clock,
         recordAudit,
-        persisted: (tenantNo) => untilPersisted({ redis, pool }, tenantNo),
+        persisted,
       }),
       live,
       leaderboards: new LeaderboardReads({ redis, users, clock, past }),
+      reversals,
+      manyReversals: new ManyReversals({ pool, ids, reversals, persisted }),
       history: new HistoryReads({ pool, users: usersWithHistory }),
       wrapped: new WrappedReads({ pool, redis, past, clock, users: usersWithHistory, controlShare }),
       tenants,

@@ -3,6 +3,7 @@ import type { CompletionRow } from '../../postgres/persist/insert-completions.ts
 import type { StreakChangeRow, SupersededChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.ts';
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
+import type { ReversalRow } from '../../postgres/persist/insert-reversals.ts';
 import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import type { ReadEntry } from '../../redis/outbox-entry.ts';
@@ -15,7 +16,7 @@ import type {
   ProgressRecord,
   RecordedSettlement,
 } from '../../packed/record.ts';
-import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS, SETTLEMENT } from '../../packed/record-fields.ts';
+import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS, REVERSAL, SETTLEMENT } from '../../packed/record-fields.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
@@ -29,6 +30,7 @@ export interface Batch extends GuardedRows {
   /** Users to be deleted before anything is written: what the entries held of them before their deletion is left out. */
   deletions: Deletion[];
   events: EventRow[];
+  reversals: ReversalRow[];
   awards: AwardRow[];
   completions: CompletionRow[];
   streakChanges: StreakChangeRow[];
@@ -112,6 +114,7 @@ const noRows = (): Rows => ({
   quarantined: [],
   settled: [],
   guarded: [],
+  reversals: [],
   awards: [],
   completions: [],
   streakChanges: [],
@@ -165,6 +168,7 @@ function addDeletion(
   batch.events = batch.events.filter(others);
   batch.quarantined = batch.quarantined.filter(others);
   batch.guarded = batch.guarded.filter(others);
+  batch.reversals = batch.reversals.filter(({ event }) => others(event));
   batch.awards = batch.awards.filter(others);
   batch.completions = batch.completions.filter(others);
   batch.streakChanges = batch.streakChanges.filter(others);
@@ -175,20 +179,37 @@ function addDeletion(
   }
 }
 
+const HAPPENED: ReadonlySet<string> = new Set([KIND.event, KIND.user, KIND.completion, KIND.streaks, KIND.reversal]);
+
+function reversalOf({ [RECORD.reversal]: reversal }: HappenedRecord, event: ReversalRow['event']): ReversalRow {
+  if (reversal === undefined) throw new UnreadableEntry('a reversal lacks a field');
+  return {
+    event,
+    root: reversal[REVERSAL.root],
+    reversed: reversal[REVERSAL.reversed],
+    voids: reversal[REVERSAL.voids] === 1,
+    awards: listOf(reversal[REVERSAL.awards]),
+    revoked: listOf(reversal[REVERSAL.revoked]),
+    restored: listOf(reversal[REVERSAL.restored]),
+  };
+}
+
+/** An empty Lua table is packed as a map. */
+const listOf = <T>(packed: T[]): T[] => (Array.isArray(packed) ? packed : []);
+
 function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void {
   const kind = record[kindField];
   const userId = record[RECORD.userId];
   const atMs = record[RECORD.atMs];
   const localDay = record[RECORD.day];
-  if (kind !== KIND.event && kind !== KIND.user && kind !== KIND.completion && kind !== KIND.streaks)
-    throw new UnreadableEntry('a record of no known kind');
-  if (kind === KIND.event) {
+  if (!HAPPENED.has(kind)) throw new UnreadableEntry('a record of no known kind');
+  if (kind === KIND.event || kind === KIND.reversal) {
     const metricNo = record[RECORD.metric];
     const value = record[RECORD.value];
     const total = record[RECORD.total];
     if (metricNo === undefined || value === undefined || total === undefined)
       throw new UnreadableEntry('an event lacks a field');
-    batch.events.push({
+    const event = {
       id: record[RECORD.id],
       tenantNo,
       userId,
@@ -200,7 +221,9 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
       localDay: record[RECORD.occurredDay] ?? localDay,
       attributes: record[RECORD.attributes] ?? null,
       idempotencyKey: record[RECORD.idempotencyKey] ?? null,
-    });
+    };
+    if (kind === KIND.event) batch.events.push(event);
+    else batch.reversals.push(reversalOf(record, event));
     addGuardsOf(batch, tenantNo, record);
   }
   if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);

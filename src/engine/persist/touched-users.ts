@@ -46,7 +46,7 @@ export class TouchedUsers {
     const userId = record[RECORD.userId];
     let news = this.noted.get(userId);
     if (news === undefined) this.noted.set(userId, (news = { whole: false, streaks: false, points: null }));
-    if (kind === KIND.user || kind === KIND.completion) news.whole = true;
+    if (kind === KIND.user || kind === KIND.completion || kind === KIND.reversal) news.whole = true;
     if (record[RECORD.isNew] !== undefined || record[RECORD.changed] !== undefined) news.whole = true;
     // The clock and an administrator only change streaks of users who are there; an event says whether it did.
     if (kind === KIND.streaks || record[RECORD.due] !== undefined) news.streaks = true;

@@ -6,6 +6,7 @@ import { deleteUser } from '../../postgres/persist/delete-users.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshot-parts-with.ts';
 import { insertAwards } from '../../postgres/persist/insert-awards.ts';
 import { insertCompletions } from '../../postgres/persist/insert-completions.ts';
+import { insertReversals } from '../../postgres/persist/insert-reversals.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
 import { insertQuarantined, settleQuarantined } from '../../postgres/persist/insert-quarantined.ts';
 import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
@@ -76,6 +77,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await countGuarded(client, batch.guarded);
   await insertAwards(client, batch.awards);
   await insertCompletions(client, batch.completions);
+  await insertReversals(client, batch.reversals);
   await supersedeStreakChanges(client, batch.supersededChanges);
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);

@@ -8,6 +8,7 @@ export const AUDIT_ACTIONS = [
   'delete',
   'rotate',
   'restore',
+  'reverse',
   'reset',
   'export',
   'refuse',

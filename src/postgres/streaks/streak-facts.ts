@@ -55,7 +55,9 @@ export interface EventFact {
 
 const EVENT = `replace(id::text, '-', '') AS id, metric_no AS "metricNo", local_date - DATE '1970-01-01' AS day,
          (extract(epoch FROM coalesce(occurred_at, at)) * 1000)::float8 AS "atMs", value::text AS value`;
-const OF_USER = `events WHERE tenant_no = $1 AND user_id = $2 AND local_date >= $3::date`;
+const REVERSED = 'SELECT root_id FROM reversals WHERE tenant_no = $1 AND user_id = $2 AND in_force';
+const OF_USER = `events WHERE tenant_no = $1 AND user_id = $2 AND local_date >= $3::date
+                AND reverses IS NULL AND id <> ALL (ARRAY(${REVERSED}))`;
 
 const OF_METRICS = `SELECT ${EVENT} FROM ${OF_USER} AND metric_no = ANY ($4)`;
 
@@ -79,7 +81,10 @@ interface EventsWanted {
   named: readonly string[];
 }
 
-/** A user's events from a local day (epoch day) on, as far as periods are met by them, in any order. */
+/**
+ * A user's events from a local day (epoch day) on, as far as periods are met by them, in any order; without those that are
+ * reversed.
+ */
 export async function eventFacts(client: PoolClient, wanted: EventsWanted): Promise<EventFact[]> {
   const { tenantNo, userId, fromDay, metricNos, named } = wanted;
   const { rows } = await client.query<EventFact>(metricNos === null ? ENDS : OF_METRICS, [

@@ -45,6 +45,13 @@ export const USER_TABLES: readonly UserTable[] = [
     order: ['metric_no', 'guard'],
     words: { guard: GUARD_WORDS },
   },
+  {
+    table: 'reversals',
+    user: 'user_id',
+    section: 'reversals',
+    order: ['no'],
+    hidden: ['no', 'awards'],
+  },
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'] },
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
   // Only while a board is being filled.

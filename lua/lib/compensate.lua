@@ -1,0 +1,49 @@
+-- Takes what was awarded, or gives it back where points are negative; a total never falls below 0. What cannot be taken is
+-- owed, and set off against what later reversals give: so it does not matter in which order events are reversed.
+-- `awards`: a list of COMPENSATED.
+-- Writes: the state's points and what is owed. Returns: what changed, as RECORDED_POINTS; the list of SHORTFALL.
+local function compensate(state, awards)
+  local changed, of_system = {}, {}
+  local owed = state[USER.owed] or {}
+  -- What is given first leaves less to be owed.
+  for _, gives in ipairs({ true, false }) do
+    for _, award in ipairs(awards) do
+      local no, points = award[COMPENSATED.system], award[COMPENSATED.points]
+      if (points < 0) == gives then
+        local points_of = of_system[no]
+        if not points_of then
+          local total = state[USER.points][no] or 0
+          points_of = { no, total, total, {} }
+          of_system[no], changed[#changed + 1] = points_of, points_of
+        end
+        local total, owes = points_of[RECORDED_POINTS.after], owed[no] or 0
+        local moved
+        if gives then
+          moved = math.max(-points - owes, 0)
+          owed[no] = math.max(owes + points, 0)
+        else
+          moved = -math.min(points, total)
+          owed[no] = owes + points + moved
+        end
+        if moved ~= 0 then
+          points_of[RECORDED_POINTS.after] = total + moved
+          local list = points_of[RECORDED_POINTS.awards]
+          list[#list + 1] = { award[COMPENSATED.trigger], moved, total + moved, {} }
+        end
+      end
+    end
+  end
+  local shortfalls = {}
+  for _, points_of in ipairs(changed) do
+    local no = points_of[RECORDED_POINTS.system]
+    local after = points_of[RECORDED_POINTS.after]
+    state[USER.points][no] = after > 0 and after or nil
+    if owed[no] > 0 then
+      shortfalls[#shortfalls + 1] = { no, owed[no] }
+    else
+      owed[no] = nil
+    end
+  end
+  state[USER.owed] = next(owed) and owed or nil
+  return changed, shortfalls
+end

@@ -1,0 +1,131 @@
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Author } from '../../domain/author.ts';
+import {
+  MOST_REVERSED,
+  type EventReversal,
+  type ReversalIssue,
+  type ReversedEvents,
+  type ReverseEvents,
+} from '../../domain/reversal.ts';
+import { AppError } from '../../errors.ts';
+import { findEvents } from '../../postgres/corrections/find-events.ts';
+import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
+import { findMetric } from '../find-configured.ts';
+import { uuidText } from '../ids/event-id.ts';
+import { possibleParts, type KeyedIds } from '../ids/keyed-ids.ts';
+import type { Reversals } from './reversals.ts';
+
+export interface ManyReversalsOptions {
+  pool: Pool;
+  ids: KeyedIds;
+  reversals: Reversals;
+  /** Resolves when Postgres holds what was written for the tenant so far; 503 if that takes too long. */
+  persisted: (tenantNo: number) => Promise<void>;
+}
+
+/** Digests of keys that one call may compute: each key is looked for in every metric where none is named. */
+const MOST_DIGESTS = 20_000;
+
+/** Reverses up to 1,000 events, one after another, newest last. */
+export class ManyReversals {
+  private readonly options: ManyReversalsOptions;
+
+  constructor(options: ManyReversalsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Each event is reversed by itself: one that cannot be is an issue, and stops no other. Called again after it was broken
+   * off, it reverses the rest. 422 where the events are named in none of the three ways, or are more than 1,000; 404 for an
+   * unknown metric; 503.
+   */
+  async reverse(compiled: CompiledCatalog, request: ReverseEvents, by: Author): Promise<ReversedEvents> {
+    const { revokeAchievements = false, dryRun = false } = request;
+    const reversals: EventReversal[] = [];
+    const { ids, issues } = await this.select(compiled, request);
+    for (const id of ids) {
+      try {
+        reversals.push(await this.options.reversals.reverse(compiled, { id, revokeAchievements, dryRun }, by));
+      } catch (error) {
+        if (!(error instanceof AppError) || error.code === 'unavailable') throw error;
+        issues.push({ eventId: uuidText(id.replaceAll('-', '')), message: error.message });
+      }
+    }
+    return { reversals, issues };
+  }
+
+  private async select(
+    compiled: CompiledCatalog,
+    request: ReverseEvents,
+  ): Promise<{ ids: string[]; issues: ReversalIssue[] }> {
+    const { eventIds, idempotencyKeys, userId, from, to } = request;
+    const ways = [eventIds, idempotencyKeys, from ?? to].filter((way) => way !== undefined);
+    if (ways.length !== 1)
+      throw unprocessable("Name the events by exactly one of eventIds, idempotencyKeys, and a time ('from' and 'to').");
+    if (eventIds !== undefined) return { ids: [...new Set(eventIds)], issues: [] };
+    if (userId === undefined) throw unprocessable('userId is needed: whose events are to be reversed.');
+    await this.options.persisted(compiled.catalog.tenantNo);
+    if (idempotencyKeys !== undefined) return this.byKeys(compiled, request, { idempotencyKeys, userId });
+    if (from === undefined || to === undefined) throw unprocessable("A time needs both 'from' and 'to'.");
+    return { ids: await this.byTime(compiled, request, { userId, from, to }), issues: [] };
+  }
+
+  private async byKeys(
+    compiled: CompiledCatalog,
+    request: ReverseEvents,
+    { idempotencyKeys, userId }: { idempotencyKeys: readonly string[]; userId: string },
+  ): Promise<{ ids: string[]; issues: ReversalIssue[] }> {
+    const { pool, ids } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const keys = [...new Set(idempotencyKeys)];
+    const metricNos = metricsOf(compiled, request);
+    if (keys.length * metricNos.length > MOST_DIGESTS)
+      throw unprocessable('metricKey is needed for so many keys: there are too many metrics to look for each in all.');
+    const asked = keys.flatMap((key) =>
+      metricNos.map((metricNo) => {
+        const scoped = { tenantNo, userId, metricNo, key };
+        return { ...scoped, idParts: possibleParts(ids.make(0, scoped), scoped) };
+      }),
+    );
+    const used = await findUsedKeys(pool, tenantNo, asked);
+    const found = new Map<string, string[]>();
+    for (const [at, { key }] of asked.entries()) {
+      const id = used[at];
+      if (id !== null && id !== undefined) found.set(key, [...(found.get(key) ?? []), id]);
+    }
+    return {
+      ids: keys.flatMap((key) => found.get(key) ?? []),
+      issues: keys
+        .filter((key) => !found.has(key))
+        .map((key) => ({ idempotencyKey: key, message: 'The user has no event with this idempotency key.' })),
+    };
+  }
+
+  private async byTime(
+    compiled: CompiledCatalog,
+    request: ReverseEvents,
+    { userId, from, to }: { userId: string; from: string; to: string },
+  ): Promise<string[]> {
+    const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
+    if (toMs <= fromMs) throw unprocessable('to must be after from.');
+    const ids = await findEvents(this.options.pool, {
+      tenantNo: compiled.catalog.tenantNo,
+      userId,
+      metricNos: metricsOf(compiled, request),
+      fromMs,
+      toMs,
+      most: MOST_REVERSED + 1,
+    });
+    if (ids.length > MOST_REVERSED)
+      throw unprocessable(
+        `The user has more than ${MOST_REVERSED} events in this time: reverse them in several parts.`,
+      );
+    return ids;
+  }
+}
+
+const metricsOf = (compiled: CompiledCatalog, { metricKey }: ReverseEvents): number[] =>
+  metricKey === undefined ? compiled.catalog.metrics.map(({ no }) => no) : [findMetric(compiled, metricKey).no];
+
+const unprocessable = (message: string): AppError => new AppError('unprocessable', message);

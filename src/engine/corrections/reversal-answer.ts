@@ -1,0 +1,81 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { decimalNumber } from '../../domain/decimal.ts';
+import type { EventReversal } from '../../domain/reversal.ts';
+import type { HappenedRecord, PackedCompletion } from '../../packed/record.ts';
+import {
+  COMPLETED,
+  RECORD,
+  RECORDED_POINTS,
+  RECORDED_STREAK,
+  REVERSAL,
+  SHORTFALL,
+} from '../../packed/record-fields.ts';
+import { decimalOf } from '../../packed/state.ts';
+import type { StoredEvent, StoredReversal } from '../../postgres/corrections/read-reversible.ts';
+import { uuidText } from '../ids/event-id.ts';
+
+/** What a reversal came to. */
+export function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord, dryRun: boolean): EventReversal {
+  const reversal = record[RECORD.reversal]!;
+  const metric = compiled.metricsByNo.get(record[RECORD.metric]!);
+  // An empty Lua table is packed as a map.
+  const shortfalls = new Map(
+    Object.values(reversal[REVERSAL.shortfalls]).map((each) => [each[SHORTFALL.system], each[SHORTFALL.points]]),
+  );
+  const points = (record[RECORD.points] ?? []).flatMap((changed) => {
+    const no = changed[RECORDED_POINTS.system];
+    const system = compiled.catalog.pointsSystems.find((each) => each.no === no);
+    const total = changed[RECORDED_POINTS.after];
+    if (system === undefined) return [];
+    return [
+      {
+        key: system.key,
+        total,
+        changed: total - changed[RECORDED_POINTS.before],
+        shortfall: shortfalls.get(no) ?? 0,
+      },
+    ];
+  });
+  return {
+    status: reversal[REVERSAL.voids] === 1 ? 'reversed' : 'restored',
+    dryRun,
+    eventId: uuidText(reversal[REVERSAL.root]),
+    reversalId: dryRun ? null : uuidText(record[RECORD.id]),
+    userId: record[RECORD.userId],
+    metricKey: metric?.key ?? null,
+    value: decimalNumber(decimalOf(record[RECORD.value]!)),
+    total: decimalNumber(decimalOf(record[RECORD.total]!)),
+    streak: record[RECORD.streak]![RECORDED_STREAK.length],
+    points,
+    revokedAchievements: achievementKeys(compiled, reversal[REVERSAL.revoked]),
+    restoredAchievements: achievementKeys(compiled, reversal[REVERSAL.restored]),
+  };
+}
+
+/** What is answered where it is so already. */
+export function unchangedAnswer(
+  compiled: CompiledCatalog,
+  { root, last, dryRun }: { root: StoredEvent; last: StoredReversal; dryRun: boolean },
+): EventReversal {
+  const value = Number(root.value);
+  return {
+    status: 'unchanged',
+    dryRun,
+    eventId: uuidText(root.id),
+    reversalId: uuidText(last.id),
+    userId: root.userId,
+    metricKey: compiled.metricsByNo.get(root.metricNo)?.key ?? null,
+    value: last.inForce ? 0 - value : value,
+    total: null,
+    streak: null,
+    points: [],
+    revokedAchievements: [],
+    restoredAchievements: [],
+  };
+}
+
+const achievementKeys = (compiled: CompiledCatalog, completions: readonly PackedCompletion[]): string[] =>
+  Object.values(completions).flatMap((each) => {
+    const achievement = compiled.achievementsByNo.get(each[COMPLETED.achievement]);
+    return achievement === undefined ? [] : [achievement.key ?? achievement.id];
+  });

@@ -1,0 +1,158 @@
+import type { Redis } from 'ioredis';
+import type { Pool, PoolClient } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/author.ts';
+import type { EventReversal } from '../../domain/reversal.ts';
+import { AppError } from '../../errors.ts';
+import { fingerprint } from '../../packed/fingerprint.ts';
+import type { Compensated } from '../../packed/record.ts';
+import { COMPENSATED } from '../../packed/record-fields.ts';
+import { unpack, type PackedState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
+import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import {
+  readAwards,
+  readEvent,
+  readLastReversal,
+  readRoot,
+  type StoredEvent,
+} from '../../postgres/corrections/read-reversible.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { userKey } from '../../redis/keys.ts';
+import { uuidText } from '../ids/event-id.ts';
+import { reversalAnswer, unchangedAnswer } from './reversal-answer.ts';
+import type { ReversalCall } from './reversal-call.ts';
+import { reversalPlan, type PlannedReversal } from './reversal-plan.ts';
+import { revocationsOf } from './revocations.ts';
+
+export interface ReversalsOptions {
+  redis: Redis;
+  pool: Pool;
+  calls: Pick<ReversalCall, 'run'>;
+  clock: Clock;
+  recordAudit: RecordAudit;
+  /** Resolves when Postgres holds what was written for the tenant so far; 503 if that takes too long. */
+  persisted: (tenantNo: number) => Promise<void>;
+}
+
+/** How an event is to be reversed. */
+export interface ReversalRequest {
+  /** A UUID, or 32 hex digits: of an event, or of the reversal of one. */
+  id: string;
+  /** Achievements that it completed go with it, and composites of these, with their points. */
+  revokeAchievements: boolean;
+  /** Nothing is written. */
+  dryRun: boolean;
+}
+
+/** How often a reversal is computed anew because the user's streaks changed meanwhile. */
+const TRIES = 8;
+
+type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, 'expected' | 'tz' | 'nowMs'> };
+
+/**
+ * Reverses events: as if one had never been, or, by reversing the reversal, as if it had always been. What is to be done is
+ * computed from what Postgres holds, and made in one atomic step if the user's streaks, and the corrections made so far, are
+ * what it was computed from; else it is computed again. So of several who reverse one event at the same time one does.
+ */
+export class Reversals {
+  private readonly options: ReversalsOptions;
+
+  constructor(options: ReversalsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Reverses one event, once: what is reversed already is answered as `unchanged`. 404 for an event that there is not, also of
+   * a deleted user; 422 where a sum would leave its range; 503.
+   */
+  async reverse(compiled: CompiledCatalog, request: ReversalRequest, by: Author): Promise<EventReversal> {
+    const { redis, calls, clock, persisted } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const { userId } = await this.find(tenantNo, request.id);
+    for (let tries = 0; tries < TRIES; tries++) {
+      // Read before what is computed from: what changes later is noticed.
+      const packed = await redis.getBuffer(userKey(tenantNo, userId));
+      if (packed === null) throw unknownEvent(request.id);
+      const state = unpack(packed) as PackedState;
+      await persisted(tenantNo);
+      const found = await this.plan(compiled, request);
+      if ('unchanged' in found) return found.unchanged;
+      const at = { expected: fingerprint(state), tz: state[USER.zone] ?? null, nowMs: clock.now() };
+      const plan = reversalPlan(compiled, { ...found.planned, ...at });
+      const record = await calls.run(compiled, userId, { plan, dryRun: request.dryRun });
+      if (record === null) continue;
+      const answer = reversalAnswer(compiled, record, request.dryRun);
+      if (!request.dryRun) this.audit(tenantNo, { answer, userId, by });
+      return answer;
+    }
+    throw new AppError('unavailable', "The user's streaks change too quickly; try again in a moment.");
+  }
+
+  private async find(tenantNo: number, id: string): Promise<StoredEvent> {
+    const { pool, persisted } = this.options;
+    const read = (): Promise<StoredEvent | null> => transaction(pool, (client) => readEvent(client, tenantNo, id));
+    let event = await read();
+    if (event === null) {
+      // One that was answered a moment ago may not be in Postgres yet.
+      await persisted(tenantNo);
+      event = await read();
+    }
+    if (event === null) throw unknownEvent(id);
+    return event;
+  }
+
+  /** What is to be done, from one snapshot of what is stored. */
+  private plan(compiled: CompiledCatalog, request: ReversalRequest): Promise<Found> {
+    return transaction(this.options.pool, async (client) => {
+      await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const { tenantNo } = compiled.catalog;
+      const event = await readEvent(client, tenantNo, request.id);
+      if (event === null) throw unknownEvent(request.id);
+      const rootId = event.reverses === null ? event.id : await readRoot(client, event.id);
+      const root = rootId === null ? null : await readEvent(client, tenantNo, rootId);
+      if (root === null) throw unknownEvent(request.id);
+      const last = await readLastReversal(client, root.id);
+      if (last !== null && (event.id === root.id ? last.inForce : last.id !== event.id))
+        return { unchanged: unchangedAnswer(compiled, { root, last, dryRun: request.dryRun }) };
+      if (last?.inForce === true) {
+        const awards = last.awards.map(negated);
+        return {
+          planned: { root, reversed: last.id, voids: false, awards, revoked: [], restored: last.revoked },
+        };
+      }
+      return { planned: await voiding(client, compiled, { root, reversed: last?.id ?? root.id, request }) };
+    });
+  }
+
+  /** Nobody waits for it. */
+  private audit(tenantNo: number, { answer, userId, by }: { answer: EventReversal; userId: string; by: Author }): void {
+    const { eventId: id, reversalId, revokedAchievements } = answer;
+    const entry = { action: 'reverse', kind: 'event', id, userId, after: { reversalId, revokedAchievements } } as const;
+    void this.options.recordAudit({ tenantNo, by, entries: [entry] });
+  }
+}
+
+async function voiding(
+  client: PoolClient,
+  compiled: CompiledCatalog,
+  { root, reversed, request }: { root: StoredEvent; reversed: string; request: ReversalRequest },
+): Promise<Omit<PlannedReversal, 'expected' | 'tz' | 'nowMs'>> {
+  const { tenantNo, pointsSystems } = compiled.catalog;
+  const systemNos = pointsSystems.map(({ no }) => no);
+  const awards = await readAwards(client, { tenantNo, userId: root.userId, id: root.id, systemNos });
+  const more = request.revokeAchievements
+    ? await revocationsOf(client, compiled, { event: root, awards })
+    : { revoked: [], awards: [] };
+  return { root, reversed, voids: true, awards: [...awards, ...more.awards], revoked: more.revoked, restored: [] };
+}
+
+function negated(award: Compensated): Compensated {
+  const opposite = structuredClone(award);
+  opposite[COMPENSATED.points] = -award[COMPENSATED.points];
+  return opposite;
+}
+
+const unknownEvent = (id: string): AppError =>
+  new AppError('not_found', `There is no event with the ID '${id.includes('-') ? id : uuidText(id)}'.`);

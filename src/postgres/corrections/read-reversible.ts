@@ -1,0 +1,141 @@
+import type { PoolClient } from 'pg';
+import type { Compensated, PackedCompletion } from '../../packed/record.ts';
+
+/** An event as its reversal needs it. */
+export interface StoredEvent {
+  /** 32 hex digits. */
+  id: string;
+  userId: string;
+  metricNo: number;
+  /** Decimal text. */
+  value: string;
+  /** Epoch ms. */
+  atMs: number;
+  /** The user's local date, `YYYY-MM-DD`. */
+  localDate: string;
+  attributes: Record<string, string> | null;
+  /** 32 hex digits of the event that this one is the opposite of; null: it is none. */
+  reverses: string | null;
+}
+
+/** A reversal as it is stored. */
+export interface StoredReversal {
+  /** 32 hex digits: of the opposite event. */
+  id: string;
+  root: string;
+  inForce: boolean;
+  awards: Compensated[];
+  revoked: PackedCompletion[];
+}
+
+/** A completion of an achievement. */
+export interface StoredCompletion {
+  achievementNo: number;
+  atMs: number;
+}
+
+/** What an ID of a time begins with. */
+const idAt = (ms: number): string => Math.max(ms, 0).toString(16).padStart(12, '0');
+
+const hex = (column: string): string => `replace(${column}::text, '-', '')`;
+
+/** An event of a tenant, `id` 32 hex digits or a UUID; null: there is none. */
+export async function readEvent(client: PoolClient, tenantNo: number, id: string): Promise<StoredEvent | null> {
+  const { rows } = await client.query<StoredEvent>(
+    `SELECT ${hex('id')} AS id, user_id AS "userId", metric_no AS "metricNo", value::text AS value,
+            (extract(epoch FROM at) * 1000)::bigint AS "atMs", local_date AS "localDate", attributes,
+            ${hex('reverses')} AS reverses
+       FROM events WHERE id = $1 AND tenant_no = $2`,
+    [id, tenantNo],
+  );
+  return rows[0] ?? null;
+}
+
+/** The last reversal of the event at the root, or of one of its reversals; null: there was none. */
+export async function readLastReversal(client: PoolClient, root: string): Promise<StoredReversal | null> {
+  const { rows } = await client.query<StoredReversal>(
+    `SELECT ${hex('id')} AS id, ${hex('root_id')} AS root, in_force AS "inForce", awards, revoked
+       FROM reversals WHERE root_id = $1 ORDER BY no DESC LIMIT 1`,
+    [root],
+  );
+  return rows[0] ?? null;
+}
+
+/** The event at the root of a reversal; null: the event is no reversal. */
+export async function readRoot(client: PoolClient, id: string): Promise<string | null> {
+  const { rows } = await client.query<{ root: string }>(
+    `SELECT ${hex('root_id')} AS root FROM reversals WHERE id = $1`,
+    [id],
+  );
+  return rows[0]?.root ?? null;
+}
+
+/** What an event awarded in the systems, as a reversal takes it. One index scan a system. */
+export async function readAwards(
+  client: PoolClient,
+  { tenantNo, userId, id, systemNos }: { tenantNo: number; userId: string; id: string; systemNos: readonly number[] },
+): Promise<Compensated[]> {
+  const { rows } = await client.query<{ award: Compensated }>(
+    `SELECT json_build_array(${hex('id')}, system_no, trigger_no, awarded) AS award
+       FROM awards
+      WHERE tenant_no = $1 AND user_id = $2 AND system_no = ANY ($3::int[]) AND id BETWEEN $4 AND $5
+      ORDER BY id`,
+    [tenantNo, userId, systemNos, `${id.slice(0, 28)}0000`, `${id.slice(0, 28)}ffff`],
+  );
+  return rows.map(({ award }) => award);
+}
+
+/** How long before an event is applied its ID may be made: events of batches wait. */
+const ID_BEFORE_MS = 86_400_000;
+/** Clocks of several machines. */
+const ID_AFTER_MS = 60_000;
+
+/**
+ * What some triggers awarded a user at some times, as a reversal takes it, without what a reversal in force has taken. Reads
+ * the user's awards of a day a system and time.
+ */
+export async function readAwardsOf(
+  client: PoolClient,
+  {
+    tenantNo,
+    userId,
+    triggers,
+    timesMs,
+  }: { tenantNo: number; userId: string; triggers: readonly { no: number; systemNo: number }[]; timesMs: number[] },
+): Promise<Compensated[]> {
+  const times = [...new Set(timesMs)];
+  const { rows } = await client.query<{ award: Compensated }>(
+    `SELECT json_build_array(${hex('a.id')}, a.system_no, a.trigger_no, a.awarded) AS award
+       FROM unnest($3::bigint[], $6::uuid[], $7::uuid[]) AS time (at_ms, first_id, last_id)
+       JOIN awards a ON a.tenant_no = $1 AND a.user_id = $2 AND a.system_no = ANY ($4::int[])
+        AND a.id BETWEEN first_id AND last_id AND a.at = to_timestamp(at_ms / 1000.0)
+      WHERE a.trigger_no = ANY ($5::int[])
+        AND NOT EXISTS (
+          SELECT FROM reversals r, jsonb_array_elements(r.awards) AS taken
+           WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force AND taken ->> 0 = ${hex('a.id')})
+      ORDER BY a.id`,
+    [
+      tenantNo,
+      userId,
+      times,
+      [...new Set(triggers.map(({ systemNo }) => systemNo))],
+      triggers.map(({ no }) => no),
+      times.map((ms) => idAt(ms - ID_BEFORE_MS).padEnd(32, '0')),
+      times.map((ms) => idAt(ms + ID_AFTER_MS).padEnd(32, 'f')),
+    ],
+  );
+  return rows.map(({ award }) => award);
+}
+
+/** The achievements that a user completed. */
+export async function readCompletions(
+  client: PoolClient,
+  { tenantNo, userId }: { tenantNo: number; userId: string },
+): Promise<StoredCompletion[]> {
+  const { rows } = await client.query<StoredCompletion>(
+    `SELECT achievement_no AS "achievementNo", (extract(epoch FROM at) * 1000)::bigint AS "atMs"
+       FROM completions WHERE tenant_no = $1 AND user_id = $2`,
+    [tenantNo, userId],
+  );
+  return rows;
+}

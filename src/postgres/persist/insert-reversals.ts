@@ -1,0 +1,61 @@
+import type { PoolClient } from 'pg';
+import { decimalText } from '../../domain/decimal.ts';
+import { dateOf } from '../../domain/periods.ts';
+import type { Compensated, PackedCompletion } from '../../packed/record.ts';
+import { COMPLETED } from '../../packed/record-fields.ts';
+import { storableJson, storableText } from '../storable-json.ts';
+import type { EventRow } from './insert-events.ts';
+
+export interface ReversalRow {
+  /** The opposite event. */
+  event: Omit<EventRow, 'idempotencyKey'>;
+  /** 32 hex digits. */
+  root: string;
+  reversed: string;
+  /** False: a reversal was reversed, and the event at the root counts again. */
+  voids: boolean;
+  awards: Compensated[];
+  revoked: PackedCompletion[];
+  restored: PackedCompletion[];
+}
+
+const INSERT_EVENT = `
+  INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, reverses)
+  VALUES ($1, $2, $3, $4, $5, $6, to_timestamp($7 / 1000.0), $8, $9, $10)`;
+
+const INSERT_REVERSAL = `
+  INSERT INTO reversals (id, tenant_no, user_id, root_id, reversed_id, in_force, awards, revoked, at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9 / 1000.0))`;
+
+/**
+ * Adds reversals, each with its opposite event, in their order: completions that were revoked go, restored ones come back as
+ * they were. An ID that is there already is an error (23505): the cursor says that each is new.
+ */
+export async function insertReversals(client: PoolClient, reversals: readonly ReversalRow[]): Promise<void> {
+  for (const { event, root, reversed, voids, awards, revoked, restored } of reversals) {
+    const { id, tenantNo, metricNo, atMs } = event;
+    const userId = storableText(event.userId);
+    const sums = [decimalText(event.value), decimalText(event.total)];
+    const attributes = event.attributes === null ? null : storableJson(event.attributes);
+    const when = [atMs, dateOf(event.localDay)];
+    await client.query(INSERT_EVENT, [id, tenantNo, userId, metricNo, ...sums, ...when, attributes, reversed]);
+    await client.query('UPDATE reversals SET in_force = false WHERE root_id = $1 AND in_force', [root]);
+    const lists = [JSON.stringify(awards), JSON.stringify(voids ? revoked : restored)];
+    await client.query(INSERT_REVERSAL, [id, tenantNo, userId, root, reversed, voids, ...lists, atMs]);
+    await client.query(
+      'DELETE FROM completions WHERE tenant_no = $1 AND user_id = $2 AND achievement_no = ANY ($3::int[])',
+      [tenantNo, userId, revoked.map((each) => each[COMPLETED.achievement])],
+    );
+    await client.query(
+      `INSERT INTO completions (tenant_no, user_id, achievement_no, at)
+       SELECT $1, $2, no, to_timestamp(at_ms / 1000.0) FROM unnest($3::int[], $4::bigint[]) AS restored (no, at_ms)
+       ON CONFLICT DO NOTHING`,
+      [
+        tenantNo,
+        userId,
+        restored.map((each) => each[COMPLETED.achievement]),
+        restored.map((each) => each[COMPLETED.atMs]),
+      ],
+    );
+  }
+}

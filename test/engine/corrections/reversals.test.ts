@@ -1,0 +1,263 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { countersKey } from '../../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+
+const CONFIGURATION: Configuration = {
+  attributes: [{ key: 'kind', name: 'Kind', type: 'event' }],
+  metrics: [
+    { key: 'orders', name: 'Orders' },
+    { key: 'spent', name: 'Spent' },
+  ],
+  achievements: [
+    { key: 'first', name: 'First', trigger: 'metric', metricKey: 'orders', metricValue: 10, status: 'active' },
+    {
+      key: 'gifts',
+      name: 'Gifts',
+      trigger: 'metric',
+      metricKey: 'orders',
+      metricValue: 20,
+      eventAttributes: [{ key: 'kind', value: 'gift' }],
+      status: 'active',
+    },
+    { key: 'both', name: 'Both', trigger: 'achievement', achievementKeys: ['first', 'gifts'], status: 'active' },
+  ],
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      triggers: [
+        { type: 'metric', metricKey: 'orders', metricThreshold: 1, points: 2, status: 'active' },
+        { type: 'metric', metricKey: 'spent', metricThreshold: 1, points: -1, status: 'active' },
+        { type: 'achievement', achievementKey: 'both', points: 100, status: 'active' },
+      ],
+    },
+  ],
+  leaderboards: [
+    { key: 'sales', name: 'Sales', rankBy: 'metric', metricKey: 'orders', start: '2020-01-01', status: 'active' },
+    { key: 'points', name: 'Points', rankBy: 'points', pointsSystemKey: 'xp', start: '2020-01-01', status: 'active' },
+  ],
+};
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ workers: true, configuration: CONFIGURATION });
+});
+afterAll(() => laurel.close());
+
+let user: string;
+let users = 0;
+beforeEach(() => (user = `user ${(users += 1)}`));
+
+async function event(metric: string, value: number, more: { attributes?: object; key?: string } = {}): Promise<string> {
+  const { attributes, key } = more;
+  const sent = { user: { id: user }, value, ...(attributes && { attributes }) };
+  const headers = key === undefined ? {} : { headers: { 'Idempotency-Key': key } };
+  const { status, body } = await laurel.app.post(`/v1/metrics/${metric}/event`, sent, headers);
+  expect([201, 202]).toContain(status);
+  return body.eventId as string;
+}
+
+const reverse = async (id: string, body: object = {}) => laurel.admin.post(`/v1/events/${id}/reverse`, body);
+
+/** All that the API says of the user that a reversal may touch. */
+async function seen() {
+  const id = encodeURIComponent(user);
+  const [orders, spent, points, achievements] = await Promise.all([
+    laurel.app.get(`/v1/users/${id}/metrics/orders`),
+    laurel.app.get(`/v1/users/${id}/metrics/spent`),
+    laurel.app.get(`/v1/users/${id}/points/xp`),
+    laurel.app.get(`/v1/users/${id}/achievements`),
+  ]);
+  const place = async (board: string): Promise<number | null> => {
+    const { body } = await laurel.app.get(`/v1/users/${id}/leaderboards/${board}`);
+    return body.value as number | null;
+  };
+  return {
+    orders: orders.body.current as number,
+    spent: spent.body.current as number,
+    points: points.body.total as number,
+    completed: (achievements.body as { key: string }[]).map(({ key }) => key).toSorted(),
+    sales: await place('sales'),
+    board: await place('points'),
+  };
+}
+
+test('an event is as if it had never been, and its reversal reversed as if it had always been', async () => {
+  await event('orders', 3);
+  const before = await seen();
+  const id = await event('orders', 8, { attributes: { kind: 'gift' } });
+  const after = await seen();
+  expect(after).toEqual({ orders: 11, spent: 0, points: 22, completed: ['first'], sales: 11, board: 22 });
+
+  const dry = await reverse(id, { dryRun: true });
+  expect(dry.status).toBe(200);
+  expect(dry.body).toMatchObject({ status: 'reversed', dryRun: true, reversalId: null, total: 3 });
+  expect(await seen()).toEqual(after);
+
+  const { status, body } = await reverse(id);
+  expect(status).toBe(200);
+  expect(body).toEqual({ ...dry.body, dryRun: false, reversalId: expect.any(String) });
+  expect(body).toMatchObject({
+    eventId: id,
+    userId: user,
+    metricKey: 'orders',
+    value: -8,
+    points: [{ key: 'xp', total: 6, changed: -16, shortfall: 0 }],
+    revokedAchievements: [],
+  });
+  expect(await seen()).toEqual({ ...before, completed: ['first'] });
+
+  expect((await reverse(id)).body).toMatchObject({ status: 'unchanged', reversalId: body.reversalId });
+  expect(await seen()).toEqual({ ...before, completed: ['first'] });
+
+  const restored = await reverse(body.reversalId);
+  expect(restored.body).toMatchObject({ status: 'restored', eventId: id, value: 8, total: 11 });
+  expect(await seen()).toEqual(after);
+  expect((await reverse(body.reversalId)).body.status).toBe('unchanged');
+  const again = await reverse(id);
+  expect(again.body).toMatchObject({ status: 'reversed', total: 3 });
+  expect((await reverse(restored.body.reversalId)).body.status).toBe('unchanged');
+  expect(await seen()).toEqual({ ...before, completed: ['first'] });
+});
+
+test('achievements go where that is asked for, with the composites that need them and their points; and come back', async () => {
+  const first = await event('orders', 10);
+  await event('orders', 20, { attributes: { kind: 'gift' } });
+  const all = await seen();
+  expect(all).toMatchObject({ points: 160, completed: ['both', 'first', 'gifts'] });
+  const holders = async (): Promise<[string, string][]> => {
+    const counters = Object.entries(await laurel.redis.hgetall(countersKey(0)));
+    return counters.filter(([name]) => name.startsWith('a')).toSorted();
+  };
+  const held = await holders();
+  const { body } = await reverse(first, { revokeAchievements: true });
+  expect(body).toMatchObject({
+    revokedAchievements: expect.arrayContaining(['first', 'both']),
+    points: [{ key: 'xp', total: 40, changed: -120, shortfall: 0 }],
+  });
+  expect(await seen()).toMatchObject({ orders: 20, points: 40, completed: ['gifts'] });
+  expect(await holders()).not.toEqual(held);
+
+  expect((await reverse(body.reversalId)).body.restoredAchievements.toSorted()).toEqual(['both', 'first']);
+  expect(await seen()).toEqual(all);
+  expect(await holders()).toEqual(held);
+});
+
+test('points never fall below 0: what cannot be taken is owed by what later reversals give, in whichever order', async () => {
+  const earned = await event('orders', 5);
+  const spent = await event('spent', 10);
+  expect((await seen()).points).toBe(0);
+  expect((await reverse(earned)).body.points).toEqual([{ key: 'xp', total: 0, changed: 0, shortfall: 10 }]);
+  expect((await reverse(spent)).body.points).toEqual([{ key: 'xp', total: 0, changed: 0, shortfall: 0 }]);
+  expect(await seen()).toMatchObject({ orders: 0, spent: 0, points: 0 });
+});
+
+test('what is earned again after a reversal is paid again', async () => {
+  const id = await event('orders', 10);
+  await reverse(id);
+  await event('orders', 10);
+  expect(await seen()).toMatchObject({ orders: 10, points: 20 });
+});
+
+test('several who reverse one event at the same time do it once, on all frontends', async () => {
+  await event('orders', 1);
+  const id = await event('orders', 7);
+  const other = await laurel.another();
+  const answers = await Promise.all(
+    [laurel.admin, other.admin, laurel.admin, other.admin].map((admin) => admin.post(`/v1/events/${id}/reverse`, {})),
+  );
+  expect(answers.map(({ body }) => body.status as string).toSorted()).toEqual([
+    'reversed',
+    'unchanged',
+    'unchanged',
+    'unchanged',
+  ]);
+  expect(new Set(answers.map(({ body }) => body.reversalId as string)).size).toBe(1);
+  expect(await seen()).toMatchObject({ orders: 1, points: 2 });
+});
+
+test('the idempotency key of a reversed event stays used', async () => {
+  const id = await event('orders', 2, { key: 'order-1' });
+  await reverse(id);
+  expect(await event('orders', 2, { key: 'order-1' })).toBe(id);
+  expect(await seen()).toMatchObject({ orders: 0, points: 0 });
+});
+
+test('many are reversed by their IDs, by idempotency keys, by a time; what cannot be is an issue', async () => {
+  const ids = [await event('orders', 1), await event('orders', 2, { key: 'a' }), await event('spent', 1)];
+  const unknown = '01890000-0000-7000-8000-000000000000';
+  const byIds = await laurel.admin.post('/v1/events/reverse', { eventIds: [ids[0]!, unknown] });
+  expect(byIds.status).toBe(200);
+  expect(byIds.body.reversals).toMatchObject([{ eventId: ids[0], status: 'reversed' }]);
+  expect(byIds.body.issues).toEqual([{ eventId: unknown, message: `There is no event with the ID '${unknown}'.` }]);
+
+  const byKeys = await laurel.admin.post('/v1/events/reverse', { userId: user, idempotencyKeys: ['a', 'b'] });
+  expect(byKeys.body.reversals).toMatchObject([{ eventId: ids[1], status: 'reversed' }]);
+  expect(byKeys.body.issues).toEqual([
+    { idempotencyKey: 'b', message: 'The user has no event with this idempotency key.' },
+  ]);
+
+  const time = { userId: user, from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
+  expect((await laurel.admin.post('/v1/events/reverse', { ...time, metricKey: 'orders' })).body.reversals).toEqual([]);
+  const byTime = await laurel.admin.post('/v1/events/reverse', time);
+  expect(byTime.body.reversals).toMatchObject([{ eventId: ids[2], status: 'reversed' }]);
+  expect(await seen()).toMatchObject({ orders: 0, spent: 0, points: 0 });
+});
+
+test('bad requests say what is wrong', async () => {
+  const refused = async (body: object): Promise<[number, string]> => {
+    const answer = await laurel.admin.post('/v1/events/reverse', body);
+    return [answer.status, answer.body.error as string];
+  };
+  expect((await refused({}))[0]).toBe(422);
+  expect((await refused({ eventIds: ['x'] }))[0]).toBe(400);
+  expect((await refused({ idempotencyKeys: ['a'] }))[1]).toContain('userId is needed');
+  expect((await refused({ userId: user, from: '2030-01-01T00:00:00Z' }))[1]).toContain("both 'from' and 'to'");
+  expect((await reverse('01890000-0000-7000-8000-000000000000')).status).toBe(404);
+  const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: user }])).body.created[0];
+  expect((await laurel.admin.post('/v1/events/reverse', { eventIds: [] }, { key })).status).toBe(403);
+});
+
+/** A sample on every run; `npm run test:long` is a thorough one. */
+const RUNS = Number(process.env['RUNS'] ?? 5);
+
+test(
+  'reversing everything leaves a user as at the start, in whichever order',
+  { timeout: 60_000 + RUNS * 10_000 },
+  () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({
+            metric: fc.constantFrom('orders', 'spent'),
+            value: fc.integer({ min: -12, max: 30 }),
+            gift: fc.boolean(),
+            // When it is reversed, and whether that is reversed and done again.
+            order: fc.integer(),
+            twice: fc.boolean(),
+          }),
+          { minLength: 1, maxLength: 8 },
+        ),
+        async (events) => {
+          user = `user ${(users += 1)}`;
+          await event('orders', 0);
+          const start = await seen();
+          const sent: { id: string; order: number; twice: boolean }[] = [];
+          for (const { metric, value, gift, order, twice } of events)
+            sent.push({ id: await event(metric, value, gift ? { attributes: { kind: 'gift' } } : {}), order, twice });
+          for (const { id, twice } of sent.toSorted((a, b) => a.order - b.order)) {
+            const { status, body } = await reverse(id, { revokeAchievements: true });
+            expect([status, body.status]).toEqual([200, 'reversed']);
+            if (!twice) continue;
+            expect((await reverse(body.reversalId)).body.status).toBe('restored');
+            expect((await reverse(id, { revokeAchievements: true })).body.status).toBe('reversed');
+          }
+          // What is on a board with nothing is there with 0 or not at all.
+          expect(await seen()).toEqual({ ...start, sales: start.sales ?? expect.toBeOneOf([0, null]) });
+        },
+      ),
+      { numRuns: RUNS, endOnFailure: true },
+    ),
+);
