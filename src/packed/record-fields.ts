@@ -82,7 +82,10 @@ export const RECORD = {
   byAdmin: 'ad',
   /** 1: the completions were backdated: nobody is notified. */
   backdated: 'bd',
-  /** REVERSAL, of `KIND.reversal`. Metric, value and total are those of the opposite event, the day that of the reversed one. */
+  /**
+   * REVERSAL, of `KIND.reversal`. Metric, value and total are those of the opposite event; it happened when the event at the
+   * root did. The day is that of what that one awarded.
+   */
   reversal: 'rv',
   /** Of a deletion: the user's generation; absent: the first. */
   generation: 'g',

@@ -5,7 +5,7 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
-import { zoneOffset } from '../../domain/zone.ts';
+import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { StoredEvent } from '../../postgres/corrections/read-reversible.ts';
@@ -23,7 +23,10 @@ export interface ReversalPlan {
   /** The value of what is reversed. */
   whole: number;
   micros: number;
-  /** Epoch day: the user's local date of the event at the root. */
+  /** When the event at the root happened, and the user's local day (epoch day) of that. */
+  occurredMs: number;
+  occurredDay: number;
+  /** The local day (epoch day) of what it awarded: a late event awards when it comes. */
   day: number;
   /** Event attributes, JSON; left out: none. */
   attributes?: string;
@@ -77,7 +80,9 @@ export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal
     metric: root.metricNo,
     whole: sign * value.whole,
     micros: sign * value.micros,
-    day: dayOf(root.localDate),
+    occurredMs: root.occurredMs,
+    occurredDay: dayOf(root.localDate),
+    day: awardDay(planned),
     ...(root.attributes !== null && { attributes: JSON.stringify(root.attributes) }),
     counted: countedBy(compiled, root),
     awards,
@@ -86,6 +91,9 @@ export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal
     boards: boardMoves(compiled, planned, { whole: -sign * value.whole, micros: -sign * value.micros }),
   };
 }
+
+const awardDay = ({ root, tz }: Pick<PlannedReversal, 'root' | 'tz'>): number =>
+  root.occurredMs === root.atMs ? dayOf(root.localDate) : dayIn(tz, root.atMs);
 
 /**
  * Who counted the event, by the conditions of now: achievements, whose counts hold all history, and triggers that were there
@@ -102,7 +110,10 @@ function countedBy(compiled: CompiledCatalog, { metricNo, attributes, atMs }: St
     .map(({ no }) => no);
 }
 
-/** The runs that contain the event's local day and are not final: of boards of its metric, and of the points that it earned. */
+/**
+ * The runs that are not final, of boards of the event's metric that contain its local day, and of boards of the points that
+ * it earned.
+ */
 function boardMoves(
   compiled: CompiledCatalog,
   { root, awards, tz, nowMs }: PlannedReversal,
@@ -111,14 +122,15 @@ function boardMoves(
   const systems = new Set(awards.map((award) => award[COMPENSATED.system]));
   const moves: BoardMove[] = [];
   for (const board of compiled.catalog.leaderboards) {
-    if (board.status === 'inactive') continue;
-    const run = runOf(playedRule(board), dayOf(root.localDate));
+    const ofMetric = isOfMetric(compiled, board, root);
+    if (board.status === 'inactive' || (!ofMetric && board.rankBy !== 'points')) continue;
+    const run = runOf(playedRule(board), ofMetric ? dayOf(root.localDate) : awardDay({ root, tz }));
     if (run === null || (run.endDay !== null && nowMs >= finalMs(run.endDay))) continue;
     const planBoard = compileBoard(compiled, board, { metric: null, days: [] });
-    if (!insideWindow(planBoard, secondOfDay(tz, root.atMs))) continue;
+    if (!insideWindow(planBoard, secondOfDay(tz, ofMetric ? root.occurredMs : root.atMs))) continue;
     const at = { board: planBoard, run: run.startDay };
-    if (isOfMetric(compiled, board, root)) moves.push({ ...at, whole, micros });
-    else if (board.rankBy === 'points' && planBoard.system !== undefined && systems.has(planBoard.system))
+    if (ofMetric) moves.push({ ...at, whole, micros });
+    else if (planBoard.system !== undefined && systems.has(planBoard.system))
       moves.push({ ...at, system: planBoard.system });
   }
   return moves;

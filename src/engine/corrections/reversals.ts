@@ -46,7 +46,7 @@ export interface ReversalRequest {
   dryRun: boolean;
 }
 
-/** How often a reversal is computed anew because the user's streaks changed meanwhile. */
+/** How often a reversal is computed once more because the user's streaks changed meanwhile. */
 const TRIES = 8;
 
 type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, 'expected' | 'tz' | 'nowMs'> };

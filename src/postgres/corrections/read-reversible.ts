@@ -9,9 +9,11 @@ export interface StoredEvent {
   metricNo: number;
   /** Decimal text. */
   value: string;
-  /** Epoch ms. */
+  /** When it was applied, epoch ms. */
   atMs: number;
-  /** The user's local date, `YYYY-MM-DD`. */
+  /** When it happened, epoch ms. */
+  occurredMs: number;
+  /** The user's local date of that, `YYYY-MM-DD`. */
   localDate: string;
   attributes: Record<string, string> | null;
   /** 32 hex digits of the event that this one is the opposite of; null: it is none. */
@@ -43,7 +45,9 @@ const hex = (column: string): string => `replace(${column}::text, '-', '')`;
 export async function readEvent(client: PoolClient, tenantNo: number, id: string): Promise<StoredEvent | null> {
   const { rows } = await client.query<StoredEvent>(
     `SELECT ${hex('id')} AS id, user_id AS "userId", metric_no AS "metricNo", value::text AS value,
-            (extract(epoch FROM at) * 1000)::bigint AS "atMs", local_date AS "localDate", attributes,
+            (extract(epoch FROM at) * 1000)::bigint AS "atMs",
+            (extract(epoch FROM coalesce(occurred_at, at)) * 1000)::bigint AS "occurredMs",
+            local_date AS "localDate", attributes,
             ${hex('reverses')} AS reverses
        FROM events WHERE id = $1 AND tenant_no = $2`,
     [id, tenantNo],

@@ -23,4 +23,4 @@ CREATE TABLE reversals (
 );
 CREATE UNIQUE INDEX reversals_in_force ON reversals (root_id) WHERE in_force;
 CREATE INDEX reversals_of_root ON reversals (root_id, no);
-CREATE INDEX reversals_of_user ON reversals (tenant_no, user_id, no);
+CREATE UNIQUE INDEX reversals_of_user ON reversals (tenant_no, user_id, no);

@@ -20,8 +20,8 @@ export interface ReversalRow {
 }
 
 const INSERT_EVENT = `
-  INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, reverses)
-  VALUES ($1, $2, $3, $4, $5, $6, to_timestamp($7 / 1000.0), $8, $9, $10)`;
+  INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, reverses, occurred_at)
+  VALUES ($1, $2, $3, $4, $5, $6, to_timestamp($7 / 1000.0), $8, $9, $10, to_timestamp($11 / 1000.0))`;
 
 const INSERT_REVERSAL = `
   INSERT INTO reversals (id, tenant_no, user_id, root_id, reversed_id, in_force, awards, revoked, at)
@@ -38,7 +38,8 @@ export async function insertReversals(client: PoolClient, reversals: readonly Re
     const sums = [decimalText(event.value), decimalText(event.total)];
     const attributes = event.attributes === null ? null : storableJson(event.attributes);
     const when = [atMs, dateOf(event.localDay)];
-    await client.query(INSERT_EVENT, [id, tenantNo, userId, metricNo, ...sums, ...when, attributes, reversed]);
+    const values = [id, tenantNo, userId, metricNo, ...sums, ...when, attributes, reversed, event.occurredMs];
+    await client.query(INSERT_EVENT, values);
     await client.query('UPDATE reversals SET in_force = false WHERE root_id = $1 AND in_force', [root]);
     const lists = [JSON.stringify(awards), JSON.stringify(voids ? revoked : restored)];
     await client.query(INSERT_REVERSAL, [id, tenantNo, userId, root, reversed, voids, ...lists, atMs]);

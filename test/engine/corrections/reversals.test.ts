@@ -129,7 +129,7 @@ test('achievements go where that is asked for, with the composites that need the
   expect(all).toMatchObject({ points: 160, completed: ['both', 'first', 'gifts'] });
   const holders = async (): Promise<[string, string][]> => {
     const counters = Object.entries(await laurel.redis.hgetall(countersKey(0)));
-    return counters.filter(([name]) => name.startsWith('a')).toSorted();
+    return counters.filter(([name]) => name.startsWith('a')).toSorted(([a], [b]) => a.localeCompare(b));
   };
   const held = await holders();
   const { body } = await reverse(first, { revokeAchievements: true });
