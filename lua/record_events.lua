@@ -233,6 +233,9 @@ for n = 1, count do
       if is_new then
         record[RECORD.isNew] = 1
       end
+      if outcome.first_of_day then
+        record[RECORD.firstOfDay] = 1
+      end
       if event.sent and event.sent.changed then
         record[RECORD.changed] = 1
       end

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { Catalogs } from '../src/catalog/catalogs.ts';
 import { Changes } from '../src/catalog/changes.ts';
 import { systemClock, type Clock } from '../src/clock.ts';
+import { ActivityBackfill } from '../src/engine/activity/activity-backfill.ts';
 import { Anniversaries } from '../src/engine/achievements/anniversaries.ts';
 import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
 import { clockPass } from '../src/engine/clock/clock-pass.ts';
@@ -282,6 +283,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
     new SecretErasure({ pool }),
     new Resends({ pool, onQueued: delivery.queued }),
+    new ActivityBackfill({ pool }),
     new AuditRetention({ pool, days: options.auditRetentionDays ?? AUDIT_RETENTION_DAYS }),
     new MessageLog({ pool, days: options.webhookLogDays ?? WEBHOOK_LOG_DAYS }),
   ];

@@ -11,7 +11,7 @@ const at = <P extends string>(path: P, component: ReturnType<typeof lazyRouteCom
 const tree = root.addChildren([
   at(
     '/',
-    lazyRouteComponent(() => import('./screens/overview.tsx'), 'Overview'),
+    lazyRouteComponent(() => import('./screens/overview/overview.tsx'), 'Overview'),
   ),
   createRoute({
     getParentRoute: () => root,
@@ -84,7 +84,7 @@ const tree = root.addChildren([
   ),
   at(
     '/system',
-    lazyRouteComponent(() => import('./screens/system.tsx'), 'System'),
+    lazyRouteComponent(() => import('./screens/system/system.tsx'), 'System'),
   ),
 ]);
 

@@ -14,14 +14,16 @@
 --- @include "close_ledgers"
 --- @include "drop_gone_boards"
 --- @include "score_boards"
+--- @include "note_active_day"
 
 -- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusals `o` and `v`, and what guards
 -- stopped, the state is half changed and must be dropped; `z` and `m` leave it as it was. `v` only comes where `near_range_end` was true.
 -- The order is the published one: user, guards, out-of-points check, total, streak, achievements, points, boards.
 -- `event`: plan, now, whole, micros, sent (see upsert_user), counted (numbers of the achievements and triggers
 -- whose event-attribute conditions match), boosts (the user's own, by points system number).
--- Returns: outcome { day, second, length, extended, streak, due_moved, settlements, completed, ledgers, changes }, or nil and
--- a refusal. `due_moved`: a streak was extended, in whichever frequency; `settlements`: see settle_streaks.
+-- Returns: outcome { day, second, length, extended, streak, due_moved, settlements, completed, ledgers, changes, first_of_day },
+-- or nil and a refusal. `due_moved`: a streak was extended, in whichever frequency; `settlements`: see settle_streaks;
+-- `first_of_day`: see note_active_day.
 local function apply_event(event, state, is_new)
   local plan, now = event.plan, event.now
   local refusal, settlements = admit_user(state, event.sent, now, plan)
@@ -48,6 +50,7 @@ local function apply_event(event, state, is_new)
     length = nil,
     ledgers = nil,
     changes = nil,
+    first_of_day = nil,
   }
 
   local ledgers = open_ledgers(plan, state, event.boosts)
@@ -132,6 +135,7 @@ local function apply_event(event, state, is_new)
       }
   end
   drop_gone_boards(plan, state)
+  outcome.first_of_day = note_active_day(state, now)
   -- An event of a batch may come late.
   state[USER.settledMs] = plan.streak.before
       and state[USER.updatedMs] > now

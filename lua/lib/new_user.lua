@@ -9,6 +9,7 @@ local function new_user(now, freezes, counters)
   return {
     [USER.createdMs] = now,
     [USER.updatedMs] = now,
+    [USER.activeDay] = -1,
     [USER.totals] = {},
     [USER.counts] = {},
     [USER.streaks] = { no_streak(), no_streak(), no_streak() },

@@ -1,3 +1,4 @@
+--- @include "active_day"
 --- @include "apply_user_call"
 --- @include "read_user"
 --- @include "state_room"
@@ -67,6 +68,7 @@ local function run_user_call(keys, argv, achievement, must_exist)
   if not (is_new or completed or asked) then
     return { cmsgpack.pack(record), user.packed, '' }
   end
+  state[USER.activeDay] = active_day(state)
   state[USER.updatedMs] = now
   local packed = cmsgpack.pack(state)
   if not has_room(packed, user.packed) then

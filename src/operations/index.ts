@@ -17,6 +17,8 @@ import { adminWebhooksResendsList } from './admin/webhooks/resends/list.ts';
 import { adminWebhooksRotateSecret } from './admin/webhooks/rotate-secret.ts';
 import { adminWebhooksState } from './admin/webhooks/state.ts';
 import { adminWebhooksTest } from './admin/webhooks/test.ts';
+import { adminActivityCompletions } from './admin/activity/completions.ts';
+import { adminActivityGet } from './admin/activity/get.ts';
 import { adminAdminApiKeysCreate } from './admin/admin-api-keys/create.ts';
 import { adminAdminApiKeysDelete } from './admin/admin-api-keys/delete.ts';
 import { adminAdminApiKeysList } from './admin/admin-api-keys/list.ts';
@@ -56,6 +58,7 @@ import { adminStreaksReset } from './admin/streaks/reset.ts';
 import { adminStreaksRestore } from './admin/streaks/restore.ts';
 import { adminStreaksSettingsGet } from './admin/streaks/settings/get.ts';
 import { adminStreaksSettingsUpdate } from './admin/streaks/settings/update.ts';
+import { adminSystemGet } from './admin/system/get.ts';
 import { adminTenantsCreate } from './admin/tenants/create.ts';
 import { adminTenantsDelete } from './admin/tenants/delete.ts';
 import { adminTenantsGet } from './admin/tenants/get.ts';
@@ -176,7 +179,10 @@ export const adminOperations: readonly Operation[] = [
   adminAdminApiKeysUpdate,
   adminAdminApiKeysRotate,
   adminAdminApiKeysDelete,
+  adminActivityGet,
+  adminActivityCompletions,
   adminAuditLogList,
+  adminSystemGet,
   adminDeadLettersList,
   adminDeadLettersGet,
   adminDeadLettersRetry,

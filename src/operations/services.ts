@@ -4,12 +4,14 @@ import type { ConfigurationStore } from '../catalog/configuration-store.ts';
 import type { Resources } from '../catalog/resources.ts';
 import type { Author } from '../domain/author.ts';
 import type { NotificationType } from '../domain/notification.ts';
+import type { SystemState } from '../domain/system.ts';
 import type { Environment } from '../domain/settings.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import type { AchievementPreview } from '../engine/achievements/preview.ts';
 import type { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import type { ClockControl } from '../engine/clock/clock-control.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
+import type { ActivityReads } from '../engine/activity/activity-reads.ts';
 import type { BatchIntake } from '../engine/batches/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { ManyReversals } from '../engine/corrections/many-reversals.ts';
@@ -42,6 +44,7 @@ import type { ShownSecret } from '../postgres/webhook-secrets.ts';
 
 /** What the operations are handed: everything that Laurel does, made once at the composition root. */
 export interface Services {
+  activity: ActivityReads;
   boardFills: { list(tenantNo: number): Promise<BoardFill[]> };
   backdatings: { list(tenantNo: number): Promise<Backdating[]> };
   clock: Clock;
@@ -72,6 +75,8 @@ export interface Services {
   manyReversals: ManyReversals;
   wrapped: WrappedReads;
   tenants: Tenants;
+  /** What the installation runs on. */
+  system: () => Promise<SystemState>;
   /** What this deployment is called. */
   environment: Environment;
   applicationKeys: ApplicationKeys;

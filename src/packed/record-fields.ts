@@ -39,6 +39,8 @@ export const RECORD = {
   day: 'd',
   /** 1: the first sight of the user. */
   isNew: 'n',
+  /** 1: the user's first event of the UTC day (events). */
+  firstOfDay: 'f',
   /** 1: the user's attributes, name or e-mail changed (events; the others do not say). */
   changed: 'a',
   /** Metric number, value and new total as TOTAL without peak (events). */

@@ -194,6 +194,7 @@ export type PackedScores = (number | string)[];
 export interface PackedState {
   [USER.createdMs]: number;
   [USER.updatedMs]: number;
+  [USER.activeDay]?: number;
   [USER.name]?: string;
   [USER.email]?: string;
   [USER.zone]?: string;

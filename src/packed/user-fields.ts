@@ -9,6 +9,8 @@ export const USER = {
   createdMs: 'c',
   /** When the user was last changed, epoch ms. */
   updatedMs: 'up',
+  /** UTC day (epoch day) of the last event, -1: none yet; absent: an earlier version wrote it. */
+  activeDay: 'ad',
   name: 'n',
   email: 'e',
   /** IANA name of the time zone; absent: UTC. */

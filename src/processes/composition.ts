@@ -10,6 +10,7 @@ import { ENVIRONMENT } from '../env.ts';
 import { AchievementPreview } from '../engine/achievements/preview.ts';
 import { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import { AchievementReads } from '../engine/achievements/achievement-reads.ts';
+import { ActivityReads } from '../engine/activity/activity-reads.ts';
 import { BatchIntake } from '../engine/batches/batch-intake.ts';
 import { ClockControl } from '../engine/clock/clock-control.ts';
 import { TestClock } from '../engine/clock/test-clock.ts';
@@ -74,6 +75,7 @@ import { Script } from '../redis/script.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import type { Traces } from '../traces/traces.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
+import { systemState } from './system-state.ts';
 
 export interface Laurel {
   services: Services;
@@ -232,6 +234,7 @@ export async function openLaurel({
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
+      activity: new ActivityReads({ redis, pool, clock, caughtUp }),
       boardFills: { list: (tenantNo) => listFills(pool, tenantNo) },
       backdatings: { list: (tenantNo) => listBackdatings(pool, tenantNo) },
       clock,
@@ -305,6 +308,7 @@ export async function openLaurel({
       history: new HistoryReads({ pool, users: usersWithHistory }),
       wrapped: new WrappedReads({ pool, redis, past, clock, users: usersWithHistory, controlShare }),
       tenants,
+      system: systemState({ redis, pool }),
       environment: { ...environment, priority: 1 },
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       webhookDeliveries: new WebhookDeliveries(deliveries),

@@ -10,9 +10,7 @@ import { waitingBatches } from '../redis/batches.ts';
 import { deliveryCounts } from '../redis/delivery-counts.ts';
 import { failedWork } from '../redis/failed-work.ts';
 import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
-
-/** Redis or Postgres that does not answer within this time is reported as down, with the rest of the metrics; ms. */
-const PATIENCE_MS = 2_000;
+import { orNothing } from './or-nothing.ts';
 
 /**
  * What is the same whichever process is asked: how far Postgres is behind (which is how old history reads may be), what
@@ -133,19 +131,4 @@ function postgresMetrics(pool: Pool, clock: Clock): () => Promise<Family[]> {
     oldest.set(oldestMs / 1000);
     return familiesOf(registry);
   };
-}
-
-/** What is measured; null where it cannot be now. */
-async function orNothing(measure: () => Promise<Family[]>): Promise<Family[] | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), PATIENCE_MS);
-  });
-  try {
-    return await Promise.race([measure(), late]);
-  } catch {
-    return null;
-  } finally {
-    clearTimeout(timer);
-  }
 }

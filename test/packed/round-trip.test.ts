@@ -12,7 +12,7 @@ const STREAK = (length: number): string => `{ ${length}, 20000, 20001, 170000000
 /** A user's state, packed by Redis with every field that is declared. */
 const STATE = inlineNames(
   `return cmsgpack.pack({
-  [USER.createdMs] = 1600000000000, [USER.updatedMs] = 1700000000000, [USER.name] = 'Ada', [USER.email] = 'a@b.c',
+  [USER.createdMs] = 1600000000000, [USER.updatedMs] = 1700000000000, [USER.activeDay] = 19675, [USER.name] = 'Ada', [USER.email] = 'a@b.c',
   [USER.zone] = 'Europe/Berlin', [USER.offsetSeconds] = 3600, [USER.offsetUntilMs] = 1800000000000,
   [USER.deviceTokens] = '["t"]', [USER.unsubscribed] = 1, [USER.attributes] = { [7] = 'red' },
   [USER.totals] = { [9] = { 5, 250000, 8 } }, [USER.counts] = { [4] = { 2, 0, 3 } },

@@ -11,6 +11,7 @@ import type { HappenedRecord } from '../../src/packed/record.ts';
 import { backlog } from '../../src/redis/outbox.ts';
 import { WakeUp } from '../../src/redis/wake-up.ts';
 import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-writer.ts';
+import { countedDays, storedDays } from '../engine/activity/stored-days.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
 
@@ -133,6 +134,11 @@ test('a worker that is killed between its steps, again and again, leaves every e
   );
   const users = await texts(`SELECT tenant_no || ':' || id || '=' || (attributes->>'1') AS text FROM users`);
   expect(users).toEqual([...expected.users].map(([user, number]) => `${user}=${number}`).toSorted());
+  // A transaction that was made again counts once. (Nobody is new or active by these records.)
+  const withoutUsers = (days: string[]): string[] => days.map((day) => day.replace(/(?<=: \d+) \d+ \d+/, ''));
+  expect(withoutUsers(await countedDays(database.pool))).toEqual(
+    withoutUsers((await storedDays(database.pool)).filter((day) => !/: 0 /.test(day))),
+  );
   const { rows } = await database.pool.query<{ user: string; ids: string[] }>(
     'SELECT user_id AS user, array_agg(id ORDER BY sequence) AS ids FROM webhook_messages GROUP BY 1',
   );

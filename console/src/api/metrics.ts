@@ -1,26 +1,42 @@
 import { queryOptions } from '@tanstack/react-query';
 import { Problem } from './answer.ts';
 
-/** Sums of the server's metrics by name. */
+/** One value of a metric, with its labels. */
+export interface Sample {
+  labels: Readonly<Record<string, string>>;
+  value: number;
+}
+
+/** What the server's metrics say. */
 export interface ServerMetrics {
+  /** Sums over all labels, by name. */
   values: ReadonlyMap<string, number>;
+  samples: ReadonlyMap<string, readonly Sample[]>;
   /** What waited to be stored, as often as it was read: when, epoch seconds, and how many entries. */
   backlog: { x: readonly number[]; y: readonly number[] };
 }
 
-const LINE = /^(\w+)(?:\{[^}]*\})? (\S+)/;
+const LINE = /^(\w+)(?:\{([^}]*)\})? (\S+)/;
+const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 const READ_MS = 2_000;
 /** Readings kept of the backlog: two minutes. */
 const KEPT = 60;
 
-/** What `/metrics` says, in the Prometheus text format; labels are summed up. */
-function parsedMetrics(text: string): Map<string, number> {
-  const values = new Map<string, number>();
+/** What `/metrics` says, in the Prometheus text format; histograms are left out. */
+function parsedMetrics(text: string): Map<string, Sample[]> {
+  const samples = new Map<string, Sample[]>();
   for (const line of text.split('\n')) {
-    const [, name, value] = LINE.exec(line) ?? [];
-    if (name !== undefined) values.set(name, (values.get(name) ?? 0) + Number(value));
+    const [, name, labels = '', value] = LINE.exec(line) ?? [];
+    if (name === undefined || name.endsWith('_bucket')) continue;
+    const sample = {
+      labels: Object.fromEntries([...labels.matchAll(LABEL)].map(([, label, text_]) => [label!, text_!])),
+      value: Number(value),
+    };
+    const known = samples.get(name);
+    if (known === undefined) samples.set(name, [sample]);
+    else known.push(sample);
   }
-  return values;
+  return samples;
 }
 
 export const serverMetricsQuery = queryOptions({
@@ -29,13 +45,14 @@ export const serverMetricsQuery = queryOptions({
   queryFn: async ({ client, queryKey }): Promise<ServerMetrics> => {
     const response = await fetch('/metrics');
     if (!response.ok) throw new Problem(response.status, 'The metrics cannot be read now.');
-    const values = parsedMetrics(await response.text());
+    const samples = parsedMetrics(await response.text());
+    const values = new Map([...samples].map(([name, all]) => [name, all.reduce((sum, { value }) => sum + value, 0)]));
     const { x, y } = client.getQueryData<ServerMetrics>(queryKey)?.backlog ?? { x: [], y: [] };
     const backlog = {
       x: [...x, Date.now() / 1000].slice(-KEPT),
       y: [...y, values.get('laurel_outbox_entries') ?? 0].slice(-KEPT),
     };
-    return { values, backlog };
+    return { values, samples, backlog };
   },
 });
 

@@ -20,6 +20,7 @@ export type Achievement = AdminRead<'/v1/achievements'>[number];
 export type PointsSystem = AdminRead<'/v1/points'>[number];
 export type Leaderboard = AdminRead<'/v1/leaderboards'>[number];
 export type User = AdminRead<'/v1/users'>[number];
+export type Activity = AdminRead<'/v1/activity'>;
 
 /** What is configured, and read by many screens. A change of any of it makes all of it stale: see `useChange`. */
 export const metricsQuery = queryOptions({
@@ -49,4 +50,10 @@ export const raritiesQuery = queryOptions({
 export const organisationQuery = queryOptions({
   queryKey: ['organisation'],
   queryFn: () => answer(admin.GET('/v1/organisation')),
+});
+/** The last 30 days. Read again by the live stream's messages, and now and then in any case. */
+export const activityQuery = queryOptions({
+  queryKey: ['activity', 'days'],
+  refetchInterval: 30_000,
+  queryFn: () => answer(admin.GET('/v1/activity', { params: { query: {} } })),
 });

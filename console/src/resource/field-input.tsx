@@ -1,3 +1,4 @@
+import { Badge } from '../ui/badge.tsx';
 import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 import { Conditions, type Condition } from './conditions.tsx';
 import type { Field } from './field.ts';
@@ -50,6 +51,23 @@ export function FieldInput<New>({
         onChange={onChange}
       />
     );
+  if (kind === 'picture') {
+    const url = (value as { url: string } | null | undefined)?.url ?? '';
+    return (
+      <Labelled label={label} hint={hint} problem={problem}>
+        <span className="flex items-center gap-2">
+          <Badge url={url} />
+          <TextInput
+            {...shared}
+            type="url"
+            placeholder="https://"
+            value={url}
+            onChange={({ target }) => onChange(target.value === '' ? null : { url: target.value })}
+          />
+        </span>
+      </Labelled>
+    );
+  }
   return (
     <Labelled label={label} hint={hint} problem={problem}>
       {kind === 'choice' ? (

@@ -5,6 +5,7 @@ import { admin } from '../api/client.ts';
 import { achievementsQuery, attributesQuery, metricsQuery, raritiesQuery, type Achievement } from '../api/queries.ts';
 import { byId, named, type Field, type Values } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { Badge } from '../ui/badge.tsx';
 import { number } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -36,6 +37,7 @@ function useFields(): Field<New<'/v1/achievements'>>[] {
   return [
     { name: 'name', label: 'Name', kind: 'text', required: true },
     { name: 'description', label: 'Description', kind: 'area' },
+    { name: 'badge', label: 'Badge', kind: 'picture', hint: 'The address of a picture; over https it is shown here' },
     {
       name: 'trigger',
       label: 'Completed by',
@@ -126,7 +128,17 @@ export function Achievements() {
   const fields = useFields();
   const held = (id: string) => rarities?.find((rarity) => rarity.id === id);
   const columns: Column<Achievement>[] = [
-    { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
+    {
+      id: 'name',
+      header: 'Name',
+      value: ({ name }) => name,
+      cell: ({ name, badge }) => (
+        <span className="flex items-center gap-2">
+          <Badge url={badge?.url} />
+          <span className="truncate font-medium">{name}</span>
+        </span>
+      ),
+    },
     { id: 'condition', header: 'Completed by', cell: (item) => condition(item, metrics) },
     { id: 'key', header: 'Key', cell: ({ key }) => (key === undefined ? '' : <Code>{key}</Code>), spare: true },
     {

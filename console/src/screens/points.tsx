@@ -4,6 +4,7 @@ import { admin } from '../api/client.ts';
 import { pointsQuery, type PointsSystem } from '../api/queries.ts';
 import type { Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { Badge } from '../ui/badge.tsx';
 import { number } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -13,10 +14,13 @@ const COLUMNS: readonly Column<PointsSystem>[] = [
     id: 'name',
     header: 'Name',
     value: ({ name }) => name,
-    cell: ({ id, name }) => (
-      <Link to="/points/$id" params={{ id }} className="font-medium text-accent hover:underline">
-        {name}
-      </Link>
+    cell: ({ id, name, badge }) => (
+      <span className="flex items-center gap-2">
+        <Badge url={badge?.url} />
+        <Link to="/points/$id" params={{ id }} className="truncate font-medium text-accent hover:underline">
+          {name}
+        </Link>
+      </span>
     ),
   },
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
@@ -33,6 +37,7 @@ const FIELDS: readonly Field<New<'/v1/points'>>[] = [
   { name: 'name', label: 'Name', kind: 'text', required: true },
   { name: 'key', label: 'Key', kind: 'text', required: true, fixed: true },
   { name: 'description', label: 'Description', kind: 'area' },
+  { name: 'badge', label: 'Badge', kind: 'picture', hint: 'The address of a picture; over https it is shown here' },
   { name: 'maxPoints', label: 'Most points of a user', kind: 'number', hint: 'Empty: any number' },
 ];
 

@@ -2,6 +2,7 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-qu
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useCallback, useState } from 'react';
 import { answer } from '../api/answer.ts';
+import { curl } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import type { AdminRead } from '../api/queries.ts';
@@ -14,6 +15,7 @@ import { ShownOnce } from '../ui/shown-once.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { Delivery } from './delivery.tsx';
+import { DisabledTag, WebhookState } from './webhook-state.tsx';
 
 const route = getRouteApi('/webhooks/$id');
 
@@ -56,7 +58,7 @@ export function WebhookScreen() {
     <Screen
       title={
         <>
-          {name} {enabled ? <Tag tone="good">enabled</Tag> : <Tag>disabled</Tag>}
+          {name} {enabled ? <Tag tone="good">enabled</Tag> : <DisabledTag id={id} />}
         </>
       }
       about={
@@ -76,6 +78,7 @@ export function WebhookScreen() {
         </>
       }
     >
+      <WebhookState id={id} enabled={enabled} />
       <div className="flex flex-wrap items-center gap-3">
         <SelectInput
           aria-label="Status"
@@ -147,7 +150,14 @@ function Messages({ id, status, onOpen }: { id: string; status: Status | ''; onO
   if (messages.isError) return <Failed error={messages.error} retry={() => void messages.refetch()} />;
   if (messages.isPending) return <Waiting />;
   if (rows.length === 0)
-    return <Empty title="Nothing was sent yet">Send an example, or wait for something that the webhook wants.</Empty>;
+    return (
+      <Empty
+        title="Nothing was sent yet"
+        curl={curl('POST', `/v1/webhooks/${id}/test`, { type: 'achievement.completed' })}
+      >
+        Send an example, or wait for something that the webhook wants:
+      </Empty>
+    );
   return (
     <DataTable tall label="Messages" columns={columns} rows={rows} rowId={(message) => message.id} onEnd={onEnd} />
   );

@@ -9,6 +9,7 @@ import { ResourceList } from '../resource/resource-list.tsx';
 import { ShownOnce } from '../ui/shown-once.tsx';
 import { Code, Empty, Screen, Tag } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
+import { DisabledTag } from './webhook-state.tsx';
 
 type Webhook = AdminRead<'/v1/webhooks'>[number];
 
@@ -55,7 +56,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
   {
     id: 'enabled',
     header: 'Status',
-    cell: ({ enabled }) => (enabled ? <Tag tone="good">enabled</Tag> : <Tag>disabled</Tag>),
+    cell: ({ id, enabled }) => (enabled ? <Tag tone="good">enabled</Tag> : <DisabledTag id={id} />),
   },
 ];
 const FIELDS: readonly Field<New<'/v1/webhooks'>>[] = [

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import Plot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { number } from './format.ts';
 
 const HEIGHT = 140;
 const HOUR_S = 3_600;
@@ -17,7 +18,7 @@ function colour(of: HTMLElement, token: string): string {
   return color;
 }
 
-/** A line or bars over time. `x`: epoch seconds, ascending. */
+/** A line or bars over time; what is pointed at is said in figures. `x`: epoch seconds, ascending. */
 export function Chart({
   label,
   x,
@@ -29,6 +30,7 @@ export function Chart({
   y: readonly number[];
   bars?: boolean;
 }) {
+  const reading = useRef<HTMLSpanElement>(null);
   const frame = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = frame.current!;
@@ -36,13 +38,23 @@ export function Chart({
       (token) => colour(element, token),
     ) as [string, string, string, string];
     const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px system-ui' };
+    const isDaily = (x[1] ?? 0) - (x[0] ?? 0) >= HOUR_S;
     const paths = bars ? Plot.paths.bars!({ size: [0.7, 24] }) : undefined;
     const plot = new Plot(
       {
         width: element.clientWidth,
         height: HEIGHT,
         legend: { show: false },
-        cursor: { y: false, points: { size: 6 } },
+        cursor: { y: false, points: { size: 6 }, drag: { x: false } },
+        hooks: {
+          setCursor: [
+            ({ cursor: { idx } }) => {
+              const at = typeof idx === 'number' ? x[idx] : undefined;
+              const text = at === undefined ? '' : `${(isDaily ? DAY : CLOCK).format(at * 1000)}: ${number(y[idx!]!)}`;
+              if (reading.current) reading.current.textContent = text;
+            },
+          ],
+        },
         scales: { y: { range: (_, min, max) => [Math.min(0, min), max <= 0 ? 1 : max * 1.1] } },
         axes: [
           {
@@ -75,6 +87,13 @@ export function Chart({
     };
   }, [label, x, y, bars]);
   return (
-    <div ref={frame} role="img" aria-label={label} className="min-w-0 overflow-hidden" style={{ height: HEIGHT }} />
+    <div className="relative min-w-0">
+      <div ref={frame} role="img" aria-label={label} className="overflow-hidden" style={{ height: HEIGHT }} />
+      <span
+        ref={reading}
+        aria-hidden
+        className="pointer-events-none absolute top-0 right-0 rounded bg-raised px-1 text-xs empty:hidden"
+      />
+    </div>
   );
 }

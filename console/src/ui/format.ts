@@ -26,3 +26,12 @@ export const dayAfter = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
 
 export const today = (): string => new Date().toISOString().slice(0, 10);
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** `1.5 GiB`. */
+export function bytes(value: number): string {
+  const step = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
+  const shown = value / 1_024 ** step;
+  return `${number(shown < 10 ? Math.round(shown * 10) / 10 : Math.round(shown))} ${UNITS[step]!}`;
+}

@@ -19,6 +19,7 @@ import type {
 import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS, REVERSAL, SETTLEMENT } from '../../packed/record-fields.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
+import { DayTally } from './day-tally.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import type { HappenedEntry } from '../notifications/from-entry.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
@@ -41,6 +42,8 @@ export interface Batch extends GuardedRows {
   /** What is to be reported. */
   entries: HappenedEntry[];
   touched: UsersByNews;
+  /** What is counted by tenant and day; of users who are deleted in it as well. */
+  tally: DayTally;
   /** How far the shard's batches of events are processed; null: these entries do not say. */
   batchProgress: string | null;
   /** Position of the last entry. */
@@ -122,6 +125,7 @@ const noRows = (): Rows => ({
   pauses: [],
   streakCalls: [],
   entries: [],
+  tally: new DayTally(),
   batchProgress: null,
   position: '',
 });
@@ -148,6 +152,7 @@ function add(
     return;
   }
   addRecord(batch, tenantNo, record);
+  batch.tally.add(tenantNo, record);
   entry.records.push(record);
   touched.note(record);
 }

@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
+import { addDayCounts } from '../../postgres/activity/add-day-counts.ts';
+import { keepNewestCompletions } from '../../postgres/activity/newest-completions.ts';
 import { lockCursor, moveCursor } from '../../postgres/persist/cursor.ts';
 import { countGuarded } from '../../postgres/persist/count-guarded.ts';
 import { deleteUser } from '../../postgres/persist/delete-users.ts';
@@ -87,6 +89,8 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await updateStreaks(client, streakUsers);
   await updatePoints(client, paidUsers);
   await updateStates(client, unchangedUsers);
+  await keepNewestCompletions(client, batch.completions);
+  await addDayCounts(client, batch.tally.rows);
 }
 
 /**

@@ -20,6 +20,8 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   userId: 'Only what is about this user; of a leaderboard the user around whom places are shown.',
   demo: 'What becomes of resources of the demo that the document does not name.',
   cursor: '`nextCursor` of the previous page.',
+  'admin_activity_get:from': 'First day, UTC; 29 days before the last one by default.',
+  'admin_activity_get:to': 'Last day, UTC; today by default.',
   type: 'Only messages of this type.',
   from: 'Only messages made from then on.',
   to: 'Only messages made before then.',

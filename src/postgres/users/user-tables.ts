@@ -54,6 +54,9 @@ export const USER_TABLES: readonly UserTable[] = [
   },
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'] },
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
+  // The last completions of the tenant once more, and, only while the past is counted, who was active on a day.
+  { table: 'newest_completions', user: 'user_id', section: null, order: ['no'] },
+  { table: 'activity_backfill_users', user: 'user_id', section: null, order: ['day'] },
   // Only while a board is being filled.
   { table: 'board_past_scores', user: 'user_id', section: null, order: ['board_no', 'run_day'] },
   // Places in ended runs: those of the others stay as they were.

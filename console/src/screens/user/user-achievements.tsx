@@ -3,6 +3,7 @@ import { Check } from 'lucide-react';
 import { answer } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { application } from '../../api/client.ts';
+import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ago, moment, number } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
@@ -30,29 +31,32 @@ export function UserAchievements({ id }: { id: string }) {
       {achievements.isError && <Failed error={achievements.error} />}
       {achievements.data?.length === 0 && <p className="text-muted">No achievement is active.</p>}
       <ul className="grid gap-x-6 sm:grid-cols-2">
-        {achievements.data?.map(({ id: achievement, key, name, description, trigger, achievedAt, rarity }) => (
-          <li key={achievement} className="flex min-h-11 items-center gap-2.5 border-b border-line py-1.5">
-            <span
-              className={`grid size-5 shrink-0 place-items-center rounded-full ${achievedAt === null ? 'border border-line-strong' : 'bg-accent text-on-accent'}`}
-            >
-              {achievedAt !== null && <Check size={13} strokeWidth={3} aria-label="Completed" />}
-            </span>
-            <span className="min-w-0 grow">
-              <span className="block truncate font-medium">{name}</span>
+        {achievements.data?.map(
+          ({ id: achievement, key, name, description, trigger, achievedAt, rarity, badgeUrl }) => (
+            <li key={achievement} className="flex min-h-11 items-center gap-2.5 border-b border-line py-1.5">
               <span
-                className="block truncate text-xs text-muted"
-                title={achievedAt === null ? undefined : moment(achievedAt)}
+                className={`grid size-5 shrink-0 place-items-center rounded-full ${achievedAt === null ? 'border border-line-strong' : 'bg-accent text-on-accent'}`}
               >
-                {achievedAt === null ? (description ?? trigger) : `${ago(achievedAt)} · held by ${number(rarity)} %`}
+                {achievedAt !== null && <Check size={13} strokeWidth={3} aria-label="Completed" />}
               </span>
-            </span>
-            {achievedAt === null && trigger === 'api' && key !== undefined && (
-              <Button look="bare" disabled={complete.isPending} onClick={() => complete.mutate(key)}>
-                Complete
-              </Button>
-            )}
-          </li>
-        ))}
+              <Badge url={badgeUrl} dim={achievedAt === null} />
+              <span className="min-w-0 grow">
+                <span className="block truncate font-medium">{name}</span>
+                <span
+                  className="block truncate text-xs text-muted"
+                  title={achievedAt === null ? undefined : moment(achievedAt)}
+                >
+                  {achievedAt === null ? (description ?? trigger) : `${ago(achievedAt)} · held by ${number(rarity)} %`}
+                </span>
+              </span>
+              {achievedAt === null && trigger === 'api' && key !== undefined && (
+                <Button look="bare" disabled={complete.isPending} onClick={() => complete.mutate(key)}>
+                  Complete
+                </Button>
+              )}
+            </li>
+          ),
+        )}
       </ul>
     </Panel>
   );

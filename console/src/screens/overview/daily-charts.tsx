@@ -1,0 +1,54 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { activityQuery, type Activity } from '../../api/queries.ts';
+import { Chart } from '../../ui/chart.tsx';
+import { number } from '../../ui/format.ts';
+import { Failed, Panel } from '../../ui/parts.tsx';
+
+type Series = Exclude<keyof Activity['days'][number], 'date'>;
+
+const CHARTS: readonly { of: Series; title: string; sums: boolean; wide: boolean }[] = [
+  { of: 'events', title: 'Events', sums: true, wide: true },
+  // Who was active on two days is one user: these do not add up.
+  { of: 'activeUsers', title: 'Active users', sums: false, wide: true },
+  { of: 'newUsers', title: 'New users', sums: true, wide: false },
+  { of: 'pointsAwarded', title: 'Points awarded', sums: true, wide: false },
+  { of: 'achievementsCompleted', title: 'Achievements completed', sums: true, wide: false },
+];
+
+/** The last 30 days, by UTC day. */
+export function DailyCharts() {
+  const activity = useQuery(activityQuery);
+  if (activity.isError) return <Failed error={activity.error} retry={() => void activity.refetch()} />;
+  if (activity.isPending) return <p className="h-40 text-muted">Loading …</p>;
+  const { days, complete } = activity.data;
+  return (
+    <section aria-label="The last 30 days" className="flex flex-col gap-2">
+      {!complete && (
+        <p role="status" className="text-muted">
+          Days before the upgrade are still being counted.
+        </p>
+      )}
+      <div className="grid gap-4 sm:grid-cols-2 lg:grid-cols-6">
+        {CHARTS.map((chart) => (
+          <DailyChart key={chart.of} days={days} {...chart} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function DailyChart({ days, of, title, sums, wide }: { days: Activity['days'] } & (typeof CHARTS)[number]) {
+  const x = useMemo(() => days.map(({ date }) => Date.parse(`${date}T00:00:00Z`) / 1_000), [days]);
+  const y = useMemo(() => days.map((day) => day[of]), [days, of]);
+  const told = sums ? `${number(y.reduce((sum, one) => sum + one, 0))} in all` : `${number(y.at(-1) ?? 0)} today`;
+  return (
+    <Panel
+      title={title}
+      actions={<span className="text-xs whitespace-nowrap text-muted">{told}</span>}
+      className={wide ? 'lg:col-span-3' : 'last:sm:col-span-2 lg:col-span-2 last:lg:col-span-2'}
+    >
+      <Chart bars label={`${title} by day, the last ${days.length} days: ${told}`} x={x} y={y} />
+    </Panel>
+  );
+}

@@ -1,0 +1,62 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { answer } from '../../api/answer.ts';
+import { admin } from '../../api/client.ts';
+import type { FeedEvent } from '../../api/feed.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { ago, moment, number } from '../../ui/format.ts';
+import { Code, Failed, Panel } from '../../ui/parts.tsx';
+
+const SHOWN = 8;
+
+const ToUser = ({ id, name }: { id: string; name?: string | null }) => (
+  <Link to="/users/$id" params={{ id }} className="min-w-0 truncate font-medium hover:underline">
+    {name ?? id}
+  </Link>
+);
+
+/** Events as they come. */
+export const NewestEvents = ({ events }: { events: readonly FeedEvent[] }) => (
+  <Panel title="Events as they come">
+    {events.length === 0 && <p className="text-muted">What is sent while you look appears here within a second.</p>}
+    <ul aria-live="off">
+      {events.slice(0, SHOWN).map(({ id, userId, metricKey, value, at }) => (
+        <li key={id} className="flex items-center gap-3 py-0.5">
+          <ToUser id={userId} />
+          <span className="min-w-0 grow truncate">
+            <Code>{metricKey}</Code> {value > 0 ? `+${number(value)}` : number(value)}
+          </span>
+          <span className="whitespace-nowrap text-muted" title={moment(at)}>
+            {ago(at)}
+          </span>
+        </li>
+      ))}
+    </ul>
+  </Panel>
+);
+
+/** Who completed what last. */
+export function NewestCompletions() {
+  const completions = useQuery({
+    queryKey: ['activity', 'completions'],
+    queryFn: () => answer(admin.GET('/v1/activity/completions')),
+  });
+  return (
+    <Panel title="Newest completions">
+      {completions.isError && <Failed error={completions.error} />}
+      {completions.data?.length === 0 && <p className="text-muted">Nobody has completed an achievement yet.</p>}
+      <ul>
+        {completions.data?.slice(0, SHOWN).map(({ userId, userName, achievementId, achievementName, badgeUrl, at }) => (
+          <li key={`${userId} ${achievementId}`} className="flex items-center gap-2 py-0.5">
+            <Badge url={badgeUrl} />
+            <span className="min-w-0 grow truncate">{achievementName}</span>
+            <ToUser id={userId} name={userName} />
+            <span className="whitespace-nowrap text-muted" title={moment(at)}>
+              {ago(at)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

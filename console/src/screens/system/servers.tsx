@@ -1,0 +1,41 @@
+import { useQuery } from '@tanstack/react-query';
+import { answer } from '../../api/answer.ts';
+import { admin } from '../../api/client.ts';
+import { bytes, number } from '../../ui/format.ts';
+import { Facts, Failed, Panel } from '../../ui/parts.tsx';
+
+const READ_MS = 5_000;
+
+/** What the installation runs on: versions and memory. */
+export function Servers() {
+  const system = useQuery({
+    queryKey: ['system'],
+    refetchInterval: READ_MS,
+    queryFn: () => answer(admin.GET('/v1/system')),
+  });
+  const { version, node, redis, postgres, shards } = system.data ?? {};
+  const none = system.data === undefined ? '–' : 'no answer';
+  return (
+    <Panel title="Redis and Postgres">
+      {system.isError && <Failed error={system.error} />}
+      <Facts
+        of={[
+          ['Laurel', version === undefined ? '–' : `${version} on Node.js ${node}`],
+          ['Redis', redis ? `${redis.server === 'redis' ? '' : `${redis.server} `}${redis.version}` : none],
+          ['Its memory', redis ? ofMost(bytes(redis.memoryBytes), redis.maxMemoryBytes) : none],
+          ['Postgres', postgres?.version ?? none],
+          ['Its database', postgres ? bytes(postgres.databaseBytes) : none],
+          ['Its shared buffers', postgres ? bytes(postgres.sharedBuffersBytes) : none],
+          [
+            'Its connections',
+            postgres ? `${number(postgres.connections)} of ${number(postgres.maxConnections)}` : none,
+          ],
+          ['Waiting by shard', shards ? shards.map(({ outboxEntries }) => number(outboxEntries)).join(' · ') : none],
+        ]}
+      />
+    </Panel>
+  );
+}
+
+const ofMost = (used: string, mostBytes: number | null): string =>
+  mostBytes === null ? `${used}, no limit` : `${used} of ${bytes(mostBytes)}`;

@@ -1,0 +1,79 @@
+import { useQuery } from '@tanstack/react-query';
+import { answer } from '../../api/answer.ts';
+import { admin } from '../../api/client.ts';
+import { readinessQuery, serverMetricsQuery, type ServerMetrics } from '../../api/metrics.ts';
+import { organisationQuery } from '../../api/queries.ts';
+import { Chart } from '../../ui/chart.tsx';
+import { moment, number } from '../../ui/format.ts';
+import { Facts, Failed, Panel, Screen, Tag } from '../../ui/parts.tsx';
+import { DeadLetters } from './dead-letters.tsx';
+import { Processes } from './processes.tsx';
+import { ScheduledWork } from './scheduled-work.tsx';
+import { Servers } from './servers.tsx';
+
+/** How the server fares, as its metrics say. */
+export function System() {
+  const metrics = useQuery(serverMetricsQuery);
+  return (
+    <Screen title="System" about="How this installation and what it depends on fare.">
+      <TestClock />
+      {metrics.isError && <Failed error={metrics.error} />}
+      <div className="grid gap-4 lg:grid-cols-2">
+        <Readiness metrics={metrics.data} />
+        <Servers />
+        <Panel title="Entries that wait to be stored, the last two minutes" className="lg:col-span-2">
+          <Backlog metrics={metrics.data} />
+        </Panel>
+        <Processes metrics={metrics.data} />
+        <ScheduledWork metrics={metrics.data} />
+      </div>
+      <DeadLetters count={metrics.data?.values.get('laurel_dead_letters')} />
+    </Screen>
+  );
+}
+
+function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
+  const ready = useQuery(readinessQuery);
+  const organisation = useQuery(organisationQuery).data;
+  const shown = (name: string, unit = ''): string => {
+    const value = metrics?.values.get(name);
+    return value === undefined ? '–' : `${number(value)} ${unit}`;
+  };
+  return (
+    <Panel
+      title="Readiness"
+      actions={<Tag tone={ready.data === 'ready' ? 'good' : 'bad'}>{ready.data ?? 'no answer'}</Tag>}
+    >
+      <Facts
+        of={[
+          ['Waiting to be stored', shown('laurel_outbox_entries', 'entries')],
+          ['History is behind by', shown('laurel_persist_lag_seconds', 's')],
+          ['Batches waiting', shown('laurel_batches_waiting')],
+          ['Messages to webhooks waiting', shown('laurel_webhook_messages_waiting')],
+          ['Dead letters', shown('laurel_dead_letters')],
+          ['Multi-tenancy', organisation === undefined ? '–' : organisation.multiTenancy ? 'on' : 'off'],
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function Backlog({ metrics }: { metrics: ServerMetrics | undefined }) {
+  if (metrics === undefined || metrics.backlog.x.length < 2)
+    return <p className="h-[140px] text-muted">It is drawn while you look.</p>;
+  return <Chart label="Entries that wait to be stored" x={metrics.backlog.x} y={metrics.backlog.y} />;
+}
+
+function TestClock() {
+  const clock = useQuery({
+    queryKey: ['clock'],
+    retry: false,
+    queryFn: () => answer(admin.GET('/v1/clock')).catch(() => null),
+  });
+  if (!clock.data) return null;
+  return (
+    <p className="text-muted">
+      The test clock is on: it is <strong>{moment(clock.data.now)}</strong>.
+    </p>
+  );
+}

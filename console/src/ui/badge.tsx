@@ -1,0 +1,31 @@
+import { Award } from 'lucide-react';
+import { useState } from 'react';
+
+/** What the content security policy lets a page show. */
+const SHOWABLE = /^(?:https:\/\/|data:image\/)/i;
+
+/**
+ * A badge as a picture; a sign in its place where there is none, where it cannot be loaded, and where it would come over plain
+ * http. It only decorates the name beside it. Whoever serves it hears neither where it is shown nor from whom.
+ */
+export function Badge({ url, dim = false }: { url: string | null | undefined; dim?: boolean }) {
+  const [broken, setBroken] = useState<string | null>(null);
+  const look = `size-6 shrink-0 rounded ${dim ? 'opacity-40 grayscale' : ''}`;
+  if (!url || !SHOWABLE.test(url) || url === broken)
+    return (
+      <span className={`${look} inline-grid place-items-center bg-hover text-muted`} data-badge="none" aria-hidden>
+        <Award size={14} />
+      </span>
+    );
+  return (
+    <img
+      src={url}
+      alt=""
+      loading="lazy"
+      decoding="async"
+      referrerPolicy="no-referrer"
+      className={`${look} object-contain`}
+      onError={() => setBroken(url)}
+    />
+  );
+}

@@ -1,0 +1,37 @@
+import { Type, type Static } from 'typebox';
+import { LocalDate, Nullable, Uuid } from './schemas.ts';
+
+/** Most days of one answer. */
+export const MAX_DAYS = 366;
+
+/** What happened in a tenant on a UTC day. */
+export const ActivityDay = Type.Object({
+  date: LocalDate,
+  events: Type.Integer(),
+  activeUsers: Type.Integer(),
+  newUsers: Type.Integer(),
+  pointsAwarded: Type.Number(),
+  achievementsCompleted: Type.Integer(),
+});
+export type ActivityDay = Static<typeof ActivityDay>;
+
+export const Activity = Type.Object({
+  from: LocalDate,
+  to: LocalDate,
+  users: Type.Integer(),
+  countedFrom: Nullable(LocalDate),
+  complete: Type.Boolean(),
+  days: Type.Array(ActivityDay),
+});
+export type Activity = Static<typeof Activity>;
+
+/** An achievement that a user completed. */
+export const RecentCompletion = Type.Object({
+  userId: Type.String(),
+  userName: Nullable(Type.String()),
+  achievementId: Uuid,
+  achievementName: Type.String(),
+  badgeUrl: Nullable(Type.String()),
+  at: Type.String({ format: 'date-time' }),
+});
+export type RecentCompletion = Static<typeof RecentCompletion>;

@@ -1,0 +1,21 @@
+import { Type } from 'typebox';
+import { Activity } from '../../../domain/activity.ts';
+import { LocalDate } from '../../../domain/schemas.ts';
+import { operation } from '../../operation.ts';
+
+export const adminActivityGet = operation({
+  id: 'admin_activity_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/activity',
+  summary: 'What happened on each UTC day: events, active and new users, points, completed achievements',
+  description:
+    'By default the last 30 days up to today. Both days are included, at most 366. A day is a UTC day, by the time at which an ' +
+    'event was applied. Active users are those who sent at least one event on the day; each counts once. Points are those ' +
+    'awarded by all points systems together; what was taken away is not subtracted. What a user did who is deleted later stays ' +
+    'counted. An installation that is older than these counts has those of the 90 days before its upgrade; `complete` is false ' +
+    'while they are being made, and the day of the upgrade is approximate.',
+  query: Type.Object({ from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) }),
+  responses: { 200: Activity },
+  handle: async ({ activity }, { tenant, query }) => ({ status: 200, body: await activity.days(tenant.no, query) }),
+});

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { SystemState } from '../domain/system.ts';
+import { PACKAGE_ROOT } from '../package-root.ts';
+import { postgresState } from '../postgres/server-state.ts';
+import { SHARD_NUMBERS } from '../redis/keys.ts';
+import { backlog } from '../redis/outbox.ts';
+import { redisState } from '../redis/server-state.ts';
+import { orNothing } from './or-nothing.ts';
+
+/** What the installation runs on; null what a server that does not answer would say. Never rejects. */
+export function systemState({ redis, pool }: { redis: Redis; pool: Pool }): () => Promise<SystemState> {
+  const { version } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string };
+  return async () => {
+    const [ofRedis, ofPostgres, shards] = await Promise.all([
+      orNothing(() => redisState(redis)),
+      orNothing(() => postgresState(pool)),
+      orNothing(() =>
+        Promise.all(SHARD_NUMBERS.map(async (shard) => ({ shard, outboxEntries: await backlog(redis, shard) }))),
+      ),
+    ]);
+    return { version, node: process.versions.node, redis: ofRedis, postgres: ofPostgres, shards };
+  };
+}

@@ -1,0 +1,215 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { outboxKey, shardOf } from '../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { hasBrowser, keep, startBrowser, violations, watchedPage, WIDTHS } from './browser.ts';
+
+const BADGES = 'https://badges.example.org';
+const PICTURE =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="48" height="48"><circle cx="24" cy="24" r="22" fill="#b7791f"/></svg>';
+
+/** How wide the picture itself is; 0: it is not loaded. */
+const widthOf = (image: unknown): number => (image as { naturalWidth: number }).naturalWidth;
+
+describe.skipIf(!hasBrowser)('what an operator looks at', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  let cookie: string;
+  /** Answers every message with 410: whoever sends it is to stop. */
+  let gone: Server;
+
+  beforeAll(async () => {
+    const [first, second, third, ...others] = STUDY_APP.achievements!;
+    laurel = await startLaurel({
+      workers: true,
+      webhookAllowPrivate: true,
+      configuration: {
+        ...STUDY_APP,
+        achievements: [
+          { ...first!, badge: { url: `${BADGES}/ten.svg` } },
+          { ...second!, badge: { url: `${BADGES}/missing.svg` } },
+          { ...third!, badge: { url: 'http://badges.example.org/plain.svg' } },
+          ...others,
+        ],
+      },
+    });
+    browser = await startBrowser();
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+    gone = createServer((_, response) => response.writeHead(410).end());
+    gone.listen(0, '127.0.0.1');
+    await once(gone, 'listening');
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    gone?.close();
+    await laurel?.close();
+  });
+
+  const signedIn = async (how: Parameters<typeof watchedPage>[2] = {}) => {
+    const watched = await watchedPage(browser, laurel.adminUrl, how);
+    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    return watched;
+  };
+
+  const figure = (page: Page, name: string) => page.getByRole('link', { name: new RegExp(`^${name}`) });
+  const flip = (id: string, value = 1) =>
+    laurel.app.post('/v1/metrics/flips/event', { user: { id, name: id.toUpperCase() }, value });
+
+  test('the overview says the next step as long as nobody sent an event, and shows one that is sent meanwhile', async () => {
+    const { page, context, errors } = await signedIn();
+    await page.goto(`${laurel.adminUrl}/console`);
+    await page.getByText('No user has sent an event yet').waitFor();
+    expect(await page.locator('pre').first().textContent()).toContain('/v1/metrics/flips/event');
+    expect(await violations(page)).toEqual([]);
+    await keep(page, 'desk-overview-empty');
+    // What is sent before the stream stands would be missed.
+    await page.getByText('What is sent while you look').waitFor();
+    await expect
+      .poll(async () => {
+        await flip('ada', 10);
+        return page.locator('#main').getByText('+10').count();
+      })
+      .toBeGreaterThan(0);
+    await expect.poll(() => figure(page, 'Users in all').textContent()).toContain('1');
+    await expect.poll(() => figure(page, 'Active users today').textContent()).toContain('1');
+    await page.getByText('Newest completions').waitFor();
+    await page.getByText('Ten flips').first().waitFor();
+    await expect.poll(() => page.getByText('No user has sent an event yet').count()).toBe(0);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('an event is seen within a second of its answer, and counts in the events a second', async () => {
+    const { page, context } = await signedIn();
+    await page.goto(`${laurel.adminUrl}/console`);
+    await expect
+      .poll(async () => {
+        await flip('warm', 1);
+        return page.locator('#main').getByRole('link', { name: 'warm' }).count();
+      })
+      .toBeGreaterThan(0);
+    await flip('seen', 1);
+    const atMs = performance.now();
+    await page.locator('#main').getByRole('link', { name: 'seen', exact: true }).first().waitFor();
+    expect(performance.now() - atMs).toBeLessThan(1_000);
+    expect(await figure(page, 'Events a second').textContent()).not.toMatch(/second0$/);
+    await context.close();
+  });
+
+  test.each([
+    ['desk', false],
+    ['desk', true],
+    ['phone', false],
+  ] as const)('badges are pictures where they can be, at the width of a %s (dark: %s)', async (width, dark) => {
+    const { page, context, elsewhere, errors } = await signedIn({ size: WIDTHS[width], dark });
+    await context.route(`${BADGES}/**`, (route) =>
+      route.request().url().endsWith('/ten.svg')
+        ? route.fulfill({ contentType: 'image/svg+xml', body: PICTURE })
+        : route.fulfill({ status: 404 }),
+    );
+    for (const [name, path] of [
+      ['achievements', '/achievements'],
+      ['user', '/users/ada'],
+      ['overview', ''],
+    ] as const) {
+      await page.goto(`${laurel.adminUrl}/console${path}`);
+      const shown = page.locator(`img[src="${BADGES}/ten.svg"]`).first();
+      await shown.scrollIntoViewIfNeeded();
+      await expect.poll(() => shown.evaluate(widthOf)).toBe(48);
+      await expect.poll(() => page.locator('img').count()).toBe(await page.locator(`img[src$="ten.svg"]`).count());
+      expect([name, await violations(page)]).toEqual([name, []]);
+      await keep(page, `${width}${dark ? '-dark' : ''}-badges-${name}`);
+    }
+    // Plain http is not even asked for.
+    expect(new Set(elsewhere)).toEqual(new Set([`${BADGES}/ten.svg`, `${BADGES}/missing.svg`]));
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('an achievement gets its badge in the editor, by keyboard', async () => {
+    const { page, context } = await signedIn();
+    await context.route(`${BADGES}/**`, (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
+    await page.goto(`${laurel.adminUrl}/console/achievements`);
+    const edit = page.getByRole('button', { name: 'Edit Ten and a day' });
+    await edit.focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Edit the achievement' });
+    await dialog.getByLabel('Badge').fill(`${BADGES}/both.svg`);
+    await expect.poll(() => dialog.locator('img').evaluate(widthOf)).toBe(48);
+    expect(await violations(page)).toEqual([]);
+    await keep(page, 'desk-achievement-editor');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'hidden' });
+    const achievements = (await laurel.admin.get('/v1/achievements')).body as { name: string; badge: unknown }[];
+    expect(achievements.find(({ name }) => name === 'Ten and a day')?.badge).toEqual({ url: `${BADGES}/both.svg` });
+    await context.close();
+  });
+
+  test('a dead letter is looked at, cannot be stored again, and is dropped', async () => {
+    const { page, context, errors } = await signedIn();
+    await laurel.redis.xadd(outboxKey(shardOf(0)), '*', 't', '0', 'r', 'no record');
+    await page.goto(`${laurel.adminUrl}/console/system`);
+    const table = page.getByRole('region', { name: 'Dead letters' });
+    await table.getByRole('button').first().waitFor();
+    expect(await violations(page)).toEqual([]);
+    await table.getByRole('button').first().click();
+    await page.getByRole('dialog').getByText('Not stored').waitFor();
+    await keep(page, 'desk-dead-letter');
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Store again' }).click();
+    await page.getByText('It could not be stored').first().waitFor();
+    await page.getByRole('button', { name: 'Drop', exact: true }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Drop' }).click();
+    await page.getByText('None: everything that was taken could be stored').waitFor();
+    expect((await laurel.admin.get('/v1/dead-letters')).body).toEqual([]);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('the system screen has the versions and memory of Redis and Postgres, and the shards', async () => {
+    const { page, context } = await signedIn();
+    const { body } = await laurel.admin.get('/v1/system');
+    expect(body.redis.memoryBytes).toBeGreaterThan(100_000);
+    expect(body.postgres.databaseBytes).toBeGreaterThan(1_000_000);
+    expect(body.shards).toHaveLength(8);
+    await page.goto(`${laurel.adminUrl}/console/system`);
+    const main = page.locator('#main');
+    await main.getByText(body.postgres.version).waitFor();
+    await main.getByText(body.redis.version).waitFor();
+    await context.close();
+  });
+
+  test('a webhook that Laurel disabled says why and since when, and is enabled again', async () => {
+    const { page, context } = await signedIn();
+    const { port } = gone.address() as AddressInfo;
+    const made = await laurel.admin.post('/v1/webhooks', [
+      { name: 'Gone', url: `http://127.0.0.1:${port}/`, events: ['achievement.completed'], enabled: true },
+    ]);
+    const { id } = made.body.created[0];
+    await expect
+      .poll(
+        async () => {
+          await flip(`hears-${Math.random()}`, 10);
+          return (await laurel.admin.get(`/v1/webhooks/${id}/state`)).body.disabledReason;
+        },
+        { timeout: 60_000, interval: 500 },
+      )
+      .not.toBeNull();
+    await page.goto(`${laurel.adminUrl}/console/webhooks`);
+    await page.getByText('disabled by Laurel').waitFor();
+    await page.getByRole('link', { name: 'Gone' }).click();
+    await page.getByText(/Laurel disabled it .*: .*410/).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await keep(page, 'desk-webhook-disabled');
+    await page.getByRole('button', { name: 'Enable it' }).click();
+    await expect.poll(async () => (await laurel.admin.get(`/v1/webhooks/${id}`)).body.enabled).toBe(true);
+    await laurel.admin.delete(`/v1/webhooks?ids=${id}`);
+    await context.close();
+  });
+});

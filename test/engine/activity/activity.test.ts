@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ActivityBackfill } from '../../../src/engine/activity/activity-backfill.ts';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { USER } from '../../../src/packed/user-fields.ts';
+import { userKey } from '../../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+import { countedDays, storedDays } from './stored-days.ts';
+
+const [system] = STUDY_APP.pointsSystems!;
+/** With what the clock does: points for time, and streaks that are excused and lost. */
+const CONFIGURATION: Configuration = {
+  ...STUDY_APP,
+  pointsSystems: [
+    {
+      ...system!,
+      triggers: [
+        ...system!.triggers!,
+        { type: 'time', timeUnit: 'hours', timeInterval: 6, points: 3, status: 'active' },
+        { type: 'metric', metricKey: 'minutes', metricThreshold: 2, points: -4, status: 'active' },
+      ],
+    },
+  ],
+  streaks: {
+    enabled: true,
+    frequency: 'daily',
+    metrics: [{ metricKey: 'flips', threshold: 1 }],
+    freezes: { enabled: true, initial: 1, max: 2 },
+  },
+};
+const DAY_MS = 86_400_000;
+const START_MS = Date.UTC(2027, 4, 4, 22, 30);
+
+let laurel: TestLaurel;
+
+beforeAll(async () => {
+  laurel = await startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION });
+});
+
+afterAll(() => laurel.close());
+
+const at = async (ms: number): Promise<void> => {
+  const { status } = await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() });
+  expect(status).toBe(200);
+};
+
+const flip = (id: string, value = 1, metric = 'flips') =>
+  laurel.app.post(`/v1/metrics/${metric}/event`, { user: { id, tz: 'Asia/Tokyo' }, value });
+
+async function days(query = ''): Promise<Record<string, unknown>[]> {
+  const { status, body } = await laurel.admin.get(`/v1/activity${query}`);
+  expect(status).toBe(200);
+  return body.days;
+}
+
+test('days are counted as they are stored: by event, call and clock, each once', async () => {
+  await at(START_MS);
+  await laurel.app.put('/v1/users/called', { name: 'Called' });
+  for (const id of ['ada', 'bob', 'ada', 'called']) await flip(id, 6);
+  await laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'cleo' } });
+  // The day of UTC ends in between, the user's does not.
+  await at(START_MS + 2 * 3_600_000);
+  for (const id of ['ada', 'dora', 'dora']) await flip(id);
+  await flip('bob', 4, 'minutes');
+  await laurel.admin.post('/v1/metrics/events?wait=true', [
+    { key: 'flips', user: { id: 'ada' }, value: 1 },
+    { key: 'flips', user: { id: 'eve' }, value: 10 },
+  ]);
+  // Three days on which only the clock does anything.
+  await at(START_MS + 4 * DAY_MS);
+  await flip('ada');
+
+  const counted = await days('?from=2027-05-03&to=2027-05-09');
+  expect(counted.map(({ date, events, activeUsers, newUsers }) => [date, events, activeUsers, newUsers])).toEqual([
+    ['2027-05-03', 0, 0, 0],
+    ['2027-05-04', 4, 3, 4],
+    ['2027-05-05', 6, 4, 2],
+    ['2027-05-06', 0, 0, 0],
+    ['2027-05-07', 0, 0, 0],
+    ['2027-05-08', 1, 1, 0],
+    ['2027-05-09', 0, 0, 0],
+  ]);
+  expect(counted[3]!['pointsAwarded']).toBeGreaterThan(0);
+  expect(await countedDays(laurel.pool)).toEqual(await storedDays(laurel.pool));
+  expect((await laurel.admin.get('/v1/activity')).body).toMatchObject({
+    from: '2027-04-09',
+    to: '2027-05-08',
+    users: 6,
+    countedFrom: null,
+    complete: true,
+  });
+});
+
+test('the newest completions are at hand, newest first, and leave with their user', async () => {
+  const { body } = await laurel.admin.get('/v1/activity/completions');
+  const shown = body.map(({ userId, userName, achievementName }: Record<string, unknown>) => [
+    userId,
+    userName,
+    achievementName,
+  ]);
+  expect(shown.slice(0, 3)).toEqual([
+    ['eve', null, 'Ten and a day'],
+    ['eve', null, 'First day'],
+    ['eve', null, 'Ten flips'],
+  ]);
+  expect(shown).toContainEqual(['called', 'Called', 'First day']);
+  for (let n = 0; n < 30; n += 1) await flip(`many-${n}`);
+  const then = (await laurel.admin.get('/v1/activity/completions')).body;
+  expect(then).toHaveLength(20);
+  expect(then[0]).toMatchObject({ userId: 'many-29', achievementName: 'First day', badgeUrl: null });
+  await laurel.admin.delete('/v1/users/many-29');
+  await expect
+    .poll(async () => (await laurel.admin.get('/v1/activity/completions')).body[0].userId, { timeout: 30_000 })
+    .toBe('many-28');
+  const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM newest_completions');
+  expect(rows[0].n).toBeLessThan(60);
+});
+
+test('a user whose state an earlier version wrote is active once on the day of the upgrade, and once on days after it', async () => {
+  const { redis } = laurel;
+  const FORGET = `local state = cmsgpack.unpack(redis.call('GET', KEYS[1]))
+    state.${USER.activeDay} = nil
+    redis.call('SET', KEYS[1], cmsgpack.pack(state))`;
+  const active = async (): Promise<unknown> =>
+    (await days('?from=2027-05-10&to=2027-05-11')).map((day) => day['activeUsers']);
+  await at(Date.UTC(2027, 4, 10, 6));
+  await flip('ada');
+  await redis.eval(FORGET, 1, userKey(0, 'ada'));
+  await flip('ada');
+  expect(await active()).toEqual([1, 0]);
+  await redis.eval(FORGET, 1, userKey(0, 'ada'));
+  await at(Date.UTC(2027, 4, 11, 6));
+  // Who is known by a call first is active by the event that follows.
+  await laurel.app.put('/v1/users/ada', { name: 'Ada' });
+  expect(await active()).toEqual([1, 0]);
+  await flip('ada');
+  await flip('ada');
+  expect(await active()).toEqual([1, 1]);
+});
+
+test('a range that makes no sense is refused, naming what is wrong', async () => {
+  for (const [query, text] of [
+    ['?from=2027-02-30', 'from'],
+    ['?to=tomorrow', 'to'],
+    ['?from=2027-05-02&to=2027-05-01', 'to is before from'],
+    ['?from=2020-01-01&to=2027-05-01', 'more than 366 days'],
+  ] as const) {
+    const { status, body } = await laurel.admin.get(`/v1/activity${query}`);
+    expect([query, status]).toEqual([query, 422]);
+    expect(body.error).toContain(text);
+  }
+});
+
+test('an older installation has its past counted once, whatever ends in between', async () => {
+  const { pool } = laurel;
+  // What the deleted user did is not there any more to be counted.
+  const before = await storedDays(pool);
+  await pool.query('TRUNCATE tenant_days');
+  await pool.query(
+    `INSERT INTO activity_backfills (source, first_day, before)
+     SELECT source, $1, $2 FROM unnest(ARRAY['events', 'awards', 'completions', 'users']) AS source`,
+    [Math.floor(START_MS / DAY_MS) - 10, new Date(START_MS + 30 * DAY_MS)],
+  );
+  expect((await laurel.admin.get('/v1/activity')).body).toMatchObject({ countedFrom: '2027-04-24', complete: false });
+  let slices = 0;
+  const dying = new ActivityBackfill({
+    pool,
+    onSlice: () => {
+      slices += 1;
+      if (slices % 3 === 0) throw new Error('ended here');
+    },
+  });
+  while ((await dying.due(1)) !== null)
+    await dying
+      .perform(1, new AbortController().signal)
+      .catch((error: Error) => expect(error.message).toBe('ended here'));
+  expect(slices).toBeGreaterThan(100);
+  expect(await countedDays(pool)).toEqual(before);
+  expect((await pool.query('SELECT FROM activity_backfill_users')).rows).toEqual([]);
+  expect((await days('?from=2027-04-20&to=2027-05-05')).map(({ date }) => date)[0]).toBe('2027-04-24');
+  expect((await laurel.admin.get('/v1/activity')).body.complete).toBe(true);
+});

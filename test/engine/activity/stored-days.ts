@@ -1,0 +1,38 @@
+import type { Pool } from 'pg';
+
+/** What a tenant's days hold, each as a line. */
+type Lines = string[];
+
+const LINE = `tenant_no || ' ' || day || ': ' || events || ' ' || active || ' ' || new || ' ' || points || ' ' || completed`;
+
+/** The days as they were counted: events, active users, new users, points, completions. */
+export async function countedDays(pool: Pool): Promise<Lines> {
+  return lines(
+    pool,
+    `SELECT tenant_no, day, events, active_users AS active, new_users AS new, points_awarded AS points, completions AS completed
+       FROM tenant_days`,
+  );
+}
+
+const of = (table: string, counts: string, time = 'at'): string =>
+  `SELECT tenant_no, floor(extract(epoch FROM ${time}) / 86400)::int AS day, ${counts} FROM ${table} GROUP BY 1, 2`;
+
+/** The same, counted from what is stored. */
+export async function storedDays(pool: Pool): Promise<Lines> {
+  return lines(
+    pool,
+    `SELECT tenant_no, day, sum(events) AS events, sum(active) AS active, sum(new) AS new, sum(points) AS points, sum(completed) AS completed
+       FROM (${of('events', 'count(*) AS events, count(DISTINCT user_id) AS active, 0 AS new, 0 AS points, 0 AS completed')}
+             UNION ALL ${of('users', '0, 0, count(*), 0, 0', 'created')}
+             UNION ALL ${of('awards', '0, 0, 0, sum(greatest(awarded, 0)), 0')}
+             UNION ALL ${of('completions', '0, 0, 0, 0, count(*)')}) AS counted (tenant_no, day, events, active, new, points, completed)
+      GROUP BY 1, 2`,
+  );
+}
+
+async function lines(pool: Pool, statement: string): Promise<Lines> {
+  const { rows } = await pool.query<{ line: string }>(
+    `SELECT ${LINE} AS line FROM (${statement}) AS days ORDER BY tenant_no, day`,
+  );
+  return rows.map(({ line }) => line);
+}
