@@ -199,7 +199,7 @@ describe('in a multi-tenant organisation', () => {
     expect((await call(id, { user: 'own', key: own, tenantId: 'a' })).status).toBe(403);
   });
 
-  const ORGANISATION = /^\/v1\/(tenants|organisation|settings|admin-api-keys|clock|dead-letters)(\/|$)/;
+  const ORGANISATION = /^\/v1\/(tenants|organisation|settings|admin-api-keys|clock|dead-letters|system)(\/|$)/;
 
   test.each(adminOperations.filter(({ id }) => !OPEN.has(id)).map((operation) => [operation.id, operation] as const))(
     "%s: the Tenant-ID is required and known, but for the organisation's own",
