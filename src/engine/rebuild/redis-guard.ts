@@ -47,12 +47,15 @@ export class RedisGuard {
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private foreign: ForeignRedis | null = null;
   private askedMs = -Infinity;
+  /** Ends the wait for the next look. */
+  private wake = (): void => undefined;
   private accepted: { fence: string; marks: (string | null)[] } | null = null;
 
   constructor(options: RedisGuardOptions) {
     this.options = options;
     const { redis, log, acknowledgeMs = null } = options;
     this.gate = new Gate(redis);
+    this.gate.listen(() => this.wake());
     if (acknowledgeMs === null) return;
     const onChange = (isAway: boolean): void =>
       this.logThrottle.log('replicas', () =>
@@ -84,6 +87,7 @@ export class RedisGuard {
   /** Ends, and with it a rebuild under way in this process. */
   async close(): Promise<void> {
     this.ending.abort();
+    this.wake();
     await this.running;
     this.gate.acknowledgement?.close();
   }
@@ -101,8 +105,7 @@ export class RedisGuard {
         this.complain(error);
         if (isElsewhere(error)) await this.leave();
       }
-      if (gate.fence === null) await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
-      else await this.untilShut(LOOK_MS);
+      if (!signal.aborted) await this.untilWoken(gate.fence === null ? RETRY_MS : LOOK_MS);
     }
   }
 
@@ -199,12 +202,18 @@ export class RedisGuard {
     if (!this.ending.signal.aborted) this.options.redis.disconnect(true);
   }
 
-  /** Resolves when the gate shuts, after `ms`, or at the end. */
-  private async untilShut(ms: number): Promise<void> {
-    const early = new AbortController();
-    const stop = this.gate.listen(() => early.abort());
-    await sleep(ms, undefined, { signal: AbortSignal.any([early.signal, this.ending.signal]) }).catch(() => undefined);
-    stop();
+  /**
+   * Resolves when the gate shuts or opens, after `ms`, or at the end. A bare timer, since every process waits so twice a second
+   * for ever: a signal made for each wait was as much CPU again.
+   */
+  private async untilWoken(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   private complain(error: unknown): void {
