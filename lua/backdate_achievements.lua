@@ -75,6 +75,7 @@ local function backdate(user, counts, own_boosts)
     record[RECORD.kind], record[RECORD.completed] = KIND.completion, outcome.completed
   end
   record[RECORD.points] = points_record(ledgers)
+  record[RECORD.version] = plan.version
   settled_record(record, settlements, state)
   return record, changes
 end

@@ -51,6 +51,7 @@ local function celebrate(user, state, at, offset, own_boosts)
     [RECORD.day] = outcome.day,
     [RECORD.completed] = completed and outcome.completed or nil,
     [RECORD.points] = points_record(ledgers),
+    [RECORD.version] = plan.version,
   }
   settled_record(record, settlements, state)
   return record, changes

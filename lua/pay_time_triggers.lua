@@ -55,6 +55,7 @@ for n = 1, count do
         [RECORD.atMs] = due,
         [RECORD.day] = outcome.day,
         [RECORD.points] = points_record(ledgers),
+        [RECORD.version] = plan.version,
       }
       applied[#applied + 1] = { record, changes }
       user.changed = true

@@ -236,6 +236,9 @@ for n = 1, count do
       if outcome.first_of_day then
         record[RECORD.firstOfDay] = 1
       end
+      if outcome.extended or record[RECORD.points] or #outcome.completed > 0 then
+        record[RECORD.version] = plan.version
+      end
       if event.sent and event.sent.changed then
         record[RECORD.changed] = 1
       end

@@ -64,6 +64,7 @@ local function run_user_call(keys, argv, achievement, must_exist)
     [RECORD.completed] = completed and outcome.completed or nil,
     [RECORD.points] = points_record(outcome.ledgers),
   }
+  record[RECORD.version] = (completed or record[RECORD.points]) and plan.version or nil
   settled_record(record, outcome.settlements, state)
   if not (is_new or completed or asked) then
     return { cmsgpack.pack(record), user.packed, '' }

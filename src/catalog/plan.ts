@@ -5,6 +5,8 @@
  * apply are left out (Lua's nil).
  */
 export interface Plan {
+  /** Of the catalog. */
+  version: number;
   /** Metric number; 0 in the plan of calls about a user that are no event. */
   metric: number;
   /** Local day (epoch day) of the first of the three rows. */

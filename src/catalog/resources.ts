@@ -95,6 +95,7 @@ export class Resources {
         streaks: draft.catalog.streaks,
         earnSince: draft.catalog.earnSince ?? null,
         streaksBefore: draft.catalog.streaksBefore ?? [],
+        streaksReplaced: streakChanges.length > 0 ? before.streaks : null,
         demo,
         created: changes.filter(({ before: earlier }) => earlier === null).map(rowOf),
         updated: changes.filter(({ before: earlier, after }) => earlier !== null && after !== null).map(rowOf),

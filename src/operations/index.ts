@@ -74,6 +74,7 @@ import { adminQuarantineRelease } from './admin/quarantine/release.ts';
 import { adminUsersExport } from './admin/users/export.ts';
 import { adminUsersGuards } from './admin/users/guards.ts';
 import { adminUsersList } from './admin/users/list.ts';
+import { adminUsersTimeline } from './admin/users/timeline.ts';
 import { adminLiveGet } from './admin/live/get.ts';
 import { adminLiveTicketsCreate } from './admin/live/tickets/create.ts';
 import { adminLiveWs } from './admin/live/ws.ts';
@@ -197,6 +198,7 @@ export const adminOperations: readonly Operation[] = [
   adminApplicationApiKeysDelete,
   adminMetricsBatchEvents,
   adminUsersList,
+  adminUsersTimeline,
   adminUsersDelete,
   adminUsersDeleteOne,
   adminUsersExport,

@@ -25,6 +25,7 @@ import type { UserPoints } from '../engine/points/user-points.ts';
 import type { Quarantine } from '../engine/quarantine/quarantine.ts';
 import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
+import type { Timeline } from '../engine/timeline/timeline.ts';
 import type { UserDeletion } from '../engine/users/user-deletion.ts';
 import type { UserDirectory } from '../engine/users/user-directory.ts';
 import type { UserExport } from '../engine/users/user-export.ts';
@@ -61,6 +62,7 @@ export interface Services {
   deletion: UserDeletion;
   userExport: UserExport;
   quarantine: Quarantine;
+  timeline: Timeline;
   achievements: AchievementReads;
   achievementPreview: AchievementPreview;
   completion: AchievementCompletion;

@@ -89,6 +89,8 @@ export const RECORD = {
    * root did. The day is that of what that one awarded.
    */
   reversal: 'rv',
+  /** The version of the catalog that it went by: where a streak was extended, something completed or awarded. */
+  version: 'cv',
   /** Of a deletion: the user's generation; absent: the first. */
   generation: 'g',
   /** Of `KIND.progress`: the progress, see `src/redis/batches.ts`. */

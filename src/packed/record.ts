@@ -71,6 +71,7 @@ export interface HappenedRecord {
   [RECORD.byAdmin]?: 1;
   [RECORD.backdated]?: 1;
   [RECORD.reversal]?: RecordedReversal;
+  [RECORD.version]?: number;
 }
 
 /** A user was deleted. What the outbox holds of the user before it is void; what comes after is of a new user. */

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { EarlierStreaks, StreakSettings } from '../domain/catalog.ts';
 import type { Kind } from '../domain/kinds.ts';
+import { keepReplaced, keepStreaks } from './keep-versions.ts';
 import { NOTIFIED } from './revisions.ts';
 
 /** A resource as a row. */
@@ -23,6 +24,8 @@ export interface CatalogChanges {
   /** See `Catalog`. */
   earnSince: number | null;
   streaksBefore: readonly EarlierStreaks[];
+  /** The streak settings that these changes replace; null: they stay. */
+  streaksReplaced: StreakSettings | null;
   /** Whether what is created is the demo; what is updated is the demo's no more. */
   demo: boolean;
   created: ResourceRow[];
@@ -63,6 +66,9 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
       now,
     ]);
   }
+  await keepReplaced(client, { tenantNo, version, ids: updated.map(({ id }) => id), now });
+  if (changes.streaksReplaced !== null)
+    await keepStreaks(client, { tenantNo, version, now, was: changes.streaksReplaced });
   if (updated.length > 0) await update(client, tenantNo, updated, now);
   for (const some of pieces(created)) await insert(client, { tenantNo, rows: some, now, demo: changes.demo });
   await client.query(

@@ -47,6 +47,7 @@ import { QuarantineCalls } from '../engine/quarantine/quarantine-calls.ts';
 import { Quarantine } from '../engine/quarantine/quarantine.ts';
 import { UserDeletion } from '../engine/users/user-deletion.ts';
 import { UserDirectory } from '../engine/users/user-directory.ts';
+import { Timeline } from '../engine/timeline/timeline.ts';
 import { UserExport } from '../engine/users/user-export.ts';
 import { UserProfiles } from '../engine/users/user-profiles.ts';
 import { UserReads } from '../engine/users/user-reads.ts';
@@ -262,6 +263,7 @@ export async function openLaurel({
       profiles: new UserProfiles({ reads: users, calls: userCalls, clock, controlShare }),
       directory: new UserDirectory({ redis, pool, caughtUp, controlShare }),
       userExport: new UserExport({ redis, pool, users, clock, controlShare, recordAudit }),
+      timeline: new Timeline({ pool, users: usersWithHistory }),
       deletion: new UserDeletion({
         redis,
         calls: batcher.calls,

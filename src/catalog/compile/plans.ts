@@ -96,6 +96,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
       (system) => system.creation.length + system.metric.length + system.streak.length + system.achievement.length,
     );
   const plan = {
+    version: catalogIndex.catalog.version,
     metric: metric?.no ?? 0,
     firstDay: utcDay - 1,
     periods: days.map((day) => {

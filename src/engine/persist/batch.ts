@@ -16,7 +16,16 @@ import type {
   ProgressRecord,
   RecordedSettlement,
 } from '../../packed/record.ts';
-import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS, REVERSAL, SETTLEMENT } from '../../packed/record-fields.ts';
+import {
+  AWARD,
+  KIND,
+  kindField,
+  RECORD,
+  RECORDED_POINTS,
+  RECORDED_STREAK,
+  REVERSAL,
+  SETTLEMENT,
+} from '../../packed/record-fields.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
 import { DayTally } from './day-tally.ts';
@@ -207,6 +216,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
   const userId = record[RECORD.userId];
   const atMs = record[RECORD.atMs];
   const localDay = record[RECORD.day];
+  const catalogVersion = record[RECORD.version] ?? null;
   if (!HAPPENED.has(kind)) throw new UnreadableEntry('a record of no known kind');
   if (kind === KIND.event || kind === KIND.reversal) {
     const metricNo = record[RECORD.metric];
@@ -226,14 +236,26 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
       localDay: record[RECORD.occurredDay] ?? localDay,
       attributes: record[RECORD.attributes] ?? null,
       idempotencyKey: record[RECORD.idempotencyKey] ?? null,
+      streak: extendedTo(record),
+      catalogVersion,
     };
     if (kind === KIND.event) batch.events.push(event);
     else batch.reversals.push(reversalOf(record, event));
     addGuardsOf(batch, tenantNo, record);
   }
   if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
-  for (const achievementNo of record[RECORD.completed] ?? [])
-    batch.completions.push({ tenantNo, userId, achievementNo, atMs });
+  for (const achievementNo of record[RECORD.completed] ?? []) {
+    const backdated = record[RECORD.backdated] === 1;
+    batch.completions.push({
+      tenantNo,
+      userId,
+      achievementNo,
+      atMs,
+      causedBy: record[RECORD.id],
+      catalogVersion,
+      backdated,
+    });
+  }
   addStreakChanges(batch, tenantNo, record);
   for (const pause of record[RECORD.pauses] ?? []) {
     batch.pauses.push({
@@ -260,6 +282,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
         boostNos: award[AWARD.boosts],
         atMs,
         localDay,
+        catalogVersion,
       });
     }
   }
@@ -286,6 +309,11 @@ function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord)
   for (const settlement of record[RECORD.repairs] ?? []) add(settlement, correction);
   const nos = record[RECORD.superseded];
   if (nos !== undefined) batch.supersededChanges.push({ tenantNo, userId, nos, correction });
+}
+
+/** To which length an event extended the streak; null: it did not. */
+function extendedTo({ [RECORD.streak]: streak }: HappenedRecord): number | null {
+  return streak?.[RECORDED_STREAK.extended] === 1 ? streak[RECORDED_STREAK.length] : null;
 }
 
 /** ID of the nth award (from 1) of what happened: its ID ends with 4 zeros that make room for n. */

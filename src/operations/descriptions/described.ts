@@ -5,11 +5,13 @@ import { GUARD_TEXTS } from './guard-texts.ts';
 import { LIVE_TEXTS } from './live-texts.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
+import { TIMELINE_TEXTS } from './timeline-texts.ts';
 import { PAYLOAD_TEXTS } from './webhook-texts.ts';
 
 /** A field means the same wherever it occurs, with few exceptions: so its meaning is written once, by its name. */
 const TEXTS: Readonly<Record<string, string>> = {
   ...GUARD_TEXTS,
+  ...TIMELINE_TEXTS,
   ...LIVE_TEXTS,
   ...PROGRESS_TEXTS,
   ...CONFIGURATION_TEXTS,

@@ -28,7 +28,7 @@ const BY_NAME: Readonly<Record<string, readonly unknown[]>> = {
   id: ['18'],
   userId: ['18'],
   userName: ['Ada'],
-  cursor: ['4711'],
+  cursor: ['4711', '0190a5f2-7c3e-7b1a-9d3e-2f6b8c1d4e5f'],
   email: ['ada@example.org'],
   header: ['X-Acme-Signature'],
   tz: ['Europe/Berlin'],

@@ -16,12 +16,14 @@ export interface AwardRow {
   atMs: number;
   /** Epoch day of the user's local date. */
   localDay: number;
+  /** The version of the catalog that it went by; null: not recorded. */
+  catalogVersion: number | null;
 }
 
 const COPY =
-  'COPY awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, boost_nos, at, local_date) ' +
-  'FROM STDIN (FORMAT binary)';
-const COLUMNS = 10;
+  'COPY awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, boost_nos, at, local_date, ' +
+  'catalog_version) FROM STDIN (FORMAT binary)';
+const COLUMNS = 11;
 const BYTES_A_ROW = 150;
 
 /** Adds awards of points. An ID that is there already is an error (23505): the cursor says that each is new. */
@@ -41,6 +43,8 @@ export async function insertAwards(client: PoolClient, awards: readonly AwardRow
     if (award.boostNos.length === 0) rows.null();
     else rows.int4Array(award.boostNos);
     rows.timestamptz(award.atMs).date(award.localDay);
+    if (award.catalogVersion === null) rows.null();
+    else rows.int8(award.catalogVersion);
   }
   await copyRows(client, COPY, rows.finish());
 }

@@ -6,12 +6,18 @@ export interface CompletionRow {
   userId: string;
   achievementNo: number;
   atMs: number;
+  /** What completed it: an event, or what else happened (32 hex digits). */
+  causedBy: string;
+  /** The version of the catalog that it went by; null: not recorded. */
+  catalogVersion: number | null;
+  backdated: boolean;
 }
 
 const INSERT = `
-  INSERT INTO completions (tenant_no, user_id, achievement_no, at)
-  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0)
-  FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[]) AS completed (tenant_no, user_id, achievement_no, at_ms)
+  INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, catalog_version, backdated)
+  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0), caused_by, catalog_version, backdated
+  FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[], $5::uuid[], $6::bigint[], $7::boolean[])
+    AS completed (tenant_no, user_id, achievement_no, at_ms, caused_by, catalog_version, backdated)
   ON CONFLICT DO NOTHING`;
 
 /** Adds completions of achievements. An achievement is completed once for good: an earlier completion is kept. */
@@ -22,5 +28,8 @@ export async function insertCompletions(client: PoolClient, completions: readonl
     completions.map((row) => storableText(row.userId)),
     completions.map((row) => row.achievementNo),
     completions.map((row) => row.atMs),
+    completions.map((row) => row.causedBy),
+    completions.map((row) => row.catalogVersion),
+    completions.map((row) => row.backdated),
   ]);
 }

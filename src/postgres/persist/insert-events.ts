@@ -21,12 +21,17 @@ export interface EventRow {
   /** JSON text: attribute key → value. */
   attributes: string | null;
   idempotencyKey: string | null;
+  /** To which length it extended the streak; null: it did not. */
+  streak: number | null;
+  /** The version of the catalog that it went by; null: nothing came of it. */
+  catalogVersion: number | null;
 }
 
-const FIELDS = 'id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, idempotency_key';
+const FIELDS =
+  'id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, idempotency_key, streak, catalog_version';
 const COPY = `COPY events (${FIELDS}) FROM STDIN (FORMAT binary)`;
 const COPY_OCCURRED = `COPY events (${FIELDS}, occurred_at) FROM STDIN (FORMAT binary)`;
-const COLUMNS = 10;
+const COLUMNS = 12;
 const BYTES_A_ROW = 250;
 
 /** Adds events. An ID that is there already is an error (23505): the cursor says that each is new. */
@@ -54,6 +59,10 @@ async function copyEvents(client: PoolClient, events: readonly EventRow[], withT
       .date(event.localDay)
       .jsonb(event.attributes === null ? null : storableJson(event.attributes))
       .text(event.idempotencyKey);
+    if (event.streak === null) rows.null();
+    else rows.int4(event.streak);
+    if (event.catalogVersion === null) rows.null();
+    else rows.int8(event.catalogVersion);
     if (withTime) rows.timestamptz(event.occurredMs!);
   }
   await copyRows(client, withTime ? COPY_OCCURRED : COPY, rows.finish());

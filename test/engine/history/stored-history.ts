@@ -99,6 +99,8 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
         occurredMs: null,
         attributes: attributes === undefined ? null : JSON.stringify(attributes),
         idempotencyKey: null,
+        streak: null,
+        catalogVersion: null,
       })),
     );
     await insertAwards(
@@ -113,6 +115,7 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
         boostNos: [],
         atMs: dayOf(date) * DAY_MS,
         localDay: dayOf(date),
+        catalogVersion: null,
       })),
     );
     await upsertUsers(client, [{ tenantNo, id, packed }]);

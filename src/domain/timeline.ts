@@ -1,0 +1,184 @@
+import { Type, type Static } from 'typebox';
+import { LocalDate, Nullable, Uuid } from './schemas.ts';
+
+/** What happened to a user, with its causes, as it is asked for and answered. */
+
+const DateTime = Type.String({ format: 'date-time' });
+
+/** A resource of the catalog by its present names, or its last ones. */
+const Named = Type.Object({ id: Nullable(Uuid), key: Nullable(Type.String()), name: Type.String() });
+export type Named = Static<typeof Named>;
+
+const Condition = Type.Object({ key: Type.String(), value: Type.String() });
+
+/** The rule of a trigger or an achievement as it was then: the fields of its type only. */
+export const TimelineRule = Type.Object({
+  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation', 'api', 'anniversary']),
+  points: Type.Optional(Type.Integer()),
+  metric: Type.Optional(Named),
+  threshold: Type.Optional(Type.Number()),
+  streakLength: Type.Optional(Type.Integer()),
+  achievements: Type.Optional(Type.Array(Named)),
+  timeUnit: Type.Optional(Type.Enum(['hours', 'days'])),
+  timeInterval: Type.Optional(Type.Integer()),
+  anniversaryYears: Type.Optional(Type.Integer()),
+  userAttributes: Type.Array(Condition),
+  eventAttributes: Type.Array(Condition),
+});
+export type TimelineRule = Static<typeof TimelineRule>;
+
+/** The streak got longer. */
+const CausedStreak = Type.Object({
+  kind: Type.Literal('streak'),
+  length: Type.Integer(),
+  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+});
+
+const Completed = {
+  achievement: Named,
+  /** Null: the rule of then is not known, since it was changed before such changes were kept. */
+  rule: Nullable(TimelineRule),
+};
+
+const CausedAchievement = Type.Object({ kind: Type.Literal('achievement'), ...Completed });
+
+const CausedAward = Type.Object({
+  kind: Type.Literal('award'),
+  id: Uuid,
+  pointsSystem: Named,
+  awarded: Type.Integer(),
+  total: Type.Integer(),
+  triggerId: Nullable(Uuid),
+  rule: Nullable(TimelineRule),
+  boosts: Type.Array(Type.Object({ id: Nullable(Uuid), name: Type.String(), multiplier: Nullable(Type.Number()) })),
+});
+
+const CausedLevel = Type.Object({
+  kind: Type.Literal('level'),
+  pointsSystem: Named,
+  level: Nullable(Named),
+  previousLevel: Nullable(Named),
+});
+
+const CausedScore = Type.Object({
+  kind: Type.Literal('leaderboard'),
+  leaderboard: Named,
+  /** First day of the run. */
+  run: LocalDate,
+  change: Type.Number(),
+});
+
+const Caused = Type.Union([CausedStreak, CausedAchievement, CausedAward, CausedLevel, CausedScore]);
+export type Caused = Static<typeof Caused>;
+
+const Entry = { position: Type.String(), at: DateTime };
+
+const EventEntry = Type.Object({
+  kind: Type.Literal('event'),
+  ...Entry,
+  id: Uuid,
+  metric: Named,
+  value: Type.Number(),
+  total: Type.Number(),
+  localDate: LocalDate,
+  attributes: Type.Record(Type.String(), Type.String()),
+  idempotencyKey: Nullable(Type.String()),
+  caused: Type.Array(Caused),
+});
+export type EventEntry = Static<typeof EventEntry>;
+
+/** Completed by no event: by a call, by the clock (anniversaries), or because of an edit of the catalog. */
+const AchievementEntry = Type.Object({
+  kind: Type.Literal('achievement'),
+  ...Entry,
+  ...Completed,
+  /** Null: not recorded. */
+  by: Nullable(Type.Enum(['call', 'clock', 'backdating'])),
+  caused: Type.Array(Caused),
+});
+export type AchievementEntry = Static<typeof AchievementEntry>;
+
+/** The first sight of the user; or, of `time`, a period of `time` triggers that ended. */
+const ClockEntry = Type.Object({
+  kind: Type.Enum(['user_creation', 'time']),
+  ...Entry,
+  caused: Type.Array(Caused),
+});
+export type ClockEntry = Static<typeof ClockEntry>;
+
+/** What the clock or an administrator made of a streak. */
+const StreakEntry = Type.Object({
+  kind: Type.Literal('streak'),
+  ...Entry,
+  change: Type.Enum(['freeze', 'pause', 'lost', 'restored', 'replaced', 'dayOff', 'reset']),
+  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  start: LocalDate,
+  end: LocalDate,
+  length: Nullable(Type.Integer()),
+  /** The readable part of the administrator's key; null: the clock did it. */
+  who: Nullable(Type.String()),
+});
+export type StreakEntry = Static<typeof StreakEntry>;
+
+/** How the user ended a run of a leaderboard. */
+const LeaderboardEntry = Type.Object({
+  kind: Type.Literal('leaderboard'),
+  ...Entry,
+  leaderboard: Named,
+  start: LocalDate,
+  end: LocalDate,
+  rank: Nullable(Type.Integer()),
+  value: Type.Number(),
+});
+export type LeaderboardEntry = Static<typeof LeaderboardEntry>;
+
+/** What an administrator did about the user, as the audit log has it. */
+const AdministrationEntry = Type.Object({
+  kind: Type.Literal('administration'),
+  ...Entry,
+  who: Type.String(),
+  action: Type.String(),
+  subject: Type.String(),
+  resourceId: Nullable(Uuid),
+  before: Nullable(Type.Record(Type.String(), Type.Unknown())),
+  after: Nullable(Type.Record(Type.String(), Type.Unknown())),
+});
+export type AdministrationEntry = Static<typeof AdministrationEntry>;
+
+/** Corrections join here: reversals are a kind of their own, late events have their times among the fields of `event`. */
+export const TimelineEntry = Type.Union([
+  EventEntry,
+  AchievementEntry,
+  ClockEntry,
+  StreakEntry,
+  LeaderboardEntry,
+  AdministrationEntry,
+]);
+export type TimelineEntry = Static<typeof TimelineEntry>;
+
+/** A page; `nextCursor` leads to the next, null: this is the last. */
+export const TimelinePage = Type.Object({
+  entries: Type.Array(TimelineEntry),
+  nextCursor: Nullable(Type.String()),
+});
+export type TimelinePage = Static<typeof TimelinePage>;
+
+export const TIMELINE_KINDS = [
+  'event',
+  'achievement',
+  'award',
+  'user_creation',
+  'streak',
+  'leaderboard',
+  'administration',
+] as const;
+
+export const TimelineQuery = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+  cursor: Type.Optional(Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' })),
+  order: Type.Enum(['newest', 'oldest'], { default: 'newest' }),
+  kind: Type.Optional(Type.Enum([...TIMELINE_KINDS])),
+  from: Type.Optional(DateTime),
+  to: Type.Optional(DateTime),
+});
+export type TimelineQuery = Static<typeof TimelineQuery>;

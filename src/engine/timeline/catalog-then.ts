@@ -1,0 +1,143 @@
+import type { Pool } from 'pg';
+import type { Frequency } from '../../domain/periods.ts';
+import type { Kind } from '../../domain/kinds.ts';
+import type { Named } from '../../domain/timeline.ts';
+import {
+  docsThen,
+  renumbered,
+  resourcesById,
+  resourcesByNo,
+  streaksThen,
+  type StoredResource,
+  type Then,
+} from '../../postgres/timeline/catalog-then.ts';
+
+/** What a resource was when something was applied. */
+export interface ResourceThen {
+  doc: Record<string, unknown>;
+  /** Whether that is known: what a resource was before its last change is kept since there is a timeline. */
+  known: boolean;
+}
+
+/** Kinds of which those count that there were then, whether a row names them or not. */
+const WHOLE: readonly Kind[] = ['points_level', 'leaderboard'];
+
+const keyOf = (id: string, { version, atMs }: Then): string => `${id} ${version} ${atMs}`;
+
+/** The resources of the catalog that a page of a timeline is about, deleted ones too: as they are, and as they were then. */
+export class CatalogThen {
+  private readonly pool: Pool;
+  private readonly tenantNo: number;
+  private readonly frequencyNow: Frequency;
+  private readonly ofNo = new Map<number, StoredResource>();
+  private readonly ofId = new Map<string, StoredResource>();
+  private readonly docs = new Map<string, ResourceThen>();
+  private readonly frequencies = new Map<string, Frequency>();
+
+  constructor({ pool, tenantNo, frequencyNow }: { pool: Pool; tenantNo: number; frequencyNow: Frequency }) {
+    this.pool = pool;
+    this.tenantNo = tenantNo;
+    this.frequencyNow = frequencyNow;
+  }
+
+  /** Reads the resources of some numbers, and all levels and leaderboards. */
+  async load(nos: Iterable<number>): Promise<void> {
+    const wanted = [...new Set(nos)];
+    for (const found of await resourcesByNo(this.pool, this.tenantNo, { nos: wanted, kinds: WHOLE })) this.add(found);
+    const before = await renumbered(
+      this.pool,
+      this.tenantNo,
+      wanted.filter((no) => !this.ofNo.has(no)),
+    );
+    await this.loadById(before.values());
+    for (const [no, id] of before) {
+      const resource = this.ofId.get(id);
+      if (resource !== undefined) this.ofNo.set(no, resource);
+    }
+  }
+
+  /** Reads the resources of some IDs. */
+  async loadById(ids: Iterable<string>): Promise<void> {
+    const missing = [...new Set(ids)].filter((id) => !this.ofId.has(id));
+    for (const found of await resourcesById(this.pool, this.tenantNo, missing)) this.add(found);
+  }
+
+  /** Reads what resources were then. */
+  async loadThen(asked: readonly { resource: StoredResource; when: Then }[]): Promise<void> {
+    const questions = new Map(
+      asked
+        .filter(({ resource }) => resource.revised)
+        .map(({ resource: { id }, when }) => [keyOf(id, when), { id, ...when }]),
+    );
+    const docs = await docsThen(this.pool, this.tenantNo, [...questions.values()]);
+    for (const [index, [key, question]] of [...questions].entries()) {
+      const found = docs[index];
+      if (found === null || found === undefined) continue;
+      this.docs.set(key, { doc: found.doc, known: isKnown(question, found.sinceMs) });
+    }
+  }
+
+  /** Reads which streaks counted then. */
+  async loadFrequencies(asked: readonly Then[]): Promise<void> {
+    const settings = await streaksThen(this.pool, this.tenantNo, asked);
+    for (const [index, then] of asked.entries()) {
+      const frequency = settings[index]?.doc['frequency'] as Frequency | undefined;
+      this.frequencies.set(keyOf('', then), frequency ?? this.frequencyNow);
+    }
+  }
+
+  byNo(no: number): StoredResource | null {
+    return this.ofNo.get(no) ?? null;
+  }
+
+  byId(id: string): StoredResource | null {
+    return this.ofId.get(id) ?? null;
+  }
+
+  /** Those of a kind that there were at a time. */
+  there(kind: Kind, atMs: number): StoredResource[] {
+    return [...this.ofId.values()].filter(
+      (resource) =>
+        resource.kind === kind &&
+        resource.createdMs <= atMs &&
+        (resource.deletedMs === null || resource.deletedMs > atMs),
+    );
+  }
+
+  /** What a resource was then; to be loaded before. */
+  at(resource: StoredResource, then: Then): ResourceThen {
+    const { id, doc, updatedMs } = resource;
+    return this.docs.get(keyOf(id, then)) ?? { doc, known: isKnown(then, updatedMs) };
+  }
+
+  /** Which streaks counted then; to be loaded before. */
+  frequency(then: Then): Frequency {
+    return this.frequencies.get(keyOf('', then)) ?? this.frequencyNow;
+  }
+
+  /** What a resource is called now, or was called last. */
+  named(id: string | null | undefined): Named {
+    const resource = this.ofId.get(id ?? '');
+    return resource === undefined ? { id: id ?? null, key: null, name: id ?? '' } : namedOf(resource);
+  }
+
+  /** The same by its number. */
+  namedNo(no: number): Named {
+    const resource = this.byNo(no);
+    return resource === null ? { id: null, key: null, name: String(no) } : namedOf(resource);
+  }
+
+  private add(resource: StoredResource): void {
+    this.ofNo.set(resource.no, resource);
+    this.ofId.set(resource.id, resource);
+  }
+}
+
+/** By a recorded version it always is: what was replaced since then is kept. */
+const isKnown = ({ version, atMs }: Then, sinceMs: number | null): boolean =>
+  version !== null || (sinceMs !== null && sinceMs <= atMs);
+
+function namedOf({ id, doc }: StoredResource): Named {
+  const { key, name } = doc as { key?: string | null; name?: string };
+  return { id, key: key ?? null, name: name ?? key ?? '' };
+}

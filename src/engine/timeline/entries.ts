@@ -1,0 +1,115 @@
+import { dateOf } from '../../domain/periods.ts';
+import { FREQUENCIES } from '../../domain/settle-streaks.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
+import type {
+  AchievementEntry,
+  AdministrationEntry,
+  ClockEntry,
+  EventEntry,
+  LeaderboardEntry,
+  StreakEntry,
+} from '../../domain/timeline.ts';
+import type { TimelineAuditRow, TimelineFinalRow, TimelineStreakRow } from '../../postgres/timeline/other-rows.ts';
+import type { CatalogThen } from './catalog-then.ts';
+import { causedBy, completedOf, triggerOf } from './caused.ts';
+import { thenOf, type Happening } from './happening.ts';
+import type { UserNow } from './scores.ts';
+
+interface Explained {
+  catalog: CatalogThen;
+  user: UserNow & { createdMs: number };
+}
+
+const isoOf = (ms: number): string => new Date(ms).toISOString();
+
+/** What happened, with what it caused; null: its rows are gone. */
+export function happeningEntry(
+  happening: Happening,
+  { catalog: then, user }: Explained,
+): EventEntry | AchievementEntry | ClockEntry | null {
+  const when = thenOf(happening);
+  if (when === null) return null;
+  const { position, event } = happening;
+  const placed = { position, at: isoOf(when.atMs) };
+  if (event !== null) {
+    return {
+      kind: 'event',
+      ...placed,
+      id: event.id,
+      metric: then.namedNo(event.metricNo),
+      value: event.value,
+      total: event.total,
+      localDate: event.localDate,
+      attributes: event.attributes ?? {},
+      idempotencyKey: event.idempotencyKey,
+      caused: causedBy(then, happening, user),
+    };
+  }
+  const [first, ...others] = inOrder(then, happening.completions);
+  if (first !== undefined) {
+    return {
+      kind: 'achievement',
+      ...placed,
+      ...completedOf(then, first, when),
+      by: first.backdated ? 'backdating' : BY[triggerOf(then, first) ?? 'metric'],
+      caused: causedBy(then, { ...happening, completions: others }, user),
+    };
+  }
+  const kind = when.atMs === user.createdMs ? 'user_creation' : 'time';
+  return { kind, ...placed, caused: causedBy(then, happening, user) };
+}
+
+/** Who completes achievements that no event completes. */
+const BY = { api: 'call', anniversary: 'clock', metric: null, streak: null, achievement: null } as const;
+
+/** Composites follow from the others. */
+function inOrder(then: CatalogThen, completions: Happening['completions']): Happening['completions'] {
+  const isComposite = (one: Happening['completions'][number]): boolean => triggerOf(then, one) === 'achievement';
+  return completions.toSorted((a, b) => Number(isComposite(a)) - Number(isComposite(b)));
+}
+
+/** The first sight of a user, of which nothing came by itself. */
+export const creationEntry = (position: string, createdMs: number): ClockEntry => ({
+  kind: 'user_creation',
+  position,
+  at: isoOf(createdMs),
+  caused: [],
+});
+
+export function streakEntry(position: string, row: TimelineStreakRow): StreakEntry {
+  const change = SETTLEMENT_KINDS[row.kind - 1] ?? 'lost';
+  return {
+    kind: 'streak',
+    position,
+    at: isoOf(row.atMs),
+    change: change === 'off' ? 'dayOff' : change,
+    frequency: FREQUENCIES[row.frequency - 1] ?? 'daily',
+    start: dateOf(row.fromDay),
+    end: dateOf(row.toDay),
+    length: row.length,
+    who: row.who,
+  };
+}
+
+export const finalEntry = (position: string, row: TimelineFinalRow, then: CatalogThen): LeaderboardEntry => ({
+  kind: 'leaderboard',
+  position,
+  at: isoOf(row.atMs),
+  leaderboard: then.namedNo(row.boardNo),
+  start: dateOf(row.runDay),
+  end: dateOf(row.lastDay),
+  rank: row.participates ? row.rank : null,
+  value: row.score,
+});
+
+export const administrationEntry = (position: string, row: TimelineAuditRow): AdministrationEntry => ({
+  kind: 'administration',
+  position,
+  at: isoOf(row.atMs),
+  who: row.who,
+  action: row.action,
+  subject: row.kind,
+  resourceId: row.id,
+  before: row.before,
+  after: row.after,
+});

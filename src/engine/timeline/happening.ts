@@ -1,0 +1,39 @@
+import type { TimelineAwardRow, TimelineCompletionRow, TimelineEventRow } from '../../postgres/timeline/cause-rows.ts';
+import type { Then } from '../../postgres/timeline/catalog-then.ts';
+
+/** What happened at once, with one cause: an event, or a call, or the clock; and what came of it. */
+export interface Happening {
+  position: string;
+  /** Null: it was no event. */
+  event: TimelineEventRow | null;
+  awards: TimelineAwardRow[];
+  completions: TimelineCompletionRow[];
+}
+
+/** When it was applied; null: there is nothing of it any more. */
+export function thenOf({ event, awards, completions }: Happening): Then | null {
+  const any = [event, ...completions, ...awards].filter((row) => row !== null);
+  const [first] = any;
+  if (first === undefined) return null;
+  return { version: any.find((row) => row.catalogVersion !== null)?.catalogVersion ?? null, atMs: first.at.getTime() };
+}
+
+/** Puts rows together by what caused them. */
+export function happenings(
+  positions: readonly string[],
+  rows: {
+    events: TimelineEventRow[];
+    awards: TimelineAwardRow[];
+    completions: ReadonlyMap<string, TimelineCompletionRow[]>;
+  },
+): Happening[] {
+  const events = new Map(rows.events.map((event) => [event.id, event]));
+  const awards = new Map<string, TimelineAwardRow[]>();
+  for (const award of rows.awards) awards.set(award.cause, [...(awards.get(award.cause) ?? []), award]);
+  return positions.map((position) => ({
+    position,
+    event: events.get(position) ?? null,
+    awards: awards.get(position) ?? [],
+    completions: rows.completions.get(position) ?? [],
+  }));
+}

@@ -1,0 +1,130 @@
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { FIRST_POSITION, firstIdAt, LAST_POSITION } from '../../domain/timeline-position.ts';
+import type { TimelineEntry, TimelinePage, TimelineQuery } from '../../domain/timeline.ts';
+import type { UserState } from '../../packed/state.ts';
+import { awardCauses } from '../../postgres/timeline/award-causes.ts';
+import { awardsOf, eventsOf } from '../../postgres/timeline/cause-rows.ts';
+import { spanOf } from '../span.ts';
+import type { UserReads } from '../users/user-reads.ts';
+import { CatalogThen } from './catalog-then.ts';
+import { loadCauses } from './caused.ts';
+import { administrationEntry, creationEntry, finalEntry, happeningEntry, streakEntry } from './entries.ts';
+import { happenings, type Happening } from './happening.ts';
+import { completionsByCause, firstOf, type Completions, type Found } from './sources.ts';
+
+/** The time in an event's ID is that of its first check, which is before it was applied: by less than this. */
+const BEFORE_APPLIED_MS = 60_000;
+/** More than one call awards, by far: enough to see whether the first sight of a user did. */
+const AT_ONCE = 20;
+
+export interface TimelineOptions {
+  pool: Pool;
+  /** Those whose Postgres rows are no older than their states. */
+  users: Pick<UserReads, 'state'>;
+}
+
+interface Asked {
+  compiled: CompiledCatalog;
+  userId: string;
+  state: UserState;
+  completions: Completions;
+}
+
+/** What happened to users, with its causes, from what is stored anyway. */
+export class Timeline {
+  private readonly options: TimelineOptions;
+
+  constructor(options: TimelineOptions) {
+    this.options = options;
+  }
+
+  /**
+   * A page of what happened to a user, in the order in which Laurel recorded it: what was answered before the call is in it,
+   * and what comes while one pages forth moves nothing. Cost: O(limit) steps of indexes for each metric and points system
+   * that the user has, and O(what the clock and administrators did to the user). 404 for an unknown user, 422 for times that are
+   * none, 503 while Postgres is too far behind.
+   */
+  async page(compiled: CompiledCatalog, userId: string, query: TimelineQuery): Promise<TimelinePage> {
+    const { fromMs, toMs } = spanOf(query);
+    const { tenantNo } = compiled.catalog;
+    const state = await this.options.users.state(tenantNo, userId);
+    const completions = await completionsByCause(this.options.pool, { tenantNo, userId });
+    const newest = query.order === 'newest';
+    let above = fromMs === null ? FIRST_POSITION : firstIdAt(fromMs - BEFORE_APPLIED_MS);
+    let below = toMs === null ? LAST_POSITION : firstIdAt(toMs);
+    let cursor = query.cursor ?? null;
+    for (;;) {
+      if (cursor !== null && newest && cursor < below) below = cursor;
+      if (cursor !== null && !newest && cursor > above) above = cursor;
+      const range = { tenantNo, userId, above, below, newest, limit: query.limit + 1 };
+      const from = { pool: this.options.pool, range, completions, createdMs: state.createdMs };
+      const found = await firstOf(from, query.kind);
+      const page = found.slice(0, query.limit);
+      const entries = (await this.entries({ compiled, userId, state, completions }, page)).filter(
+        ({ at }) => (fromMs === null || Date.parse(at) >= fromMs) && (toMs === null || Date.parse(at) < toMs),
+      );
+      cursor = found.length > query.limit ? page.at(-1)!.position : null;
+      if (entries.length > 0 || cursor === null) return { entries, nextCursor: cursor };
+    }
+  }
+
+  /** What was found, in words; what is shown at another place is left out. */
+  private async entries(asked: Asked, found: readonly Found[]): Promise<TimelineEntry[]> {
+    const { compiled, state } = asked;
+    const { catalog } = compiled;
+    const then = new CatalogThen({
+      pool: this.options.pool,
+      tenantNo: catalog.tenantNo,
+      frequencyNow: catalog.streaks.frequency,
+    });
+    const positions = found.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
+    const happened = new Map((await this.happenings(asked, positions)).map((one) => [one.position, one]));
+    await then.load(found.flatMap((one) => (one.is === 'final' ? [one.row.boardNo] : [])));
+    await loadCauses(then, [...happened.values()]);
+    const attributes = Object.keys(state.attributes).map((no) => compiled.attributesByNo.get(Number(no))?.id ?? '');
+    const user = { tz: state.tz, attributeIds: new Set(attributes), createdMs: state.createdMs };
+    const entries: TimelineEntry[] = [];
+    for (const one of found) {
+      const { position } = one;
+      let entry: TimelineEntry | null = null;
+      if (one.is === 'happening') entry = happeningEntry(happened.get(position)!, { catalog: then, user });
+      else if (one.is === 'streak') entry = streakEntry(position, one.row);
+      else if (one.is === 'final') entry = finalEntry(position, one.row, then);
+      else if (one.is === 'audit') entry = administrationEntry(position, one.row);
+      else if (!(await this.hasAwardedAtCreation(asked))) entry = creationEntry(position, state.createdMs);
+      if (entry !== null) entries.push(entry);
+    }
+    return entries;
+  }
+
+  private async happenings(
+    { compiled, userId, completions }: Asked,
+    positions: readonly string[],
+  ): Promise<Happening[]> {
+    if (positions.length === 0) return [];
+    const { pool } = this.options;
+    const of = { tenantNo: compiled.catalog.tenantNo, userId };
+    const [events, awards] = [await eventsOf(pool, of, positions), await awardsOf(pool, of, positions)];
+    return happenings(positions, { events, awards, completions });
+  }
+
+  /** Whether the first sight of the user gave awards without an event: then it is at their place. */
+  private async hasAwardedAtCreation(asked: Asked): Promise<boolean> {
+    const { compiled, userId, state, completions } = asked;
+    const { createdMs } = state;
+    const causes = await awardCauses(this.options.pool, {
+      tenantNo: compiled.catalog.tenantNo,
+      userId,
+      above: firstIdAt(createdMs - BEFORE_APPLIED_MS),
+      below: firstIdAt(createdMs + 1),
+      newest: false,
+      limit: AT_ONCE,
+    });
+    const happened = await this.happenings(asked, causes);
+    return happened.some(
+      ({ position, event, awards }) =>
+        event === null && !completions.has(position) && awards.some(({ at }) => at.getTime() === createdMs),
+    );
+  }
+}

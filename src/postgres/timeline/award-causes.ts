@@ -1,0 +1,44 @@
+import type { Pool } from 'pg';
+import { lastAwardOf } from '../../domain/timeline-position.ts';
+import { storableText } from '../storable-json.ts';
+import type { TimelineRange } from './range.ts';
+import { USER_SYSTEMS } from './user-numbers.ts';
+
+/** From the award found last to the next one that something else gave. */
+const next = (newest: boolean, bound: string, other: string): string => `
+  (SELECT id FROM awards
+    WHERE tenant_no = $1 AND user_id = $2 AND system_no = system.no AND id ${newest ? '<' : '>'} ${bound} AND ${other}
+    ORDER BY id ${newest ? 'DESC' : ''} LIMIT 1)`;
+
+/** Parameters: tenant, user, the IDs above and below, limit. */
+export function awardCausesStatement(newest: boolean): string {
+  const [from, other] = newest ? ['$4::uuid', 'id > $3::uuid'] : ['$3::uuid', 'id < $4::uuid'];
+  const behind = `(left(found.id::text, 32) || '${newest ? '0000' : 'ffff'}')::uuid`;
+  return `
+  WITH RECURSIVE ${USER_SYSTEMS}, found (no, id, n) AS (
+    SELECT system.no, ${next(newest, from, other)}, 1 FROM system
+    UNION ALL
+    SELECT system.no, ${next(newest, behind, other)}, found.n + 1
+      FROM found AS found JOIN system ON system.no = found.no WHERE found.id IS NOT NULL AND found.n < $5
+  )
+  SELECT DISTINCT left(id::text, 32) || '0000' AS cause FROM found WHERE id IS NOT NULL
+   ORDER BY cause ${newest ? 'DESC' : ''} LIMIT $5`;
+}
+
+/**
+ * What gave the user awards: events and others, by the ID that the awards begin with. Cost: a step of the index each, in
+ * each points system that the user has awards of.
+ */
+export async function awardCauses(
+  pool: Pool,
+  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
+): Promise<string[]> {
+  const { rows } = await pool.query<{ cause: string }>(awardCausesStatement(newest), [
+    tenantNo,
+    storableText(userId),
+    lastAwardOf(above),
+    below,
+    limit,
+  ]);
+  return rows.map(({ cause }) => cause);
+}

@@ -1,0 +1,117 @@
+import type { Pool } from 'pg';
+import type { Kind } from '../../domain/kinds.ts';
+
+/** A resource of the catalog, which may have been deleted, as it is now or was last. */
+export interface StoredResource {
+  id: string;
+  no: number;
+  kind: Kind;
+  createdMs: number;
+  updatedMs: number;
+  deletedMs: number | null;
+  doc: Record<string, unknown>;
+  /** Whether it was ever changed since such changes are kept. */
+  revised: boolean;
+}
+
+const COLUMNS = `
+  resource.id, resource.no, kind, epoch_ms(created) AS "createdMs", epoch_ms(updated) AS "updatedMs",
+  epoch_ms(deleted) AS "deletedMs", resource.doc,
+  EXISTS (SELECT FROM catalog_versions AS kept WHERE kept.tenant_no = $1 AND kept.id = resource.id) AS revised`;
+
+/** Resources of a tenant by their numbers, and all of some kinds. */
+export async function resourcesByNo(
+  pool: Pool,
+  tenantNo: number,
+  { nos, kinds }: { nos: readonly number[]; kinds: readonly Kind[] },
+): Promise<StoredResource[]> {
+  const { rows } = await pool.query<StoredResource>(
+    `SELECT ${COLUMNS} FROM catalog_resources AS resource
+      WHERE tenant_no = $1 AND (no = ANY ($2::int[]) OR kind = ANY ($3::text[])) ORDER BY no`,
+    [tenantNo, nos, kinds],
+  );
+  return rows;
+}
+
+/** Resources of a tenant by their IDs. */
+export async function resourcesById(pool: Pool, tenantNo: number, ids: readonly string[]): Promise<StoredResource[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await pool.query<StoredResource>(
+    `SELECT ${COLUMNS} FROM catalog_resources AS resource WHERE tenant_no = $1 AND id = ANY ($2::uuid[])`,
+    [tenantNo, ids],
+  );
+  return rows;
+}
+
+/** Which resource had some numbers, of those that have another now. */
+export async function renumbered(pool: Pool, tenantNo: number, nos: readonly number[]): Promise<Map<number, string>> {
+  if (nos.length === 0) return new Map();
+  const { rows } = await pool.query<{ no: number; id: string }>(
+    'SELECT DISTINCT no, id FROM catalog_versions WHERE tenant_no = $1 AND no = ANY ($2::int[])',
+    [tenantNo, nos],
+  );
+  return new Map(rows.map(({ no, id }) => [no, id]));
+}
+
+/** When something was applied: by a version of the catalog, or, where that was not recorded, at a time. */
+export interface Then {
+  version: number | null;
+  atMs: number;
+}
+
+/** What a resource was. */
+export interface DocThen {
+  doc: Record<string, unknown>;
+  /** From when on; null: not known. */
+  sinceMs: number | null;
+}
+
+/** The first that ended after it was applied, by an index; `$2` to `$4`: versions, times, and of resources their IDs. */
+const thenStatement = (of: string): string => `
+  SELECT kept.doc, epoch_ms(kept.since) AS "sinceMs"
+    FROM unnest($2::bigint[], $3::float8[]${of === '' ? '' : ', $4::uuid[]'})
+           WITH ORDINALITY AS asked (version, at_ms${of}, n)
+    LEFT JOIN LATERAL (
+      SELECT doc, since FROM catalog_versions AS version
+       WHERE version.tenant_no = $1 AND version.id ${of === '' ? 'IS NULL' : '= asked.id'}
+         AND until_version > coalesce(asked.version, -1)
+         AND (asked.version IS NOT NULL OR until > to_timestamp(asked.at_ms / 1000))
+       ORDER BY until_version LIMIT 1) AS kept ON true
+   ORDER BY asked.n`;
+
+interface Row {
+  doc: DocThen['doc'] | null;
+  sinceMs: number | null;
+}
+
+const answers = (rows: readonly Row[]): (DocThen | null)[] => rows.map(({ doc, sinceMs }) => doc && { doc, sinceMs });
+
+/**
+ * What resources were then, in the order of the questions; null: as they are now. Cost: a look-up in an index each, however
+ * often they were changed.
+ */
+export async function docsThen(
+  pool: Pool,
+  tenantNo: number,
+  asked: readonly ({ id: string } & Then)[],
+): Promise<(DocThen | null)[]> {
+  if (asked.length === 0) return [];
+  const { rows } = await pool.query<Row>(thenStatement(', id'), [
+    ...parametersOf(tenantNo, asked),
+    asked.map(({ id }) => id),
+  ]);
+  return answers(rows);
+}
+
+/** The same of the streak settings. */
+export async function streaksThen(pool: Pool, tenantNo: number, asked: readonly Then[]): Promise<(DocThen | null)[]> {
+  if (asked.length === 0) return [];
+  const { rows } = await pool.query<Row>(thenStatement(''), parametersOf(tenantNo, asked));
+  return answers(rows);
+}
+
+const parametersOf = (tenantNo: number, asked: readonly Then[]): unknown[] => [
+  tenantNo,
+  asked.map(({ version }) => version),
+  asked.map(({ atMs }) => atMs),
+];

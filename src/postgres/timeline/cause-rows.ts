@@ -1,0 +1,97 @@
+import type { Pool } from 'pg';
+import { storableText } from '../storable-json.ts';
+import { USER_SYSTEMS } from './user-numbers.ts';
+
+/** An event as it is stored. */
+export interface TimelineEventRow {
+  id: string;
+  metricNo: number;
+  value: number;
+  total: number;
+  at: Date;
+  /** `YYYY-MM-DD`. */
+  localDate: string;
+  attributes: Record<string, string> | null;
+  idempotencyKey: string | null;
+  /** To which length it extended the streak. */
+  streak: number | null;
+  catalogVersion: number | null;
+}
+
+/** An award as it is stored; `cause`: the ID that it begins with. */
+export interface TimelineAwardRow {
+  id: string;
+  cause: string;
+  systemNo: number;
+  triggerNo: number;
+  awarded: number;
+  total: number;
+  boostNos: number[];
+  at: Date;
+  /** `YYYY-MM-DD`. */
+  localDate: string;
+  catalogVersion: number | null;
+}
+
+/** A completion as it is stored. */
+export interface TimelineCompletionRow {
+  achievementNo: number;
+  at: Date;
+  /** Null: from before causes were recorded. */
+  causedBy: string | null;
+  catalogVersion: number | null;
+  backdated: boolean;
+}
+
+interface OfUser {
+  tenantNo: number;
+  userId: string;
+}
+
+/** Those of some IDs that are events of the user. */
+export async function eventsOf(
+  pool: Pool,
+  { tenantNo, userId }: OfUser,
+  ids: readonly string[],
+): Promise<TimelineEventRow[]> {
+  const { rows } = await pool.query<TimelineEventRow>(
+    `SELECT id::text, metric_no AS "metricNo", value::float8, total::float8, at, local_date::text AS "localDate", attributes,
+            idempotency_key AS "idempotencyKey", streak, catalog_version::float8 AS "catalogVersion"
+       FROM events WHERE id = ANY ($3::uuid[]) AND tenant_no = $1 AND user_id = $2`,
+    [tenantNo, storableText(userId), ids],
+  );
+  return rows;
+}
+
+/** Parameters: tenant, user, causes. */
+export const AWARDS_OF_CAUSES = `
+  WITH RECURSIVE ${USER_SYSTEMS}
+  SELECT award.id::text, cause.id::text AS cause, system_no AS "systemNo", trigger_no AS "triggerNo", awarded::float8,
+         total::float8, coalesce(boost_nos, '{}') AS "boostNos", at, local_date::text AS "localDate",
+         catalog_version::float8 AS "catalogVersion"
+    FROM unnest($3::uuid[]) AS cause (id) CROSS JOIN system CROSS JOIN LATERAL (
+      SELECT * FROM awards
+       WHERE tenant_no = $1 AND user_id = $2 AND system_no = system.no
+         AND id > cause.id AND id <= (left(cause.id::text, 32) || 'ffff')::uuid) AS award
+   ORDER BY award.id`;
+
+/** The awards that some causes gave the user, in their order. */
+export async function awardsOf(
+  pool: Pool,
+  { tenantNo, userId }: OfUser,
+  causes: readonly string[],
+): Promise<TimelineAwardRow[]> {
+  const { rows } = await pool.query<TimelineAwardRow>(AWARDS_OF_CAUSES, [tenantNo, storableText(userId), causes]);
+  return rows;
+}
+
+/** All completions of the user: at most as many as there are achievements. */
+export async function completionsOf(pool: Pool, { tenantNo, userId }: OfUser): Promise<TimelineCompletionRow[]> {
+  const { rows } = await pool.query<TimelineCompletionRow>(
+    `SELECT achievement_no AS "achievementNo", at, caused_by::text AS "causedBy",
+            catalog_version::float8 AS "catalogVersion", backdated
+       FROM completions WHERE tenant_no = $1 AND user_id = $2 ORDER BY achievement_no`,
+    [tenantNo, storableText(userId)],
+  );
+  return rows;
+}

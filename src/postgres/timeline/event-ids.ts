@@ -1,0 +1,81 @@
+import type { Pool } from 'pg';
+import { DAY_MS } from '../../domain/periods.ts';
+import { firstIdAt, msOf } from '../../domain/timeline-position.ts';
+import { storableText } from '../storable-json.ts';
+import type { TimelineRange } from './range.ts';
+import { USER_METRICS } from './user-numbers.ts';
+
+/** How many local days are looked at together, at first and at most: each costs a probe of the index for each metric. */
+const FIRST_DAYS = 4;
+const MOST_DAYS = 64;
+
+/**
+ * IDs of a user's events in their order, which is that of time. One index has a user's events by metric, local day and ID
+ * (`events_of_user`), so some days at a time are merged. The local day differs by one at most from the UTC day in the ID: what
+ * the first or last two of the days looked at may lack is left to the next turn. Cost: O(metrics × days looked at × limit), however
+ * many events there are; days without events are skipped.
+ */
+export async function eventIds(pool: Pool, query: TimelineRange): Promise<string[]> {
+  const { newest, limit } = query;
+  const found: string[] = [];
+  let { above, below } = query;
+  for (let days = FIRST_DAYS; found.length < limit; days = Math.min(2 * days, MOST_DAYS)) {
+    const turn = await idsOfDays(pool, { ...query, above, below, limit: limit - found.length }, days);
+    if (turn === null) break;
+    found.push(...turn.ids);
+    if (newest) below = turn.end;
+    else above = turn.end;
+    if (below <= above) break;
+  }
+  return found;
+}
+
+/**
+ * What the user has on the nearest day with events (`edge`) and those behind it. Parameters: tenant, user, day to begin on, number
+ * of days, the IDs above and below, limit.
+ */
+export const eventIdsStatement = (newest: boolean): string => `
+  WITH RECURSIVE ${USER_METRICS}, edge AS (
+    SELECT ${newest ? 'max' : 'min'}(nearest.local_date) AS day
+      FROM metric CROSS JOIN LATERAL (
+        SELECT local_date FROM events
+         WHERE tenant_no = $1 AND user_id = $2 AND metric_no = metric.no
+           AND local_date ${newest ? '<=' : '>='} DATE '1970-01-01' + $3::int
+         ORDER BY local_date ${newest ? 'DESC' : ''} LIMIT 1) AS nearest
+  ), ids AS (
+    SELECT found.id
+      FROM edge CROSS JOIN generate_series(0, $4::int - 1) AS step CROSS JOIN metric
+      CROSS JOIN LATERAL (
+        SELECT id FROM events
+         WHERE tenant_no = $1 AND user_id = $2 AND metric_no = metric.no
+           AND local_date = edge.day ${newest ? '-' : '+'} step AND id > $5::uuid AND id < $6::uuid
+         ORDER BY id ${newest ? 'DESC' : ''} LIMIT $7) AS found
+  )
+  SELECT edge.day - DATE '1970-01-01' AS day,
+         ARRAY(SELECT id::text FROM ids ORDER BY id ${newest ? 'DESC' : ''} LIMIT $7) AS ids
+    FROM edge WHERE edge.day IS NOT NULL`;
+
+/** The IDs of a turn, and where the next one begins (excluded); null: there are none any more. */
+async function idsOfDays(
+  pool: Pool,
+  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
+  days: number,
+): Promise<{ ids: string[]; end: string } | null> {
+  const { rows } = await pool.query<{ day: number; ids: string[] }>(eventIdsStatement(newest), [
+    tenantNo,
+    storableText(userId),
+    newest ? utcDayOf(below) + 1 : utcDayOf(above) - 1,
+    days,
+    above,
+    below,
+    limit,
+  ]);
+  const [row] = rows;
+  if (row === undefined) return null;
+  // The UTC days that have no other local days than those that were read.
+  const end = firstIdAt((newest ? row.day - days + 2 : row.day + days - 1) * DAY_MS);
+  return { ids: row.ids.filter((id) => (newest ? id >= end : id < end)), end };
+}
+
+/** The UTC day (epoch day) in an ID. */
+const utcDayOf = (id: string): number => Math.floor(msOf(id) / DAY_MS);

@@ -1,0 +1,111 @@
+import type { Pool } from 'pg';
+import type { TimelineBounds } from '../../domain/timeline-position.ts';
+import { storableText } from '../storable-json.ts';
+import type { TimelineRange } from './range.ts';
+
+/** Rows of one kind between two times with numbers. */
+export interface RowsQuery extends Pick<TimelineRange, 'tenantNo' | 'userId' | 'newest' | 'limit'> {
+  bounds: TimelineBounds;
+}
+
+export interface TimelineStreakRow {
+  no: number;
+  frequency: number;
+  kind: number;
+  fromDay: number;
+  toDay: number;
+  length: number | null;
+  atMs: number;
+  /** The administrator's key that asked for it. */
+  who: string | null;
+}
+
+export interface TimelineFinalRow {
+  /** Of the group of the run. */
+  no: number;
+  boardNo: number;
+  runDay: number;
+  lastDay: number;
+  rank: number;
+  score: number;
+  /** Whether the rank was within the board's maximum. */
+  participates: boolean;
+  atMs: number;
+}
+
+export interface TimelineAuditRow {
+  no: number;
+  who: string;
+  action: string;
+  kind: string;
+  id: string | null;
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+  atMs: number;
+}
+
+/** Parameters: tenant, user, the time and number above and below, limit. */
+const between = (time: string, no: string, newest: boolean): string => `
+   AND (epoch_ms(${time}), ${no}) > ($3::bigint, $4::bigint) AND (epoch_ms(${time}), ${no}) < ($5::bigint, $6::bigint)
+ ORDER BY epoch_ms(${time}) ${newest ? 'DESC' : ''}, ${no} ${newest ? 'DESC' : ''} LIMIT $7`;
+
+const parametersOf = ({ tenantNo, userId, bounds: { above, below }, limit }: RowsQuery): unknown[] => [
+  tenantNo,
+  storableText(userId),
+  ...above,
+  ...below,
+  limit,
+];
+
+/** Kinds of changes that administrators make: restored, replaced, reset. */
+const BY_ADMINISTRATORS = '4, 5, 7';
+
+/**
+ * What the clock and administrators made of the user's streaks. Cost: O(the user's changes), which are a few for each period of a
+ * frequency at most.
+ */
+export async function streakRows(pool: Pool, query: RowsQuery): Promise<TimelineStreakRow[]> {
+  const { rows } = await pool.query<TimelineStreakRow>(
+    `SELECT no, frequency, kind, from_day AS "fromDay", to_day AS "toDay", length, epoch_ms(at) AS "atMs",
+            CASE WHEN kind IN (${BY_ADMINISTRATORS}) THEN (
+              SELECT who FROM audit_log AS audit
+               WHERE audit.tenant_no = $1 AND about_user = $2 AND audit.kind = 'streak'
+                 AND audit.at >= change.at AND audit.at < change.at + INTERVAL '1 minute'
+               ORDER BY audit.no LIMIT 1) END AS who
+       FROM streak_changes AS change WHERE tenant_no = $1 AND user_id = $2 ${between('change.at', 'change.no', query.newest)}`,
+    parametersOf(query),
+  );
+  return rows;
+}
+
+/** How the user ended final runs of boards. Cost: O(runs that the user is in). */
+export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineFinalRow[]> {
+  const { rows } = await pool.query<TimelineFinalRow>(
+    `SELECT member.group_id AS no, run.board_no AS "boardNo", run.run_day AS "runDay", run.last_day AS "lastDay", member.rank,
+            member.score, member.place < grp.participants AS participates, epoch_ms(run.final_at) AS "atMs"
+       FROM board_finals AS member
+       JOIN board_run_groups AS grp ON grp.id = member.group_id
+       JOIN board_runs AS run ON run.id = grp.run_id
+      WHERE member.tenant_no = $1 AND member.user_id = $2 AND run.is_final
+        ${between('run.final_at', 'member.group_id', query.newest)}`,
+    parametersOf(query),
+  );
+  return rows;
+}
+
+/**
+ * What administrators did about the user, but for what their changes of streaks say themselves, and for what was done about
+ * an earlier user of the same ID. Cost: O(what was done about the user).
+ */
+export async function auditRows(pool: Pool, query: RowsQuery): Promise<TimelineAuditRow[]> {
+  const { rows } = await pool.query<TimelineAuditRow>(
+    `SELECT no, who, action, kind, id, before, after, epoch_ms(at) AS "atMs"
+       FROM audit_log
+      WHERE tenant_no = $1 AND about_user = $2 AND kind <> 'streak'
+        AND no > coalesce((SELECT max(no) FROM audit_log
+                            WHERE tenant_no = $1 AND about_user = $2 AND action = 'delete' AND kind = 'user'), 0)
+        ${between('audit_log.at', 'audit_log.no', query.newest)}`,
+    parametersOf(query),
+  );
+  return rows;
+}

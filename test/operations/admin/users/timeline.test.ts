@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FixedClock } from '../../../../src/clock.ts';
+import type { TimelineEntry, TimelinePage } from '../../../../src/domain/timeline.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+const NOW = Date.UTC(2026, 10, 18, 12);
+const clock = new FixedClock(NOW);
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, clock, workers: true });
+});
+afterAll(() => laurel.close());
+
+const read = (id: string, query = '') => laurel.admin.get(`/v1/users/${encodeURIComponent(id)}/timeline${query}`);
+
+async function timeline(id: string, query = ''): Promise<TimelineEntry[]> {
+  const { status, body } = await read(id, query);
+  expect(status).toBe(200);
+  return body.entries;
+}
+
+const event = (id: string, value: number, more: object = {}, headers: Record<string, string> = {}) =>
+  laurel.app.post('/v1/metrics/flips/event', { user: { id, ...more }, value }, { headers });
+
+/** The only one of a kind. */
+function one<K extends TimelineEntry['kind']>(entries: TimelineEntry[], kind: K): Extract<TimelineEntry, { kind: K }> {
+  const found = entries.filter((entry) => entry.kind === kind);
+  expect(found).toHaveLength(1);
+  return found[0] as Extract<TimelineEntry, { kind: K }>;
+}
+
+const causedKinds = (entry: TimelineEntry) => ('caused' in entry ? entry.caused.map(({ kind }) => kind) : []);
+
+test('an event and what it caused are one entry, with the rules', async () => {
+  const answer = await event('ada', 12.5, { attributes: { plan: 'pro' } }, { 'Idempotency-Key': 'once' });
+  const entries = await timeline('ada');
+  expect(entries.map(({ kind }) => kind)).toEqual(['event', 'user_creation']);
+  const entry = one(entries, 'event');
+  const at = new Date(NOW).toISOString();
+  expect(entry).toMatchObject({
+    id: answer.body.eventId,
+    at,
+    metric: { key: 'flips', name: 'Flashcards flipped' },
+    value: 12.5,
+    total: 12.5,
+    localDate: '2026-11-18',
+    attributes: {},
+    idempotencyKey: 'once',
+  });
+  expect(entry.caused).toEqual([
+    { kind: 'streak', length: 1, frequency: 'daily' },
+    expect.objectContaining({
+      kind: 'achievement',
+      achievement: expect.objectContaining({ key: 'ten', name: 'Ten flips' }),
+      rule: {
+        type: 'metric',
+        metric: expect.objectContaining({ key: 'flips' }),
+        threshold: 10,
+        userAttributes: [],
+        eventAttributes: [],
+      },
+    }),
+    expect.objectContaining({ achievement: expect.objectContaining({ key: 'day' }) }),
+    expect.objectContaining({
+      achievement: expect.objectContaining({ key: 'both' }),
+      rule: expect.objectContaining({
+        type: 'achievement',
+        achievements: [expect.objectContaining({ key: 'ten' }), expect.objectContaining({ key: 'day' })],
+      }),
+    }),
+    expect.objectContaining({
+      kind: 'award',
+      awarded: 10,
+      total: 10,
+      pointsSystem: expect.objectContaining({ key: 'xp' }),
+      rule: expect.objectContaining({ type: 'user_creation', points: 5 }),
+      boosts: [{ id: expect.any(String), name: 'Double', multiplier: 2 }],
+    }),
+    expect.objectContaining({ kind: 'level', level: expect.objectContaining({ key: 'novice' }), previousLevel: null }),
+    expect.objectContaining({
+      kind: 'award',
+      awarded: 40,
+      total: 50,
+      rule: expect.objectContaining({ type: 'metric', points: 10, threshold: 5 }),
+    }),
+    expect.objectContaining({
+      kind: 'award',
+      awarded: 100,
+      total: 150,
+      rule: expect.objectContaining({ achievements: [expect.objectContaining({ key: 'ten' })] }),
+    }),
+    { kind: 'leaderboard', leaderboard: expect.objectContaining({ key: 'flips' }), run: '2026-01-01', change: 12.5 },
+    { kind: 'leaderboard', leaderboard: expect.objectContaining({ key: 'weekly' }), run: '2026-11-12', change: 150 },
+    { kind: 'leaderboard', leaderboard: expect.objectContaining({ key: 'plans' }), run: '2026-01-01', change: 12.5 },
+  ]);
+});
+
+describe('rules are those of then', () => {
+  const triggers = async () => (await laurel.admin.get('/v1/configuration')).body;
+  const configure = async (points: number, level: number) => {
+    const document = await triggers();
+    const [xp] = document.pointsSystems;
+    xp.triggers.find(({ type }: { type: string }) => type === 'metric').points = points;
+    xp.levels[0].points = level;
+    expect((await laurel.admin.put('/v1/configuration', document)).status).toBe(200);
+  };
+  const rulesOf = (entry: TimelineEntry) =>
+    'caused' in entry ? entry.caused.flatMap((each) => (each.kind === 'award' ? [each.rule?.points] : [])) : [];
+
+  // The clock stands still: the version of the catalog says which rule it was.
+  test('also where they were changed several times since, and at the same time', async () => {
+    await event('bob', 1);
+    await event('bob', 4);
+    for (const points of [20, 30, 40]) {
+      await configure(points, points * 10);
+      await event('bob', 5);
+    }
+    const entries = (await timeline('bob')).filter(({ kind }) => kind === 'event');
+    expect(entries.map((entry) => rulesOf(entry))).toEqual([[40], [30], [20, 50], [10], [5]]);
+    // 10 points, then 30; the level of 200 was reached by the event that completed 10 flips, those of 300 and 400 too late.
+    expect(entries.map((entry) => causedKinds(entry).includes('level'))).toEqual([false, false, false, false, true]);
+    await configure(10, 10);
+  });
+
+  test('what was changed before changes were kept is not known', async () => {
+    await event('carl', 5);
+    const before = await timeline('carl');
+    expect(rulesOf(one(before, 'event'))).toEqual([5, 10]);
+    // As if the event, and the change after it, were of an earlier Laurel.
+    for (const table of ['events', 'awards', 'completions'])
+      await laurel.pool.query(`UPDATE ${table} SET catalog_version = NULL WHERE user_id = 'carl'`);
+    expect(rulesOf(one(await timeline('carl'), 'event'))).toEqual([5, 10]);
+    await laurel.pool.query(`DELETE FROM catalog_versions`);
+    await laurel.pool.query(
+      `UPDATE catalog_resources SET updated = updated + INTERVAL '1 hour' WHERE doc ->> 'type' = 'metric'`,
+    );
+    expect(rulesOf(one(await timeline('carl'), 'event'))).toEqual([5, undefined]);
+  });
+
+  test('what was deleted since keeps its name', async () => {
+    const [metric] = (await laurel.admin.post('/v1/metrics', [{ key: 'gone', name: 'Gone', unitType: 'number' }])).body
+      .created;
+    await laurel.app.post('/v1/metrics/gone/event', { user: { id: 'dana' }, value: 1 });
+    await laurel.admin.delete(`/v1/metrics?ids=${metric.id}`);
+    expect(one(await timeline('dana'), 'event').metric).toEqual({ id: metric.id, key: 'gone', name: 'Gone' });
+  });
+});
+
+test('what came without an event: a call, the first sight, administrators', async () => {
+  await laurel.app.put('/v1/users/eve', { name: 'Eve' });
+  await laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'eve' } });
+  clock.set(clock.now() + 1000);
+  await event('eve', 1);
+  await laurel.admin.post('/v1/streaks/pauses', {
+    pauses: [{ userId: 'eve', start: '2026-11-20', end: '2026-11-21' }],
+  });
+  clock.set(clock.now() + 1000);
+  await laurel.admin.post('/v1/streaks/reset', { users: [{ id: 'eve' }] });
+  await expect
+    .poll(async () => (await timeline('eve')).map((entry) => [entry.kind, 'who' in entry && entry.who !== null]))
+    .toEqual([
+      ...['daily', 'weekly', 'monthly'].map(() => ['streak', true]),
+      ['administration', true],
+      ['event', false],
+      ['administration', true],
+      ['achievement', false],
+      ['user_creation', false],
+    ]);
+  const entries = await timeline('eve');
+  expect(entries[0]).toMatchObject({ kind: 'streak', change: 'reset', length: 1, who: laurel.adminKey.split('.')[0] });
+  expect(entries[3]).toMatchObject({ action: 'create', subject: 'streak_pause', after: { start: '2026-11-20' } });
+  expect(one(entries, 'achievement')).toMatchObject({
+    achievement: { key: 'tour' },
+    by: 'call',
+    rule: { type: 'api' },
+  });
+  expect(causedKinds(one(entries, 'user_creation'))).toEqual(['award', 'level', 'leaderboard']);
+});
+
+test('pages in both directions, which what comes meanwhile does not move', async () => {
+  for (let n = 0; n < 10; n += 1) {
+    clock.set(clock.now() + 60_000);
+    await event('fay', 1);
+  }
+  const all = await timeline('fay', '?limit=100');
+  expect(all).toHaveLength(11);
+  const pages: TimelineEntry[] = [];
+  let cursor: string | null = null;
+  for (let n = 0; n < 20; n += 1) {
+    const body: TimelinePage = (await read('fay', `?limit=3${cursor === null ? '' : `&cursor=${cursor}`}`)).body;
+    pages.push(...body.entries);
+    cursor = body.nextCursor;
+    if (n === 1) await event('fay', 5);
+    if (cursor === null) break;
+  }
+  expect(pages).toEqual(all);
+  const oldest = await timeline('fay', '?limit=100&order=oldest');
+  expect(oldest.toReversed().slice(1)).toEqual(all);
+});
+
+test('of a kind, and of a time', async () => {
+  const [first, second] = [clock.now() + 3_600_000, clock.now() + 7_200_000];
+  clock.set(first);
+  await event('gus', 1);
+  clock.set(second);
+  await event('gus', 9);
+  const of = async (query: string) => (await timeline('gus', query)).map(({ kind, at }) => [kind, Date.parse(at)]);
+  const iso = (ms: number) => new Date(ms).toISOString();
+  expect(await of('?kind=achievement')).toEqual([
+    ['event', second],
+    ['event', first],
+  ]);
+  expect(await of('?kind=award')).toEqual([
+    ['event', second],
+    ['event', first],
+  ]);
+  expect(await of('?kind=user_creation')).toEqual([['user_creation', first]]);
+  expect(await of('?kind=streak')).toEqual([]);
+  expect(await of(`?from=${iso(second)}`)).toEqual([['event', second]]);
+  expect(await of(`?from=${iso(first)}&to=${iso(second)}&kind=event`)).toEqual([['event', first]]);
+  expect(await of(`?to=${iso(first)}`)).toEqual([]);
+});
+
+test('404 for a user never seen or deleted, and nothing of an earlier user of the ID', async () => {
+  expect((await read('nobody')).status).toBe(404);
+  await event('hal', 1);
+  await laurel.admin.post('/v1/streaks/pauses', {
+    pauses: [{ userId: 'hal', start: '2026-12-20', end: '2026-12-21' }],
+  });
+  await laurel.admin.delete('/v1/users?ids=hal');
+  expect((await read('hal')).status).toBe(404);
+  clock.set(clock.now() + 1000);
+  await event('hal', 2);
+  await expect.poll(async () => (await timeline('hal')).map(({ kind }) => kind)).toEqual(['event', 'user_creation']);
+});
+
+test.each([
+  ['cursor=x'],
+  ['limit=101'],
+  ['kind=level'],
+  ['order=up'],
+  ['from=yesterday'],
+  ['from=2026-12-31T23:59:60Z'],
+])('422: %s', async (query) => {
+  await event('ida', 1);
+  expect((await read('ida', `?${query}`)).status).toBe(422);
+});
