@@ -25,9 +25,6 @@ export const firstIdAt = (ms: number): string => asUuid(timeHex(ms).padEnd(32, '
 /** The time in a position, epoch ms. */
 export const msOf = (position: string): number => parseInt(position.slice(0, 8) + position.slice(9, 13), 16);
 
-/** The position of what an award was given by: its ID without the award's ordinal. */
-export const causeOf = (awardId: string): string => `${awardId.slice(0, -4)}0000`;
-
 /** The last ID that an award given by it may have. */
 export const lastAwardOf = (position: string): string => `${position.slice(0, -4)}ffff`;
 

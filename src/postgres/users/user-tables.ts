@@ -23,6 +23,9 @@ export interface UserTable {
   persisted?: false;
 }
 
+/** Says nothing by itself: a timeline shows the rule. */
+const VERSION = ['catalog_version'];
+
 /**
  * Every table with rows about users, in one place: what is not listed here is neither deleted with a user nor
  * exported. A test compares it with the database. Packed with those of others, users are in
@@ -30,7 +33,7 @@ export interface UserTable {
  */
 export const USER_TABLES: readonly UserTable[] = [
   { table: 'users', user: 'id', section: null, order: ['id'] },
-  { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'] },
+  { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'], hidden: VERSION },
   {
     table: 'quarantine',
     user: 'user_id',
@@ -52,8 +55,8 @@ export const USER_TABLES: readonly UserTable[] = [
     order: ['no'],
     hidden: ['no', 'awards'],
   },
-  { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'] },
-  { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'] },
+  { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'], hidden: VERSION },
+  { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'], hidden: VERSION },
   // The last completions of the tenant once more, and, only while the past is counted, who was active on a day.
   { table: 'newest_completions', user: 'user_id', section: null, order: ['no'] },
   { table: 'activity_backfill_users', user: 'user_id', section: null, order: ['day'] },
