@@ -81,6 +81,10 @@ const EventEntry = Type.Object({
   value: Type.Number(),
   total: Type.Number(),
   localDate: LocalDate,
+  /** When it happened, of an event that came later; null: at `at`. */
+  occurredAt: Nullable(DateTime),
+  /** It came on a later day of the user. */
+  late: Type.Boolean(),
   attributes: Type.Record(Type.String(), Type.String()),
   idempotencyKey: Nullable(Type.String()),
   caused: Type.Array(Caused),
@@ -117,6 +121,9 @@ const StreakEntry = Type.Object({
   length: Nullable(Type.Integer()),
   /** The readable part of the administrator's key; null: the clock did it. */
   who: Nullable(Type.String()),
+  /** The ID of the late event or reversal that it comes from, and of the one since which another holds; null: none. */
+  correction: Nullable(Uuid),
+  supersededBy: Nullable(Uuid),
 });
 export type StreakEntry = Static<typeof StreakEntry>;
 
@@ -145,7 +152,7 @@ const AdministrationEntry = Type.Object({
 });
 export type AdministrationEntry = Static<typeof AdministrationEntry>;
 
-/** Corrections join here: reversals are a kind of their own, late events have their times among the fields of `event`. */
+/** Reversals join here, as a kind of their own. */
 export const TimelineEntry = Type.Union([
   EventEntry,
   AchievementEntry,
@@ -176,7 +183,7 @@ export const TIMELINE_KINDS = [
 export const TimelineQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
   cursor: Type.Optional(Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' })),
-  order: Type.Enum(['newest', 'oldest'], { default: 'newest' }),
+  order: Type.Enum(['desc', 'asc'], { default: 'desc' }),
   kind: Type.Optional(Type.Enum([...TIMELINE_KINDS])),
   from: Type.Optional(DateTime),
   to: Type.Optional(DateTime),

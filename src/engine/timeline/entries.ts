@@ -1,4 +1,5 @@
-import { dateOf } from '../../domain/periods.ts';
+import { dateOf, dayOf } from '../../domain/periods.ts';
+import { dayIn } from '../../domain/zone.ts';
 import { FREQUENCIES } from '../../domain/settle-streaks.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
 import type {
@@ -40,6 +41,8 @@ export function happeningEntry(
       value: event.value,
       total: event.total,
       localDate: event.localDate,
+      occurredAt: event.occurredAt?.toISOString() ?? null,
+      late: event.occurredAt !== null && dayOf(event.localDate) < dayIn(user.tz, when.atMs),
       attributes: event.attributes ?? {},
       idempotencyKey: event.idempotencyKey,
       caused: causedBy(then, happening, user),
@@ -88,6 +91,8 @@ export function streakEntry(position: string, row: TimelineStreakRow): StreakEnt
     end: dateOf(row.toDay),
     length: row.length,
     who: row.who,
+    correction: row.correction,
+    supersededBy: row.supersededBy,
   };
 }
 

@@ -50,7 +50,7 @@ export class Timeline {
     const { tenantNo } = compiled.catalog;
     const state = await this.options.users.state(tenantNo, userId);
     const completions = await completionsByCause(this.options.pool, { tenantNo, userId });
-    const newest = query.order === 'newest';
+    const newest = query.order === 'desc';
     let above = fromMs === null ? FIRST_POSITION : firstIdAt(fromMs - BEFORE_APPLIED_MS);
     let below = toMs === null ? LAST_POSITION : firstIdAt(toMs);
     let cursor = query.cursor ?? null;

@@ -19,7 +19,7 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   limit: 'How many items, or places, at most.',
   userId: 'Only what is about this user; of a leaderboard the user around whom places are shown.',
   demo: 'What becomes of resources of the demo that the document does not name.',
-  'admin_users_timeline:order': 'Whether the newest or the oldest come first.',
+  'admin_users_timeline:order': '`desc` (default): newest first; `asc`: oldest first.',
   'admin_users_timeline:kind': 'Only entries of this kind; of `achievement` and `award` also what caused one.',
   'admin_users_timeline:from': 'Only what happened from then on.',
   'admin_users_timeline:to': 'Only what happened before then.',

@@ -5,6 +5,10 @@
 DROP INDEX events_of_user;
 CREATE INDEX events_of_user ON events (tenant_no, user_id, metric_no, local_date, id) INCLUDE (value);
 
+-- Those of an earlier local day than the UTC days of their ID allow (late events), which are few: by ID alone.
+CREATE INDEX events_late ON events (tenant_no, user_id, id)
+  WHERE at - TIMESTAMPTZ '2000-01-01 00:00:00+00' >= (local_date - DATE '2000-01-01' + 2) * INTERVAL '1 day';
+
 ALTER TABLE events
   -- to which length the event extended the streak that counted; null: it did not, or it is from before this column
   ADD COLUMN streak integer,

@@ -11,6 +11,8 @@ export interface TimelineEventRow {
   at: Date;
   /** `YYYY-MM-DD`. */
   localDate: string;
+  /** When it happened, of one that came later. */
+  occurredAt: Date | null;
   attributes: Record<string, string> | null;
   idempotencyKey: string | null;
   /** To which length it extended the streak. */
@@ -55,7 +57,8 @@ export async function eventsOf(
   ids: readonly string[],
 ): Promise<TimelineEventRow[]> {
   const { rows } = await pool.query<TimelineEventRow>(
-    `SELECT id::text, metric_no AS "metricNo", value::float8, total::float8, at, local_date::text AS "localDate", attributes,
+    `SELECT id::text, metric_no AS "metricNo", value::float8, total::float8, at, local_date::text AS "localDate",
+            occurred_at AS "occurredAt", attributes,
             idempotency_key AS "idempotencyKey", streak, catalog_version::float8 AS "catalogVersion"
        FROM events WHERE id = ANY ($3::uuid[]) AND tenant_no = $1 AND user_id = $2`,
     [tenantNo, storableText(userId), ids],

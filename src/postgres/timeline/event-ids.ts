@@ -11,11 +11,19 @@ const MOST_DAYS = 64;
 
 /**
  * IDs of a user's events in their order, which is that of time. One index has a user's events by metric, local day and ID
- * (`events_of_user`), so some days at a time are merged. The local day differs by one at most from the UTC day in the ID: what
+ * (`events_of_user`), so some days at a time are merged. The local day differs by one at most from the UTC day in the ID, but
+ * for late events, which have an index of their own: what
  * the first or last two of the days looked at may lack is left to the next turn. Cost: O(metrics × days looked at × limit), however
  * many events there are; days without events are skipped.
  */
 export async function eventIds(pool: Pool, query: TimelineRange): Promise<string[]> {
+  const found = await idsByDays(pool, query);
+  const ids = new Set([...found, ...(await lateIds(pool, query))]);
+  return [...ids].toSorted((a, b) => (query.newest === a < b ? 1 : -1)).slice(0, query.limit);
+}
+
+/** The IDs of those that came on their day. */
+async function idsByDays(pool: Pool, query: TimelineRange): Promise<string[]> {
   const { newest, limit } = query;
   const found: string[] = [];
   let { above, below } = query;
@@ -79,3 +87,25 @@ async function idsOfDays(
 
 /** The UTC day (epoch day) in an ID. */
 const utcDayOf = (id: string): number => Math.floor(msOf(id) / DAY_MS);
+
+/** As the index `events_late` has it. Parameters: tenant, user, the IDs above and below, limit. */
+export const lateIdsStatement = (newest: boolean): string => `
+  SELECT id::text FROM events
+   WHERE tenant_no = $1 AND user_id = $2 AND id > $3::uuid AND id < $4::uuid
+     AND at - TIMESTAMPTZ '2000-01-01 00:00:00+00' >= (local_date - DATE '2000-01-01' + 2) * INTERVAL '1 day'
+   ORDER BY id ${newest ? 'DESC' : ''} LIMIT $5`;
+
+/** The IDs of those that came days after it. */
+async function lateIds(
+  pool: Pool,
+  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
+): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(lateIdsStatement(newest), [
+    tenantNo,
+    storableText(userId),
+    above,
+    below,
+    limit,
+  ]);
+  return rows.map(({ id }) => id);
+}

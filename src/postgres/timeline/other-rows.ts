@@ -18,6 +18,8 @@ export interface TimelineStreakRow {
   atMs: number;
   /** The administrator's key that asked for it. */
   who: string | null;
+  correction: string | null;
+  supersededBy: string | null;
 }
 
 export interface TimelineFinalRow {
@@ -67,6 +69,7 @@ const BY_ADMINISTRATORS = '4, 5, 7';
 export async function streakRows(pool: Pool, query: RowsQuery): Promise<TimelineStreakRow[]> {
   const { rows } = await pool.query<TimelineStreakRow>(
     `SELECT no, frequency, kind, from_day AS "fromDay", to_day AS "toDay", length, epoch_ms(at) AS "atMs",
+            correction::text, superseded_by::text AS "supersededBy",
             CASE WHEN kind IN (${BY_ADMINISTRATORS}) THEN (
               SELECT who FROM audit_log AS audit
                WHERE audit.tenant_no = $1 AND about_user = $2 AND audit.kind = 'streak'

@@ -47,6 +47,7 @@ test('everything that is held, by names, without secrets, and nothing of others'
       localDate: '2026-11-18',
       attributes: { deck: 'verbs' },
       idempotencyKey: 'once',
+      occurredAt: null,
       streak: 1,
     },
     expect.objectContaining({ metric: 'minutes', value: 3, idempotencyKey: null }),

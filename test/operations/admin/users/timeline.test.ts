@@ -195,7 +195,7 @@ test('pages in both directions, which what comes meanwhile does not move', async
     if (cursor === null) break;
   }
   expect(pages).toEqual(all);
-  const oldest = await timeline('fay', '?limit=100&order=oldest');
+  const oldest = await timeline('fay', '?limit=100&order=asc');
   expect(oldest.toReversed().slice(1)).toEqual(all);
 });
 
@@ -245,4 +245,26 @@ test.each([
 ])('422: %s', async (query) => {
   await event('ida', 1);
   expect((await read('ida', `?${query}`)).status).toBe(422);
+});
+
+test('an event that came days late is in its place among those that came with it', async () => {
+  clock.set(clock.now() + 86_400_000);
+  await event('joy', 1);
+  await event('joy', 2);
+  await event('joy', 3);
+  await timeline('joy');
+  const occurred = new Date(clock.now() - 20 * 86_400_000);
+  await laurel.pool.query(
+    `UPDATE events SET occurred_at = $1, local_date = $1::timestamptz AT TIME ZONE 'UTC' WHERE user_id = 'joy' AND value = 2`,
+    [occurred],
+  );
+  const shown = (entries: TimelineEntry[]) =>
+    entries.flatMap((entry) => (entry.kind === 'event' ? [[entry.value, entry.late, entry.occurredAt]] : []));
+  const all = [
+    [3, false, null],
+    [2, true, occurred.toISOString()],
+    [1, false, null],
+  ];
+  expect(shown(await timeline('joy'))).toEqual(all);
+  expect(shown(await timeline('joy', '?order=asc'))).toEqual(all.toReversed());
 });
