@@ -5,6 +5,7 @@
 --- @include "lib/fingerprint"
 --- @include "lib/out_of_range"
 --- @include "lib/read_user"
+--- @include "lib/revoke_achievements"
 --- @include "lib/score_boards"
 --- @include "lib/settle_streaks"
 --- @include "lib/settled_record"
@@ -81,14 +82,10 @@ for _, no in ipairs(reversal.counted) do
   take_from_total(state[USER.counts], no, whole, micros)
 end
 
-local revoked, restored = {}, {}
-for _, no in ipairs(reversal.revoked) do
-  local completed = state[USER.completions][no]
-  if completed then
-    revoked[#revoked + 1] = { no, completed }
-    state[USER.completions][no] = nil
-    hold_count(counters, COUNTER.completions .. no, -1)
-  end
+local revoked = revoke_achievements(state, reversal)
+local restored = {}
+for _, each in ipairs(revoked) do
+  hold_count(counters, COUNTER.completions .. each[COMPLETED.achievement], -1)
 end
 for _, each in ipairs(reversal.restored) do
   local no = each[COMPLETED.achievement]

@@ -1,6 +1,6 @@
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanBoard } from '../../catalog/plan.ts';
+import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
@@ -34,8 +34,7 @@ export interface ReversalPlan {
   counted: number[];
   /** What is taken, negative where it is given. */
   awards: Compensated[];
-  /** Numbers of achievements. */
-  revoked: number[];
+  revoked: Revocation[];
   restored: PackedCompletion[];
   /** Runs that are not final in which the event counted. */
   boards: BoardMove[];
@@ -53,6 +52,12 @@ export interface BoardMove {
   system?: number;
 }
 
+/** An achievement that goes, unless the user still has what it takes; and what it awarded beyond what the event itself did. */
+export interface Revocation {
+  achievement: PlanAchievement;
+  awards: Compensated[];
+}
+
 export interface PlannedReversal {
   expected: string;
   /** The event at the root, and what is reversed. */
@@ -60,7 +65,7 @@ export interface PlannedReversal {
   reversed: string;
   voids: boolean;
   awards: Compensated[];
-  revoked: number[];
+  revoked: Revocation[];
   restored: PackedCompletion[];
   /** The user's zone; null: UTC. */
   tz: string | null;
@@ -116,10 +121,11 @@ function countedBy(compiled: CompiledCatalog, { metricNo, attributes, atMs }: St
  */
 function boardMoves(
   compiled: CompiledCatalog,
-  { root, awards, tz, nowMs }: PlannedReversal,
+  { root, awards, revoked, tz, nowMs }: PlannedReversal,
   { whole, micros }: { whole: number; micros: number },
 ): BoardMove[] {
-  const systems = new Set(awards.map((award) => award[COMPENSATED.system]));
+  const taken = [...awards, ...revoked.flatMap((each) => each.awards)];
+  const systems = new Set(taken.map((award) => award[COMPENSATED.system]));
   const moves: BoardMove[] = [];
   for (const board of compiled.catalog.leaderboards) {
     const ofMetric = isOfMetric(compiled, board, root);

@@ -142,10 +142,8 @@ async function voiding(
   const { tenantNo, pointsSystems } = compiled.catalog;
   const systemNos = pointsSystems.map(({ no }) => no);
   const awards = await readAwards(client, { tenantNo, userId: root.userId, id: root.id, systemNos });
-  const more = request.revokeAchievements
-    ? await revocationsOf(client, compiled, { event: root, awards })
-    : { revoked: [], awards: [] };
-  return { root, reversed, voids: true, awards: [...awards, ...more.awards], revoked: more.revoked, restored: [] };
+  const revoked = request.revokeAchievements ? await revocationsOf(client, compiled, { event: root, awards }) : [];
+  return { root, reversed, voids: true, awards, revoked, restored: [] };
 }
 
 function negated(award: Compensated): Compensated {

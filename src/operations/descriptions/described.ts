@@ -1,5 +1,6 @@
 import { ADMINISTRATION_TEXTS } from './administration-texts.ts';
 import { CONFIGURATION_TEXTS } from './configuration-texts.ts';
+import { CORRECTION_TEXTS } from './correction-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
 import { GUARD_TEXTS } from './guard-texts.ts';
 import { LIVE_TEXTS } from './live-texts.ts';
@@ -10,6 +11,7 @@ import { PAYLOAD_TEXTS } from './webhook-texts.ts';
 
 /** A field means the same wherever it occurs, with few exceptions: so its meaning is written once, by its name. */
 const TEXTS: Readonly<Record<string, string>> = {
+  ...CORRECTION_TEXTS,
   ...GUARD_TEXTS,
   ...TIMELINE_TEXTS,
   ...LIVE_TEXTS,

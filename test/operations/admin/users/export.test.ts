@@ -49,6 +49,7 @@ test('everything that is held, by names, without secrets, and nothing of others'
       idempotencyKey: 'once',
       occurredAt: null,
       streak: 1,
+      reverses: null,
     },
     expect.objectContaining({ metric: 'minutes', value: 3, idempotencyKey: null }),
   ]);

@@ -1,0 +1,34 @@
+--- @include "decimal_reaches"
+--- @include "holds"
+
+-- Whether a user who does not have an achievement qualifies for it now.
+local function qualifies(achievement, state)
+  if achievement.of then
+    for i = 1, #achievement.of do
+      if not state[USER.completions][achievement.of[i]] then
+        return false
+      end
+    end
+  elseif achievement.years then
+    -- Those that the clock has counted: no event is ahead of it.
+    local sign_up = state[USER.signUp]
+    if not sign_up or sign_up[SIGN_UP.years] < achievement.years then
+      return false
+    end
+  elseif achievement.length then
+    if state[USER.streaks][achievement.frequency][STREAK.length] < achievement.length then
+      return false
+    end
+  else
+    local total = state[USER.totals][achievement.metric]
+    if achievement.counted then
+      total = state[USER.counts][achievement.no]
+    end
+    if
+      not total or not decimal_reaches(total[TOTAL.whole], total[TOTAL.micros], achievement.whole, achievement.micros)
+    then
+      return false
+    end
+  end
+  return holds(achievement.users, state[USER.attributes])
+end

@@ -1,0 +1,16 @@
+/** What fields of corrections mean, by name, or by `<field around it>.<name>` where that decides. */
+export const CORRECTION_TEXTS: Readonly<Record<string, string>> = {
+  revokeAchievements:
+    'Whether achievements go that the event completed, with composites that need them, and their points; those for which the user qualifies without it stay.',
+  dryRun: 'Whether nothing was, or is to be, written: the answer says what would change.',
+  eventIds: 'IDs of the events, or of reversals that are to be reversed.',
+  idempotencyKeys: 'Idempotency keys of the user’s events.',
+  reversals: 'What became of each event.',
+  reversalId:
+    'ID of the event of the opposite value, by which the reversal can be reversed; null: nothing was written.',
+  'points.changed': 'How the total changed; negative where points were taken.',
+  shortfall:
+    'Points that could not be taken so far, as a total does not fall below 0; what later reversals give is set off against them.',
+  revokedAchievements: 'Keys of the achievements that the user has no more; IDs of those without a key.',
+  restoredAchievements: 'Keys of the achievements that the user has again; IDs of those without a key.',
+};
