@@ -85,11 +85,11 @@ local function set_scores(state, sums)
     local old_group, old_score =
       scores[at + SCORE.group], decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
     local score = decimal_score(whole, micros)
-    any = any or score > 0
+    any = any or score > 0 and not state[USER.hidden]
     if score ~= old_score or group ~= old_group then
       scores[at + SCORE.group], scores[at + SCORE.whole], scores[at + SCORE.micros] = group, whole, micros
-      local ranked = not (board.groups and group == '')
-      local stood = not (board.groups and old_group == '')
+      local ranked = not state[USER.hidden] and not (board.groups and group == '')
+      local stood = not state[USER.hidden] and not (board.groups and old_group == '')
       changes[#changes + 1] = { board, run_day, group, old_group, stood and old_score or 0, ranked and score or 0 }
       state[USER.boards][board.no] = scores
     end

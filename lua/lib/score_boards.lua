@@ -89,8 +89,11 @@ local function score_boards(event, state, ledgers, outcome)
             old_score = 0
           end
           scores[at + SCORE.group] = group
-          local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
-          changes[#changes + 1] = { board, run_day, group, old_group, old_score, score, not earned }
+          -- Who is hidden has the same state as anyone, and moves in no set.
+          if not state[USER.hidden] then
+            local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
+            changes[#changes + 1] = { board, run_day, group, old_group, old_score, score, not earned }
+          end
         end
       end
     end

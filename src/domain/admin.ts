@@ -114,3 +114,12 @@ export type Organisation = Static<typeof Organisation>;
  * anything else would arrive changed, and might arrive as another tenant's.
  */
 export const CustomerId = Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$' });
+
+/** What administrators decide about a user. */
+export const ManagedUser = Type.Object({
+  id: Type.String(),
+  hidden: Type.Boolean(),
+  /** Hidden by own wish. */
+  hiddenByUser: Type.Boolean(),
+});
+export type ManagedUser = Static<typeof ManagedUser>;

@@ -29,9 +29,14 @@ export const StreakPreferences = Type.Object({
 });
 export type StreakPreferences = Static<typeof StreakPreferences>;
 
+/** Whether a user wants to be seen on leaderboards. */
+export const LeaderboardPreferences = Type.Object({ hidden: Type.Boolean() });
+
 export const UserPreferencesResponse = Type.Object({
   notifications: NotificationPreferences,
   streak: Type.Optional(StreakPreferences),
+  /** Left out by those who are not hidden by own wish. */
+  leaderboards: Type.Optional(LeaderboardPreferences),
 });
 export type UserPreferencesResponse = Static<typeof UserPreferencesResponse>;
 
@@ -39,5 +44,6 @@ export type UserPreferencesResponse = Static<typeof UserPreferencesResponse>;
 export const UpdateUserPreferencesRequest = Type.Object({
   notifications: Type.Optional(NotificationPreferences),
   streak: Type.Optional(StreakPreferences),
+  leaderboards: Type.Optional(LeaderboardPreferences),
 });
 export type UpdateUserPreferencesRequest = Static<typeof UpdateUserPreferencesRequest>;

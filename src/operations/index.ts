@@ -72,9 +72,11 @@ import { adminQuarantineList } from './admin/quarantine/list.ts';
 import { adminQuarantineReleaseOne } from './admin/quarantine/release-one.ts';
 import { adminQuarantineRelease } from './admin/quarantine/release.ts';
 import { adminUsersExport } from './admin/users/export.ts';
+import { adminUsersGet } from './admin/users/get.ts';
 import { adminUsersGuards } from './admin/users/guards.ts';
 import { adminUsersList } from './admin/users/list.ts';
 import { adminUsersTimeline } from './admin/users/timeline.ts';
+import { adminUsersUpdate } from './admin/users/update.ts';
 import { adminLiveGet } from './admin/live/get.ts';
 import { adminLiveTicketsCreate } from './admin/live/tickets/create.ts';
 import { adminLiveWs } from './admin/live/ws.ts';
@@ -199,6 +201,8 @@ export const adminOperations: readonly Operation[] = [
   adminMetricsBatchEvents,
   adminUsersList,
   adminUsersTimeline,
+  adminUsersGet,
+  adminUsersUpdate,
   adminUsersDelete,
   adminUsersDeleteOne,
   adminUsersExport,

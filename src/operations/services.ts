@@ -27,6 +27,7 @@ import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { Timeline } from '../engine/timeline/timeline.ts';
 import type { UserDeletion } from '../engine/users/user-deletion.ts';
+import type { Hiding } from '../engine/users/hiding.ts';
 import type { UserDirectory } from '../engine/users/user-directory.ts';
 import type { UserExport } from '../engine/users/user-export.ts';
 import type { UserProfiles } from '../engine/users/user-profiles.ts';
@@ -58,6 +59,7 @@ export interface Services {
   batches: BatchIntake;
   users: UserReads;
   profiles: UserProfiles;
+  hiding: Hiding;
   directory: UserDirectory;
   deletion: UserDeletion;
   userExport: UserExport;

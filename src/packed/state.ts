@@ -44,6 +44,8 @@ export interface UserState {
   streakRule: StreakRule | null;
   /** The user's own days off; null: as for everyone. */
   daysOff: OwnDaysOff | null;
+  /** Who hides the user from leaderboards: a sum of HIDDEN_BY, 0 for nobody. */
+  hidden: number;
   /** When the user signed up; null: not known. */
   signUp: SignUp | null;
   /** Points system number → total. */
@@ -221,6 +223,7 @@ export interface PackedState {
   [USER.boards]?: Numbered<PackedScores>;
   [USER.owed]?: Numbered<number>;
   [USER.corrections]?: number;
+  [USER.hidden]?: number;
   [USER.generation]?: number;
   /** Removed by the next change by an administrator. */
   [USER.earlierChange]?: unknown;
@@ -338,6 +341,7 @@ export function decodeState(packed: Buffer): UserState {
     })),
     notifications: state[USER.notifications] ?? null,
     streakRule: rule === undefined ? null : streakRule(rule),
+    hidden: state[USER.hidden] ?? 0,
     signUp: signUpOf(state),
     daysOff: daysOff === undefined ? null : ownDaysOff(daysOff),
     points: mapNumbered(state[USER.points], (total) => total),

@@ -62,11 +62,16 @@ export const USER = {
   owed: 'ow',
   /** How many corrections were made; absent: none. */
   corrections: 'co',
+  /** Who hides the user from leaderboards, a sum of HIDDEN_BY; absent: nobody. */
+  hidden: 'hi',
   /** The user's generation, see `src/redis/idempotency.ts`; absent: the first. */
   generation: 'g',
   /** The last change by an administrator: earlier versions kept it here, this one removes it. */
   earlierChange: 'ac',
 } as const;
+
+/** Who may hide a user from leaderboards. */
+export const HIDDEN_BY = { admin: 1, user: 2 } as const;
 
 /** A sum of decimals, in the order of `Decimal`. */
 export const TOTAL = {

@@ -46,6 +46,7 @@ import { UserCalls } from '../engine/users/user-calls.ts';
 import { QuarantineCalls } from '../engine/quarantine/quarantine-calls.ts';
 import { Quarantine } from '../engine/quarantine/quarantine.ts';
 import { UserDeletion } from '../engine/users/user-deletion.ts';
+import { Hiding } from '../engine/users/hiding.ts';
 import { UserDirectory } from '../engine/users/user-directory.ts';
 import { Timeline } from '../engine/timeline/timeline.ts';
 import { UserExport } from '../engine/users/user-export.ts';
@@ -216,6 +217,15 @@ export async function openLaurel({
   const usersWithHistory = new CaughtUpUsers({ redis, caughtUp });
   const past = new KeptRuns(pool);
   const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
+  const setsOfTenant = (tenantNo: number): Promise<string[]> => setsOfBoards({ redis, pool, clock }, tenantNo);
+  const hiding = new Hiding({
+    redis,
+    pool,
+    calls: batcher.calls,
+    setsOfBoards: setsOfTenant,
+    clock,
+    overloaded: backlog.exceeded,
+  });
   const applicationKeys = new ApplicationKeys({ pool, announce: publish, clock });
   const deliveries = { pool, clock, onQueued: () => deliveryHints.queued() };
   const persisted = (tenantNo: number): Promise<void> => untilPersisted({ redis, pool }, tenantNo);
@@ -260,7 +270,8 @@ export async function openLaurel({
         overloaded: backlog.exceeded,
       }),
       users,
-      profiles: new UserProfiles({ reads: users, calls: userCalls, clock, controlShare }),
+      profiles: new UserProfiles({ reads: users, calls: userCalls, hiding, clock, controlShare }),
+      hiding,
       directory: new UserDirectory({ redis, pool, caughtUp, controlShare }),
       userExport: new UserExport({ redis, pool, users, clock, controlShare, recordAudit }),
       timeline: new Timeline({ pool, users: usersWithHistory }),
@@ -268,7 +279,7 @@ export async function openLaurel({
         redis,
         calls: batcher.calls,
         keys: applicationKeys,
-        setsOfBoards: (tenantNo) => setsOfBoards({ redis, pool, clock }, tenantNo),
+        setsOfBoards: setsOfTenant,
         recordAudit,
         clock,
         overloaded: backlog.exceeded,

@@ -24,7 +24,7 @@ const STATE = inlineNames(
   [USER.completions] = { [4] = 1650000000000 }, [USER.timePaid] = { [6] = 1660000000000 },
   [USER.boards] = { [8] = { 20000, '3:red', 12, 500000, 19993, '', 1, 0 } },
   [USER.guarded] = { [9] = { 472222, 5, 0, 19675, 8, 500000, 1700000000000 } },
-  [USER.generation] = 2, [USER.earlierChange] = 'call',
+  [USER.hidden] = 3, [USER.generation] = 2, [USER.earlierChange] = 'call',
 })`,
   'round trip',
 );
@@ -62,6 +62,7 @@ test('a state packed by Redis with every field is decoded whole', async () => {
     notifications: '1-0',
     streakRule: { enabled: true, all: null, metrics: [{ no: 9, threshold: '10.5' }] },
     daysOff: { set: 65, fromDay: 20013, before: null },
+    hidden: 3,
     signUp: { day: 17000, years: 3, sinceMs: 1600000000001 },
     points: { 5: 40 },
     completions: { 4: 1650000000000 },

@@ -36,15 +36,15 @@ export function summed(
   return { id, state, past, open: open.length === 0 ? null : open };
 }
 
-/** The scores of past runs, in the groups that the users are in now; one who lacks a value is in none. */
+/** The scores of past runs, in the groups that the users are in now; one who lacks a value, or is hidden, is in none. */
 export function pastScores(compiled: CompiledCatalog, board: Leaderboard, users: readonly SummedUser[]): PastScore[] {
   const nos = board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.no ?? 0);
   return users
     .filter(({ past }) => past.length > 0)
     .flatMap(({ id, state, past }) => {
-      const { attributes } = decodeState(state);
+      const { attributes, hidden } = decodeState(state);
       const values = nos.map((no) => attributes[no]);
-      if (values.includes(undefined)) return [];
+      if (hidden !== 0 || values.includes(undefined)) return [];
       const group = groupName(values as string[]);
       return past.map((sum) => ({
         userId: id,

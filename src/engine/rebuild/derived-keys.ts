@@ -18,7 +18,8 @@ What Redis holds that is derived from Postgres, in one place: rebuilding and ver
   key                                  from
   user                                 users.state, byte for byte
   sorted set of a points system        users.state: totals above 0
-  sorted set of a board, run, group    users.state: scores above 0, of boards that are not deleted; not of runs whose final
+  sorted set of a board, run, group    users.state: scores above 0 of users who are not hidden, of boards that are not deleted;
+                                       not of runs whose final
                                        standings are in board_finals alone
   set of the groups of a run           the same, of boards with a breakdown
   counters: users                      users, counted
@@ -86,6 +87,8 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
   for (const [systemNo, total] of numbered(state[USER.points])) {
     if (total > 0) places.push({ key: pointsKey(tenantNo, systemNo), score: String(total), listedIn: null });
   }
+  // Who is hidden has scores and no place.
+  if (state[USER.hidden] !== undefined) return places;
   for (const [boardNo, scores] of numbered(state[USER.boards])) {
     const board = boards.get(boardNo);
     if (board === undefined) continue;

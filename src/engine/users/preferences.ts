@@ -11,6 +11,7 @@ import type {
 import { AppError } from '../../errors.ts';
 import type { PackedThreshold, UserState } from '../../packed/state.ts';
 import { SENT } from '../../packed/call-fields.ts';
+import { hidesItself } from '../responses/managed-user-response.ts';
 import { packedThreshold, sentStreakRule, type SentStreakRule } from '../../packed/packed-arrays.ts';
 
 /** Kinds of notification, in the order of their digits in the packed text. */
@@ -96,7 +97,8 @@ export function notificationPreferences(state: UserState): Required<Notification
 /** A user's preferences; `streak` only where personalization is on, with the fields that the user set. */
 export function preferencesResponse(compiled: CompiledCatalog, state: UserState): UserPreferencesResponse {
   const notifications = notificationPreferences(state);
-  if (!compiled.catalog.streaks.personalization) return { notifications };
+  const leaderboards = hidesItself(state) ? { leaderboards: { hidden: true } } : {};
+  if (!compiled.catalog.streaks.personalization) return { notifications, ...leaderboards };
   const rule = state.streakRule;
   const daily = compiled.catalog.streaks.frequency === 'daily';
   const metrics = (rule?.metrics ?? []).flatMap(({ no, threshold }) => {
@@ -105,6 +107,7 @@ export function preferencesResponse(compiled: CompiledCatalog, state: UserState)
   });
   return {
     notifications,
+    ...leaderboards,
     streak: {
       enabled: rule?.enabled ?? true,
       ...(rule !== null && rule.all !== null && { evaluationMode: rule.all ? ('AND' as const) : ('OR' as const) }),

@@ -17,6 +17,7 @@ import { untilPersisted } from '../persisted/until-persisted.ts';
 import { exportRow } from './export-row.ts';
 import { notificationPreferences } from './preferences.ts';
 import type { UserReads } from './user-reads.ts';
+import { hidesItself } from '../responses/managed-user-response.ts';
 import { userResponse } from '../responses/user-response.ts';
 
 export interface UserExportOptions {
@@ -125,6 +126,7 @@ export class UserExport {
           ...state.streakRule,
           metrics: state.streakRule.metrics.map(({ no, threshold }) => ({ metric: names.get(no) ?? no, threshold })),
         },
+        hidden: hidesItself(state),
         daysOff: state.daysOff && weekdaysOf(state.daysOff.set),
       },
       metrics: named(state.totals, Number),

@@ -5,6 +5,7 @@ import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../.
 import type { ChangedUser, UpdatedUser, User } from '../../domain/user.ts';
 import { Script } from '../../redis/script.ts';
 import { sentUser } from '../calls/sent-user.ts';
+import type { Hiding } from './hiding.ts';
 import { pendingLeaderboards } from './pending-leaderboards.ts';
 import { preferencesResponse, sentPreferences } from './preferences.ts';
 import type { UserCalls } from './user-calls.ts';
@@ -14,6 +15,7 @@ import { userResponse } from '../responses/user-response.ts';
 export interface UserProfilesOptions {
   reads: Pick<UserReads, 'state'>;
   calls: UserCalls;
+  hiding: Pick<Hiding, 'set'>;
   clock: Clock;
   /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: () => number;
@@ -64,6 +66,9 @@ export class UserProfiles {
     await this.options.reads.state(compiled.catalog.tenantNo, userId);
     const preferences = sentPreferences(compiled, request);
     const sent = Object.keys(preferences).length === 0 ? null : preferences;
+    const hidden = request.leaderboards?.hidden;
+    // Two steps: one who sees only the first sends the same again.
+    if (hidden !== undefined) await this.options.hiding.set(compiled, userId, { by: 'user', hidden });
     const { state } = await this.options.calls.run(compiled, { script: this.script, userId, sent, last: '1', span });
     return preferencesResponse(compiled, state);
   }

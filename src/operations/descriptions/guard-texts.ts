@@ -41,5 +41,11 @@ export const GUARD_TEXTS: Readonly<Record<string, string>> = {
   clamped: 'How many events it cut.',
   quarantined: 'How many events it put into quarantine.',
   last: 'When it stopped one last.',
+  hidden: 'Whether leaderboards leave the user out; scores are kept.',
+  'admin_users_get.hidden': 'Whether an administrator hides the user from leaderboards.',
+  'admin_users_update.hidden': 'Whether an administrator hides the user from leaderboards.',
+  hiddenByUser: 'Whether the user is hidden by own wish.',
+  'users_get_preferences.leaderboards': 'Whether the user wants to be on leaderboards; left out by those who do.',
+  'users_update_preferences.leaderboards': 'Whether the user wants to be on leaderboards; left out by those who do.',
   quarantine: 'Events that guards keep or kept from being applied.',
 };

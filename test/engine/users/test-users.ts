@@ -11,6 +11,9 @@ import { UserProfiles } from '../../../src/engine/users/user-profiles.ts';
 import type { UpsertedUser } from '../../../src/domain/user.ts';
 import { TestEngine } from '../events/engine.ts';
 
+/** Hiding needs a Postgres. */
+const NO_BOARDS = { set: () => Promise.reject(new Error('there are no leaderboards')) };
+
 /** The engine with what concerns users and achievements outside of events. */
 export class TestUsers extends TestEngine {
   readonly profiles: UserProfiles;
@@ -23,7 +26,13 @@ export class TestUsers extends TestEngine {
     super(redisUrl, catalog);
     const { clock } = this;
     const calls = new UserCalls({ calls: this.calls, clock, overloaded: () => this.overloaded });
-    this.profiles = new UserProfiles({ reads: this.users, calls, clock, controlShare: () => this.controlShare });
+    this.profiles = new UserProfiles({
+      reads: this.users,
+      calls,
+      hiding: NO_BOARDS,
+      clock,
+      controlShare: () => this.controlShare,
+    });
     this.achievements = new AchievementReads({ redis: this.redis, users: this.users });
     this.completion = new AchievementCompletion({ calls, clock });
   }

@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Configuration } from '../../../../src/domain/configuration.ts';
+import { verify } from '../../../../src/engine/rebuild/verify.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+
+const BOARD = { rankBy: 'metric', metricKey: 'm', status: 'active', start: '2030-01-01' } as const;
+const CONFIGURATION: Configuration = {
+  attributes: [{ key: 'land', name: 'Land', type: 'user' }],
+  metrics: [{ key: 'm', name: 'M' }],
+  leaderboards: [
+    { ...BOARD, key: 'ever', name: 'Ever', maxParticipants: 3 },
+    { ...BOARD, key: 'days', name: 'Days', runUnit: 'day', runInterval: 1 },
+    { ...BOARD, key: 'lands', name: 'Lands', breakdownAttributes: ['land'] },
+  ],
+};
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ testClock: true, workers: true });
+  await to('2030-03-01T12:00:00Z');
+  await laurel.admin.put('/v1/configuration', CONFIGURATION);
+});
+afterAll(() => laurel.close());
+
+const to = (now: string) => laurel.admin.put('/v1/clock', { now });
+const send = async (id: string, value: number, land?: string) =>
+  (
+    await laurel.app.post('/v1/metrics/m/event', {
+      user: { id, ...(land !== undefined && { attributes: { land } }) },
+      value,
+    })
+  ).body;
+const hide = (id: string, hidden: boolean) => laurel.admin.patch(`/v1/users/${id}`, { hidden });
+const board = async (key: string, query = '') =>
+  (await laurel.app.get(`/v1/leaderboards/${key}?run=&${query}`.replace('run=&', ''))).body.rankings.map(
+    ({ userId, rank, value }: { userId: string; rank: number; value: number }) => `${rank} ${userId} ${value}`,
+  );
+const place = async (id: string, key: string, query = '') => {
+  const { body } = await laurel.app.get(`/v1/users/${id}/leaderboards/${key}?${query}`);
+  return [body.rank, body.value];
+};
+const differences = async () => {
+  const found: object[] = [];
+  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
+  return found;
+};
+
+test('who is hidden keeps everything and holds no place; shown again, the place of the score', async () => {
+  for (const [id, value] of [
+    ['ada', 50],
+    ['bob', 40],
+    ['cleo', 30],
+    ['dora', 20],
+  ] as const)
+    await send(id, value, id === 'dora' ? 'fr' : 'de');
+  expect(await board('ever')).toEqual(['1 ada 50', '2 bob 40', '3 cleo 30']);
+  expect((await laurel.admin.get('/v1/users/ada')).body).toEqual({ id: 'ada', hidden: false, hiddenByUser: false });
+
+  expect((await hide('ada', true)).body).toEqual({ id: 'ada', hidden: true, hiddenByUser: false });
+  expect(await board('ever')).toEqual(['1 bob 40', '2 cleo 30', '3 dora 20']);
+  expect(await board('days')).toEqual(['1 bob 40', '2 cleo 30', '3 dora 20']);
+  expect(await board('lands', 'userAttributes=land:de')).toEqual(['1 bob 40', '2 cleo 30']);
+  expect(await place('ada', 'ever')).toEqual([null, null]);
+  expect(await place('ada', 'lands')).toEqual([null, null]);
+  expect(await differences()).toEqual([]);
+
+  const event = await send('ada', 5, 'fr');
+  expect([event.total, event.leaderboards]).toEqual([55, {}]);
+  const bobs = await send('bob', 1);
+  expect(bobs.leaderboards.ever).toMatchObject({ rank: 1, previousRank: 1, threshold: 20 });
+  expect(await board('lands', 'userAttributes=land:fr')).toEqual(['1 dora 20']);
+  expect(await differences()).toEqual([]);
+
+  expect((await hide('ada', true)).body.hidden).toBe(true);
+  expect((await hide('ada', false)).body.hidden).toBe(false);
+  expect(await board('ever')).toEqual(['1 ada 55', '2 bob 41', '3 cleo 30']);
+  expect(await board('days')).toEqual(['1 ada 55', '2 bob 41', '3 cleo 30', '4 dora 20']);
+  expect(await board('lands', 'userAttributes=land:fr')).toEqual(['1 ada 55', '2 dora 20']);
+  expect(await board('lands', 'userAttributes=land:de')).toEqual(['1 bob 41', '2 cleo 30']);
+  expect(await place('ada', 'ever')).toEqual([1, 55]);
+  expect(await differences()).toEqual([]);
+  const { body: log } = await laurel.admin.get('/v1/audit-log?userId=ada');
+  expect(log.map(({ after }: { after: object }) => after)).toContainEqual({ hidden: true });
+});
+
+test('users hide themselves; they are shown when neither they nor an administrator hide them', async () => {
+  const path = '/v1/users/bob/preferences';
+  expect((await laurel.app.get(path)).body.leaderboards).toBeUndefined();
+  const { body } = await laurel.app.patch(path, {
+    leaderboards: { hidden: true },
+    notifications: { recap: ['email'] },
+  });
+  expect([body.leaderboards, body.notifications.recap]).toEqual([{ hidden: true }, ['email']]);
+  expect((await hide('bob', true)).body).toEqual({ id: 'bob', hidden: true, hiddenByUser: true });
+  expect((await laurel.app.patch(path, { leaderboards: { hidden: false } })).body.leaderboards).toBeUndefined();
+  expect(await place('bob', 'ever')).toEqual([null, null]);
+  await hide('bob', false);
+  expect(await place('bob', 'ever')).toEqual([2, 41]);
+  expect((await hide('nobody', true)).status).toBe(404);
+  expect((await laurel.admin.patch('/v1/users/bob', { hiden: true })).status).toBe(400);
+});
+
+test('final runs are those of whom was not hidden then; a filled board leaves out whom is hidden', async () => {
+  await hide('cleo', true);
+  await to('2030-03-04T12:00:00Z');
+  const past = await laurel.app.get('/v1/leaderboards/days?run=2030-03-01');
+  expect(past.body.rankings.map(({ userId }: { userId: string }) => userId)).toEqual(['ada', 'bob', 'dora']);
+  const { leaderboards } = CONFIGURATION;
+  const filled = { ...BOARD, key: 'filled', name: 'Filled' };
+  const filledDays = { ...filled, key: 'filled-days', name: 'Filled days', runUnit: 'day', runInterval: 1 } as const;
+  await laurel.admin.put('/v1/configuration', { leaderboards: [...leaderboards!, filled, filledDays] });
+  await expect.poll(() => board('filled'), { timeout: 20_000 }).toEqual(['1 ada 55', '2 bob 41', '3 dora 20']);
+  await expect
+    .poll(async () => (await laurel.app.get('/v1/leaderboards/filled-days?run=2030-03-01')).body.rankings.length, {
+      timeout: 20_000,
+    })
+    .toBe(3);
+  expect(await differences()).toEqual([]);
+  await hide('cleo', false);
+  expect(await board('filled')).toEqual(['1 ada 55', '2 bob 41', '3 cleo 30', '4 dora 20']);
+  expect(await place('cleo', 'days', 'run=2030-03-01')).toEqual([null, null]);
+  expect(await differences()).toEqual([]);
+});
+
+const LANDS = ['fr', 'de', undefined];
+const anySteps = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.record({ value: fc.integer({ min: -20, max: 60 }), land: fc.constantFrom(...LANDS) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ hidden: fc.boolean(), by: fc.constantFrom('admin' as const, 'user' as const) }),
+    },
+    { weight: 1, arbitrary: fc.record({ hours: fc.integer({ min: 1, max: 30 }) }) },
+  ),
+  { minLength: 3, maxLength: 14 },
+);
+
+test('whatever was hidden when: in the end a user stands where one does who did the same and never hid', async () => {
+  let nowMs = Date.parse('2030-04-01T12:00:00Z');
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(anySteps, async (steps) => {
+      round += 1;
+      const [hider, twin] = [`hider-${round}`, `twin-${round}`];
+      for (const id of [hider, twin]) await send(id, 1, 'fr');
+      let hidden = 0;
+      for (const step of steps) {
+        if ('value' in step) for (const id of [hider, twin]) await send(id, step.value, step.land);
+        else if ('hours' in step) await to(new Date((nowMs += step.hours * 3_600_000)).toISOString());
+        else {
+          const bit = step.by === 'admin' ? 1 : 2;
+          hidden = step.hidden ? hidden | bit : hidden & ~bit;
+          if (step.by === 'admin') await hide(hider, step.hidden);
+          else await laurel.app.patch(`/v1/users/${hider}/preferences`, { leaderboards: { hidden: step.hidden } });
+        }
+        if (hidden !== 0) expect(await placesOf(hider)).toEqual([]);
+      }
+      await hide(hider, false);
+      await laurel.app.patch(`/v1/users/${hider}/preferences`, { leaderboards: { hidden: false } });
+      expect(await placesOf(hider)).toEqual(await placesOf(twin));
+    }),
+    { numRuns: 12 },
+  );
+  expect(await differences()).toEqual([]);
+}, 120_000);
+
+/** Where Redis has a user: sets of boards and scores. */
+async function placesOf(id: string): Promise<string[]> {
+  const sets = (await laurel.redis.keys('{s0}:0:b:*')).toSorted();
+  const scores = await Promise.all(sets.map((key) => laurel.redis.zscore(key, id)));
+  return sets.flatMap((key, index) => (scores[index] === null ? [] : [`${key} ${scores[index]}`]));
+}
