@@ -22,8 +22,8 @@ local function correct_scores(state, moves, points)
       local old_score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
       scores[at + SCORE.whole], scores[at + SCORE.micros] =
         clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
-      -- One without a value of the breakdown is not ranked.
-      if group ~= '' or not board.groups then
+      -- One without a value of the breakdown is not ranked, nor is one who is hidden.
+      if not state[USER.hidden] and (group ~= '' or not board.groups) then
         local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
         changes[#changes + 1] = { board, move.run, group, group, old_score, score, false }
       end

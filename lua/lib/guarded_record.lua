@@ -1,3 +1,4 @@
+--- @include "active_day"
 --- @include "apply_user_call"
 --- @include "points_record"
 --- @include "quarantine"
@@ -25,6 +26,7 @@ local function see_user(event, of)
   if refusal then
     return nil, refusal
   end
+  of.state[USER.activeDay] = active_day(of.state)
   of.state[USER.updatedMs] = event.now
   if not has_room(cmsgpack.pack(of.state), of.before) then
     return nil, { [RECORD.kind] = REFUSAL.tooLarge }
