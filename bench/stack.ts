@@ -23,6 +23,10 @@ const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
 const READY_TIMEOUT_MS = 60_000;
 const DRAIN_TIMEOUT_MS = 300_000;
 
+/** Where spans go, and of what, if the environment says so: to measure what they cost. */
+const tracing = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('OTEL_')));
+
 /** All of Laurel with servers of its own, as `npm start` runs it, and the processes that make load. */
 export interface Stack {
   url: string;
@@ -93,6 +97,7 @@ export async function startStack({
     const [appPort, adminPort] = [await freePort(), await freePort()];
     const variables = {
       PATH: process.env['PATH'],
+      ...tracing(),
       HOST: '127.0.0.1',
       APP_PORT: String(appPort),
       ADMIN_PORT: String(adminPort),
