@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/author.ts';
 import type { Log } from '../../log/log.ts';
 import { writeAudit, type AuditRecord } from './write-audit.ts';
 
@@ -34,10 +35,7 @@ export class AuditTrail {
   readonly record: RecordAudit = (record) => {
     if (record.entries.length === 0) return Promise.resolve();
     this.waiting.push({ ...record, nowMs: this.clock.now() });
-    if (this.waiting.length > MOST) {
-      this.waiting.shift();
-      this.log.error({ most: MOST }, 'entries of the audit log are lost: Postgres has been away for too long');
-    }
+    this.dropOldest();
     return (this.tail = this.tail.then(() => (this.retry === null ? this.write() : undefined)));
   };
 
@@ -60,16 +58,28 @@ export class AuditTrail {
     }
   }
 
+  private dropOldest(): void {
+    while (this.waiting.length > MOST) {
+      const { by } = this.waiting.shift()!;
+      this.log.error(
+        { ...requestOf(by), most: MOST },
+        'an entry of the audit log is lost: Postgres has been away for too long',
+      );
+    }
+  }
+
   /** What Postgres refuses for what it is would be refused again, and keep back all others: so entries are then written one by one. */
   private async failed(records: AuditRecord[], error: unknown): Promise<void> {
     if (!isRefused(error)) {
-      this.waiting = [...records, ...this.waiting].slice(-MOST);
+      this.waiting = [...records, ...this.waiting];
+      this.dropOldest();
       this.retry = setTimeout(() => {
         this.retry = null;
         this.tail = this.tail.then(() => this.write());
       }, RETRY_MS).unref();
     } else if (records.length === 1) {
-      this.log.error({ kind: records[0]!.entries[0]!.kind }, 'an entry of the audit log could not be stored');
+      const { by, entries } = records[0]!;
+      this.log.error({ ...requestOf(by), kind: entries[0]!.kind }, 'an entry of the audit log could not be stored');
     } else {
       for (const record of records) {
         await writeAudit(this.pool, record).catch((one: unknown) => this.failed([record], one));
@@ -83,3 +93,6 @@ function isRefused(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^2[23]/.test(code);
 }
+
+/** What a line of the log says of the request that an entry is about. */
+const requestOf = ({ requestId = null }: Author): { requestId: string | null } => ({ requestId });

@@ -5,10 +5,10 @@ import { createPool } from '../../../src/postgres/pool.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
-const BY = { who: 'adm_test' };
+const BY = { who: 'adm_test', requestId: 'of-the-request' };
 const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
 let database: TestDatabase;
-let errors: string[];
+let errors: { fields: object; message: string }[];
 beforeAll(async () => void (database = await testDatabase()));
 beforeEach(async () => {
   errors = [];
@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterAll(() => database.close());
 
-const log = { error: (_fields: object, message: string) => void errors.push(message) };
+const log = { error: (fields: object, message: string) => void errors.push({ fields, message }) };
 const names = async (): Promise<string[]> =>
   (await database.pool.query('SELECT name FROM audit_log ORDER BY no')).rows.map(({ name }) => name);
 const batch = (name: string, tenantNo = 0) => ({
@@ -38,7 +38,12 @@ test('one that Postgres refuses is left out and reported, the others are stored'
   const first = trail.record(batch('before'));
   await Promise.all([first, trail.record(batch('of no tenant', 999)), trail.record(batch('after'))]);
   expect(await names()).toEqual(['before', 'after']);
-  expect(errors).toEqual(['an entry of the audit log could not be stored']);
+  expect(errors).toEqual([
+    {
+      fields: { requestId: 'of-the-request', kind: 'event_batch' },
+      message: 'an entry of the audit log could not be stored',
+    },
+  ]);
 });
 
 test('while Postgres is away nothing fails: it is recorded when Postgres is back', async () => {
