@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { endWithParent, tellReady } from '../src/processes/child-process.ts';
 import { systemClock } from '../src/clock.ts';
 import { readEnv } from '../src/env.ts';
-import { createLog, lastWords, logProcessErrors } from '../src/log/log.ts';
+import { createLog, endWith, logProcessErrors } from '../src/log/log.ts';
 import { isMigrated } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { StartError } from '../src/start-error.ts';
@@ -87,6 +87,5 @@ try {
   await main();
   process.exit(0);
 } catch (error) {
-  console.error(lastWords(error));
-  process.exit(1);
+  endWith(error, 'worker');
 }

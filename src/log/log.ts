@@ -28,9 +28,20 @@ export function createLog({ level, name }: { level: Env['logLevel']; name: strin
 /** Errors whose message is for a person, and all there is to say. */
 const FOR_A_PERSON: ReadonlySet<string> = new Set(['StartError', 'MigrationError', 'CommandError', 'ForeignRedis']);
 
-/** What a process says of the error that ends it: a sentence where there is one, else `errorText`. */
-export const lastWords = (error: unknown): string =>
-  error instanceof Error && FOR_A_PERSON.has(error.name) ? error.message : errorText(error);
+/** The sentence of an error that is for a person; null: it is none. */
+const sentenceOf = (error: unknown): string | null =>
+  error instanceof Error && FOR_A_PERSON.has(error.name) ? error.message : null;
+
+/** What a command says of the error that ends it: a sentence where there is one, else `errorText`. */
+export const lastWords = (error: unknown): string => sentenceOf(error) ?? errorText(error);
+
+/** Ends a process that keeps a log, for this error: with a sentence where there is one, else with a line of the log at `fatal`. */
+export function endWith(error: unknown, name: string): void {
+  const sentence = sentenceOf(error);
+  if (sentence !== null) return void process.stderr.write(`${sentence}\n`, () => process.exit(1));
+  createLog({ level: 'fatal', name }).fatal({ err: error }, 'an error ends the process');
+  process.exit(1);
+}
 
 /**
  * An error that nothing catches ends the process, as it does by default; but it is written as every other is. Node itself

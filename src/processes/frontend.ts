@@ -2,7 +2,7 @@ import { endWithParent, tellReady } from './child-process.ts';
 import { systemClock } from '../clock.ts';
 import { openLaurel } from './composition.ts';
 import { readEnv } from '../env.ts';
-import { createLog, lastWords, logProcessErrors } from '../log/log.ts';
+import { createLog, endWith, logProcessErrors } from '../log/log.ts';
 import { gatheredMetrics } from './gathered-metrics.ts';
 import { serve } from './serve.ts';
 import { StartError } from '../start-error.ts';
@@ -71,8 +71,5 @@ async function main(): Promise<void> {
 logProcessErrors('frontend');
 main().then(
   () => process.exit(0),
-  (error: unknown) => {
-    console.error(lastWords(error));
-    process.exit(1);
-  },
+  (error: unknown) => endWith(error, 'frontend'),
 );

@@ -14,7 +14,7 @@ interface Line {
 /** What a process that logs its errors writes while it runs this, and how it ends. */
 function run(code: string): Promise<{ lines: Line[]; stderr: string; exitCode: number }> {
   const log = JSON.stringify(join(PACKAGE_ROOT, 'dist/src/log/log.js'));
-  const script = `import { logProcessErrors } from ${log}; logProcessErrors('frontend'); ${code}`;
+  const script = `import { endWith, logProcessErrors } from ${log}; logProcessErrors('frontend'); ${code}`;
   return new Promise((resolve) => {
     const child = execFile('node', ['--input-type=module', '-e', script], (_, stdout, stderr) => {
       const lines = stdout
@@ -41,4 +41,12 @@ test('a warning of Node is a line of the log, and nothing else', async () => {
   const { lines, stderr, exitCode } = await run('process.emitWarning("odd", { code: "ODD" });');
   expect(lines).toMatchObject([{ level: 'warn', process: 'frontend', err: { type: 'Warning', code: 'ODD' } }]);
   expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+});
+
+test('the error that a process’s work ends with: a line of the log, or the sentence that it is', async () => {
+  const odd = await run('endWith(new TypeError("odd"), "frontend");');
+  expect(odd.lines).toMatchObject([{ level: 'fatal', process: 'frontend', err: { type: 'TypeError' } }]);
+  expect([odd.stderr, odd.exitCode]).toEqual(['', 1]);
+  const said = await run('endWith(Object.assign(new Error("Set it."), { name: "StartError" }), "frontend");');
+  expect(said).toEqual({ lines: [], stderr: 'Set it.\n', exitCode: 1 });
 });
