@@ -41,7 +41,9 @@ export function traceSettings(read: Reader, problems: string[]): TraceSettings |
   const endpoint = read.url('OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']);
   const own = read.url('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', ['http:', 'https:']);
   const url = own ?? (endpoint === null ? null : `${endpoint.replace(/\/$/, '')}/${TRACES_PATH}`);
-  if (url === null || read.text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return null;
+  const exporter = read.text('OTEL_TRACES_EXPORTER') ?? 'otlp';
+  if (url === null || exporter === 'none' || read.text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return null;
+  if (exporter !== 'otlp') problems.push(`OTEL_TRACES_EXPORTER must be otlp or none; it is "${exporter}".`);
   const protocol = read.text('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? read.text('OTEL_EXPORTER_OTLP_PROTOCOL');
   if (protocol !== null && protocol !== 'http/json')
     problems.push(`OTEL_EXPORTER_OTLP_PROTOCOL must be http/json, or not set; it is "${protocol}".`);

@@ -133,6 +133,7 @@ describe('readEnv', () => {
     [{ ...servers, NODE_ENV: 'production', TEST_CLOCK: '1' }, 'TEST_CLOCK is refused with NODE_ENV=production.'],
     [{ NODE_ENV: 'production' }, 'both REDIS_URL and DATABASE_URL must be set'],
     [{ LAUREL_DEMO: 'no' }, 'LAUREL_DEMO must be one of 0, 1; it is "no".'],
+    [{ ...spans, OTEL_TRACES_EXPORTER: 'zipkin' }, 'OTEL_TRACES_EXPORTER must be otlp or none; it is "zipkin".'],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' }, 'OTEL_EXPORTER_OTLP_ENDPOINT must be a URL'],
     [
       { ...spans, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
@@ -170,6 +171,7 @@ describe('readEnv', () => {
     const own = { ...spans, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/in' };
     expect(readEnv(own).traces?.url).toBe('https://traces.example/in');
     expect(readEnv({ ...own, OTEL_SDK_DISABLED: 'TRUE' }).traces).toBeNull();
+    expect(readEnv({ ...own, OTEL_TRACES_EXPORTER: 'none' }).traces).toBeNull();
   });
 
   test('the demo is there unless it is left out, and never in production', () => {

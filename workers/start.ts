@@ -226,6 +226,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       onWritten: (shard) => wakeUp.touched(shard),
       onRefused: ({ id, tenantNo }, events) =>
         log.info({ batch: id, tenantNo, events }, 'some events of a batch were refused'),
+      traces,
       ...(onBatchMoment && { onMoment: onBatchMoment }),
     }),
     log,

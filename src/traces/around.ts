@@ -1,5 +1,5 @@
 import type { Span } from '@opentelemetry/api';
-import type { RootSpan, Traces } from './traces.ts';
+import type { WorkSpan, Traces } from './traces.ts';
 
 /**
  * Does work in a span that begins a trace, where there are traces and this one is sampled; else it just does the work. `work` may
@@ -7,10 +7,10 @@ import type { RootSpan, Traces } from './traces.ts';
  */
 export async function around<T>(
   traces: Traces | null,
-  root: RootSpan,
+  what: WorkSpan,
   work: (span: Span | null) => Promise<T>,
 ): Promise<T> {
-  const span = traces === null ? null : traces.root(root);
+  const span = traces === null ? null : traces.root(what);
   if (span === null) return work(null);
   try {
     const result = await work(span);

@@ -11,8 +11,8 @@ import {
 import type { Sampler } from '../trace-settings.ts';
 import { parseTraceParent } from './trace-parent.ts';
 
-/** What begins a trace of its own. */
-export interface RootSpan {
+/** A span that is no request's. */
+export interface WorkSpan {
   name: string;
   /** Whether it is a call of another server; else it is work within this process. */
   isCall: boolean;
@@ -62,27 +62,22 @@ export class Traces {
   }
 
   /**
-   * The span of a script's call for some requests, at least one: within the trace of the first, with links to and from the
-   * spans of all. To be ended with `ended`.
+   * The span of what is done for some requests together, at least one: within the trace of the first, with links to and from
+   * the spans of all. To be ended with `ended`.
    */
-  scriptCall(script: { name: string; function: string }, requests: readonly Span[]): Span {
+  forRequests({ name, isCall, attributes }: WorkSpan, requests: readonly Span[]): Span {
     const context = trace.setSpan(ROOT_CONTEXT, requests[0]!);
     const links = requests.map((request) => ({ context: request.spanContext() }));
-    const attributes = {
-      'db.system.name': 'redis',
-      'db.operation.name': 'FCALL',
-      'db.stored_procedure.name': script.function,
-    };
-    const span = this.options.tracer.startSpan(script.name, { kind: SpanKind.CLIENT, attributes, links }, context);
+    const options = { kind: kindOf(isCall), attributes: attributes(), links };
+    const span = this.options.tracer.startSpan(name, options, context);
     for (const request of requests) if (request !== requests[0]) request.addLink({ context: span.spanContext() });
     return span;
   }
 
   /** The span of what nobody's request began; null: it is not sampled. To be ended with `ended`. */
-  root({ name, isCall, attributes }: RootSpan): Span | null {
+  root({ name, isCall, attributes }: WorkSpan): Span | null {
     if (!this.isSampled(null)) return null;
-    const kind = isCall ? SpanKind.CLIENT : SpanKind.INTERNAL;
-    return this.options.tracer.startSpan(name, { kind, attributes: attributes() }, ROOT_CONTEXT);
+    return this.options.tracer.startSpan(name, { kind: kindOf(isCall), attributes: attributes() }, ROOT_CONTEXT);
   }
 
   /** Ends a span; `problem`: one word for what went wrong. */
@@ -102,3 +97,5 @@ export class Traces {
     return sampler.byParent ? parent.traceFlags !== 0 : isInRatio(parent.traceId);
   }
 }
+
+const kindOf = (isCall: boolean): SpanKind => (isCall ? SpanKind.CLIENT : SpanKind.INTERNAL);

@@ -98,6 +98,15 @@ describe('an installation whose spans are all sampled', () => {
     expect(call).toMatchObject({ traceId: request.traceId, parentSpanId: request.spanId });
   });
 
+  test('a step of a batch, which a worker applies, begins a trace', async () => {
+    const batch = ['one', 'two', 'three'].map((id) => ({ key: 'flashcards-flipped', user: { id }, value: 1 }));
+    expect((await laurel.admin.post('/v1/metrics/events?wait=true', batch)).status).toBe(200);
+    const step = await until(() =>
+      spans.named('record_events').find(({ resource }) => resource['laurel.process'] === 'worker'),
+    );
+    expect(step).toMatchObject({ parentSpanId: '', kind: SPAN_KIND.client, attributes: { 'laurel.events': 3 } });
+  });
+
   test('a refusal is no error of the span', async () => {
     await laurel.app.get('/v1/users/nobody');
     const request = await until(() => spans.named('users_get')[0]);

@@ -8,6 +8,9 @@ import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 import { STEP } from '../../packed/call-fields.ts';
+import { around } from '../../traces/around.ts';
+import { scriptSpan } from '../../traces/script-span.ts';
+import type { Traces } from '../../traces/traces.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { withZone } from '../calls/sent-user.ts';
 import type { LookUpKeys } from '../events/look-up-keys.ts';
@@ -31,6 +34,8 @@ export interface BatchProcessorOptions {
   onWritten: (shard: number) => void;
   /** Tells how many events of a batch were refused. */
   onRefused: (batch: QueuedBatch, events: number) => void;
+  /** Makes a span of each call that is sampled; null or left out: none. */
+  traces?: Traces | null;
   /** Called at each moment of each step: for tests, which stop the world there. */
   onMoment?: (moment: BatchMoment) => void | Promise<void>;
 }
@@ -113,9 +118,10 @@ export class BatchProcessor {
   }
 
   private async send(step: BatchStep, progress: string): Promise<Outcome> {
-    const { redis, script } = this.options;
+    const { redis, script, traces = null } = this.options;
     const { keys, args } = batchStepCall(step, progress);
-    const [kind, ...rest] = (await script.run(redis, keys, args)) as [Buffer, ...unknown[]];
+    const what = scriptSpan(script, step.ready.length);
+    const [kind, ...rest] = (await around(traces, what, () => script.run(redis, keys, args))) as [Buffer, ...unknown[]];
     const ended = kind.toString('latin1') as Outcome['ended'];
     if (ended === STEP.held) {
       const replies = rest as Buffer[];

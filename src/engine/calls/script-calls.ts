@@ -14,6 +14,7 @@ import { REFUSAL, MAYBE_STORED } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 import { problemOf } from '../../traces/around.ts';
+import { scriptSpan } from '../../traces/script-span.ts';
 import type { Traces } from '../../traces/traces.ts';
 
 export interface ScriptCallsOptions {
@@ -71,9 +72,7 @@ export class ScriptCalls {
 
   private async traced(tenantNo: number, call: ScriptCall, requests: readonly Span[]): Promise<Buffer[] | null> {
     const traces = this.options.traces!;
-    const { file, name } = call.script;
-    const span = traces.scriptCall({ name: file, function: name }, requests);
-    if (call.events !== undefined) span.setAttribute('laurel.events', call.events);
+    const span = traces.forRequests(scriptSpan(call.script, call.events), requests);
     try {
       const replies = await this.make(tenantNo, call);
       traces.ended(span);

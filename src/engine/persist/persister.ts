@@ -6,7 +6,7 @@ import { readCursor } from '../../postgres/persist/cursor.ts';
 import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
 import { isStoredLater } from '../../redis/storing-order.ts';
 import { around } from '../../traces/around.ts';
-import type { RootSpan, Traces } from '../../traces/traces.ts';
+import type { WorkSpan, Traces } from '../../traces/traces.ts';
 import { isAboutData } from './about-data.ts';
 import type { Reporter } from '../notifications/reporter.ts';
 import { toBatch, type Batch } from './batch.ts';
@@ -274,7 +274,7 @@ export class Persister {
  * The span of a transaction. It begins a trace of its own: to continue those of its events their records would have to hold the
  * traces, 24 bytes each in Redis, for all events or for those sampled, of a transaction that one trace could not hold anyway.
  */
-const transactionSpan = (shard: number, { entries, events }: Batch): RootSpan => ({
+const transactionSpan = (shard: number, { entries, events }: Batch): WorkSpan => ({
   name: 'persist',
   isCall: true,
   attributes: () => ({

@@ -1,5 +1,5 @@
 import { around } from '../../traces/around.ts';
-import type { RootSpan, Traces } from '../../traces/traces.ts';
+import type { WorkSpan, Traces } from '../../traces/traces.ts';
 import { Attempts } from './attempts.ts';
 import type { ScheduledWork } from './due-work.ts';
 
@@ -72,7 +72,7 @@ export class DueKind {
     { dueMs, beforeMs, upToMs }: { dueMs: number; beforeMs: number; upToMs: number },
     ending: AbortSignal,
   ): Promise<boolean> {
-    const root: RootSpan = {
+    const root: WorkSpan = {
       name: 'scheduled_work',
       isCall: false,
       attributes: () => ({ 'laurel.kind': this.work.name, 'laurel.overdue_ms': upToMs - dueMs }),

@@ -3,7 +3,7 @@ import type { Agent } from 'undici';
 import { targetProblem } from '../../catalog/webhook-target.ts';
 import { codeOf } from '../../network-errors.ts';
 import { traceParent } from '../../traces/trace-parent.ts';
-import type { RootSpan, Traces } from '../../traces/traces.ts';
+import type { WorkSpan, Traces } from '../../traces/traces.ts';
 import { version } from '../../version.ts';
 import { readAnswer } from './answer.ts';
 import { guardedAgent, type GuardOptions } from './guarded-agent.ts';
@@ -179,7 +179,7 @@ export class Sender {
 }
 
 /** The span of a try. Of the URL it says only the host: a path may be a secret. */
-const trySpan = ({ url }: Target, { id, tries }: SentMessage): RootSpan => ({
+const trySpan = ({ url }: Target, { id, tries }: SentMessage): WorkSpan => ({
   name: 'webhook_delivery',
   isCall: true,
   attributes: () => ({
