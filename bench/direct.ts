@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { compileCatalog, type CompiledCatalog } from '../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../src/clock.ts';
 import { eventCall, type ReadyEvent } from '../src/engine/events/event-call.ts';
-import { EventEngine } from '../src/engine/events/event-engine.ts';
+
+import { EventEngine, type OccurredEvents } from '../src/engine/events/event-engine.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import type { EventBatcher } from '../src/engine/events/event-batcher.ts';
 import { loadCatalog } from '../src/postgres/load-catalog.ts';
@@ -82,6 +83,8 @@ function readyCalls({ amount, batch, crowd, seed, everyUser }: DirectJob, compil
     ids: new KeyedIds(randomBytes(32)),
     clock: systemClock,
     overloaded: () => false,
+    late: null as unknown as OccurredEvents,
+    lateness: () => ({ lateEventDays: 0, clientsMaySendLate: false }),
   });
   const calls: ReadyEvent[][] = [];
   for (let at = 0; at < amount; at += batch) {

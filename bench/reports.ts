@@ -16,7 +16,8 @@ import { systemClock } from '../src/clock.ts';
 import { WEBHOOK_EVENTS } from '../src/domain/webhook.ts';
 import type { EventBatcher } from '../src/engine/events/event-batcher.ts';
 import { eventCall } from '../src/engine/events/event-call.ts';
-import { EventEngine } from '../src/engine/events/event-engine.ts';
+
+import { EventEngine, type OccurredEvents } from '../src/engine/events/event-engine.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import { Reporter } from '../src/engine/notifications/reporter.ts';
 import { Persister } from '../src/engine/persist/persister.ts';
@@ -135,6 +136,8 @@ async function readyCalls({ pool }: TemporaryServers, seed: number) {
     ids: new KeyedIds(randomBytes(32)),
     clock: systemClock,
     overloaded: () => false,
+    late: null as unknown as OccurredEvents,
+    lateness: () => ({ lateEventDays: 0, clientsMaySendLate: false }),
   });
   return Array.from({ length: EVENTS }, () => {
     const { metricKey, event, idempotencyKey } = maker.next();

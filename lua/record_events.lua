@@ -8,6 +8,7 @@
 --- @include "lib/points_record"
 --- @include "lib/settled_record"
 --- @include "lib/settle_streaks"
+--- @include "lib/take_replay"
 --- @include "lib/write_record"
 --- @include "lib/write_users"
 --- @include "lib/retried"
@@ -158,11 +159,18 @@ for n = 1, count do
     if plan.guards then
       event.id, event.quarantine = event_id, in_quarantine(board_prefix, user_id)
     end
+    event.occurred = event.sent and event.sent[SENT.occurred]
+    local late = event.occurred and event.occurred.late
     -- What a refusal goes back to: earlier events of the call may have changed the user.
     local crowded = near_full(user, #ARGV[at + EVENT.sent])
-    local refusable = user.changed and (plan.blocks or plan.guards or crowded or near_range_end(event, state))
+    local refusable = user.changed and (late or plan.blocks or plan.guards or crowded or near_range_end(event, state))
     local snapshot = refusable and cmsgpack.pack(state) or user.packed
-    local outcome, refusal = apply_event(event, state, is_new)
+    local outcome, refusal
+    if late and late.digest and (user.changed or late.digest ~= (user.packed and redis.sha1hex(user.packed) or '')) then
+      refusal = { [RECORD.kind] = REFUSAL.outdated }
+    else
+      outcome, refusal = apply_event(event, state, is_new)
+    end
     if outcome and crowded and not has_room(cmsgpack.pack(state), snapshot) then
       refusal = { [RECORD.kind] = REFUSAL.tooLarge }
     end
@@ -170,6 +178,7 @@ for n = 1, count do
       local kind = refusal[RECORD.kind]
       if
         is_new
+        or late
         or plan.guards
         or kind == REFUSAL.outOfPoints
         or kind == REFUSAL.outOfRange
@@ -206,7 +215,7 @@ for n = 1, count do
         guarded[#guarded + 1] = { n, replies[n], kept and use, bucket, field }
       end
       refused = kept and refused or refused + 1
-      if kind == REFUSAL.unknownOffset then
+      if kind == REFUSAL.unknownOffset or (kind == REFUSAL.outdated and step) then
         held_back[user] = replies[n]
       end
     else
@@ -241,6 +250,9 @@ for n = 1, count do
       end
       if event.sent and event.sent.changed then
         record[RECORD.changed] = 1
+      end
+      if event.occurred then
+        occurred_record(record, event.occurred)
       end
       if ARGV[at + EVENT.attributes] ~= '' then
         record[RECORD.attributes] = ARGV[at + EVENT.attributes]

@@ -10,6 +10,7 @@ import { clockPass } from '../src/engine/clock/clock-pass.ts';
 import { TestClock } from '../src/engine/clock/test-clock.ts';
 import { BatchProcessor, type BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
 import { AuditRetention } from '../src/engine/audit/audit-retention.ts';
+import { LateEvents } from '../src/engine/corrections/late-events.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import { KeyAgeing } from '../src/engine/idempotency/key-ageing.ts';
 import { lookUpKeys } from '../src/engine/events/look-up-keys.ts';
@@ -223,6 +224,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       catalogs,
       ids,
       lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
+      late: new LateEvents({ redis, pool, clock, log }),
       onWritten: (shard) => wakeUp.touched(shard),
       onRefused: ({ id, tenantNo }, events) =>
         log.info({ batch: id, tenantNo, events }, 'some events of a batch were refused'),

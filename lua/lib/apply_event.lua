@@ -3,6 +3,7 @@
 --- @include "admit_user"
 --- @include "streak_rule"
 --- @include "settle_streaks"
+--- @include "take_replay"
 --- @include "extend_streak"
 --- @include "guard_event"
 --- @include "complete_achievements"
@@ -21,15 +22,24 @@
 -- `near_range_end` was true.
 -- The order is the published one: user, guards, out-of-points check, total, streak, achievements, points, boards.
 -- `event`: plan, now, whole, micros, sent (see upsert_user), counted (numbers of the achievements and triggers
--- whose event-attribute conditions match), boosts (the user's own, by points system number).
+-- whose event-attribute conditions match), boosts (the user's own, by points system number), occurred (nil: now; else at,
+-- when it happened, second of the local day then, and of a late one also `late`: see take_replay).
 -- Returns: outcome { day, second, length, extended, streak, due_moved, settlements, completed, ledgers, changes, first_of_day },
 -- or nil and a refusal. `due_moved`: a streak was extended, in whichever frequency; `settlements`: see settle_streaks;
 -- `first_of_day`: see note_active_day.
 local function apply_event(event, state, is_new)
   local plan, now = event.plan, event.now
+  local late, replayed = event.occurred and event.occurred.late, nil
+  -- What the user is to be moved out of is the zone that the replay was made in; one who is new comes from nowhere.
+  if late and not is_new then
+    replayed = take_replay(state, late)
+  end
   local refusal, settlements = admit_user(state, event.sent, now, plan)
   if refusal then
     return nil, refusal
+  end
+  if late then
+    settlements = add_settlements(replayed or take_replay(state, late), settlements)
   end
   local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
@@ -85,7 +95,9 @@ local function apply_event(event, state, is_new)
   outcome.settlements =
     add_settlements(settlements, settle_streaks(state, plan.streak, periods, event.sent and event.sent.left))
   local rule = streak_rule(plan.streak, state[USER.streakRule])
-  if rule.on then
+  if late then
+    outcome.due_moved, outcome.extended, outcome.late = true, late.extended, late
+  elseif rule.on then
     for frequency = FREQUENCY.daily, FREQUENCY.monthly do
       local extended = extend_streak(
         state[USER.streaks][frequency],
@@ -117,7 +129,7 @@ local function apply_event(event, state, is_new)
   outcome.streak = state[USER.streaks][plan.streak.frequency]
   outcome.length = outcome.streak[STREAK.length]
 
-  complete_achievements(state, plan.achievements, now, outcome.completed)
+  complete_achievements(state, plan.achievements, now, outcome.completed, late and late.most)
   blocking = fire_triggers(ledgers, event, state, outcome)
   if blocking then
     return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }

@@ -39,6 +39,6 @@ local function extend_streak(streak, rule, event, current, first_day)
     streak[STREAK.startDay] = first_day
   end
   streak[STREAK.length], streak[STREAK.lastPeriod], streak[STREAK.extendedMs] =
-    streak[STREAK.length] + 1, period, event.now
+    streak[STREAK.length] + 1, period, event.occurred and event.occurred.at or event.now
   return true
 end

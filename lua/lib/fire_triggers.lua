@@ -1,6 +1,7 @@
 --- @include "award_points"
 --- @include "crossed"
 --- @include "holds"
+--- @include "take_replay"
 
 -- Pays metric, streak and achievement triggers of every system, in this order, oldest first.
 -- Returns: the number of a blocking trigger that the balance before the event's awards cannot pay, or nil.
@@ -17,9 +18,12 @@ local function fire_triggers(ledgers, event, state, outcome)
       end
     end
     local due
-    if outcome.extended then
+    local late = outcome.late
+    if outcome.extended or late then
       for _, trigger in ipairs(system.streak) do
-        if outcome.length % trigger.length == 0 and holds(trigger.users, state[USER.attributes]) then
+        local reached = late and multiples_reached(late, trigger.length) > 0
+          or not late and outcome.length % trigger.length == 0
+        if reached and holds(trigger.users, state[USER.attributes]) then
           due = due or {}
           due[#due + 1] = trigger
         end

@@ -71,7 +71,8 @@ end
 -- Writes: event.whole, event.micros, event.clamped (GUARDED), the state's sums.
 -- Returns: nil if the event may be applied; else a record without what `guarded_record` adds, or the refusal `y`.
 local function guard_event(event, state, day)
-  local guards, metric, now = event.plan.guards, event.plan.metric, event.now
+  local guards, metric = event.plan.guards, event.plan.metric
+  local now = event.occurred and event.occurred.at or event.now
   if guards.release then
     return not is_quarantined(event.quarantine, event.id) and { [RECORD.kind] = REFUSAL.notQuarantined } or nil
   end

@@ -1,8 +1,8 @@
 --- @include "decimal_reaches"
 --- @include "holds"
 
--- Whether a user who does not have an achievement qualifies for it now.
-local function qualifies(achievement, state)
+-- Whether a user who does not have an achievement qualifies for it now. `most`: see complete_achievements.
+local function qualifies(achievement, state, most)
   if achievement.of then
     for i = 1, #achievement.of do
       if not state[USER.completions][achievement.of[i]] then
@@ -16,7 +16,11 @@ local function qualifies(achievement, state)
       return false
     end
   elseif achievement.length then
-    if state[USER.streaks][achievement.frequency][STREAK.length] < achievement.length then
+    local length = state[USER.streaks][achievement.frequency][STREAK.length]
+    if most then
+      length = math.max(length, most[achievement.frequency])
+    end
+    if length < achievement.length then
       return false
     end
   else

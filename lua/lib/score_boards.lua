@@ -47,9 +47,13 @@ local function score_boards(event, state, ledgers, outcome)
   local boards, row = event.plan.boards, outcome.day - event.plan.firstDay + 1
   for i = 1, #boards do
     local board = boards[i]
-    local run_day = board.runs[row]
+    local run_day, second = board.runs[row], outcome.second
+    if event.occurred and board.by == 'metric' then
+      second = event.occurred.second
+      run_day = not event.occurred.late and run_day or event.occurred.late.runs[tostring(board.no)]
+    end
     if run_day and run_day >= 0 then
-      local inside = inside_window(board, outcome.second)
+      local inside = inside_window(board, second)
       local whole, micros = 0, 0
       if inside then
         whole, micros = earned_on(board, event, ledgers)

@@ -18,10 +18,14 @@ export const RANGE_OF_SUMS =
   'event attributes, the sum of a streak period, the score on a leaderboard. One that brings a sum back nearer is taken. ' +
   'Points are not refused but cut off, at `maxPoints` or below that bound.';
 
+/** When an event happened. The window that it must lie in depends on the organisation: `src/engine/calls/event-window.ts`. */
+const OccurredAt = Type.String({ format: 'date-time' });
+
 export const MetricEvent = Type.Object({
   user: UpsertedUser,
   value: Type.Number({ minimum: -MAX_VALUE, maximum: MAX_VALUE }),
   attributes: Type.Optional(SentAttributes),
+  occurredAt: Type.Optional(OccurredAt),
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 

@@ -42,6 +42,8 @@ export function changesOf({ facts, firstDay, was, is }: Replayed): StreakReplay 
     gains: [],
     unstored: { settlements: [], gains: [] },
     exact: true,
+    reached: { was: was.reached, is: is.reached },
+    most: is.most,
   };
   for (const frequency of FREQUENCIES) ofFrequency(replay, frequency, { facts, firstDay, was, is });
   ofFreezes(replay, { facts, firstDay, was, is });
@@ -93,7 +95,7 @@ function ofFreezes(replay: StreakReplay, { facts, firstDay, was, is }: Replayed)
   replay.unstored.gains.push(...unstored.filter((gain) => !recorded.includes(gain)));
 }
 
-/** What was earned when it was noted does not matter; what was given is told apart by it. */
+/** What was earned when it was noted does not matter; what was given is distinguished by it. */
 const bare = ({ kind, day, count, atMs }: Omit<RecordedGain, 'atMs'> & { atMs?: number }): object =>
   kind === 'given' ? { day, count, atMs } : { day, count };
 

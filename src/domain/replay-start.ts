@@ -22,8 +22,9 @@ export interface ReplayStart {
   streak: StreakAsLeft;
   freezes: number;
   earnedDay: number | null;
-  /** What is recorded of before the period, and since. What reaches over its beginning is in both. */
+  /** What became of the streaks earlier than the period. */
   before: RecordedSettlement[];
+  /** What became of them since, with what reaches over the beginning of the period. */
   since: RecordedSettlement[];
 }
 

@@ -63,6 +63,10 @@ export interface StreakReplay extends SettlementRepair {
   earnedDay: number | null;
   /** Whether replaying what was came to what is recorded. */
   exact: boolean;
+  /** The lengths that the streak that counts was extended to, as it was and as it is to be. */
+  reached: { was: readonly number[]; is: readonly number[] };
+  /** The greatest lengths that the streaks were extended to since the first change. */
+  most: Readonly<Record<Frequency, number>>;
 }
 
 /** The first local day (epoch day) of which the facts are needed, where the first change is on a day. */

@@ -74,6 +74,10 @@ export class StreakMachine {
   /** What became of the streaks since the beginning, in order. */
   readonly settlements: Settlement[] = [];
   gains: (FreezeGain & { kind: 'earned' | 'given'; atMs?: number })[] = [];
+  /** The lengths that the streak that counts was extended to, in order. */
+  readonly reached: number[] = [];
+  /** The greatest length in each frequency. */
+  readonly most: Record<Frequency, number> = { daily: 0, weekly: 0, monthly: 0 };
   private readonly around: StreakSurroundings;
   private readonly begun = new Set<Frequency>();
   private day: number;
@@ -146,6 +150,8 @@ export class StreakMachine {
       sums.set(metricNo, (sums.get(metricNo) ?? 0n) + value);
     const counted = { ...streak, currentPeriod: period, sums };
     const met = (streak.lastPeriod ?? -1) < period && isMet(meeting, sums, value);
+    if (met) this.most[frequency] = Math.max(this.most[frequency], streak.length + 1);
+    if (met && frequency === rule.frequency) this.reached.push(streak.length + 1);
     this.streaks[frequency] = !met
       ? counted
       : {

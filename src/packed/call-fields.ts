@@ -82,6 +82,8 @@ export const SENT = {
   daysOff: 'of',
   /** The day on which the user signed up, epoch day. */
   signUpDay: 'su',
+  /** When the event happened, where it says so: `Occurred` of `src/engine/corrections/late-event.ts`. */
+  occurred: 'oc',
 } as const;
 
 /** A zone's offset (seconds) that held before the state's, and until when (epoch ms). */

@@ -32,6 +32,8 @@ export class Tenants {
     multiTenancy: false,
     controlShare: 0,
     boardValues: 'byClient',
+    lateEventDays: 35,
+    clientsMaySendLate: false,
     branding: {},
     userActivationWindow: 7,
     aggregationPeriod: 'weekly',

@@ -14,6 +14,7 @@ import { ActivityReads } from '../engine/activity/activity-reads.ts';
 import { BatchIntake } from '../engine/batches/batch-intake.ts';
 import { ClockControl } from '../engine/clock/clock-control.ts';
 import { TestClock } from '../engine/clock/test-clock.ts';
+import { LateEvents } from '../engine/corrections/late-events.ts';
 import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { BacklogWatch } from '../engine/events/backlog-watch.ts';
 import { EventBatcher } from '../engine/events/event-batcher.ts';
@@ -259,8 +260,17 @@ export async function openLaurel({
         catalogs,
         settings: { privateWebhooks: webhookAllowPrivate },
       }),
-      events: new EventEngine({ catalogs, batcher, ids, clock, overloaded: backlog.exceeded }),
+      events: new EventEngine({
+        catalogs,
+        batcher,
+        ids,
+        clock,
+        overloaded: backlog.exceeded,
+        late: new LateEvents({ redis, pool, clock, log }),
+        lateness: () => tenants.organisation(),
+      }),
       batches: new BatchIntake({
+        lateness: () => tenants.organisation(),
         redis,
         catalogs,
         clock,

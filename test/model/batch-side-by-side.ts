@@ -25,6 +25,7 @@ export class Batches {
       lookUpKeys: () => Promise.reject(new Error('no key is old')),
       onWritten: () => undefined,
       onRefused: () => undefined,
+      late: engine.late,
     });
     this.intake = new BatchIntake({
       redis,
@@ -34,6 +35,7 @@ export class Batches {
       withAddress: async () => new Set(),
       onAccepted: (shard) => void (this.processed = processor.drain(shard)),
       overloaded: () => false,
+      lateness: () => engine.lateness,
     });
   }
 

@@ -4,6 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
 import { AppError } from '../../errors.ts';
+import { occurredMs, type EventWindow } from '../calls/event-window.ts';
 import { Overload } from '../calls/overload.ts';
 import { addBatch, batchReplies, type BatchReply } from '../../redis/batches.ts';
 import { acknowledged, refuseUnacknowledged } from '../../redis/gate.ts';
@@ -26,6 +27,8 @@ export interface BatchIntakeOptions {
   onAccepted: (shard: number) => void;
   /** Whether the outbox holds more than it may, so that no event is taken. */
   overloaded: () => boolean;
+  /** What the organisation allows of events that say when they happened. */
+  lateness: () => Pick<EventWindow, 'lateEventDays' | 'clientsMaySendLate'>;
 }
 
 /** Batches of one shard that may wait: 64,000 events, some seconds of work; at most 64 MiB. */
@@ -45,8 +48,8 @@ export class BatchIntake {
   /**
    * Queues a tenant's events as a whole or not at all: when this resolves they are in Redis, and each will be
    * processed once, in order, at the time of now. Errors name the index: 404 for an unknown metric, 422 for an
-   * unknown attribute or time zone, or a subscription without an address; 503 while too much waits, or where no replica that
-   * must have them says so (they may be queued then). With `wait`,
+   * unknown attribute or time zone, an `occurredAt` outside its window, or a subscription without an address; 503 while too
+   * much waits, or where no replica that must have them says so (they may be queued then). With `wait`,
    * resolves with what became of each event; with null if that takes longer than 25 s: they are queued, and will be
    * processed all the same. `onQueued` is called as soon as they are queued.
    */
@@ -59,7 +62,7 @@ export class BatchIntake {
     if (overloaded()) throw tooMuch();
     const compiled = await catalogs.of(tenantNo);
     const acceptedMs = clock.now();
-    await checkEvents(compiled, events, acceptedMs);
+    await checkEvents(compiled, events, { nowMs: acceptedMs, window: { ...this.options.lateness(), byClient: false } });
     const unreachable = await firstWithoutAddress(events, (userIds) => this.options.withAddress(tenantNo, userIds));
     if (unreachable !== null) throw new AppError('unprocessable', `[${unreachable}].${SUBSCRIBED_WITHOUT_ADDRESS}`);
     refuseUnacknowledged(redis);
@@ -106,9 +109,13 @@ async function resultsOf(
 const tooMuch = (): AppError => new Overload('Too many events wait to be processed; try again in a moment.');
 
 /** Rejects for the first event that the catalog does not allow, and names its index. In slices. */
-async function checkEvents(compiled: CompiledCatalog, events: BatchMetricEvent[], nowMs: number): Promise<void> {
+async function checkEvents(
+  compiled: CompiledCatalog,
+  events: BatchMetricEvent[],
+  { nowMs, window }: { nowMs: number; window: EventWindow },
+): Promise<void> {
   const slices = new Slices();
-  for (const [index, { key, user, attributes }] of events.entries()) {
+  for (const [index, { key, user, attributes, occurredAt }] of events.entries()) {
     if (slices.over) await slices.turn();
     if (!compiled.metrics.has(key)) {
       throw new AppError('not_found', `[${index}].key: there is no metric with the key '${key}'.`);
@@ -116,6 +123,7 @@ async function checkEvents(compiled: CompiledCatalog, events: BatchMetricEvent[]
     try {
       if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
       sentUser(user, compiled, nowMs);
+      if (occurredAt !== undefined) occurredMs(occurredAt, window, nowMs);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       throw new AppError(error.code, `[${index}]: ${error.message}`);

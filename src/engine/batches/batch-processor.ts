@@ -13,6 +13,7 @@ import { scriptSpan } from '../../traces/script-span.ts';
 import type { Traces } from '../../traces/traces.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { withZone } from '../calls/sent-user.ts';
+import type { LateEvents } from '../corrections/late-events.ts';
 import type { LookUpKeys } from '../events/look-up-keys.ts';
 import { batchStep, batchStepCall, type BatchStep } from './batch-step.ts';
 
@@ -30,6 +31,8 @@ export interface BatchProcessorOptions {
   ids: KeyedIds;
   /** Looks in Postgres whether idempotency keys that may be old were used. */
   lookUpKeys: LookUpKeys;
+  /** For events that say when they happened. */
+  late: LateEvents;
   /** Tells that entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
   /** Tells how many events of a batch were refused. */
@@ -93,8 +96,10 @@ export class BatchProcessor {
     let refused = 0;
     let before = progress;
     let step = stepFrom(eventsProcessed(progress, batch.id));
+    let tries = 0;
     for (;;) {
       if (ending?.aborted) return false;
+      step = await this.withOccurred(step, tries);
       // The next step is prepared while Redis works on this one.
       const [outcome, following] = await Promise.all([
         this.send(step, before),
@@ -104,8 +109,10 @@ export class BatchProcessor {
       if (outcome.ended === STEP.passed) return false;
       if (outcome.ended === STEP.held) {
         step = await this.withAnswers(withZones(step, outcome.replies), outcome.replies);
+        tries += 1;
         continue;
       }
+      tries = 0;
       await this.options.onMoment?.('applied');
       this.options.onWritten(shard);
       refused += outcome.refused + step.refused.length;
@@ -115,6 +122,15 @@ export class BatchProcessor {
     }
     if (refused > 0) this.options.onRefused(batch, refused);
     return true;
+  }
+
+  /** The step with what its event, if it says when it happened, is to be applied with: of the user of now. */
+  private async withOccurred(step: BatchStep, tries: number): Promise<BatchStep> {
+    const { occurredMs, ready } = step;
+    const [event] = ready;
+    if (occurredMs === null || event === undefined) return step;
+    const { acceptedMs } = step.batch;
+    return { ...step, ready: [await this.options.late.prepared(event, occurredMs, { acceptedMs, tries })] };
   }
 
   private async send(step: BatchStep, progress: string): Promise<Outcome> {

@@ -16,17 +16,19 @@ export interface BatchStep {
   /** The events for the script and their indexes in the batch. */
   ready: ReadyEvent[];
   at: number[];
+  /** The one event says when it happened, epoch ms: it has a step of its own. Null: they happen when they were accepted. */
+  occurredMs: number | null;
   /** Those that the catalog of now does not allow. */
   refused: UnsentEvent[];
 }
 
-/** Prepares up to `count` events of a batch from an index on. `catalog`: or why there is none. Never throws for an event. */
+/** Prepares up to `count` events of a batch from an index on, or one that says when it happened. `catalog`: or why there is none. Never throws for an event. */
 export function batchStep(
   batch: QueuedBatch,
   { from, count, catalog, ids }: { from: number; count: number; catalog: CompiledCatalog | AppError; ids: KeyedIds },
 ): BatchStep {
-  const to = Math.min(from + count, batch.events.length);
-  const step: BatchStep = { batch, to, ready: [], at: [], refused: [] };
+  const { to, occurredMs } = extentOf(batch, { from, count });
+  const step: BatchStep = { batch, to, ready: [], at: [], occurredMs, refused: [] };
   for (let index = from; index < to; index += 1) {
     try {
       if (catalog instanceof AppError) throw catalog;
@@ -41,6 +43,18 @@ export function batchStep(
     }
   }
   return step;
+}
+
+/** Where a step from an index on ends. */
+function extentOf(
+  { events }: QueuedBatch,
+  { from, count }: { from: number; count: number },
+): { to: number; occurredMs: number | null } {
+  const first = events[from]?.occurredAt;
+  if (first !== undefined) return { to: from + 1, occurredMs: Date.parse(first) };
+  let to = from;
+  while (to < Math.min(from + count, events.length) && events[to]!.occurredAt === undefined) to += 1;
+  return { to, occurredMs: null };
 }
 
 /** An event without the attributes that were deleted after it was accepted. */

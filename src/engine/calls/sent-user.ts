@@ -20,6 +20,7 @@ export interface SentUser {
   [SENT.leftZone]?: string;
   [SENT.leftOffsetSeconds]?: number;
   [SENT.signUpDay]?: number;
+  [SENT.occurred]?: object;
 }
 
 /** 422 that names every key that is not an attribute. */

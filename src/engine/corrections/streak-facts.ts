@@ -38,8 +38,8 @@ interface Wanted {
 export interface UserFacts {
   facts: StreakFacts;
   state: UserState;
-  /** The same, packed: what it is compared by before anything is changed. */
-  packed: Buffer;
+  /** The same, packed: what it is compared by before anything is changed. Null for a user who is new. */
+  packed: Buffer | null;
 }
 
 /**
@@ -69,6 +69,25 @@ async function factsOf(client: PoolClient, compiled: CompiledCatalog, wanted: Wa
   const events = meeting.on ? await eventFacts(client, { ...who, fromDay, metricNos, named: removed }) : [];
   return { facts: assembled(compiled, { state, nowMs, meeting, rows, pauses, events }), state, packed };
 }
+
+/** What the streaks of a user depend on whom nobody has seen yet. */
+export function factsOfNewUser(
+  compiled: CompiledCatalog,
+  { tz, nowMs }: { tz: string | null; nowMs: number },
+): UserFacts {
+  const { freezes } = compiled.catalog.streaks;
+  const state: UserState = { ...decodeState(NOBODY), createdMs: nowMs, updatedMs: nowMs, tz };
+  state.freezes = freezes.enabled ? freezes.initial : 0;
+  const meeting = meetingRule(compiled, state);
+  return {
+    facts: assembled(compiled, { state, nowMs, meeting, rows: [], pauses: [], events: [] }),
+    state,
+    packed: null,
+  };
+}
+
+/** An empty map. */
+const NOBODY = Buffer.from([0x80]);
 
 interface Read {
   state: UserState;

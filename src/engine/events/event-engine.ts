@@ -3,11 +3,12 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { decimalText } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
-import type { GuardedRecord, RecordedStreak, Refusal } from '../../packed/record.ts';
+import type { GuardedRecord, RecordedStreak, Refusal, ScriptReply } from '../../packed/record.ts';
 import { GUARDED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
 import { decimalOf, type PackedTotal } from '../../packed/state.ts';
+import { occurredMs, type EventWindow } from '../calls/event-window.ts';
 import { refuseOverload } from '../calls/overload.ts';
 import { refusalError } from '../calls/refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
@@ -24,6 +25,11 @@ interface CatalogSource {
   load(tenantNo: number): Promise<CompiledCatalog>;
 }
 
+/** Has events applied that say when they happened: `LateEvents` of `src/engine/corrections`. */
+export interface OccurredEvents {
+  submit(ready: ReadyEvent, atMs: number, submit: (event: ReadyEvent) => Promise<ScriptReply>): Promise<ScriptReply>;
+}
+
 export interface EventEngineOptions {
   catalogs: CatalogSource;
   batcher: EventBatcher;
@@ -31,6 +37,10 @@ export interface EventEngineOptions {
   clock: Clock;
   /** Whether the outbox holds more than it may, so that no event is taken. */
   overloaded: () => boolean;
+  /** For events that say when they happened. */
+  late: OccurredEvents;
+  /** What the organisation allows of those. */
+  lateness: () => Pick<EventWindow, 'lateEventDays' | 'clientsMaySendLate'>;
 }
 
 /** Takes events: checks them, has them applied, and answers with what changed. */
@@ -43,20 +53,29 @@ export class EventEngine {
 
   /**
    * Records one event of a tenant. 201 with an `EventResponse` as JSON text, or 202 for a used idempotency key, or an
-   * event that a guard puts into quarantine. Errors: 422 for an unknown metric, attribute or time zone, a guard, out of
+   * event that a guard puts into quarantine. Errors: 403 and 422 for an `occurredAt` outside its window (`byClient`: sent
+   * with an application key), 422 for an unknown metric, attribute or time zone, a guard, out of
    * points, a sum that would leave its range, a subscription without e-mail; 503 while Redis is away or the backlog is
    * full. Idempotent with a key. `span`: of the request, where it is sampled.
    */
   async record(
     tenantNo: number,
     metricKey: string,
-    { event, idempotencyKey, span }: { event: MetricEvent; idempotencyKey: string | null; span?: Span | undefined },
+    {
+      event,
+      idempotencyKey,
+      byClient = false,
+      span,
+    }: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean; span?: Span | undefined },
   ): Promise<{ status: number; json: string }> {
     const { catalogs, batcher, ids, overloaded } = this.options;
     refuseOverload(overloaded);
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
     const ready = this.prepare(compiled, metricKey, { event, idempotencyKey });
-    const reply = await batcher.submit(tenantNo, ready, span);
+    const reply =
+      event.occurredAt === undefined
+        ? await batcher.submit(tenantNo, ready, span)
+        : await this.submitOccurred(ready, event.occurredAt, { byClient, span });
     if (reply[kindField] === KIND.event) return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
     if (reply[kindField] === REFUSAL.replay)
       return { status: 202, json: unchangedAnswer(ready, replayed(ids, ready, reply)) };
@@ -65,6 +84,16 @@ export class EventEngine {
       return { status: 202, json: unchangedAnswer(ready, quarantinedAnswer(reply, idempotencyKey)) };
     }
     throw refusalError(compiled, reply);
+  }
+
+  private submitOccurred(
+    ready: ReadyEvent,
+    occurredAt: string,
+    { byClient, span }: { byClient: boolean; span: Span | undefined },
+  ): Promise<ScriptReply> {
+    const { batcher, late, lateness, clock } = this.options;
+    const atMs = occurredMs(occurredAt, { ...lateness(), byClient }, clock.now());
+    return late.submit(ready, atMs, (event) => batcher.submit(event.compiled.catalog.tenantNo, event, span));
   }
 
   /** Checks an event against the catalog and makes it ready for the script. Throws as `record`. */

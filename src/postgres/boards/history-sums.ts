@@ -34,20 +34,23 @@ export interface HistorySums {
   sums: HistorySum[];
 }
 
-const TIMES = `
+/** `at`: when what counts happened. */
+const times = (at: string): string => `
   AND EXISTS (
     SELECT FROM unnest($7::text[], $8::timestamptz[], $9::timestamptz[], $10::integer[]) AS held (user_id, since, until, seconds)
-     WHERE held.user_id = users.id AND counted.at >= held.since AND counted.at < held.until
+     WHERE held.user_id = users.id AND ${at} >= held.since AND ${at} < held.until
        AND CASE WHEN $11::integer <= $12::integer
-             THEN (floor(extract(epoch FROM counted.at))::bigint + held.seconds) % 86400 >= $11
-              AND (floor(extract(epoch FROM counted.at))::bigint + held.seconds) % 86400 < $12
-             ELSE (floor(extract(epoch FROM counted.at))::bigint + held.seconds) % 86400 >= $11
-               OR (floor(extract(epoch FROM counted.at))::bigint + held.seconds) % 86400 < $12
+             THEN (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 >= $11
+              AND (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 < $12
+             ELSE (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 >= $11
+               OR (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 < $12
            END)`;
 
-const statement = (counted: Counted, times: CountedTimes | null): string => {
-  const [table, value, no] =
-    'metricNo' in counted ? ['events', 'value', 'metric_no'] : ['awards', 'awarded', 'system_no'];
+const statement = (counted: Counted, held: CountedTimes | null): string => {
+  const [table, value, no, at] =
+    'metricNo' in counted
+      ? ['events', 'value', 'metric_no', 'coalesce(counted.occurred_at, counted.at)']
+      : ['awards', 'awarded', 'system_no', 'counted.at'];
   return `
     SELECT users.id, users.state, coalesce((
              SELECT json_agg(json_build_array(($5::integer[])[run], trunc(total), ((total - trunc(total)) * 1000000)::integer))
@@ -55,7 +58,7 @@ const statement = (counted: Counted, times: CountedTimes | null): string => {
                        FROM ${table} AS counted
                       WHERE counted.tenant_no = $1 AND counted.user_id = users.id AND counted.${no} = $3
                         AND counted.local_date >= ($4::date[])[1]
-                        AND ($6::date IS NULL OR counted.local_date <= $6)${times === null ? '' : TIMES}
+                        AND ($6::date IS NULL OR counted.local_date <= $6)${held === null ? '' : times(at!)}
                       GROUP BY 1) AS runs), '[]') AS sums
       FROM users WHERE users.tenant_no = $1 AND users.id = ANY ($2)`;
 };

@@ -9,7 +9,8 @@ ALTER TABLE streak_changes
   -- the correction that this comes from; null: it happened so, at `at`
   ADD COLUMN correction uuid;
 
--- How far back events may have happened, in days, and whether application keys may send such at all.
-ALTER TABLE tenants
+ALTER TABLE organisation
+  -- how far back events may have happened, in days
   ADD COLUMN late_event_days integer NOT NULL DEFAULT 35 CHECK (late_event_days BETWEEN 0 AND 400),
+  -- whether application keys may say when their events happened
   ADD COLUMN clients_may_send_late boolean NOT NULL DEFAULT false;

@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { pino } from 'pino';
 import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Catalog } from '../../../src/domain/catalog.ts';
 import type { EventResponse } from '../../../src/domain/event.ts';
+import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
 import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
 import { EventEngine } from '../../../src/engine/events/event-engine.ts';
 import type { ScriptCalls } from '../../../src/engine/calls/script-calls.ts';
@@ -11,6 +14,9 @@ import { KeyedIds } from '../../../src/engine/ids/keyed-ids.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
+
+/** Of engines whose events all happen now. */
+const noPool = null as unknown as Pool;
 
 /** An engine over a real Redis, with a catalog made by the test and a clock that the test moves. */
 export class TestEngine {
@@ -20,14 +26,17 @@ export class TestEngine {
   readonly users: UserReads;
   readonly engine: EventEngine;
   readonly calls: ScriptCalls;
+  readonly late: LateEvents;
   readonly compiled: () => CompiledCatalog;
   catalog: Catalog;
+  lateness = { lateEventDays: 35, clientsMaySendLate: false };
 
   constructor(
     redisUrl: string,
     catalog: Catalog,
     findPersisted?: EventBatcherOptions['findPersisted'],
     lookUpKeys?: EventBatcherOptions['lookUpKeys'],
+    pool?: Pool,
   ) {
     this.redis = new Redis(redisUrl, { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false });
     this.redis.setMaxListeners(0);
@@ -48,6 +57,12 @@ export class TestEngine {
       lookUpKeys: lookUpKeys ?? (() => Promise.reject(new Error('no key is old'))),
     });
     this.calls = batcher.calls;
+    this.late = new LateEvents({
+      redis: this.redis,
+      pool: pool ?? noPool,
+      clock: this.clock,
+      log: pino({ level: 'silent' }),
+    });
     this.compiled = get;
     this.engine = new EventEngine({
       catalogs: { get, load: async () => get() },
@@ -55,6 +70,8 @@ export class TestEngine {
       ids: this.ids,
       clock: this.clock,
       overloaded: () => false,
+      late: this.late,
+      lateness: () => this.lateness,
     });
   }
 
@@ -71,7 +88,7 @@ export class TestEngine {
           email?: string;
         },
     value: number,
-    more: { attributes?: Record<string, string>; key?: string } = {},
+    more: { attributes?: Record<string, string>; key?: string; occurredAt?: string } = {},
   ): Promise<EventResponse & { status: number }> {
     await this.ready();
     const { status, json } = await this.engine.record(this.catalog.tenantNo, metricKey, {
@@ -79,6 +96,7 @@ export class TestEngine {
         user: typeof user === 'string' ? { id: user } : user,
         value,
         ...(more.attributes !== undefined && { attributes: more.attributes }),
+        ...(more.occurredAt !== undefined && { occurredAt: more.occurredAt }),
       },
       idempotencyKey: more.key ?? null,
     });

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
-import { FixedClock } from '../../../src/clock.ts';
+import { pino } from 'pino';
+import { FixedClock, systemClock } from '../../../src/clock.ts';
 import { BatchProcessor } from '../../../src/engine/batches/batch-processor.ts';
 import { idempotencyDigest } from '../../../src/engine/ids/event-id.ts';
 import { KeyedIds } from '../../../src/engine/ids/keyed-ids.ts';
 import { KeyAgeing, type KeyAgeingOptions } from '../../../src/engine/idempotency/key-ageing.ts';
+import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
 import { lookUpKeys } from '../../../src/engine/events/look-up-keys.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
@@ -232,6 +234,7 @@ test('a batch with old keys, new ones that look like old, and users between them
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool: laurel.pool }, tenantNo, questions),
     onWritten: () => undefined,
     onRefused: () => undefined,
+    late: new LateEvents({ redis, pool: laurel.pool, clock: systemClock, log: pino({ level: 'silent' }) }),
   });
   const event = (id: string, idempotencyKey?: string) => ({
     key: 'flips',

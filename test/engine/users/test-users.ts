@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import type { TSchema } from 'typebox';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
@@ -22,8 +23,8 @@ export class TestUsers extends TestEngine {
   controlShare = 0;
   overloaded = false;
 
-  constructor(redisUrl: string, catalog: Catalog) {
-    super(redisUrl, catalog);
+  constructor(redisUrl: string, catalog: Catalog, pool?: Pool) {
+    super(redisUrl, catalog, undefined, undefined, pool);
     const { clock } = this;
     const calls = new UserCalls({ calls: this.calls, clock, overloaded: () => this.overloaded });
     this.profiles = new UserProfiles({

@@ -7,9 +7,13 @@ export const organisationAnswer = ({
   multiTenancy,
   controlShare,
   boardValues,
+  lateEventDays,
+  clientsMaySendLate,
 }: OrganisationRow): OrganisationSettings => ({
   name,
   multiTenancy,
   controlShare,
   boardValues,
+  lateEventDays,
+  clientsMaySendLate,
 });

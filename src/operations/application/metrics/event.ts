@@ -16,6 +16,8 @@ export const metricsEvent = operation({
   body: MetricEvent,
   responses: { 201: EventResponse, 202: EventResponse },
   namedUsers: ({ body }) => [body.user.id],
-  handle: ({ events }, { tenant, params, body, idempotencyKey, span }) =>
-    events.record(tenant.no, params.key, { event: body, idempotencyKey, span }),
+  handle: ({ events }, { caller, tenant, params, body, idempotencyKey, span }) => {
+    const byClient = caller.kind === 'application';
+    return events.record(tenant.no, params.key, { event: body, idempotencyKey, byClient, span });
+  },
 });

@@ -1,0 +1,158 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Catalog } from '../../src/domain/catalog.ts';
+import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import { Persister } from '../../src/engine/persist/persister.ts';
+import { StreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
+import { StreakCall } from '../../src/engine/streaks/streak-call.ts';
+import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
+import { CatalogBuilder } from '../engine/catalog-builder.ts';
+import { TestUsers } from '../engine/users/test-users.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { shardOf } from '../../src/redis/keys.ts';
+import { onlyTenant } from './only-tenant.ts';
+import { catalogOf, METRICS, randomCatalog, weekdays } from './random-catalog.ts';
+import { STARTS, ZONES } from './random-history.ts';
+
+/** A sample on every run; `npm run test:long` is a thorough one. */
+const RUNS = Number(process.env['RUNS'] ?? 20);
+const SEED = Number(process.env['SEED']);
+const HOUR = 3_600_000;
+const DAYS = 30;
+const USERS = ['a', 'b'] as const;
+
+let database: TestDatabase;
+let engine: TestUsers;
+beforeAll(async () => {
+  database = await testDatabase();
+  engine = new TestUsers(database.stack.redisUrl, new CatalogBuilder().catalog, database.pool);
+  await engine.ready();
+});
+afterAll(async () => {
+  await engine.close();
+  await database.close();
+});
+
+const atMs = fc.integer({ min: 1, max: DAYS * 24 * HOUR });
+const event = fc.record({
+  do: fc.constant('event' as const),
+  atMs,
+  user: fc.constantFrom(...USERS),
+  metric: fc.constantFrom(...METRICS),
+  value: fc.constantFrom(1, 1, 2, 5, 0.5, 9.9),
+  /** How long it is on the way: it arrives late, or never before the end. */
+  delayMs: fc.oneof(
+    { weight: 3, arbitrary: fc.constant(0) },
+    { weight: 2, arbitrary: fc.integer({ min: 1, max: 72 * HOUR }) },
+    { weight: 1, arbitrary: fc.integer({ min: HOUR, max: DAYS * 24 * HOUR }) },
+  ),
+});
+const call = fc.record({
+  do: fc.constantFrom('freeze' as const, 'pause' as const, 'pause' as const),
+  atMs,
+  user: fc.constantFrom(...USERS),
+  from: fc.nat(4),
+  days: fc.nat(12),
+});
+const history = fc.record({
+  start: fc.constantFrom(...STARTS),
+  zones: fc.record({ a: fc.constantFrom(...ZONES), b: fc.constantFrom(...ZONES) }),
+  own: fc.option(weekdays),
+  drawn: randomCatalog.map(({ streaks, boards }) => ({
+    streaks,
+    boards: boards.map((board) => ({
+      ...board,
+      split: false,
+      by: board.by === 'points' ? ('metric' as const) : board.by,
+    })),
+    achievements: [],
+    systems: [],
+  })),
+  events: fc.array(event, { minLength: 1, maxLength: 30, size: 'max' }),
+  calls: fc.array(call, { maxLength: 4 }),
+});
+type Drawn = typeof history extends fc.Arbitrary<infer T> ? T : never;
+
+let tenantNo = 5_000;
+
+/** Takes a history, and reads what it came to. `arrives`: when an event does, after the history's start. */
+async function taken(drawn: Drawn, arrives: (event: Drawn['events'][number]) => number): Promise<unknown> {
+  const { redis, users, clock, calls } = engine;
+  const { pool } = database;
+  const startMs = Date.parse(drawn.start);
+  const catalog: Catalog = catalogOf(drawn.drawn, (tenantNo += 1), startMs);
+  engine.catalog = catalog;
+  await onlyTenant(pool, catalog);
+  const persister = new Persister({ redis, pool });
+  const persist = (): Promise<unknown> => persister.drain(shardOf(catalog.tenantNo));
+  const admin = new StreakAdmin({
+    pool,
+    users,
+    clock,
+    recordAudit: async () => undefined,
+    calls: new StreakCall({ calls, clock, isStored: async () => false, overloaded: () => false }),
+    persisted: async () => void (await persist()),
+  });
+  clock.set(startMs);
+  for (const id of USERS) {
+    await engine.profiles.upsert(engine.compiled(), id, { tz: drawn.zones[id] });
+    if (drawn.own !== null && catalog.streaks.personalization && catalog.streaks.frequency === 'daily')
+      await engine.profiles.updatePreferences(engine.compiled(), id, { streak: { daysOff: drawn.own } });
+  }
+  const steps = [
+    ...drawn.events.map((one) => ({ ...one, comesMs: Math.min(arrives(one), END_MS) })),
+    ...drawn.calls.map((one) => ({ ...one, comesMs: one.atMs })),
+  ].sort((a, b) => a.comesMs - b.comesMs);
+  for (const step of steps) {
+    clock.set(startMs + step.comesMs);
+    if (step.do === 'event') {
+      await persist();
+      const occurredAt = new Date(startMs + step.atMs).toISOString();
+      const isLate = step.comesMs > step.atMs;
+      await engine.event(step.metric, step.user, step.value, isLate ? { occurredAt } : {});
+    } else if (step.do === 'freeze') await admin.giveFreeze(engine.compiled(), step.user, { who: 'test' });
+    else if (step.do === 'pause') {
+      const today = Math.floor((startMs + step.comesMs) / 86_400_000) + 2 + step.from;
+      const day = (n: number): string => new Date(n * 86_400_000).toISOString().slice(0, 10);
+      const pause = { userId: step.user, start: day(today), end: day(today + step.days) };
+      await admin.pause(engine.compiled(), pause, { who: 'test' });
+    }
+  }
+  clock.set(startMs + END_MS);
+  await persist();
+  return readings(catalog);
+}
+
+async function readings(catalog: Catalog): Promise<unknown> {
+  const { redis, users, clock } = engine;
+  const compiled = engine.compiled();
+  const streaks = new StreakReads({ redis, pool: database.pool, users, clock });
+  const boards = new LeaderboardReads({ redis, users, clock });
+  const read: Record<string, unknown> = {};
+  for (const id of USERS) {
+    const { totals, counts } = await users.state(catalog.tenantNo, id);
+    const { pauses, ...streak } = await streaks.ofUser(compiled, id, 40);
+    read[id] = { totals, counts, streak, pauses: pauses.map(({ start, end }) => [start, end]) };
+  }
+  for (const { key, status, rankBy } of catalog.leaderboards) {
+    if (status !== 'active' || rankBy === 'streak') continue;
+    const page = await boards.rankings(compiled, key, { offset: 0, limit: 10 });
+    read[key] = page.rankings.map(({ userId, rank, value }) => [userId, rank, value]);
+  }
+  return read;
+}
+
+const END_MS = (DAYS + 1) * 24 * HOUR;
+
+test(
+  'the same events, sent when they happen or late and out of order, come to the same',
+  { timeout: 60_000 + RUNS * 10_000 },
+  () =>
+    fc.assert(
+      fc.asyncProperty(history, async (drawn) => {
+        const inTime = await taken(drawn, ({ atMs: when }) => when);
+        expect(await taken(drawn, ({ atMs: when, delayMs }) => when + delayMs)).toEqual(inTime);
+      }),
+      { numRuns: Math.ceil(RUNS / 5), seed: SEED },
+    ),
+);
