@@ -80,7 +80,7 @@ export function openapiWebhooks(): Record<string, object> {
       const schema = plainSchema(NOTIFICATION_PAYLOADS[type]);
       const content = {
         schema: describedSchema(schema, { operation: operationId, field: 'payload' }),
-        example: NOTIFICATION_EXAMPLES[type],
+        examples: { Example: { value: NOTIFICATION_EXAMPLES[type] } },
       };
       const post = {
         operationId,

@@ -1,6 +1,8 @@
 import type { TObject, TSchema } from 'typebox';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
 import { plainSchema } from './descriptions/plain-schema.ts';
+import type { Exchange } from './examples/exchange.ts';
+import { exchangeOf } from './examples/story.ts';
 import { openapiWebhooks, webhookHeaders } from './openapi-webhooks.ts';
 import type { Operation } from './operation.ts';
 import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
@@ -20,7 +22,17 @@ const METHODS = {
   admin: `${EVERYWHERE} Any other method, OPTIONS too, is 405.`,
 } as const;
 
-const json = (schema: unknown) => ({ 'application/json': { schema } });
+/** @param example left out where there is none. In the form with a name, in which viewers take lists and objects as they are. */
+const json = (schema: unknown, example?: unknown) => ({
+  'application/json': { schema, ...(example !== undefined && { examples: { Example: { value: example } } }) },
+});
+
+/** What a parameter is in the operation's example, which goes before an example of its name. */
+function exampleIn(sent: Exchange['query'], name: string, { type }: { type?: string }): { example?: unknown } {
+  const value = sent?.[name];
+  if (value === undefined) return {};
+  return { example: type === 'array' ? String(value).split(',') : value };
+}
 
 function queryParameters(operation: string, schema: TObject): unknown[] {
   const required = new Set(schema.required ?? []);
@@ -30,6 +42,7 @@ function queryParameters(operation: string, schema: TObject): unknown[] {
     // A required parameter with a default is one that is always there for the handler, not for the client.
     required: required.has(name) && !('default' in property),
     ...describedParameter(plainSchema(property), { operation, name }),
+    ...exampleIn(exchangeOf(operation)?.query, name, property as { type?: string }),
   }));
 }
 
@@ -44,6 +57,7 @@ function pathParameters({ id, path, params }: Operation): unknown[] {
       operation: id,
       name: name!,
     }),
+    ...exampleIn(exchangeOf(id)?.params, name!, {}),
   }));
 }
 
@@ -51,13 +65,17 @@ const header = (name: string) => ({ $ref: `#/components/parameters/${name}` });
 
 function responses(operation: Operation): Record<string, unknown> {
   const all: Record<string, unknown> = {};
-  for (const [status, schema] of Object.entries(operation.responses))
+  const { id } = operation;
+  const exchange = exchangeOf(id);
+  for (const [status, schema] of Object.entries(operation.responses)) {
+    const example = exchange?.status === Number(status) ? exchange.answer : undefined;
     all[status] = {
       description: 'Done',
       ...(schema && {
-        content: json(describedSchema(plainSchema(schema), { operation: operation.id, field: 'answer' })),
+        content: json(describedSchema(plainSchema(schema), { operation: id, field: 'answer' }), example),
       }),
     };
+  }
   for (const status of refusalsOf(operation)) all[status] = { $ref: `#/components/responses/${status}` };
   return all;
 }
@@ -69,7 +87,7 @@ const requestBody = ({ id, bodyBytes }: Operation, schema: TSchema): unknown => 
     bodyBytes === null
       ? 'At most as many bytes as `BODY_LIMIT` allows.'
       : `At most ${bodyBytes.toLocaleString('en-US')} bytes.`,
-  content: json(describedSchema(plainSchema(schema), { operation: id, field: 'body' })),
+  content: json(describedSchema(plainSchema(schema), { operation: id, field: 'body' }), exchangeOf(id)?.body),
 });
 
 function describing({ description, aliases }: Operation): { description?: string } {

@@ -37,4 +37,16 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
     await context.close();
   });
+
+  test('shows the example of an operation, what is sent and what is answered', async () => {
+    const { page, context } = await watchedPage(browser, laurel.adminUrl);
+    await page.goto(`${laurel.adminUrl}/reference#post-/v1/achievements/preview`);
+    await page.getByRole('button', { name: 'EXAMPLE', exact: true }).first().click();
+    const body = page.locator('textarea').first();
+    await expect.poll(() => body.inputValue()).toContain('"metricValue": 100');
+    await page.getByRole('button', { name: 'EXAMPLE', exact: true }).last().click();
+    await page.getByText('examined').first().waitFor();
+    await keep(page, 'reference-example');
+    await context.close();
+  });
 });

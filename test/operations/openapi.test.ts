@@ -96,7 +96,7 @@ interface DescribedWebhook {
   operationId: string;
   description: string;
   parameters: { $ref: string }[];
-  requestBody: { content: { 'application/json': { schema: object; example: unknown } } };
+  requestBody: { content: { 'application/json': { schema: object; examples: { Example: { value: unknown } } } } };
 }
 interface Content {
   content?: { 'application/json': { schema: Schema & { $ref?: string } } };
@@ -158,8 +158,8 @@ test('the application document lists the webhooks, each with its headers and an 
   expect(Object.keys(webhooks)).toEqual([...WEBHOOK_EVENTS]);
   const ajv = makeAjv();
   for (const [type, { post }] of Object.entries<Record<string, DescribedWebhook>>(webhooks)) {
-    const { schema, example: sample } = post!.requestBody.content['application/json'];
-    expect([type, ajv.validate(schema, sample), ajv.errors]).toEqual([type, true, null]);
+    const { schema, examples } = post!.requestBody.content['application/json'];
+    expect([type, ajv.validate(schema, examples.Example.value), ajv.errors]).toEqual([type, true, null]);
     expect([post!.operationId, post!.description.length > 20]).toEqual([`webhooks_${type.replace('.', '_')}`, true]);
     const names = post!.parameters.map(({ $ref }) => components.parameters[$ref.split('/').at(-1)!].name);
     expect(names).toEqual(expect.arrayContaining(['webhook-id', 'webhook-signature', 'X-Laurel-Signature']));

@@ -1,0 +1,132 @@
+import type { Exchange } from './exchange.ts';
+
+/** Everything taken away again. */
+export const DELETIONS: readonly Exchange[] = [
+  {
+    operation: 'admin_dead_letters_delete',
+    query: { ids: '97a2fa35-a675-4dd9-9014-e96d9fe4b4a3' },
+    status: 200,
+    answer: { deleted: [{ id: '97a2fa35-a675-4dd9-9014-e96d9fe4b4a3' }], issues: [] },
+  },
+  {
+    operation: 'admin_application_api_keys_delete',
+    query: { ids: '01a2035a-3946-7544-bc41-420f7cb47b8c' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-3946-7544-bc41-420f7cb47b8c' }], issues: [] },
+  },
+  {
+    operation: 'admin_users_delete_one',
+    params: { id: '21' },
+    status: 200,
+    answer: { deleted: [{ id: '21' }], issues: [] },
+  },
+  {
+    operation: 'admin_users_delete',
+    query: { ids: '18' },
+    status: 200,
+    answer: { deleted: [{ id: '18' }], issues: [] },
+  },
+  {
+    operation: 'admin_webhooks_delete',
+    query: { ids: '01a2035a-449c-74cc-b40f-98dd456f9765' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-449c-74cc-b40f-98dd456f9765' }], issues: [] },
+  },
+  {
+    operation: 'admin_leaderboards_delete',
+    query: { ids: '01a2035a-312a-7105-b469-8b62b58617d0' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-312a-7105-b469-8b62b58617d0' }], issues: [] },
+  },
+  {
+    operation: 'admin_points_boosts_delete',
+    params: { systemId: '01a2035a-2b0a-7397-8abf-db72992919dc' },
+    query: { ids: '01a2035a-2fb6-76c4-9978-10f40f1a2f25' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-2fb6-76c4-9978-10f40f1a2f25' }], issues: [] },
+  },
+  {
+    operation: 'admin_points_triggers_delete',
+    params: { systemId: '01a2035a-2b0a-7397-8abf-db72992919dc' },
+    query: { ids: '01a2035a-2e1d-708d-9039-fdac12eb833c,01a2035a-2e25-7673-9dce-8110bb2a27bd' },
+    status: 200,
+    answer: {
+      deleted: [{ id: '01a2035a-2e1d-708d-9039-fdac12eb833c' }, { id: '01a2035a-2e25-7673-9dce-8110bb2a27bd' }],
+      issues: [],
+    },
+  },
+  {
+    operation: 'admin_points_levels_delete',
+    params: { systemId: '01a2035a-2b0a-7397-8abf-db72992919dc' },
+    query: { ids: '01a2035a-2cf2-7606-a27a-994fb0f896f9' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-2cf2-7606-a27a-994fb0f896f9' }], issues: [] },
+  },
+  {
+    operation: 'admin_points_systems_delete',
+    query: { ids: '01a2035a-2b0a-7397-8abf-db72992919dc' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-2b0a-7397-8abf-db72992919dc' }], issues: [] },
+  },
+  {
+    operation: 'admin_achievements_delete',
+    query: { ids: '01a2035a-278b-75f5-8cc6-ea6874665e04' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-278b-75f5-8cc6-ea6874665e04' }], issues: [] },
+  },
+  {
+    operation: 'admin_streaks_settings_update',
+    body: { metrics: [] },
+    status: 200,
+    answer: {
+      enabled: true,
+      frequency: 'daily',
+      weekStart: 'sunday',
+      evaluationMode: 'OR',
+      customizationEnabled: true,
+      personalization: true,
+      daysOff: [],
+      metrics: [],
+      freezes: {
+        max: 3,
+        enabled: true,
+        initial: 1,
+        autoEarnAmount: null,
+        autoEarnInterval: null,
+        startCount: 1,
+        maxCount: 3,
+      },
+    },
+  },
+  {
+    operation: 'admin_achievements_delete',
+    query: { ids: '01a2035a-278a-76b4-bd8a-b521f42b483a' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-278a-76b4-bd8a-b521f42b483a' }], issues: [] },
+  },
+  {
+    operation: 'admin_metrics_delete',
+    query: { ids: '01a2035a-2604-7367-8294-c67e550b9339' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-2604-7367-8294-c67e550b9339' }], issues: [] },
+  },
+  {
+    operation: 'admin_attributes_delete',
+    query: { ids: '01a2035a-24d2-73a6-8c7c-b5afc3c5cab8' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-24d2-73a6-8c7c-b5afc3c5cab8' }], issues: [] },
+  },
+  {
+    operation: 'admin_admin_api_keys_delete',
+    query: { ids: '01a2035a-2305-727f-9039-a43046405371' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-2305-727f-9039-a43046405371' }], issues: [] },
+  },
+  {
+    operation: 'admin_tenants_delete',
+    query: { ids: '01a2035a-217a-717a-8a25-f69c235d7ce0' },
+    status: 200,
+    answer: { deleted: [{ id: '01a2035a-217a-717a-8a25-f69c235d7ce0' }], issues: [] },
+  },
+  { operation: 'admin_clock_delete', status: 200, answer: { now: '2026-11-22T13:03:00.855Z' } },
+];

@@ -1,0 +1,140 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { WebSocket } from 'undici';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Exchange } from '../../src/operations/examples/exchange.ts';
+import { CHAPTERS, exchangeOf, STORY } from '../../src/operations/examples/story.ts';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import type { Operation } from '../../src/operations/operation.ts';
+import { makeAjv } from '../../src/operations/ajv.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { outboxKey } from '../../src/redis/keys.ts';
+import { eventRecord, pack, packedState } from '../engine/persist/outbox-writer.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { learn, rewritten, sent, shown } from './recorded.ts';
+
+// The examples of the reference page are sent, in their order, to a Laurel of their own. With UPDATE_EXAMPLES=1 what it answers is
+// written into them: a new example is an exchange without `answer`, put where the story has what it needs.
+const operations = new Map([...applicationOperations, ...adminOperations].map((one) => [one.id, one]));
+const streams = [...operations.values()].filter(({ opensStream }) => opensStream).map(({ id }) => id);
+
+let laurel: TestLaurel;
+let receiver: Server;
+/** Texts of the examples, and what they are in this Laurel. */
+let names: Map<string, string>;
+const answers = new Map<Exchange, unknown>();
+beforeAll(async () => {
+  receiver = createServer((_request, response) => response.end('Thanks'));
+  await new Promise<void>((listening) => void receiver.listen(0, '127.0.0.1', listening));
+  const { port } = receiver.address() as { port: number };
+  laurel = await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true });
+  const { key } = exchangeOf('admin_session_create')!.body as { key: string };
+  names = new Map([
+    [key, laurel.adminKey],
+    [key.split('.')[0]!, laurel.adminKey.split('.')[0]!],
+    ['https://cards.example.org/laurel', `http://127.0.0.1:${port}/laurel`],
+  ]);
+});
+afterAll(async () => {
+  await laurel?.close();
+  await new Promise((closed) => receiver.close(closed));
+  if (process.env['UPDATE_EXAMPLES'] === '1') update();
+});
+
+function update(): void {
+  const shownAs = new Map([...names].map(([example, ours]) => [ours, example]));
+  for (const [chapter, exchanges] of Object.entries(CHAPTERS)) {
+    const file = join(PACKAGE_ROOT, 'src/operations/examples', `${chapter}.ts`);
+    const now = exchanges.map((exchange) => {
+      const answer = answers.get(exchange) ?? null;
+      return answer === null ? exchange : { ...exchange, answer: shown(answer, shownAs) };
+    });
+    writeFileSync(file, rewritten(readFileSync(file, 'utf8'), now));
+  }
+}
+
+/** What no operation brings about. */
+const BEFORE: Record<string, () => Promise<void>> = {
+  // Two entries that cannot be stored, as they claim the ID of an event that there is.
+  admin_dead_letters_list: async () => {
+    const { eventId } = exchangeOf('metrics_event')!.answer as { eventId: string };
+    for (const user of ['31', '32']) {
+      const record = eventRecord({ u: user, i: names.get(eventId)!.replaceAll('-', ''), m: 1 });
+      await laurel.redis.xadd(outboxKey(0), '*', 't', 0, 'r', pack(record), 'u', user, 's', packedState());
+    }
+    await expect.poll(async () => (await laurel.admin.get('/v1/dead-letters')).body.length).toBe(2);
+  },
+};
+
+function pathOf({ path }: Operation, { params = {}, query = {} }: Exchange): string {
+  const text = (value: unknown): string => String(sent(value, names));
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(text(params[name])));
+  const sentQuery = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, text(value)]),
+  ).toString();
+  return sentQuery === '' ? filled : `${filled}?${sentQuery}`;
+}
+
+async function openStream(operation: Operation, path: string): Promise<number> {
+  const base = operation.surface === 'admin' ? laurel.adminUrl : laurel.appUrl;
+  if (operation.id.endsWith('_ws')) {
+    const socket = new WebSocket(base.replace('http', 'ws') + path);
+    await new Promise((opened, failed) => {
+      socket.addEventListener('open', opened);
+      socket.addEventListener('error', failed);
+    });
+    const closed = new Promise((resolve) => socket.addEventListener('close', resolve));
+    socket.close();
+    await closed;
+    return 101;
+  }
+  const { status, body } = await fetch(base + path);
+  await body?.cancel();
+  return status;
+}
+
+describe('the examples, one after the other', () => {
+  test.each(STORY.map((exchange) => [exchange.operation, exchange] as const))('%s', async (id, exchange) => {
+    const operation = operations.get(id)!;
+    await BEFORE[id]?.();
+    const path = pathOf(operation, exchange);
+    if (operation.opensStream) {
+      expect(await openStream(operation, path)).toBe(exchange.status);
+      return;
+    }
+    const client = operation.surface === 'admin' ? laurel.admin : laurel.app;
+    const { status, body } = await client.send(operation.method.toUpperCase(), path, {
+      ...(exchange.body !== undefined && { body: sent(exchange.body, names) }),
+      ...(exchange.idempotencyKey !== undefined && { headers: { 'Idempotency-Key': exchange.idempotencyKey } }),
+      ...(operation.scope === 'public' && { key: null }),
+    });
+    learn(exchange.answer, body, names);
+    // The document that shows the examples is none of them.
+    if (!id.endsWith('openapi_get')) answers.set(exchange, body);
+    expect([status, body]).toEqual([exchange.status, operation.responses[status] ? expect.anything() : null]);
+    expect(body?.issues ?? []).toEqual([]);
+  });
+});
+
+test.each([...operations.values()].map((operation) => [operation.id, operation] as const))(
+  '%s has an example that fits its schemas',
+  (id, { params, query, body, responses }) => {
+    const exchange = exchangeOf(id);
+    expect(exchange).toBeDefined();
+    const { status, answer } = exchange!;
+    const ajv = makeAjv();
+    const fits = (schema: object | null, value: unknown): void => {
+      if (schema !== null) expect([ajv.validate(schema, value), ajv.errorsText()]).toEqual([true, 'No errors']);
+    };
+    expect(status).toBeLessThan(300);
+    fits(params, exchange!.params ?? {});
+    for (const [name, value] of Object.entries(exchange!.query ?? {}))
+      expect([name, Object.hasOwn(query?.properties ?? {}, name), value]).toEqual([name, true, value]);
+    expect(exchange!.body !== undefined).toBe(body !== null);
+    fits(body, exchange!.body);
+    if (streams.includes(id)) return;
+    expect(answer !== undefined).toBe(responses[status] !== null);
+    fits(responses[status] ?? null, answer);
+  },
+);

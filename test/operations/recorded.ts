@@ -1,0 +1,70 @@
+/** How what a test's Laurel says differs from how it is shown: the examples are of another year, and shorter. */
+
+/** Of the story, and as it is shown: years whose days fall on the same weekdays. */
+const YEARS = new Map([
+  [2036, 2025],
+  [2037, 2026],
+  [2038, 2027],
+]);
+const SHOWN_YEARS = new Map([...YEARS].map(([year, shown]) => [shown, year]));
+
+/** Longer lists are cut, and maps by day or week; no answer has as many fields. */
+const MOST_ITEMS = 3;
+const MOST_FIELDS = 30;
+
+/** A value with every text and number in it replaced, those of its keys that are days as well. */
+function replaced(value: unknown, text: (text: string) => string, years: ReadonlyMap<number, number>): unknown {
+  if (typeof value === 'string') return text(value);
+  if (typeof value === 'number') return years.get(value) ?? value;
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.map((item) => replaced(item, text, years));
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [text(key), replaced(field, text, years)]));
+}
+
+const inYears =
+  (years: ReadonlyMap<number, number>) =>
+  (text: string): string =>
+    text.replaceAll(/\b(20[23]\d)-(?=\d\d)/g, (whole, year) => {
+      const other = years.get(Number(year));
+      return other === undefined ? whole : `${other}-`;
+    });
+
+/** What a story's answer is in an example. `names`: texts of the answer, and what the example calls them. */
+export function shown(answer: unknown, names: ReadonlyMap<string, string>): unknown {
+  return shortened(replaced(answer, (text) => names.get(text) ?? inYears(YEARS)(text), YEARS));
+}
+
+/** What is sent for an example. `names`: texts of the examples, and what they are in this Laurel. */
+export function sent(example: unknown, names: ReadonlyMap<string, string>): unknown {
+  const one = (text: string): string => names.get(text) ?? inYears(SHOWN_YEARS)(text);
+  // Several IDs may be in one parameter.
+  return replaced(
+    example,
+    (text) => (text.includes(' ') ? one(text) : text.split(',').map(one).join(',')),
+    SHOWN_YEARS,
+  );
+}
+
+function shortened(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map(shortened);
+  const fields = Object.entries(value);
+  const kept = fields.length > MOST_FIELDS ? fields.slice(0, MOST_ITEMS) : fields;
+  return Object.fromEntries(kept.map(([key, field]) => [key, shortened(field)]));
+}
+
+/** IDs, keys and the like: long, and nothing that a person wrote. */
+const isName = (text: string): boolean => /^[\w.:+/=-]{8,}$/.test(text) && /\d/.test(text) && !/^20\d\d-/.test(text);
+
+/** Learns what an example's IDs are in this Laurel, from what both were answered. */
+export function learn(example: unknown, answer: unknown, names: Map<string, string>): void {
+  if (typeof example === 'string' && typeof answer === 'string') {
+    if (example !== answer && isName(example) && isName(answer)) names.set(example, answer);
+  } else if (example !== null && answer !== null && typeof example === 'object' && typeof answer === 'object') {
+    for (const [key, field] of Object.entries(example)) learn(field, (answer as Record<string, unknown>)[key], names);
+  }
+}
+
+/** The text of a chapter's file with other exchanges in it; `npm run format` makes it readable. */
+export const rewritten = (text: string, exchanges: readonly object[]): string =>
+  `${text.slice(0, text.indexOf('= [') + 3)}${exchanges.map((one) => JSON.stringify(one)).join(',')}];\n`;
