@@ -59,7 +59,8 @@ const isName = (text: string): boolean => /^[\w.:+/=-]{8,}$/.test(text) && /\d/.
 /** Learns what an example's IDs are in this Laurel, from what both were answered. */
 export function learn(example: unknown, answer: unknown, names: Map<string, string>): void {
   if (typeof example === 'string' && typeof answer === 'string') {
-    if (example !== answer && isName(example) && isName(answer)) names.set(example, answer);
+    // The first answer that has it is that of what made it: later lists may have another order.
+    if (example !== answer && isName(example) && isName(answer) && !names.has(example)) names.set(example, answer);
   } else if (example !== null && answer !== null && typeof example === 'object' && typeof answer === 'object') {
     for (const [key, field] of Object.entries(example)) learn(field, (answer as Record<string, unknown>)[key], names);
   }

@@ -1,4 +1,5 @@
 import { CATALOG } from './catalog.ts';
+import { CORRECTIONS } from './corrections.ts';
 import { DELETIONS } from './deletions.ts';
 import type { Exchange } from './exchange.ts';
 import { OPERATIONS } from './operations.ts';
@@ -12,6 +13,7 @@ export const CHAPTERS = {
   catalog: CATALOG,
   users: USERS,
   reads: READS,
+  corrections: CORRECTIONS,
   operations: OPERATIONS,
   deletions: DELETIONS,
 };
