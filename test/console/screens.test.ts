@@ -44,6 +44,20 @@ describe.skipIf(!hasBrowser)('the console', () => {
       value: no + 1,
     }));
     await laurel.admin.post('/v1/metrics/events?wait=true', events);
+    const more = Array.from({ length: 3_000 }, (_, no) => ({
+      key: 'minutes',
+      user: { id: `user-${(no % 250) + 1}` },
+      value: (no % 17) + 0.5,
+    }));
+    for (let from = 0; from < more.length; from += 1_000)
+      await laurel.admin.post('/v1/metrics/events?wait=true', more.slice(from, from + 1_000));
+    // As if it had run for a month: the charts are looked at with something in them.
+    await laurel.pool.query(
+      `INSERT INTO tenant_days (tenant_no, day, events, active_users, new_users, points_awarded, completions)
+       SELECT 0, floor(extract(epoch FROM now()) / 86400)::int - ago, 90000 - 2000 * ago + 9000 * (ago % 5), 400 + 37 * (ago % 7),
+              30 + 11 * (ago % 4), 1200000 - 31000 * ago, 90 + 13 * (ago % 6)
+         FROM generate_series(1, 40) AS ago`,
+    );
     points = (await laurel.admin.get('/v1/points')).body[0].id;
     const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
     cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;

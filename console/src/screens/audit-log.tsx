@@ -4,7 +4,7 @@ import { answer } from '../api/answer.ts';
 import { admin } from '../api/client.ts';
 import type { AdminRead } from '../api/queries.ts';
 import { TextInput } from '../ui/fields.tsx';
-import { moment } from '../ui/format.ts';
+import { ago, moment } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
@@ -19,7 +19,7 @@ const changes = ({ after, before }: Entry): string =>
     .join(', ');
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { id: 'at', header: 'When', cell: ({ at }) => <span className="whitespace-nowrap">{moment(at)}</span> },
+  { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
   { id: 'who', header: 'Who', cell: ({ who }) => <Code>{who}</Code>, spare: true },
   { id: 'what', header: 'What', cell: ({ action, kind }) => `${action} ${kind.replaceAll('_', ' ')}` },
   { id: 'name', header: 'Of', cell: ({ name, userId }) => name ?? userId ?? '' },

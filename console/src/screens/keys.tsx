@@ -1,7 +1,7 @@
 import { RefreshCw } from 'lucide-react';
 import { useState } from 'react';
 import { all, answer } from '../api/answer.ts';
-import type { Changed, New } from '../api/bodies.ts';
+import { curl, type Changed, type New } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import type { AdminRead } from '../api/queries.ts';
@@ -85,7 +85,11 @@ export function Keys() {
         create={(item) => admin.POST('/v1/application-api-keys', { body: [item] })}
         remove={(id) => admin.DELETE('/v1/application-api-keys', { params: { query: { ids: [id] } } })}
         onCreated={shown}
-        empty={<Empty title="No application key yet">A browser or an app of one user needs one.</Empty>}
+        empty={
+          <Empty title="No application key yet" curl={curl('POST', '/v1/application-api-keys', [{ userId: 'ada' }])}>
+            A browser or an app of one user needs one. Create it here, or:
+          </Empty>
+        }
       />
       <ShownOnce title="The key" secret={secret} onClose={() => setSecret(null)}>
         Only its hash is stored.

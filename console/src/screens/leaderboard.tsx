@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answer } from '../api/answer.ts';
+import { eventCurl } from '../api/bodies.ts';
 import { application } from '../api/client.ts';
 import { attributesQuery, leaderboardsQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
@@ -120,7 +121,12 @@ function Places({ board, run, userAttributes }: { board: string; run: string; us
   return (
     <>
       {rankings.length === 0 ? (
-        <Empty title={offset === 0 ? 'Nobody is on it yet' : 'There are no further places'} />
+        <Empty
+          title={offset === 0 ? 'Nobody is on it yet' : 'There are no further places'}
+          {...(offset === 0 && { curl: eventCurl() })}
+        >
+          {offset === 0 && 'Users are on it from the first event on that gives them a score:'}
+        </Empty>
       ) : (
         <DataTable tall label="Places" columns={COLUMNS} rows={rankings} rowId={({ userId }) => userId} />
       )}

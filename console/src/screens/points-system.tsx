@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { all } from '../api/answer.ts';
-import type { Changed, New } from '../api/bodies.ts';
+import { curl, type Changed, type New } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import { achievementsQuery, attributesQuery, metricsQuery, pointsQuery, type AdminRead } from '../api/queries.ts';
 import { byId, named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { dayAfter, number, today } from '../ui/format.ts';
-import { Code, Screen, Status } from '../ui/parts.tsx';
+import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 
 const route = getRouteApi('/points/$id');
@@ -39,7 +39,12 @@ export function PointsSystemScreen() {
   );
 }
 
-const none = (text: string) => <p className="text-muted">{text}</p>;
+/** What to do where there is none of a kind yet. */
+const none = (noun: string, systemId: string, example: object) => (
+  <Empty title={`No ${noun} yet`} curl={curl('POST', `/v1/points/${systemId}/${noun}s`, [example])}>
+    Create the first one here, or:
+  </Empty>
+);
 
 function Triggers({ systemId }: { systemId: string }) {
   const metrics = useQuery(metricsQuery).data;
@@ -63,7 +68,7 @@ function Triggers({ systemId }: { systemId: string }) {
     }
   };
   const columns: Column<Trigger>[] = [
-    { id: 'type', header: 'Type', value: ({ type }) => type, cell: ({ type }) => type.replace('_', ' ') },
+    { id: 'type', header: 'Type', value: ({ type }) => type, cell: ({ type }) => type.replace('_', ' '), spare: true },
     { id: 'cause', header: 'For', cell: cause },
     {
       id: 'points',
@@ -158,7 +163,7 @@ function Triggers({ systemId }: { systemId: string }) {
         })
       }
       remove={(id) => admin.DELETE('/v1/points/{systemId}/triggers', { params: { path, query: { ids: [id] } } })}
-      empty={none('Nothing gives points yet.')}
+      empty={none('trigger', systemId, { type: 'user_creation', points: 5, status: 'active' })}
     />
   );
 }
@@ -172,6 +177,7 @@ const LEVEL_FIELDS: readonly Field<New<'/v1/points/{systemId}/levels'>>[] = [
   { name: 'name', label: 'Name', kind: 'text', required: true },
   { name: 'key', label: 'Key', kind: 'text', required: true, fixed: true },
   { name: 'points', label: 'From so many points', kind: 'number', required: true },
+  { name: 'badge', label: 'Badge', kind: 'picture', hint: 'The address of a picture; over https it is shown here' },
 ];
 
 function Levels({ systemId }: { systemId: string }) {
@@ -195,7 +201,7 @@ function Levels({ systemId }: { systemId: string }) {
         })
       }
       remove={(id) => admin.DELETE('/v1/points/{systemId}/levels', { params: { path, query: { ids: [id] } } })}
-      empty={none('There are no levels.')}
+      empty={none('level', systemId, { key: 'novice', name: 'Novice', points: 10 })}
     />
   );
 }
@@ -244,7 +250,7 @@ function Boosts({ systemId }: { systemId: string }) {
         })
       }
       remove={(id) => admin.DELETE('/v1/points/{systemId}/boosts', { params: { path, query: { ids: [id] } } })}
-      empty={none('No boost runs or is planned.')}
+      empty={none('boost', systemId, { name: 'Opening week', start: today(), multiplier: 2 })}
     />
   );
 }

@@ -54,6 +54,12 @@ export function Tenants() {
       }
     >
       {organisation.isError && <Failed error={organisation.error} />}
+      {several === false && (
+        <Empty title="There is one tenant" curl={curl('PATCH', '/v1/organisation', { multiTenancy: true })}>
+          Users and configuration of today rest untouched while there are several, and are back with the way back. The
+          same as the button:
+        </Empty>
+      )}
       {several === true && (
         <ResourceList
           noun="tenant"

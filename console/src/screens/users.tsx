@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { answer } from '../api/answer.ts';
+import { eventCurl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import type { User } from '../api/queries.ts';
 import { ago } from '../ui/format.ts';
@@ -124,12 +125,7 @@ const NobodyFound = ({ search }: { search: string }) => (
 );
 
 const NoUsers = () => (
-  <Empty
-    title="No users yet"
-    curl={`curl -X POST ${location.protocol}//${location.hostname}:8080/v1/metrics/<metric>/event \\
-  -H "X-API-KEY: $ADMIN_KEY" -H "Content-Type: application/json" \\
-  -d '{"user":{"id":"ada","name":"Ada","tz":"Europe/London"},"value":1}'`}
-  >
+  <Empty title="No users yet" curl={eventCurl()}>
     A user is there from the first event on. Send one for a metric:
   </Empty>
 );

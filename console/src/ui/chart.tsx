@@ -6,6 +6,9 @@ import { number } from './format.ts';
 const HEIGHT = 140;
 const HOUR_S = 3_600;
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
+/** Distances of lines of a chart of whole numbers. */
+const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
 /** The colour of a token as the canvas needs it: it knows nothing of custom properties. */
@@ -24,11 +27,14 @@ export function Chart({
   x,
   y,
   bars = false,
+  whole = false,
 }: {
   label: string;
   x: readonly number[];
   y: readonly number[];
   bars?: boolean;
+  /** Its values are whole numbers. */
+  whole?: boolean;
 }) {
   const reading = useRef<HTMLSpanElement>(null);
   const frame = useRef<HTMLDivElement>(null);
@@ -38,7 +44,9 @@ export function Chart({
       (token) => colour(element, token),
     ) as [string, string, string, string];
     const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px system-ui' };
-    const isDaily = (x[1] ?? 0) - (x[0] ?? 0) >= HOUR_S;
+    const step = (x[1] ?? 0) - (x[0] ?? 0);
+    const isDaily = step >= HOUR_S;
+    const half = step / 2;
     const paths = bars ? Plot.paths.bars!({ size: [0.7, 24] }) : undefined;
     const plot = new Plot(
       {
@@ -55,14 +63,23 @@ export function Chart({
             },
           ],
         },
-        scales: { y: { range: (_, min, max) => [Math.min(0, min), max <= 0 ? 1 : max * 1.1] } },
+        scales: {
+          // Bars stand around their day: half of the first and last one is beyond it.
+          ...(bars && { x: { range: (_, min, max) => [min - half, max + half] } }),
+          y: { range: (_, min, max) => [Math.min(0, min), max <= 0 ? 1 : max * 1.1] },
+        },
         axes: [
           {
             ...axis,
             size: 28,
             values: (_, at, __, ___, step) => at.map((s) => (step < HOUR_S ? CLOCK : DAY).format(s * 1000)),
           },
-          { ...axis, size: 44 },
+          {
+            ...axis,
+            size: 44,
+            values: (_, at) => at.map((value) => SHORT.format(value)),
+            ...(whole && { incrs: WHOLE }),
+          },
         ],
         series: [
           {},
@@ -85,7 +102,7 @@ export function Chart({
       resized.disconnect();
       plot.destroy();
     };
-  }, [label, x, y, bars]);
+  }, [label, x, y, bars, whole]);
   return (
     <div className="relative min-w-0">
       <div ref={frame} role="img" aria-label={label} className="overflow-hidden" style={{ height: HEIGHT }} />

@@ -14,7 +14,7 @@ CREATE TABLE tenant_days (
   PRIMARY KEY (tenant_no, day)
 ) WITH (fillfactor = 50);
 
--- The newest completions of each tenant, some dozens: `completions` has no index by time, which every completion would pay for.
+-- The newest completions of each tenant, a hundred or so: `completions` has no index by time, which every completion would pay for.
 CREATE TABLE newest_completions (
   tenant_no integer NOT NULL,
   no bigint GENERATED ALWAYS AS IDENTITY,

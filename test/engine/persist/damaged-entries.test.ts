@@ -242,6 +242,9 @@ describe('one bad record among many', () => {
     expect(await storedEvents()).toHaveLength(40);
     expect(await attributesOf('user-17')).toEqual({ 1: '17' });
     expect(await rows('SELECT achievement_no FROM completions WHERE tenant_no = $1', [tenantNo])).toHaveLength(39);
+    const counted = (): Promise<unknown> =>
+      rows('SELECT events::int, completions::int FROM tenant_days WHERE tenant_no = $1', [tenantNo]);
+    expect(await counted()).toEqual([{ events: 40, completions: 39 }]);
     expect(await letters.retry(aside!.id, { who: 'test' })).toMatchObject({
       status: 'waiting',
       tries: 1,
@@ -255,6 +258,8 @@ describe('one bad record among many', () => {
       await rows('SELECT user_id FROM events WHERE tenant_no = $1 AND user_id = $2', [tenantNo, 'user-17']),
     ).toHaveLength(1);
     expect(await rows('SELECT achievement_no FROM completions WHERE tenant_no = $1', [tenantNo])).toHaveLength(40);
+    // A record counts when it is stored, however often that was tried.
+    expect(await counted()).toEqual([{ events: 41, completions: 40 }]);
     // It holds nothing of anybody any more.
     expect((await letters.show(aside!.id)).fields).toBeNull();
     expect(await rows('SELECT user_ids FROM dead_letters WHERE id = $1', [aside!.id])).toEqual([{ user_ids: [] }]);

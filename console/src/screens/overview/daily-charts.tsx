@@ -41,14 +41,16 @@ export function DailyCharts() {
 function DailyChart({ days, of, title, sums, wide }: { days: Activity['days'] } & (typeof CHARTS)[number]) {
   const x = useMemo(() => days.map(({ date }) => Date.parse(`${date}T00:00:00Z`) / 1_000), [days]);
   const y = useMemo(() => days.map((day) => day[of]), [days, of]);
-  const told = sums ? `${number(y.reduce((sum, one) => sum + one, 0))} in all` : `${number(y.at(-1) ?? 0)} today`;
+  const told = sums
+    ? `${number(y.reduce((sum, one) => sum + one, 0))} in ${days.length} days`
+    : `${number(y.at(-1) ?? 0)} today`;
   return (
     <Panel
       title={title}
       actions={<span className="text-xs whitespace-nowrap text-muted">{told}</span>}
       className={wide ? 'lg:col-span-3' : 'last:sm:col-span-2 lg:col-span-2 last:lg:col-span-2'}
     >
-      <Chart bars label={`${title} by day, the last ${days.length} days: ${told}`} x={x} y={y} />
+      <Chart bars whole label={`${title} by day: ${told}`} x={x} y={y} />
     </Panel>
   );
 }

@@ -61,7 +61,7 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
 function Backlog({ metrics }: { metrics: ServerMetrics | undefined }) {
   if (metrics === undefined || metrics.backlog.x.length < 2)
     return <p className="h-[140px] text-muted">It is drawn while you look.</p>;
-  return <Chart label="Entries that wait to be stored" x={metrics.backlog.x} y={metrics.backlog.y} />;
+  return <Chart whole label="Entries that wait to be stored" x={metrics.backlog.x} y={metrics.backlog.y} />;
 }
 
 function TestClock() {
