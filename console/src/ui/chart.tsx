@@ -72,7 +72,7 @@ export function Chart({
           {
             ...axis,
             size: 28,
-            values: (_, at, __, ___, step) => at.map((s) => (step < HOUR_S ? CLOCK : DAY).format(s * 1000)),
+            values: (_, at, __, ___, apart) => at.map((s) => (apart < HOUR_S ? CLOCK : DAY).format(s * 1000)),
           },
           {
             ...axis,
