@@ -6,7 +6,8 @@ it changes nothing.
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant.
 ARGV: 1 now (epoch ms), 2 tenant no, 3 prefix of boards, then an event: user id, event id (32 hex).
-Returns: an event its ID, or '' if it does not wait; then the position of the outbox ('' if nothing was written).
+Returns: an event the record `a`, or the refusal y if it does not wait (packed, src/packed/record.ts); then the position of the
+      outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, quarantine.
 Cost: O(events × events of the user that wait).
@@ -19,9 +20,7 @@ local replies, records = {}, {}
 for at = FIRST_EVENT, #ARGV, 2 do
   local user_id, event_id = ARGV[at], ARGV[at + 1]
   local own = in_quarantine(board_prefix, user_id)
-  local waits = is_quarantined(own, event_id)
-  replies[#replies + 1] = waits and event_id or ''
-  if waits then
+  if is_quarantined(own, event_id) then
     take_from_quarantine(own, event_id)
     records[#records + 1] = cmsgpack.pack({
       [RECORD.kind] = KIND.guarded,
@@ -30,6 +29,9 @@ for at = FIRST_EVENT, #ARGV, 2 do
       [RECORD.atMs] = now,
       [RECORD.guard] = { 0, GUARD_ACTION.dropped },
     })
+    replies[#replies + 1] = records[#records]
+  else
+    replies[#replies + 1] = cmsgpack.pack({ [RECORD.kind] = REFUSAL.notQuarantined })
   end
 end
 write_quarantine()

@@ -1,0 +1,108 @@
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { appliedReplies, persistedReplies } from '../../../src/engine/events/persisted-replies.ts';
+import { QuarantineCalls } from '../../../src/engine/quarantine/quarantine-calls.ts';
+import { quarantineKey } from '../../../src/redis/keys.ts';
+import type { QuarantineRow } from '../../../src/postgres/quarantine/read-quarantine.ts';
+import { CuttingProxy } from '../../stack/cutting-proxy.ts';
+import { testStack } from '../../stack/stack.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+import { TestEngine } from '../events/engine.ts';
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+let proxy: CuttingProxy;
+let laurel: TestEngine;
+let direct: Redis;
+let pool: pg.Pool;
+let calls: QuarantineCalls;
+
+beforeAll(async () => {
+  stack = await testStack({ database: 'migrated' });
+  pool = new pg.Pool({ connectionString: stack.databaseUrl });
+  direct = new Redis(stack.redisUrl);
+  proxy = new CuttingProxy(stack.redisUrl);
+  const builder = new CatalogBuilder();
+  builder.metric('m', { maxValue: { limit: 10, action: 'quarantine' } });
+  laurel = new TestEngine(await proxy.listen(), builder.catalog, (tenantNo, events) =>
+    persistedReplies({ redis: direct, pool }, tenantNo, events),
+  );
+  calls = new QuarantineCalls({
+    calls: laurel.calls,
+    clock: laurel.clock,
+    findPersisted: (tenantNo, events) => appliedReplies({ redis: direct, pool }, tenantNo, events),
+    overloaded: () => false,
+  });
+});
+afterAll(async () => {
+  await laurel.close();
+  proxy.close();
+  await Promise.all([direct.quit(), pool.end()]);
+  await stack.close();
+});
+beforeEach(async () => {
+  await laurel.event('m', 'warm-up', 1);
+});
+
+const waiting = async (user: string): Promise<number> =>
+  ((await direct.hget(quarantineKey(0), user)) ?? '').length / 33;
+const totalOf = async (user: string): Promise<string | undefined> => (await laurel.users.state(0, user)).totals[1];
+const KEPT = { status: 202, total: 0, guarded: { guard: 'maxValue', action: 'quarantine' } };
+
+/** The row that the persister makes of an event that is kept. */
+async function rowOf(user: string): Promise<QuarantineRow> {
+  const id = (await direct.hget(quarantineKey(0), user))!.slice(0, 32);
+  return {
+    id,
+    userId: user,
+    metricNo: 1,
+    guard: 2,
+    value: '11',
+    atMs: laurel.clock.now(),
+    attributes: null,
+    idempotencyKey: null,
+    status: 1,
+    settledMs: null,
+  };
+}
+
+test('the reply is lost: the event is kept once, and answered as it was', async () => {
+  proxy.cutNext('replies');
+  expect(await laurel.event('m', 'lost reply', 11)).toMatchObject(KEPT);
+  expect(await waiting('lost reply')).toBe(1);
+});
+
+test('the event has left the outbox for Postgres: the retry is answered from there', async () => {
+  proxy.cutNext('replies', async () => {
+    const { id } = await rowOf('persisted');
+    await pool.query(
+      `INSERT INTO quarantine (id, tenant_no, user_id, metric_no, guard, value, at)
+       VALUES ($1, 0, 'persisted', 1, 2, 11, '2026-11-18T12:00:00Z')`,
+      [id],
+    );
+    await direct.xtrim('{s0}:outbox', 'MAXLEN', 0);
+  });
+  expect(await laurel.event('m', 'persisted', 11)).toMatchObject(KEPT);
+  expect(await waiting('persisted')).toBe(1);
+});
+
+test.each(['replies', 'requests'] as const)('of a release the %s are lost: it is applied once', async (what) => {
+  await laurel.event('m', what, 11);
+  const row = await rowOf(what);
+  proxy.cutNext(what);
+  const outcome = await calls.release(laurel.compiled(), row);
+  expect(outcome).toMatchObject({ event: { eventId: expect.any(String), total: 11 } });
+  expect([await totalOf(what), await waiting(what)]).toEqual(['11', 0]);
+  expect(await calls.release(laurel.compiled(), row)).toBeNull();
+  expect(await totalOf(what)).toBe('11');
+});
+
+test('of a drop the reply is lost: it is dropped', async () => {
+  await laurel.event('m', 'dropped', 11);
+  const row = await rowOf('dropped');
+  proxy.cutNext('replies');
+  await calls.drop(0, [row]);
+  expect(await waiting('dropped')).toBe(0);
+  expect(await direct.hget(quarantineKey(0), '')).toBe(String((await direct.hlen(quarantineKey(0))) - 1));
+  expect(await calls.release(laurel.compiled(), row)).toBeNull();
+});
