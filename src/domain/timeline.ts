@@ -87,9 +87,31 @@ const EventEntry = Type.Object({
   late: Type.Boolean(),
   attributes: Type.Record(Type.String(), Type.String()),
   idempotencyKey: Nullable(Type.String()),
+  /** The ID of the reversal since which it is as if it had never been; null: none. */
+  reversedBy: Nullable(Uuid),
   caused: Type.Array(Caused),
 });
 export type EventEntry = Static<typeof EventEntry>;
+
+/** The opposite of an event, or of a reversal. */
+const ReversalEntry = Type.Object({
+  kind: Type.Literal('reversal'),
+  ...Entry,
+  id: Uuid,
+  /** The event or reversal that it is the opposite of. */
+  reverses: Uuid,
+  metric: Named,
+  value: Type.Number(),
+  total: Type.Number(),
+  localDate: LocalDate,
+  /** The readable part of the administrator's key; null: not known any more. */
+  who: Nullable(Type.String()),
+  /** Achievements that were taken; of the reversal of a reversal those that were given back. */
+  achievements: Type.Array(Named),
+  reversedBy: Nullable(Uuid),
+  caused: Type.Array(Caused),
+});
+export type ReversalEntry = Static<typeof ReversalEntry>;
 
 /** Completed by no event: by a call, by the clock (anniversaries), or because of an edit of the catalog. */
 const AchievementEntry = Type.Object({
@@ -152,9 +174,9 @@ const AdministrationEntry = Type.Object({
 });
 export type AdministrationEntry = Static<typeof AdministrationEntry>;
 
-/** Reversals join here, as a kind of their own. */
 export const TimelineEntry = Type.Union([
   EventEntry,
+  ReversalEntry,
   AchievementEntry,
   ClockEntry,
   StreakEntry,
@@ -172,6 +194,7 @@ export type TimelinePage = Static<typeof TimelinePage>;
 
 export const TIMELINE_KINDS = [
   'event',
+  'reversal',
   'achievement',
   'award',
   'user_creation',

@@ -20,6 +20,7 @@ export type Achievement = AdminRead<'/v1/achievements'>[number];
 export type PointsSystem = AdminRead<'/v1/points'>[number];
 export type Leaderboard = AdminRead<'/v1/leaderboards'>[number];
 export type User = AdminRead<'/v1/users'>[number];
+export type TimelineEntry = AdminRead<'/v1/users/{id}/timeline'>['entries'][number];
 export type Activity = AdminRead<'/v1/activity'>;
 
 /** What is configured, and read by many screens. A change of any of it makes all of it stale: see `useChange`. */

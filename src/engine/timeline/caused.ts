@@ -11,7 +11,7 @@ import { scoresOf, type UserNow } from './scores.ts';
 export async function loadCauses(then: CatalogThen, all: readonly Happening[]): Promise<void> {
   await then.load(
     all.flatMap(({ event, awards, completions }) => [
-      ...(event === null ? [] : [event.metricNo]),
+      ...(event === null ? [] : [event.metricNo, ...event.achievementNos]),
       ...awards.flatMap(({ systemNo, triggerNo, boostNos }) => [systemNo, triggerNo, ...boostNos]),
       ...completions.map(({ achievementNo }) => achievementNo),
     ]),

@@ -8,6 +8,7 @@ import type {
   ClockEntry,
   EventEntry,
   LeaderboardEntry,
+  ReversalEntry,
   StreakEntry,
 } from '../../domain/timeline.ts';
 import type { TimelineAuditRow, TimelineFinalRow, TimelineStreakRow } from '../../postgres/timeline/other-rows.ts';
@@ -27,11 +28,13 @@ const isoOf = (ms: number): string => new Date(ms).toISOString();
 export function happeningEntry(
   happening: Happening,
   { catalog: then, user }: Explained,
-): EventEntry | AchievementEntry | ClockEntry | null {
+): EventEntry | ReversalEntry | AchievementEntry | ClockEntry | null {
   const when = thenOf(happening);
   if (when === null) return null;
   const { position, event } = happening;
   const placed = { position, at: isoOf(when.atMs) };
+  if (event?.reverses)
+    return reversalEntry(event.reverses, event, { placed, then, caused: causedBy(then, happening, user) });
   if (event !== null) {
     return {
       kind: 'event',
@@ -45,6 +48,7 @@ export function happeningEntry(
       late: event.occurredAt !== null && dayOf(event.localDate) < dayIn(user.tz, when.atMs),
       attributes: event.attributes ?? {},
       idempotencyKey: event.idempotencyKey,
+      reversedBy: event.reversedBy,
       caused: causedBy(then, happening, user),
     };
   }
@@ -61,6 +65,29 @@ export function happeningEntry(
   const kind = when.atMs === user.createdMs ? 'user_creation' : 'time';
   return { kind, ...placed, caused: causedBy(then, happening, user) };
 }
+
+const reversalEntry = (
+  reverses: string,
+  event: NonNullable<Happening['event']>,
+  {
+    placed,
+    then,
+    caused,
+  }: { placed: { position: string; at: string }; then: CatalogThen; caused: ReversalEntry['caused'] },
+): ReversalEntry => ({
+  kind: 'reversal',
+  ...placed,
+  id: event.id,
+  reverses,
+  metric: then.namedNo(event.metricNo),
+  value: event.value,
+  total: event.total,
+  localDate: event.localDate,
+  who: event.who,
+  achievements: event.achievementNos.map((no) => then.namedNo(no)),
+  reversedBy: event.reversedBy,
+  caused,
+});
 
 /** Who completes achievements that no event completes. */
 const BY = { api: 'call', anniversary: 'clock', metric: null, streak: null, achievement: null } as const;

@@ -3,7 +3,7 @@ import { boundsOf, POSITION_KIND, positionOf } from '../../domain/timeline-posit
 import type { TimelineQuery } from '../../domain/timeline.ts';
 import { awardCauses } from '../../postgres/timeline/award-causes.ts';
 import { completionsOf, type TimelineCompletionRow } from '../../postgres/timeline/cause-rows.ts';
-import { eventIds } from '../../postgres/timeline/event-ids.ts';
+import { eventIds, reversalIds } from '../../postgres/timeline/event-ids.ts';
 import {
   auditRows,
   finalRows,
@@ -50,6 +50,7 @@ interface Source {
  */
 const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
   event: async ({ pool, range }) => happening(await eventIds(pool, range)),
+  reversal: async ({ pool, range }) => happening(await reversalIds(pool, range)),
   award: async ({ pool, range }) => happening(await awardCauses(pool, range)),
   achievement: async ({ completions, range }) => happening(inRange([...completions.keys()], range)),
   user_creation: async ({ createdMs, range }) =>

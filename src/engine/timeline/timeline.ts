@@ -62,7 +62,11 @@ export class Timeline {
       const found = await firstOf(from, query.kind);
       const page = found.slice(0, query.limit);
       const entries = (await this.entries({ compiled, userId, state, completions }, page)).filter(
-        ({ at }) => (fromMs === null || Date.parse(at) >= fromMs) && (toMs === null || Date.parse(at) < toMs),
+        // The opposite of an event is stored as one.
+        ({ kind, at }) =>
+          (query.kind !== 'event' || kind === 'event') &&
+          (fromMs === null || Date.parse(at) >= fromMs) &&
+          (toMs === null || Date.parse(at) < toMs),
       );
       cursor = found.length > query.limit ? page.at(-1)!.position : null;
       if (entries.length > 0 || cursor === null) return { entries, nextCursor: cursor };

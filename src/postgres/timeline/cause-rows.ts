@@ -18,6 +18,11 @@ export interface TimelineEventRow {
   /** To which length it extended the streak. */
   streak: number | null;
   catalogVersion: number | null;
+  /** Of a reversal: what it is the opposite of, who asked for it, numbers of the achievements that it took or gave back. */
+  reverses: string | null;
+  reversedBy: string | null;
+  who: string | null;
+  achievementNos: number[];
 }
 
 /** An award as it is stored; `cause`: the ID that it begins with. */
@@ -57,10 +62,19 @@ export async function eventsOf(
   ids: readonly string[],
 ): Promise<TimelineEventRow[]> {
   const { rows } = await pool.query<TimelineEventRow>(
-    `SELECT id::text, metric_no AS "metricNo", value::float8, total::float8, at, local_date::text AS "localDate",
+    `SELECT events.id::text, metric_no AS "metricNo", value::float8, total::float8, at, local_date::text AS "localDate",
             occurred_at AS "occurredAt", attributes,
-            idempotency_key AS "idempotencyKey", streak, catalog_version::float8 AS "catalogVersion"
-       FROM events WHERE id = ANY ($3::uuid[]) AND tenant_no = $1 AND user_id = $2`,
+            idempotency_key AS "idempotencyKey", streak, catalog_version::float8 AS "catalogVersion",
+            reverses::text, later.id::text AS "reversedBy",
+            (SELECT who FROM audit_log
+              WHERE reverses IS NOT NULL AND audit_log.tenant_no = $1 AND about_user = $2 AND action = 'reverse'
+                AND after ->> 'reversalId' = events.id::text LIMIT 1) AS who,
+            ARRAY(SELECT (taken.completion ->> 0)::int FROM reversals AS own, jsonb_array_elements(own.revoked) AS taken (completion)
+                   WHERE own.id = events.id AND reverses IS NOT NULL) AS "achievementNos"
+       FROM events LEFT JOIN LATERAL (
+         SELECT id FROM reversals WHERE reversals.reversed_id = events.id AND reversals.root_id = coalesce(
+           (SELECT root_id FROM reversals AS own WHERE own.id = events.id), events.id) LIMIT 1) AS later ON true
+      WHERE events.id = ANY ($3::uuid[]) AND events.tenant_no = $1 AND events.user_id = $2`,
     [tenantNo, storableText(userId), ids],
   );
   return rows;

@@ -109,3 +109,16 @@ async function lateIds(
   ]);
   return rows.map(({ id }) => id);
 }
+
+/** The IDs of reversals of the user's events. Cost: O(the user's reversals). */
+export async function reversalIds(
+  pool: Pool,
+  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
+): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT id::text FROM reversals WHERE tenant_no = $1 AND user_id = $2 AND id > $3::uuid AND id < $4::uuid
+      ORDER BY id ${newest ? 'DESC' : ''} LIMIT $5`,
+    [tenantNo, storableText(userId), above, below, limit],
+  );
+  return rows.map(({ id }) => id);
+}

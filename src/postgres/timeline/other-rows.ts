@@ -97,14 +97,14 @@ export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineF
 }
 
 /**
- * What administrators did about the user, but for what their changes of streaks say themselves, and for what was done about
+ * What administrators did about the user, but for what their changes of streaks and reversals say themselves, and for what was done about
  * an earlier user of the same ID. Cost: O(what was done about the user).
  */
 export async function auditRows(pool: Pool, query: RowsQuery): Promise<TimelineAuditRow[]> {
   const { rows } = await pool.query<TimelineAuditRow>(
     `SELECT no, who, action, kind, id, before, after, epoch_ms(at) AS "atMs"
        FROM audit_log
-      WHERE tenant_no = $1 AND about_user = $2 AND kind <> 'streak'
+      WHERE tenant_no = $1 AND about_user = $2 AND kind <> 'streak' AND action <> 'reverse'
         AND no > coalesce((SELECT max(no) FROM audit_log
                             WHERE tenant_no = $1 AND about_user = $2 AND action = 'delete' AND kind = 'user'), 0)
         ${between('audit_log.at', 'audit_log.no', query.newest)}`,

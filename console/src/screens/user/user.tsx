@@ -11,6 +11,7 @@ import { UserHistory } from './user-history.tsx';
 import { UserPoints } from './user-points.tsx';
 import { UserRanks } from './user-ranks.tsx';
 import { UserStreak } from './user-streak.tsx';
+import { UserTimeline } from './user-timeline.tsx';
 import { UserTotals } from './user-totals.tsx';
 
 const route = getRouteApi('/users/$id');
@@ -50,6 +51,7 @@ export function UserScreen() {
           <UserTotals id={id} />
           <UserPoints id={id} />
           <UserAchievements id={id} />
+          <UserTimeline id={id} />
         </div>
         <div className="flex min-w-0 flex-col gap-4">
           <Panel title="Profile">

@@ -268,3 +268,40 @@ test('an event that came days late is in its place among those that came with it
   expect(shown(await timeline('joy'))).toEqual(all);
   expect(shown(await timeline('joy', '?order=asc'))).toEqual(all.toReversed());
 });
+
+test('a reversal is an entry with who asked for it, linked with what it reverses', async () => {
+  await event('kim', 4);
+  clock.set(clock.now() + 1000);
+  const { eventId } = (await event('kim', 7)).body;
+  const reverse = async (id: string) =>
+    (await laurel.admin.post(`/v1/events/${id}/reverse`, { revokeAchievements: true })).body.reversalId;
+  await timeline('kim');
+  const first = await reverse(eventId);
+  const second = await reverse(first);
+  await expect
+    .poll(async () =>
+      (await timeline('kim')).flatMap((entry) =>
+        entry.kind === 'reversal' ? [[entry.id, entry.reverses, entry.reversedBy, entry.who !== null]] : [],
+      ),
+    )
+    .toEqual([
+      [second, first, null, true],
+      [first, eventId, second, true],
+    ]);
+  const entries = await timeline('kim');
+  const reversals = entries.flatMap((entry) => (entry.kind === 'reversal' ? [entry] : []));
+  expect(reversals.map(({ value, total }) => [value, total])).toEqual([
+    [7, 11],
+    [-7, 4],
+  ]);
+  expect(reversals.map(({ achievements }) => achievements.map(({ key }) => key).toSorted())).toEqual([
+    ['both', 'ten'],
+    ['both', 'ten'],
+  ]);
+  expect(entries.find((entry) => entry.kind === 'event' && entry.id === eventId)).toMatchObject({ reversedBy: first });
+  expect((await timeline('kim', '?kind=reversal')).map(({ kind }) => kind)).toEqual(['reversal', 'reversal']);
+  expect((await timeline('kim', '?kind=event')).map(({ kind }) => kind)).toEqual(['event', 'event']);
+  const awarded = entries.flatMap((entry) => ('caused' in entry ? entry.caused : []));
+  const sum = awarded.reduce((points, each) => points + (each.kind === 'award' ? each.awarded : 0), 0);
+  expect(sum).toBe((await laurel.app.get('/v1/users/kim/points/xp')).body.total);
+});

@@ -1,0 +1,197 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { TimelineEntry } from '../../api/queries.ts';
+import { moment, number } from '../../ui/format.ts';
+import { Code, Tag } from '../../ui/parts.tsx';
+
+type Caused = Extract<TimelineEntry, { kind: 'event' }>['caused'][number];
+type Rule = NonNullable<Extract<Caused, { kind: 'achievement' }>['rule']>;
+type Named = Extract<Caused, { kind: 'achievement' }>['achievement'];
+
+const signed = (value: number): string => `${value > 0 ? '+' : ''}${number(value)}`;
+
+/** What happened, in a sentence. */
+export function saidOf(entry: TimelineEntry): ReactNode {
+  switch (entry.kind) {
+    case 'event':
+      return (
+        <>
+          <strong>
+            {signed(entry.value)} {entry.metric.name}
+          </strong>{' '}
+          <span className="text-muted">
+            {number(entry.total)} in all
+            {entry.occurredAt !== null && `, happened ${moment(entry.occurredAt)}`}
+          </span>
+        </>
+      );
+    case 'reversal':
+      return (
+        <>
+          <strong>
+            Reversed: {signed(entry.value)} {entry.metric.name}
+          </strong>{' '}
+          <span className="text-muted">
+            {number(entry.total)} in all
+            {entry.achievements.length > 0 && `; achievements ${entry.achievements.map(({ name }) => name).join(', ')}`}
+          </span>{' '}
+          {entry.who !== null && <Code>{entry.who}</Code>}
+        </>
+      );
+    case 'achievement':
+      return (
+        <>
+          Completed <AchievementName of={entry.achievement} />{' '}
+          <span className="text-muted">
+            {entry.by === null ? '' : COMPLETED_BY[entry.by]} <Why rule={entry.rule} />
+          </span>
+        </>
+      );
+    case 'time':
+      return 'Points for time';
+    case 'user_creation':
+      return 'Seen for the first time';
+    case 'streak':
+      return (
+        <>
+          {STREAK[entry.change]} <span className="text-muted">{`${entry.frequency}, ${daysOf(entry)}`}</span>{' '}
+          {entry.who !== null && <Code>{entry.who}</Code>} {entry.supersededBy !== null && <Tag>corrected since</Tag>}
+        </>
+      );
+    case 'leaderboard':
+      return (
+        <>
+          {entry.rank === null ? 'Not on ' : `#${number(entry.rank)} on `}
+          <BoardName of={entry.leaderboard} /> at the end of {daysOf(entry)}{' '}
+          <span className="text-muted">{number(entry.value)}</span>
+        </>
+      );
+    case 'administration':
+      return (
+        <>
+          {entry.action} {entry.subject.replaceAll('_', ' ')} <Code>{entry.who}</Code>
+        </>
+      );
+  }
+}
+
+const COMPLETED_BY = { call: 'by a call', clock: 'by the clock', backdating: 'by what was there already' } as const;
+
+const STREAK = {
+  freeze: 'A freeze kept the streak',
+  pause: 'A pause kept the streak',
+  dayOff: 'A day off kept the streak',
+  lost: 'The streak was lost',
+  restored: 'The streak was restored',
+  replaced: 'The streak gave way to the restored one',
+  reset: 'The streak was reset',
+} as const;
+
+const daysOf = ({ start, end }: { start: string; end: string }): string =>
+  start === end ? start : `${start} to ${end}`;
+
+/** What something caused, and by which rule. */
+export function CausedLine({ caused }: { caused: Caused }) {
+  switch (caused.kind) {
+    case 'streak':
+      return (
+        <li>
+          Streak of <strong>{number(caused.length)}</strong> <span className="text-muted">{caused.frequency}</span>
+        </li>
+      );
+    case 'achievement':
+      return (
+        <li>
+          Completed <AchievementName of={caused.achievement} />{' '}
+          <span className="text-muted">
+            <Why rule={caused.rule} />
+          </span>
+        </li>
+      );
+    case 'award':
+      return (
+        <li>
+          <strong>{signed(caused.awarded)}</strong> <SystemName of={caused.pointsSystem} />{' '}
+          <span className="text-muted">
+            <Why rule={caused.rule} />; {number(caused.total)} in all
+          </span>{' '}
+          {caused.boosts.map((boost) => (
+            <Tag key={boost.id ?? boost.name}>
+              {boost.name}
+              {boost.multiplier === null ? '' : ` ×${boost.multiplier}`}
+            </Tag>
+          ))}
+        </li>
+      );
+    case 'level':
+      return (
+        <li>
+          {caused.level === null ? 'Below the first level' : <Tag tone="good">{caused.level.name}</Tag>}{' '}
+          <span className="text-muted">
+            level of {caused.pointsSystem.name}
+            {caused.previousLevel !== null && `, before ${caused.previousLevel.name}`}
+          </span>
+        </li>
+      );
+    case 'leaderboard':
+      return (
+        <li className="text-muted">
+          {signed(caused.change)} on <BoardName of={caused.leaderboard} />, run of {caused.run}
+        </li>
+      );
+  }
+}
+
+const link = 'text-accent underline';
+
+const AchievementName = ({ of }: { of: Named }) => (
+  <Link to="/achievements" className={link}>
+    {of.name}
+  </Link>
+);
+
+const SystemName = ({ of }: { of: Named }) =>
+  of.id === null ? (
+    <>{of.name}</>
+  ) : (
+    <Link to="/points/$id" params={{ id: of.id }} className={link}>
+      {of.name}
+    </Link>
+  );
+
+const BoardName = ({ of }: { of: Named }) =>
+  of.key === null ? (
+    <>{of.name}</>
+  ) : (
+    <Link to="/leaderboards/$key" params={{ key: of.key }} className={link}>
+      {of.name}
+    </Link>
+  );
+
+/** The rule as it was then, in words. */
+function Why({ rule }: { rule: Rule | null }) {
+  if (rule === null) return <>the rule of then is not known</>;
+  const conditions = [...rule.userAttributes, ...rule.eventAttributes].map(({ key, value }) => `${key} = ${value}`);
+  return <>{[ruleWords(rule), ...conditions].join(', ')}</>;
+}
+
+function ruleWords(rule: Rule): string {
+  const names = rule.achievements?.map(({ name }) => name).join(' and ') ?? '';
+  const each = rule.points === undefined ? '' : `${number(rule.points)} `;
+  switch (rule.type) {
+    case 'metric':
+      return `${each}${each === '' ? 'at' : 'for every'} ${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}`;
+    case 'streak':
+      return `${each}for a streak of ${rule.streakLength ?? ''}`;
+    case 'achievement':
+      return `${each}for ${names}`;
+    case 'time':
+      return `${each}every ${rule.timeInterval ?? ''} ${rule.timeUnit ?? ''}`;
+    case 'user_creation':
+      return `${each}for the first sight`;
+    case 'anniversary':
+      return `${rule.anniversaryYears ?? ''} years since signing up`;
+    case 'api':
+      return '';
+  }
+}

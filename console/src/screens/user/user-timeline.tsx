@@ -1,0 +1,104 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { answer } from '../../api/answer.ts';
+import { admin } from '../../api/client.ts';
+import type { TimelineEntry } from '../../api/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { SelectInput } from '../../ui/fields.tsx';
+import { Failed, Panel, Waiting } from '../../ui/parts.tsx';
+import { TimelineRow } from './timeline-row.tsx';
+
+const PAGE = 20;
+
+const KINDS = {
+  event: 'Events',
+  reversal: 'Reversals',
+  achievement: 'Achievements',
+  award: 'Awards',
+  streak: 'Streaks',
+  leaderboard: 'Leaderboards',
+  administration: 'Administration',
+} as const;
+type Kind = keyof typeof KINDS;
+
+/** What happened to the user, newest first: each with what it caused and why. Older entries are loaded as one scrolls. */
+export function UserTimeline({ id }: { id: string }) {
+  const [kind, setKind] = useState<Kind | ''>('');
+  const pages = useInfiniteQuery({
+    queryKey: ['user', id, 'timeline', kind],
+    queryFn: ({ pageParam }) =>
+      answer(
+        admin.GET('/v1/users/{id}/timeline', {
+          params: {
+            path: { id },
+            query: { limit: PAGE, ...(kind !== '' && { kind }), ...(pageParam !== null && { cursor: pageParam }) },
+          },
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+  const entries: TimelineEntry[] = pages.data?.pages.flatMap((page) => page.entries) ?? [];
+  return (
+    <Panel
+      title="Timeline"
+      actions={
+        <SelectInput aria-label="Kind" value={kind} onChange={({ target }) => setKind(target.value as Kind | '')}>
+          <option value="">Everything</option>
+          {Object.entries(KINDS).map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </SelectInput>
+      }
+    >
+      {pages.isError && <Failed error={pages.error} retry={() => void pages.refetch()} />}
+      {pages.isPending && <Waiting />}
+      {pages.isSuccess && entries.length === 0 && <p className="text-muted">Nothing of this kind happened.</p>}
+      <div
+        role="region"
+        aria-label="Timeline"
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
+        tabIndex={0}
+        className="max-h-[32rem] overflow-y-auto"
+      >
+        <ol className="flex flex-col">
+          {entries.map((entry) => (
+            <TimelineRow key={entry.position} entry={entry} />
+          ))}
+        </ol>
+        {pages.hasNextPage && (
+          <More key={entries.length} busy={pages.isFetchingNextPage} onSeen={() => void pages.fetchNextPage()} />
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+/** The end of what is loaded: loads on when it is seen, or pressed. */
+function More({ busy, onSeen }: { busy: boolean; onSeen: () => void }) {
+  const end = useRef<HTMLDivElement>(null);
+  const seen = useRef(onSeen);
+  useEffect(() => {
+    seen.current = onSeen;
+  });
+  useEffect(() => {
+    if (end.current === null) return undefined;
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        if (entry?.isIntersecting === true) seen.current();
+      },
+      { root: end.current.parentElement, rootMargin: '200px' },
+    );
+    observer.observe(end.current);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <div ref={end} className="py-2 text-center">
+      <Button look="bare" disabled={busy} onClick={onSeen}>
+        {busy ? 'Loading …' : 'Earlier'}
+      </Button>
+    </div>
+  );
+}

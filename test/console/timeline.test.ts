@@ -1,0 +1,64 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { hasBrowser, keep, startBrowser, violations, watchedPage, WIDTHS } from './browser.ts';
+
+const EVENTS = 70;
+
+describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  let cookie: string;
+  beforeAll(async () => {
+    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+    browser = await startBrowser();
+    await laurel.app.put('/v1/users/ada', { name: 'Ada', attributes: { plan: 'pro' } });
+    const events = Array.from({ length: EVENTS }, (_, no) => ({
+      key: 'flips',
+      user: { id: 'ada' },
+      value: no === 0 ? 12 : 1,
+    }));
+    await laurel.admin.post('/v1/metrics/events?wait=true', events);
+    const { eventId } = (await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 40 })).body;
+    await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
+    await laurel.admin.post('/v1/streaks/reset', { users: [{ id: 'ada' }] });
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  test.each([
+    ['at a desk', 'desk', false],
+    ['on a phone', 'phone', true],
+  ] as const)('%s: what happened and why, more as one scrolls, and of one kind', async (_, width, dark) => {
+    const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width], dark });
+    await context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    await page.goto(`${laurel.adminUrl}/console/users/ada`);
+    const timeline = page.getByRole('region', { name: 'Timeline' });
+    await timeline.scrollIntoViewIfNeeded();
+    await timeline.getByText('The streak was reset').first().waitFor();
+    await timeline.getByText('Reversed: -40 Flashcards flipped').waitFor();
+    await timeline.getByText('for every 5 Flashcards flipped').first().waitFor();
+    await keep(page, `${width}${dark ? '-dark' : ''}-timeline`);
+    expect(await violations(page)).toEqual([]);
+    await expect
+      .poll(async () => {
+        await timeline.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+        return timeline.getByText('Seen for the first time').count();
+      })
+      .toBe(1);
+    await keep(page, `${width}${dark ? '-dark' : ''}-timeline-end`);
+    await timeline.getByText('Completed Ten flips').waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    await page.getByLabel('Kind').selectOption('streak');
+    await timeline.getByText('Seen for the first time').waitFor({ state: 'detached' });
+    await timeline.getByText('The streak was reset').first().waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+});
