@@ -13,6 +13,7 @@ import type { History, Step } from './random-history.ts';
 import { StreakAdminSideBySide } from './streak-admin-side-by-side.ts';
 import { Sweep } from './sweep-side-by-side.ts';
 import { refused, seenCompletion, seenEvent, type Said } from './seen.ts';
+import type { ModelUser } from './user.ts';
 
 const NOON_MS = 12 * 3_600_000;
 const NOTHING: Said = { engine: null, model: null };
@@ -55,6 +56,11 @@ export class SideBySide {
   ): Promise<SideBySide> {
     await onlyTenant(pool, begin.catalog);
     return new SideBySide(engine, pool, begin);
+  }
+
+  /** The users as the model has them. */
+  users(): ModelUser[] {
+    return [...this.model.users.values()];
   }
 
   /** Takes a step on both sides. */

@@ -34,7 +34,7 @@ export function happeningEntry(
   const { position, event } = happening;
   const placed = { position, at: isoOf(when.atMs) };
   if (event?.reverses)
-    return reversalEntry(event.reverses, event, { placed, then, caused: causedBy(then, happening, user) });
+    return reversalEntry(event.reverses, event, { placed, catalog: then, caused: causedBy(then, happening, user) });
   if (event !== null) {
     return {
       kind: 'event',
@@ -71,20 +71,20 @@ const reversalEntry = (
   event: NonNullable<Happening['event']>,
   {
     placed,
-    then,
+    catalog,
     caused,
-  }: { placed: { position: string; at: string }; then: CatalogThen; caused: ReversalEntry['caused'] },
+  }: { placed: { position: string; at: string }; catalog: CatalogThen; caused: ReversalEntry['caused'] },
 ): ReversalEntry => ({
   kind: 'reversal',
   ...placed,
   id: event.id,
   reverses,
-  metric: then.namedNo(event.metricNo),
+  metric: catalog.namedNo(event.metricNo),
   value: event.value,
   total: event.total,
   localDate: event.localDate,
   who: event.who,
-  achievements: event.achievementNos.map((no) => then.namedNo(no)),
+  achievements: event.achievementNos.map((no) => catalog.namedNo(no)),
   reversedBy: event.reversedBy,
   caused,
 });

@@ -294,10 +294,8 @@ test('a reversal is an entry with who asked for it, linked with what it reverses
     [7, 11],
     [-7, 4],
   ]);
-  expect(reversals.map(({ achievements }) => achievements.map(({ key }) => key).toSorted())).toEqual([
-    ['both', 'ten'],
-    ['both', 'ten'],
-  ]);
+  const taken = reversals.map(({ achievements }) => new Set(achievements.map(({ key }) => key)));
+  expect(taken).toEqual([new Set(['both', 'ten']), new Set(['both', 'ten'])]);
   expect(entries.find((entry) => entry.kind === 'event' && entry.id === eventId)).toMatchObject({ reversedBy: first });
   expect((await timeline('kim', '?kind=reversal')).map(({ kind }) => kind)).toEqual(['reversal', 'reversal']);
   expect((await timeline('kim', '?kind=event')).map(({ kind }) => kind)).toEqual(['event', 'event']);

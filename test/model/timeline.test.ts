@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TimelineEntry, TimelineQuery } from '../../src/domain/timeline.ts';
+import { Timeline } from '../../src/engine/timeline/timeline.ts';
+import { CatalogBuilder } from '../engine/catalog-builder.ts';
+import { TestUsers } from '../engine/users/test-users.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { wire } from './decimals.ts';
+import { catalogOf, randomCatalog } from './random-catalog.ts';
+import { randomHistory } from './random-history.ts';
+import { SideBySide } from './side-by-side.ts';
+import { stored } from './stored.ts';
+import { pointsOf, totalOf } from './user.ts';
+
+/** A sample on every run; `npm run test:long` is a thorough one. */
+const RUNS = Number(process.env['RUNS'] ?? 10);
+
+let database: TestDatabase;
+let engine: TestUsers;
+beforeAll(async () => {
+  database = await testDatabase();
+  engine = new TestUsers(database.stack.redisUrl, new CatalogBuilder().catalog);
+  await engine.ready();
+});
+afterAll(async () => {
+  await engine.close();
+  await database.close();
+});
+
+/** All of a timeline, page by page. */
+async function timelineOf(userId: string, asked: Pick<TimelineQuery, 'limit' | 'order'>): Promise<TimelineEntry[]> {
+  const timeline = new Timeline({ pool: database.pool, users: engine.users });
+  const entries: TimelineEntry[] = [];
+  for (let cursor: string | null = null; ;) {
+    const query: TimelineQuery = { ...asked, ...(cursor !== null && { cursor }) };
+    const page = await timeline.page(engine.compiled(), userId, query);
+    entries.push(...page.entries);
+    cursor = page.nextCursor;
+    if (cursor === null) return entries;
+  }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
+
+let tenantNo = 500;
+
+test('a timeline accounts for all totals, points and achievements', { timeout: 60_000 + RUNS * 5_000 }, () =>
+  fc.assert(
+    fc.asyncProperty(randomCatalog, randomHistory, fc.integer({ min: 1, max: 9 }), async (drawn, history, limit) => {
+      const { start, homes, steps } = history;
+      const startMs = Date.parse(start);
+      const catalog = catalogOf(drawn, (tenantNo += 1), startMs);
+      const both = await SideBySide.start(engine, database.pool, { catalog, startMs, homes });
+      for (const step of steps) await both.take(step);
+      await stored(engine.redis, database.pool, tenantNo);
+      for (const user of both.users()) {
+        const entries = await timelineOf(user.id, { limit: 100, order: 'desc' });
+        expect(await timelineOf(user.id, { limit, order: 'desc' })).toEqual(entries);
+        expect((await timelineOf(user.id, { limit, order: 'asc' })).toReversed()).toEqual(entries);
+        expect(new Set(entries.map(({ position }) => position)).size).toBe(entries.length);
+        const caused = entries.flatMap((entry) => ('caused' in entry ? entry.caused : []));
+        // Nothing of the catalog is in Postgres here: so resources are called by their numbers.
+        for (const { id, no } of catalog.metrics) {
+          const values = entries.flatMap((entry) =>
+            entry.kind === 'event' && entry.metric.name === String(no) ? [entry.value] : [],
+          );
+          expect(sum(values)).toBeCloseTo(wire(totalOf(user, id)), 3);
+        }
+        for (const { id, no } of catalog.pointsSystems) {
+          const awarded = caused.flatMap((each) =>
+            each.kind === 'award' && each.pointsSystem.name === String(no) ? [each.awarded] : [],
+          );
+          expect(sum(awarded)).toBe(pointsOf(user, id));
+        }
+        const completed = [...entries, ...caused].flatMap((each) =>
+          each.kind === 'achievement' ? [Number(each.achievement.name)] : [],
+        );
+        const expected = catalog.achievements.filter(({ id }) => user.completed.has(id)).map(({ no }) => no);
+        expect(completed.toSorted((a, b) => a - b)).toEqual(expected.toSorted((a, b) => a - b));
+      }
+    }),
+    { numRuns: RUNS },
+  ),
+);
