@@ -25,6 +25,7 @@ export function useFeed(): { perSecond: number; events: readonly FeedEvent[] } {
   const [perSecond, setPerSecond] = useState(0);
   const readDays = useReadAgain(['activity', 'days'], COUNTS_MS);
   const readCompletions = useReadAgain(['activity', 'completions']);
+  const readHolders = useReadAgain(['rarities'], COUNTS_MS);
   const measure = useCallback((): void => {
     const fromMs = performance.now() - WINDOW_MS;
     while (counted.length > 0 && counted[0]!.atMs < fromMs) counted.shift();
@@ -32,7 +33,10 @@ export function useFeed(): { perSecond: number; events: readonly FeedEvent[] } {
   }, [counted]);
   useLive({ types: TYPES }, (type, data) => {
     readDays();
-    if (type !== 'event') return readCompletions();
+    if (type !== 'event') {
+      readHolders();
+      return readCompletions();
+    }
     const { event, skipped } = JSON.parse(data) as { event: FeedEvent; skipped: number };
     counted.push({ atMs: performance.now(), events: 1 + skipped });
     setEvents((before) => [event, ...before].slice(0, SHOWN));

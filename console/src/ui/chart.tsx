@@ -9,6 +9,8 @@ const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short',
 const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 /** Distances of lines of a chart of whole numbers. */
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+/** Distances of lines of a chart over minutes. */
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600];
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
 /** The colour of a token as the canvas needs it: it knows nothing of custom properties. */
@@ -72,6 +74,8 @@ export function Chart({
           {
             ...axis,
             size: 28,
+            // Moments of a day take more room than days, and no two lines stand within a second.
+            ...(!isDaily && { space: 90, incrs: SECONDS }),
             values: (_, at, __, ___, apart) => at.map((s) => (apart < HOUR_S ? CLOCK : DAY).format(s * 1000)),
           },
           {

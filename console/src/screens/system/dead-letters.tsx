@@ -57,7 +57,7 @@ export function DeadLetters({ count }: { count: number | undefined }) {
             title="None: everything that was taken could be stored"
             curl={`curl ${location.origin}/v1/dead-letters -H "X-API-KEY: $ADMIN_KEY"`}
           >
-            An entry that cannot be stored is set aside here, and does not hold up the others. The same:
+            An entry that cannot be stored is set aside here, and does not hold up the others. By HTTP:
           </Empty>
         }
       />
