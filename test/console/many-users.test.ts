@@ -149,4 +149,23 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
     const tasks = await page.evaluate(() => (globalThis as unknown as { longTasks: number[] }).longTasks);
     console.log(`Long tasks of the page, ms: ${tasks.map((ms) => Math.round(ms)).join(', ') || 'none'}`);
   });
+
+  test('other lists go on beyond their first thousand', async () => {
+    const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'a model' }]);
+    const [{ id }] = made.body.created;
+    await laurel.pool.query(
+      `INSERT INTO application_keys (id, prefix, hash, tenant_no, user_id)
+       SELECT gen_random_uuid(), 'app_copy' || n, hash, tenant_no, 'user ' || n
+         FROM application_keys, generate_series(1, 1250) AS n WHERE id = $1`,
+      [id],
+    );
+    await page.goto(`${laurel.adminUrl}/console/keys`);
+    const keys = page.getByRole('region', { name: 'All: application key' });
+    const known = async (): Promise<string | null> => {
+      await keys.evaluate((element) => element.scrollTo(0, 1e9));
+      return keys.getByRole('table').getAttribute('aria-rowcount');
+    };
+    await expect.poll(known, { interval: 20 }).toBe('1251');
+    expect(await keys.locator('tbody tr').count()).toBeLessThan(60);
+  });
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CatalogIndex } from '../../../../src/catalog/catalog-index.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 
 const PATH = '/v1/achievements/preview';
@@ -129,4 +130,14 @@ test('nothing is stored or recorded, and a read-only key may ask', async () => {
   const { status } = await laurel.admin.post(PATH, metric(), { key: made.body.created[0].key });
   expect(status).toBe(200);
   expect([await version(), await audits(), await states()]).toEqual(before);
+});
+
+test('a process makes one preview at a time, and of too many it says so', async () => {
+  const { resources, achievementPreview } = laurel.services;
+  const index = new CatalogIndex(await resources.read(0));
+  const [achievement] = index.catalog.achievements;
+  const asked = await Promise.allSettled(Array.from({ length: 7 }, () => achievementPreview.of(index, achievement!)));
+  expect(asked.map(({ status }) => status)).toEqual([...Array<string>(5).fill('fulfilled'), 'rejected', 'rejected']);
+  expect((asked[6] as PromiseRejectedResult).reason).toMatchObject({ status: 503 });
+  expect((await achievementPreview.of(index, achievement!)).reason).toBeNull();
 });
