@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { DueKind, type DueKindOptions } from './due-kind.ts';
 import type { ScheduledWork } from './due-work.ts';
+import { earliest, type Answer, type Due } from './earliest.ts';
 
 export interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs' | 'traces'>> {
   /** At the same time the first of the list goes first. */
@@ -9,6 +10,8 @@ export interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceM
   /** Waits until what was accepted so far can be seen where work looks for it; false: it took too long. */
   settled: (ending: AbortSignal) => Promise<boolean>;
   onTrouble: DueKindOptions['onTrouble'];
+  /** See `ANSWERED_MS`. */
+  answeredMs?: number;
 }
 
 /** `done`: nothing is due any more. `more`: it was enough for one pass, or it was called off. */
@@ -23,13 +26,11 @@ export interface KindState {
   aside: number;
 }
 
-/** What is due first; until `beforeMs` no other kind has anything to do. */
-interface Due {
-  kind: DueKind;
-  dueMs: number;
-  beforeMs: number;
-}
-
+/**
+ * While a kind that gives others nothing to do goes on, what those answered holds for so long. A piece of work of a few ms is
+ * then followed by one question instead of sixteen; rows that come meanwhile are seen after this at the latest.
+ */
+const ANSWERED_MS = 250;
 /** A pass is not much longer than this, so that a request that waits for its end is answered. */
 const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
@@ -45,6 +46,9 @@ export class Schedule {
   private last: DueKind | null = null;
   /** What was accepted up to then has been waited for; nobody looks beyond it. */
   private settledMs = -Infinity;
+  /** What all kinds answered when all were asked last, and when that was (`performance.now()`). */
+  private answers: readonly Answer[] = [];
+  private answeredMs = -Infinity;
 
   constructor(options: ScheduleOptions) {
     this.options = options;
@@ -63,8 +67,8 @@ export class Schedule {
       if (upToMs < this.settledMs) this.settledMs = -Infinity;
       // Work that sees itself goes on, also from pass to pass, without waiting for all that it wrote: up to a time
       // up to which everything that was accepted is where it is looked for. All else waits for that first.
-      let first = this.last?.work.seesItself === true ? await this.first(this.settledMs, ending) : null;
-      if (first === null || first.kind !== this.last) {
+      let first = this.last?.work.seesItself === true ? await this.further(this.last, ending) : null;
+      if (first === null) {
         if (!(await this.options.settled(ending))) {
           return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'what was accepted is not stored yet' };
         }
@@ -114,17 +118,35 @@ export class Schedule {
     for (const kind of this.kinds) kind.forget();
   }
 
+  /** What a kind that sees itself has to do first, up to what was settled; null: nothing, or another kind comes before. */
+  private async further(kind: DueKind, ending: AbortSignal): Promise<Due | null> {
+    if (this.settledMs === -Infinity) return null;
+    let first: Due | null;
+    if (performance.now() - this.answeredMs >= (this.options.answeredMs ?? ANSWERED_MS))
+      first = await this.first(this.settledMs, ending);
+    else {
+      const asked = await this.ask([kind], this.settledMs, ending);
+      const of = (each: DueKind): readonly Answer[] =>
+        each === kind ? asked : this.answers.filter((answer) => answer.kind === each);
+      first = earliest(this.kinds.flatMap(of), this.settledMs);
+    }
+    return first?.kind === kind ? first : null;
+  }
+
+  /** What is due first of all kinds. */
   private async first(upToMs: number, ending: AbortSignal): Promise<Due | null> {
-    if (upToMs === -Infinity) return null;
-    const due: { kind: DueKind; dueMs: number }[] = [];
-    const asked = this.kinds.filter((kind) => !kind.aside);
+    this.answeredMs = performance.now();
+    this.answers = await this.ask(this.kinds, upToMs, ending);
+    return earliest(this.answers, upToMs);
+  }
+
+  /** What some kinds have due; those that have nothing, or are set aside, are left out. */
+  private async ask(kinds: readonly DueKind[], upToMs: number, ending: AbortSignal): Promise<Answer[]> {
+    const asked = kinds.filter((kind) => !kind.aside);
     const answers = await Promise.all(asked.map((kind) => kind.due(upToMs, ending)));
-    for (const [index, dueMs] of answers.entries())
-      if (typeof dueMs === 'number') due.push({ kind: asked[index]!, dueMs });
-    const [first, ...others] = due.toSorted((a, b) => a.dueMs - b.dueMs);
-    if (first === undefined) return null;
-    const second = others.find(({ kind }) => first.kind.work.apartFrom?.includes(kind.work.name) !== true);
-    const beforeMs = Math.max(first.dueMs + 1, Math.min(second?.dueMs ?? Infinity, upToMs + 1));
-    return { ...first, beforeMs };
+    return asked.flatMap((kind, index) => {
+      const dueMs = answers[index];
+      return typeof dueMs === 'number' ? [{ kind, dueMs }] : [];
+    });
   }
 }

@@ -138,6 +138,25 @@ test('when all is done the next pass asks every kind once', async () => {
   expect(asked).toBe(1);
 });
 
+test('a kind that sees itself goes on without the others being asked, but for what they answered before', async () => {
+  const done: string[] = [];
+  const asked: string[] = [];
+  class Asked extends Listed {
+    readonly seesItself = true;
+    override due(upToMs: number): Promise<number | null> {
+      asked.push(this.name);
+      return super.due(upToMs);
+    }
+  }
+  const kinds = [new Asked('a', [10, 20, 40], done), new Asked('b', [30], done)];
+  const clock = new FixedClock(60);
+  const options = { kinds, clock, settled: async () => true, onTrouble: () => undefined };
+  expect(await new Schedule({ ...options, answeredMs: Infinity }).pass(never)).toEqual({ state: 'done' });
+  expect(done).toEqual(['a 10', 'a 20', 'b 30', 'a 40']);
+  // All at first and whenever another kind comes next, or nothing more does; else the one that goes on.
+  expect(asked.join('')).toBe('ab' + 'a' + 'a' + 'ab' + 'b' + 'ab' + 'a' + 'ab');
+});
+
 test('a kind that fails is named and does not silence the others; its own work keeps its order', async () => {
   const done: string[] = [];
   let broken = true;
