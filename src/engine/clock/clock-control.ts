@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { Author } from '../../domain/author.ts';
@@ -9,6 +8,7 @@ import { switchedOnWaits } from '../../postgres/switched-on.ts';
 import { countFollowers } from '../../postgres/test-clock-followers.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { CLOCK_CHANNEL } from '../../redis/keys.ts';
+import { GrowingPauses } from './growing-pauses.ts';
 import type { TestClock } from './test-clock.ts';
 
 export interface ClockControlOptions {
@@ -19,7 +19,6 @@ export interface ClockControlOptions {
   patienceMs?: number;
 }
 
-const LOOK_MS = 10;
 const PATIENCE_MS = 10_000;
 
 /** Sets the test clock of all processes. */
@@ -82,11 +81,12 @@ export class ClockControl {
   private async workerLives(): Promise<void> {
     const { pool, patienceMs = PATIENCE_MS } = this.options;
     const endMs = performance.now() + patienceMs;
+    const pauses = new GrowingPauses();
     while ((await countFollowers(pool, 0)).workers === 0) {
       if (performance.now() > endMs) {
         throw new AppError('unavailable', 'No worker is running to do what falls due; the clock stays as it was');
       }
-      await sleep(LOOK_MS);
+      await pauses.next();
     }
   }
 
@@ -94,7 +94,8 @@ export class ClockControl {
   private async switchedOn(): Promise<void> {
     const { pool, patienceMs = PATIENCE_MS } = this.options;
     const endMs = performance.now() + patienceMs;
-    while ((await switchedOnWaits(pool)) && performance.now() < endMs) await sleep(LOOK_MS);
+    const pauses = new GrowingPauses();
+    while ((await switchedOnWaits(pool)) && performance.now() < endMs) await pauses.next();
   }
 
   /** Resolves when every live process has this version; one that does not answer any more counts as gone in 5 s. */
@@ -102,12 +103,14 @@ export class ClockControl {
     const { pool, redis, clock } = this.options;
     await redis.publish(CLOCK_CHANNEL, String(version)).catch(() => undefined);
     await clock.look();
-    while ((await countFollowers(pool, version)).behind > 0) await sleep(LOOK_MS);
+    const pauses = new GrowingPauses();
+    while ((await countFollowers(pool, version)).behind > 0) await pauses.next();
   }
 
   private async done(version: number): Promise<void> {
     const { pool, patienceMs = PATIENCE_MS } = this.options;
     let wellMs = performance.now();
+    const pauses = new GrowingPauses();
     for (;;) {
       const { doneVersion, problem } = await readClock(pool);
       if (doneVersion >= version) return;
@@ -117,7 +120,7 @@ export class ClockControl {
         const why = problem ?? 'no worker is running';
         throw new AppError('unavailable', `The clock is set, but not all that fell due is done: ${why}`);
       }
-      await sleep(LOOK_MS);
+      await pauses.next();
     }
   }
 }

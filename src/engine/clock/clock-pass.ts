@@ -1,11 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { noteWork } from '../../postgres/test-clock.ts';
 import { countFollowers } from '../../postgres/test-clock-followers.ts';
 import type { PassOutcome, Schedule } from '../schedule/schedule.ts';
+import { GrowingPauses } from './growing-pauses.ts';
 import type { TestClock } from './test-clock.ts';
-
-const LOOK_MS = 10;
 
 /**
  * A pass of the schedule under the test clock: it begins when every live process shows the new time, so that no
@@ -16,7 +14,8 @@ export async function clockPass(
   ending: AbortSignal,
 ): Promise<PassOutcome> {
   const { version } = clock;
-  while (!ending.aborted && (await countFollowers(pool, version)).behind > 0) await sleep(LOOK_MS);
+  const pauses = new GrowingPauses();
+  while (!ending.aborted && (await countFollowers(pool, version)).behind > 0) await pauses.next();
   const outcome = await schedule.pass(ending);
   // Set again in the meantime: the end of this pass says nothing about the later time.
   if (clock.version !== version) return { state: 'more' };

@@ -70,7 +70,9 @@ export class Announcements implements ScheduledWork {
       pool,
       begun.map(({ tenantNo, sinceMs }) => ({ tenantNo, kind: KIND, zone: '', doneMs: Math.min(sinceMs, upToMs) })),
     );
-    const dueMs = await this.upcoming(upToMs);
+    const isAsBefore = begun.length === 0 && progress.length === wanting.size;
+    const next = isAsBefore ? await this.nextOf(wanting, progress) : await this.next();
+    const dueMs = firstOf(next, upToMs);
     if (dueMs === null)
       for (const row of progress)
         if (upToMs - row.doneMs > MOVED_EVERY_MS && this.isFollowed(row, wanting))
@@ -79,9 +81,7 @@ export class Announcements implements ScheduledWork {
   }
 
   async upcoming(untilMs: number): Promise<number | null> {
-    const times = (await this.next()).map(({ announcements }) => announcements[0]!.atMs);
-    const dueMs = Math.min(...times);
-    return dueMs <= untilMs ? dueMs : null;
+    return firstOf(await this.next(), untilMs);
   }
 
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
@@ -108,8 +108,16 @@ export class Announcements implements ScheduledWork {
   private async next(): Promise<Next[]> {
     const { publisher } = this.options;
     const wanting = byTenant(await publisher.wanting(ANNOUNCED));
+    return this.nextOf(wanting, await notificationProgress(publisher.pool, [KIND]));
+  }
+
+  private async nextOf(
+    wanting: ReadonlyMap<number, WantingTenant>,
+    known: readonly NotificationProgress[],
+  ): Promise<Next[]> {
+    const { publisher } = this.options;
     const found: Next[] = [];
-    for (const progress of await notificationProgress(publisher.pool, [KIND])) {
+    for (const progress of known) {
       const { tenantNo, doneMs } = progress;
       const wanted = wanting.get(tenantNo);
       if (wanted === undefined || !this.isFollowed(progress, wanting)) continue;
@@ -119,6 +127,12 @@ export class Announcements implements ScheduledWork {
     }
     return found;
   }
+}
+
+/** When the first of them is announced, not after a time; null: none is. */
+function firstOf(next: readonly Next[], untilMs: number): number | null {
+  const dueMs = Math.min(...next.map(({ announcements }) => announcements[0]!.atMs));
+  return dueMs <= untilMs ? dueMs : null;
 }
 
 /** One row a tenant: since when any of the types is wanted. */
