@@ -71,6 +71,10 @@ const tree = root.addChildren([
     lazyRouteComponent(() => import('./screens/keys.tsx'), 'Keys'),
   ),
   at(
+    '/quarantine',
+    lazyRouteComponent(() => import('./screens/quarantine.tsx'), 'Quarantine'),
+  ),
+  at(
     '/audit-log',
     lazyRouteComponent(() => import('./screens/audit-log.tsx'), 'AuditLog'),
   ),

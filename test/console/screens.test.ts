@@ -20,6 +20,7 @@ const SCREENS: Record<string, [path: string, text: string]> = {
   streaks: ['/streaks', 'Metrics that count'],
   webhooks: ['/webhooks', 'No webhook yet'],
   keys: ['/keys', 'First key'],
+  quarantine: ['/quarantine', 'user-7'],
   'audit-log': ['/audit-log', 'create metric'],
   configuration: ['/configuration', 'What it would change'],
   tenants: ['/tenants', 'There is one tenant'],
@@ -58,6 +59,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
               30 + 11 * (ago % 4), 1200000 - 31000 * ago, 90 + 13 * (ago % 6)
          FROM generate_series(1, 40) AS ago`,
     );
+    await laurel.admin.post('/v1/metrics', [
+      { key: 'steps', name: 'Steps', guards: { maxValue: { limit: 100, action: 'quarantine' } } },
+    ]);
+    for (const value of [500, 700]) await laurel.app.post('/v1/metrics/steps/event', { user: { id: 'user-7' }, value });
     points = (await laurel.admin.get('/v1/points')).body[0].id;
     const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
     cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
@@ -90,6 +95,28 @@ describe.skipIf(!hasBrowser)('the console', () => {
       expect([name, beyond]).toEqual([name, 0]);
     }
     expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
+    await context.close();
+  });
+
+  test('an event is released from quarantine, another is dropped; a user is hidden from leaderboards', async () => {
+    const { page, context, errors } = await signedIn();
+    await page.goto(`${laurel.adminUrl}/console/quarantine`);
+    await page.getByText('700').waitFor();
+    await page.getByRole('button', { name: 'Release the event of user-7' }).first().click();
+    await page.getByText('The event is applied.').waitFor();
+    await page.getByText('700').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Drop the event of user-7' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Drop' }).click();
+    await page.getByText('No event is kept').waitFor();
+    expect((await laurel.app.get('/v1/users/user-7/metrics/steps')).body.current).toBe(700);
+
+    await page.goto(`${laurel.adminUrl}/console/users/ada`);
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByText('Hide from leaderboards').click();
+    await page.getByText('The user is hidden from leaderboards.').waitFor();
+    expect((await laurel.admin.get('/v1/users/ada')).body.hidden).toBe(true);
+    await laurel.admin.patch('/v1/users/ada', { hidden: false });
+    expect(errors).toEqual([]);
     await context.close();
   });
 

@@ -13,6 +13,7 @@ import {
   ListOrdered,
   ScrollText,
   Server,
+  ShieldAlert,
   Tags,
   Users,
 } from 'lucide-react';
@@ -44,6 +45,7 @@ const PARTS = [
     links: [
       { to: '/keys', text: 'Keys', icon: KeyRound },
       { to: '/tenants', text: 'Tenants', icon: Building2 },
+      { to: '/quarantine', text: 'Quarantine', icon: ShieldAlert },
       { to: '/audit-log', text: 'Audit log', icon: ScrollText },
       { to: '/system', text: 'System', icon: Server },
     ],

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { ChevronDown } from 'lucide-react';
 import { useState } from 'react';
@@ -42,6 +43,15 @@ export function UserActions({ user }: { user: User }) {
     },
     done: 'The user is deleted.',
   });
+  const managed = useQuery({
+    queryKey: ['users', id, 'managed'],
+    queryFn: () => answer(admin.GET('/v1/users/{id}', { params: { path: { id } } })),
+  });
+  const hidden = managed.data?.hidden === true;
+  const hide = useChange({
+    run: () => answer(admin.PATCH('/v1/users/{id}', { params: { path: { id } }, body: { hidden: !hidden } })),
+    done: hidden ? 'The user is on leaderboards again.' : 'The user is hidden from leaderboards.',
+  });
   return (
     <>
       <Button onClick={() => setOpen('event')}>Send an event</Button>
@@ -54,6 +64,7 @@ export function UserActions({ user }: { user: User }) {
         }
       >
         <MenuItem onClick={() => exported.mutate()}>Export everything</MenuItem>
+        <MenuItem onClick={() => hide.mutate()}>{hidden ? 'Show on leaderboards' : 'Hide from leaderboards'}</MenuItem>
         <MenuItem onClick={() => setOpen('reset')}>Reset the streak …</MenuItem>
         <MenuItem danger onClick={() => setOpen('delete')}>
           Delete the user …
