@@ -11,11 +11,11 @@ import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { userKey } from '../../redis/keys.ts';
-import { Overload } from '../calls/overload.ts';
 import type { ReadyEvent } from '../events/event-call.ts';
 import type { Log } from '../../log/log.ts';
 import { untilPersisted } from '../persisted/until-persisted.ts';
 import { occurredLate, occurredUnrepaired, type Occurred } from './late-event.ts';
+import { LateTurns } from './late-turns.ts';
 import { factsOfNewUser, readStreakFacts } from './streak-facts.ts';
 
 interface LateEventsOptions {
@@ -28,10 +28,6 @@ interface LateEventsOptions {
 /** Has an event applied by `lua/record_events.lua`, alone or with others; its answer. */
 type Submit = (event: ReadyEvent) => Promise<ScriptReply>;
 
-/** Late events of one tenant that a process works on at once: each takes some queries, and one that waits takes nothing. */
-const MOST_AT_ONCE = 4;
-/** More that wait are refused, so that nobody's late events fill the process. */
-const MOST_WAITING = 256;
 /** How often a replay is made again because the user did something meanwhile. */
 const MOST_REPLAYS = 8;
 
@@ -42,8 +38,7 @@ const MOST_REPLAYS = 8;
  */
 export class LateEvents {
   private readonly options: LateEventsOptions;
-  /** By tenant: how many are worked on, and who waits for a turn. */
-  private readonly turns = new Map<number, { working: number; waiting: (() => void)[] }>();
+  private readonly turns = new LateTurns();
 
   constructor(options: LateEventsOptions) {
     this.options = options;
@@ -57,12 +52,7 @@ export class LateEvents {
     const when = await this.whenOf(ready, atMs);
     if (when.day >= when.today) return submit(withOccurred(ready, { at: atMs, second: when.second }));
     const { tenantNo } = ready.compiled.catalog;
-    await this.turn(tenantNo);
-    try {
-      return await this.submitLate(ready, { atMs, ...when }, submit);
-    } finally {
-      this.endTurn(tenantNo);
-    }
+    return this.turns.run(tenantNo, ready.userId, () => this.submitLate(ready, atMs, submit));
   }
 
   /**
@@ -99,7 +89,7 @@ export class LateEvents {
     }
   }
 
-  private async submitLate(ready: ReadyEvent, { atMs }: { atMs: number }, submit: Submit): Promise<ScriptReply> {
+  private async submitLate(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
     for (let replays = 0; replays < MOST_REPLAYS; replays++) {
       const reply = await submit(await this.prepared(ready, atMs));
       if (reply[kindField] !== REFUSAL.outdated) return reply;
@@ -119,30 +109,6 @@ export class LateEvents {
     const day = localDay(atMs, offsetSeconds);
     const second = Math.floor(atMs / 1000) + offsetSeconds - day * 86_400;
     return { day, second, today: dayIn(tz, nowMs) };
-  }
-
-  private async turn(tenantNo: number): Promise<void> {
-    let turns = this.turns.get(tenantNo);
-    if (turns === undefined) this.turns.set(tenantNo, (turns = { working: 0, waiting: [] }));
-    if (turns.working < MOST_AT_ONCE) {
-      turns.working += 1;
-      return;
-    }
-    const { waiting } = turns;
-    if (waiting.length >= MOST_WAITING) throw new Overload('Too many late events wait; try again in a moment.');
-    await new Promise<void>((resolve) => waiting.push(resolve));
-  }
-
-  /** Hands the turn on to the next who waits. */
-  private endTurn(tenantNo: number): void {
-    const turns = this.turns.get(tenantNo)!;
-    const next = turns.waiting.shift();
-    if (next !== undefined) {
-      next();
-      return;
-    }
-    turns.working -= 1;
-    if (turns.working === 0) this.turns.delete(tenantNo);
   }
 }
 

@@ -1,0 +1,58 @@
+import { Overload } from '../calls/overload.ts';
+
+/** Late events of one tenant that a process works on at once: each takes some queries. */
+const MOST_AT_ONCE = 4;
+/** Those of one tenant that a process has, working or waiting; more are refused, so that nobody's fill it. */
+const MOST_HERE = 256;
+
+interface TenantTurns {
+  here: number;
+  working: number;
+  waiting: (() => void)[];
+}
+
+/** Has late events wait for one another: those of one user go one after another, those of a tenant a few at a time. */
+export class LateTurns {
+  private readonly tenants = new Map<number, TenantTurns>();
+  /** By user: settles when the last one that came is done. */
+  private readonly users = new Map<string, Promise<void>>();
+
+  /** Does the work when it is its turn. 503 if too many of the tenant's are here. */
+  async run<T>(tenantNo: number, userId: string, work: () => Promise<T>): Promise<T> {
+    const tenant = this.tenants.get(tenantNo) ?? { here: 0, working: 0, waiting: [] };
+    if (tenant.here >= MOST_HERE) throw new Overload('Too many late events wait; try again in a moment.');
+    this.tenants.set(tenantNo, tenant);
+    tenant.here += 1;
+    const user = `${tenantNo}:${userId}`;
+    const before = this.users.get(user);
+    let end = (): void => undefined;
+    const turn = new Promise<void>((resolve) => (end = resolve));
+    this.users.set(user, turn);
+    try {
+      await before;
+      await enter(tenant);
+      try {
+        return await work();
+      } finally {
+        leave(tenant);
+      }
+    } finally {
+      end();
+      if (this.users.get(user) === turn) this.users.delete(user);
+      tenant.here -= 1;
+      if (tenant.here === 0) this.tenants.delete(tenantNo);
+    }
+  }
+}
+
+async function enter(tenant: TenantTurns): Promise<void> {
+  if (tenant.working >= MOST_AT_ONCE) await new Promise<void>((resolve) => tenant.waiting.push(resolve));
+  else tenant.working += 1;
+}
+
+/** Hands the turn on to the next who waits. */
+function leave(tenant: TenantTurns): void {
+  const next = tenant.waiting.shift();
+  if (next === undefined) tenant.working -= 1;
+  else next();
+}

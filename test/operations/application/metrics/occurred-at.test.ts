@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { FixedClock } from '../../../../src/clock.ts';
+import { verify } from '../../../../src/engine/rebuild/verify.ts';
+import { createRedis, redisReady } from '../../../../src/redis/client.ts';
+import { rebuildByHand } from '../../../engine/rebuild/by-hand.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+
+const PATH = '/v1/metrics/flips/event';
+const clock = new FixedClock(Date.parse('2026-11-18T12:00:00Z'));
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, clock });
+});
+afterAll(() => laurel.close());
+beforeEach(async () => {
+  await laurel.admin.patch('/v1/organisation', { lateEventDays: 35, clientsMaySendLate: false });
+});
+
+const send = (id: string, occurredAt: string | null | undefined, key?: string) =>
+  laurel.app.post(PATH, { user: { id }, value: 1, occurredAt }, key === undefined ? {} : { key });
+
+const keyOf = async (userId: string): Promise<string> =>
+  (await laurel.admin.post('/v1/application-api-keys', [{ userId }])).body.created[0].key;
+
+test('a late event changes the day that it happened on, and pays now', async () => {
+  for (const [day, length] of [
+    ['16', 0],
+    ['18', 1],
+    ['17', 3],
+  ] as const) {
+    const { status, body } = await send('ada', `2026-11-${day}T09:30:00+01:00`);
+    expect([status, body.currentStreak.length, body.currentStreak.extended]).toEqual([201, length, length > 0]);
+  }
+  const { body: streak } = await laurel.app.get('/v1/users/ada/streak?historyPeriods=3');
+  expect(streak.streakHistory.map(({ length }: { length: number }) => length)).toEqual([1, 2, 3]);
+  const { body: days } = await laurel.app.get(
+    '/v1/users/ada/metrics/flips/event-summary?aggregation=daily&startDate=2026-11-16&endDate=2026-11-18',
+  );
+  expect(days.map(({ change }: { change: number }) => change)).toEqual([1, 1, 1]);
+  const { body: exported } = await laurel.admin.get('/v1/users/ada/export');
+  expect(exported.events.map(({ occurredAt }: { occurredAt: string }) => occurredAt)).toEqual([
+    '2026-11-16T08:30:00.000Z',
+    '2026-11-17T08:30:00.000Z',
+    '2026-11-18T08:30:00.000Z',
+  ]);
+});
+
+test('null is not sent; what is no time with an offset is refused, naming the field', async () => {
+  expect((await send('bob', null)).status).toBe(201);
+  for (const occurredAt of ['yesterday', '2026-11-17', '2026-11-17T09:30:00', '2026-02-30T09:30:00Z', 5]) {
+    const { status, body } = await send('bob', occurredAt as string);
+    expect([status, body.error]).toEqual([400, expect.stringContaining('occurredAt')]);
+  }
+  for (const occurredAt of ['2026-11-18T12:05:01Z', '2026-10-14T11:59:00Z']) {
+    const { status, body } = await send('bob', occurredAt);
+    expect([status, body.error]).toEqual([422, expect.stringContaining('occurredAt')]);
+  }
+  expect((await send('bob', undefined)).body.total).toBe(2);
+});
+
+test('application keys may say so only where they are allowed to, and 48 hours back', async () => {
+  const key = await keyOf('eve');
+  const refused = await send('eve', '2026-11-17T12:00:00Z', key);
+  expect([refused.status, refused.body.error]).toEqual([403, expect.stringContaining('occurredAt')]);
+  await laurel.admin.patch('/v1/organisation', { clientsMaySendLate: true });
+  await expect.poll(async () => (await send('eve', '2026-11-16T12:00:01Z', key)).status).toBe(201);
+  expect((await send('eve', '2026-11-16T11:59:59Z', key)).status).toBe(422);
+  expect((await send('eve', '2026-11-16T11:59:59Z')).status).toBe(201);
+});
+
+test('with no day back, the last 24 hours may be sent all the same', async () => {
+  await laurel.admin.patch('/v1/organisation', { lateEventDays: 0 });
+  await expect.poll(async () => (await send('grace', '2026-11-17T11:00:00Z')).status).toBe(422);
+  expect((await send('grace', '2026-11-18T00:10:00Z')).status).toBe(201);
+});
+
+test('many late events of one user at once all count, each once, and Redis and Postgres agree after', async () => {
+  const days = [8, 9, 10, 11, 12, 13, 14, 15, 16, 17];
+  const answers = await Promise.all(
+    days.map((day) =>
+      laurel.app.post(
+        PATH,
+        { user: { id: 'mary' }, value: 1, occurredAt: `2026-11-${String(day).padStart(2, '0')}T12:00:00Z` },
+        { headers: { 'Idempotency-Key': `day ${day}` } },
+      ),
+    ),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(days.map(() => 201));
+  const before = (await laurel.app.get('/v1/users/mary/streak?historyPeriods=12')).body;
+  const redis = createRedis(laurel.redisUrl);
+  await redisReady(redis);
+  try {
+    expect(await verify({ redis, pool: laurel.pool, onDifference: () => undefined })).toBe(0);
+    await rebuildByHand(laurel, redis);
+  } finally {
+    redis.disconnect();
+  }
+  await expect.poll(async () => (await laurel.app.get('/v1/users/mary/streak?historyPeriods=12')).status).toBe(200);
+  expect((await laurel.app.get('/v1/users/mary/streak?historyPeriods=12')).body).toEqual(before);
+  expect(before.length).toBe(10);
+});
