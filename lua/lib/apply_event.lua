@@ -48,6 +48,10 @@ local function apply_event(event, state, is_new)
   if stopped then
     return nil, stopped
   end
+  -- A replay is to be made of what the guards leave of the value.
+  if event.clamped and late and late.streaks and not (late.whole == event.whole and late.micros == event.micros) then
+    return nil, { [RECORD.kind] = REFUSAL.outdated, [OUTDATED.whole] = event.whole, [OUTDATED.micros] = event.micros }
+  end
   -- Fields that are set later are listed here so that the table is made with room for them.
   local outcome = {
     day = day,

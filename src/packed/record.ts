@@ -18,6 +18,7 @@ import type {
   BLOCKED,
   MAYBE_STORED,
   OUT_OF_RANGE,
+  OUTDATED,
   REPLAY,
   UNCHANGED,
   UNKNOWN_OFFSET,
@@ -227,7 +228,7 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.unchanged; [UNCHANGED.why]: StreakRefusal; [UNCHANGED.day]: number }
   | { [kindField]: typeof REFUSAL.notQuarantined }
   | { [kindField]: typeof REFUSAL.unmetConditions }
-  | { [kindField]: typeof REFUSAL.outdated }
+  | { [kindField]: typeof REFUSAL.outdated; [OUTDATED.whole]?: number; [OUTDATED.micros]?: number }
   | { [kindField]: typeof REFUSAL.maybeStored; [MAYBE_STORED.upTo]: string };
 
 export type ScriptReply = HappenedRecord | GoneRecord | GuardedRecord | Refusal;

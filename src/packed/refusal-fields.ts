@@ -79,6 +79,9 @@ export const STREAK_REFUSAL = {
   large: 'large',
 } as const;
 
+/** Of a late event: what the guards left of its value, where the replay was made of another. */
+export const OUTDATED = { whole: 'w', micros: 'i' } as const;
+
 /** The position of the outbox up to which Postgres is to be asked. */
 export const MAYBE_STORED = { upTo: 'upTo' } as const;
 

@@ -63,6 +63,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   UNKNOWN_USE: refusal.UNKNOWN_USE,
   UNCHANGED: refusal.UNCHANGED,
   STREAK_REFUSAL: refusal.STREAK_REFUSAL,
+  OUTDATED: refusal.OUTDATED,
   MAYBE_STORED: refusal.MAYBE_STORED,
   UNSENT: refusal.UNSENT,
   EVENT: call.EVENT,

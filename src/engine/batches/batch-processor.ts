@@ -13,7 +13,7 @@ import { scriptSpan } from '../../traces/script-span.ts';
 import type { Traces } from '../../traces/traces.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { withZone } from '../calls/sent-user.ts';
-import type { LateEvents } from '../corrections/late-events.ts';
+import { withAllowed, type LateEvents } from '../corrections/late-events.ts';
 import type { LookUpKeys } from '../events/look-up-keys.ts';
 import { batchStep, batchStepCall, type BatchStep } from './batch-step.ts';
 
@@ -108,7 +108,9 @@ export class BatchProcessor {
       ]);
       if (outcome.ended === STEP.passed) return false;
       if (outcome.ended === STEP.held) {
-        step = await this.withAnswers(withZones(step, outcome.replies), outcome.replies);
+        const { replies } = outcome;
+        step = await this.withAnswers(withZones(step, replies), replies);
+        step = { ...step, ready: step.ready.map((event, index) => withAllowed(event, replies[index])) };
         tries += 1;
         continue;
       }

@@ -28,6 +28,9 @@ export interface Occurred {
 interface Late {
   /** SHA-1 of the user's state that it was made of; '' for a user who is new. Left out: whoever the user is by now. */
   digest?: string;
+  /** The value that it was made of. */
+  whole?: number;
+  micros?: number;
   streaks?: (number | Record<number, [number, number]>)[][];
   freezes: number;
   earned?: number;
@@ -57,7 +60,8 @@ export interface LateDay {
 export function occurredLate(ready: ReadyEvent, { facts, packed }: UserFacts, when: LateDay): Occurred {
   const { atMs, second, day, nowMs } = when;
   const metricNo = ready.plan.plan.metric;
-  const value = toMicros(decimalText(ready.value));
+  const { allowed = ready.value } = ready;
+  const value = toMicros(decimalText(allowed));
   const replay = replayStreaks(facts, { add: [{ id: ready.id, atMs, day, metricNo, value }] });
   const { unstored, superseded } = replay;
   const { frequency } = facts.rule;
@@ -79,6 +83,7 @@ export function occurredLate(ready: ReadyEvent, { facts, packed }: UserFacts, wh
       before: replay.reached.was,
       most: FREQUENCIES.map((each) => replay.most[each]),
       extended: replay.streaks[frequency].length > facts.now.streaks[frequency].length,
+      ...allowed,
       runs: openRuns(ready.compiled, metricNo, { day, nowMs }),
     },
   };

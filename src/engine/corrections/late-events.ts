@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts';
 import { SENT } from '../../packed/call-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { OUTDATED, REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { userKey } from '../../redis/keys.ts';
@@ -90,9 +90,11 @@ export class LateEvents {
   }
 
   private async submitLate(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
+    let event = ready;
     for (let replays = 0; replays < MOST_REPLAYS; replays++) {
-      const reply = await submit(await this.prepared(ready, atMs));
+      const reply = await submit(await this.prepared(event, atMs));
       if (reply[kindField] !== REFUSAL.outdated) return reply;
+      event = withAllowed(event, reply);
     }
     throw new AppError('unavailable', 'The user does too much at once for a late event; try again in a moment.');
   }
@@ -116,5 +118,12 @@ const withOccurred = (ready: ReadyEvent, occurred: Occurred): ReadyEvent => ({
   ...ready,
   sent: { ...ready.sent, [SENT.occurred]: occurred },
 });
+
+/** The event with what guards left of its value, if a reply says so. */
+export function withAllowed(event: ReadyEvent, reply: ScriptReply | null | undefined): ReadyEvent {
+  if (reply?.[kindField] !== REFUSAL.outdated) return event;
+  const { [OUTDATED.whole]: whole, [OUTDATED.micros]: micros } = reply;
+  return whole === undefined || micros === undefined ? event : { ...event, allowed: { whole, micros } };
+}
 
 const sentZone = ({ sent }: ReadyEvent): string | null => sent?.[SENT.zone] || null;

@@ -25,6 +25,8 @@ export interface ReadyEvent {
   id: string;
   userId: string;
   value: Decimal;
+  /** What the guards leave of the value, where the script said so of a late event. */
+  allowed?: Decimal;
   sent: SentUser | null;
   /** Event attributes as JSON text, '' without. */
   attributes: string;

@@ -93,6 +93,44 @@ test('the first event of a user may be late', () =>
     expect(await history(reads)).toEqual([0, 0, 0, 0, 0, 0, 1, 2, 3]);
   }));
 
+test('a guard that cuts its value cuts what the streak sees of it', () =>
+  withUser(
+    [8, 10],
+    async (reads) => {
+      const { total } = await late(reads, '2026-03-09T10:00:00Z', { value: 5 });
+      expect(total).toBe(5);
+      expect(await history(reads)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0]);
+      await late(reads, '2026-03-09T11:00:00Z', { value: 1 });
+      expect(await history(reads)).toEqual([0, 0, 0, 0, 0, 0, 0, 1, 1]);
+    },
+    (b) => {
+      const [metric] = b.catalog.metrics;
+      metric!.guards = { maxValue: { limit: 3, action: 'clamp' } };
+      b.streaks({ metrics: [{ metricId: metric!.id, threshold: 4 }] });
+    },
+  ));
+
+test('points and achievements of a joined streak are given once, now', () =>
+  withUser(
+    [6, 7, 9, 10],
+    async (reads) => {
+      // A freeze held the streak together: lengths of 2 and 4 are paid for already.
+      const answer = await late(reads, '2026-03-08T10:00:00Z');
+      expect(answer.currentStreak.length).toBe(5);
+      expect(answer.achievements.map(({ name }) => name)).toEqual(['Five days']);
+      expect(answer.points['xp']).toMatchObject({ added: 100 });
+      const again = await late(reads, '2026-03-05T10:00:00Z');
+      expect([again.currentStreak.length, again.achievements, again.points['xp']?.added ?? 0]).toEqual([6, [], 1001]);
+    },
+    (b) => {
+      b.achievement('streak', { name: 'Five days', streakLength: 5 });
+      const xp = b.system('xp', {});
+      b.trigger(xp, 'streak', { streakLength: 2, points: 1 });
+      b.trigger(xp, 'streak', { streakLength: 5, points: 100 });
+      b.trigger(xp, 'streak', { streakLength: 6, points: 1000 });
+    },
+  ));
+
 test('open boards move by it, in the hours that it happened in; final runs never do', () =>
   withUser(
     [9],
