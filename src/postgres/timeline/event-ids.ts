@@ -40,7 +40,8 @@ async function idsByDays(pool: Pool, query: TimelineRange): Promise<string[]> {
 
 /**
  * What the user has on the nearest day with events (`edge`) and those behind it. Parameters: tenant, user, day to begin on, number
- * of days, the IDs above and below, limit.
+ * of days, the IDs above and below, limit. Days and IDs are compared and ordered together: by the ID alone, the planner might
+ * take the primary key, and read the events of all users for a few of this one.
  */
 export const eventIdsStatement = (newest: boolean): string => `
   WITH RECURSIVE ${USER_METRICS}, edge AS (
@@ -56,8 +57,9 @@ export const eventIdsStatement = (newest: boolean): string => `
       CROSS JOIN LATERAL (
         SELECT id FROM events
          WHERE tenant_no = $1 AND user_id = $2 AND metric_no = metric.no
-           AND local_date = edge.day ${newest ? '-' : '+'} step AND id > $5::uuid AND id < $6::uuid
-         ORDER BY id ${newest ? 'DESC' : ''} LIMIT $7) AS found
+           AND (local_date, id) > (edge.day ${newest ? '-' : '+'} step, $5::uuid)
+           AND (local_date, id) < (edge.day ${newest ? '-' : '+'} step, $6::uuid)
+         ORDER BY ${newest ? 'local_date DESC, id DESC' : 'local_date, id'} LIMIT $7) AS found
   )
   SELECT edge.day - DATE '1970-01-01' AS day,
          ARRAY(SELECT id::text FROM ids ORDER BY id ${newest ? 'DESC' : ''} LIMIT $7) AS ids
@@ -91,9 +93,9 @@ const utcDayOf = (id: string): number => Math.floor(msOf(id) / DAY_MS);
 /** As the index `events_late` has it. Parameters: tenant, user, the IDs above and below, limit. */
 export const lateIdsStatement = (newest: boolean): string => `
   SELECT id::text FROM events
-   WHERE tenant_no = $1 AND user_id = $2 AND id > $3::uuid AND id < $4::uuid
+   WHERE tenant_no = $1 AND (user_id, id) > ($2, $3::uuid) AND (user_id, id) < ($2, $4::uuid)
      AND at - TIMESTAMPTZ '2000-01-01 00:00:00+00' >= (local_date - DATE '2000-01-01' + 2) * INTERVAL '1 day'
-   ORDER BY id ${newest ? 'DESC' : ''} LIMIT $5`;
+   ORDER BY ${newest ? 'user_id DESC, events.id DESC' : 'user_id, events.id'} LIMIT $5`;
 
 /** The IDs of those that came days after it. */
 async function lateIds(
@@ -117,7 +119,7 @@ export async function reversalIds(
 ): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `SELECT id::text FROM reversals WHERE tenant_no = $1 AND user_id = $2 AND id > $3::uuid AND id < $4::uuid
-      ORDER BY id ${newest ? 'DESC' : ''} LIMIT $5`,
+      ORDER BY reversals.id ${newest ? 'DESC' : ''} LIMIT $5`,
     [tenantNo, storableText(userId), above, below, limit],
   );
   return rows.map(({ id }) => id);
