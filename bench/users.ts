@@ -114,7 +114,7 @@ try {
   const beside = events(end.signal);
   const took: number[] = [];
   for (let n = 0; n < DELETIONS; n += 1) {
-    took.push(await timed(() => laurel.services.deletion.delete(0, [`user-${n * 7}`], { who: 'bench' })));
+    took.push(await timed(() => laurel.services.deletion.delete(0, [`user-${n * 7}`], { by: { who: 'bench' } })));
   }
   end.abort();
   console.log(`deleting one: p50 / p99 / slowest ${percentiles(took)} ms`);

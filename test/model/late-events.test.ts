@@ -110,12 +110,12 @@ async function taken(drawn: Drawn, arrives: (event: Drawn['events'][number]) => 
       const occurredAt = new Date(startMs + step.atMs).toISOString();
       const isLate = step.comesMs > step.atMs;
       await engine.event(step.metric, step.user, step.value, isLate ? { occurredAt } : {});
-    } else if (step.do === 'freeze') await admin.giveFreeze(engine.compiled(), step.user, { who: 'test' });
+    } else if (step.do === 'freeze') await admin.giveFreeze(engine.compiled(), step.user, { by: { who: 'test' } });
     else if (step.do === 'pause') {
       const today = Math.floor((startMs + step.comesMs) / 86_400_000) + 2 + step.from;
       const day = (n: number): string => new Date(n * 86_400_000).toISOString().slice(0, 10);
       const pause = { userId: step.user, start: day(today), end: day(today + step.days) };
-      await admin.pause(engine.compiled(), pause, { who: 'test' });
+      await admin.pause(engine.compiled(), pause, { by: { who: 'test' } });
     }
   }
   clock.set(startMs + END_MS);

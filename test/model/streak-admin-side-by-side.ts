@@ -9,7 +9,7 @@ import type { Said } from './seen.ts';
 import { stored } from './stored.ts';
 import { giveFreeze, pause, reset, restore, unpause } from './streak-admin.ts';
 
-const BY = { who: 'test' };
+const BY = { by: { who: 'test' } };
 
 type CareStep = Extract<Step, { do: 'freeze' | 'pause' | 'unpause' | 'restore' | 'reset' }>;
 

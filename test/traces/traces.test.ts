@@ -107,6 +107,19 @@ describe('an installation whose spans are all sampled', () => {
     expect(step).toMatchObject({ parentSpanId: '', kind: SPAN_KIND.client, attributes: { 'laurel.events': 3 } });
   });
 
+  test('so are the calls of administrators', async () => {
+    await laurel.admin.post('/v1/streaks/reset', { users: [{ id: 'new' }] });
+    await laurel.admin.delete('/v1/users?ids=new');
+    for (const [script, operation] of [
+      ['adjust_streak', 'admin_streaks_reset'],
+      ['delete_user', 'admin_users_delete'],
+    ] as const) {
+      const call = await until(() => spans.named(script)[0]);
+      const request = await until(() => spans.named(operation)[0]);
+      expect(call).toMatchObject({ traceId: request.traceId, parentSpanId: request.spanId });
+    }
+  });
+
   test('a refusal is no error of the span', async () => {
     await laurel.app.get('/v1/users/nobody');
     const request = await until(() => spans.named('users_get')[0]);

@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -11,6 +12,7 @@ import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import type { AuditEntry } from '../../postgres/audit/write-audit.ts';
 import { longestLost } from '../../postgres/streaks/longest-lost.ts';
 import { findPauses } from '../../postgres/streaks/find-pauses.ts';
+import type { Asked } from '../calls/asked.ts';
 import { STATE_IS_FULL } from '../calls/refusal.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { RefusedChange, StreakCall } from './streak-call.ts';
@@ -45,7 +47,7 @@ const UNKNOWN = 'There is no user with this ID';
 
 /**
  * What administrators do to streaks. Users are worked on one after another; each change is atomic by itself, and recorded
- * in the audit log when it is done. `by`: who asks for it.
+ * in the audit log when it is done. `by`, `span`: whoever asks for it, and the request's span.
  */
 export class StreakAdmin {
   private readonly options: StreakAdminOptions;
@@ -55,10 +57,14 @@ export class StreakAdmin {
   }
 
   /** Gives a user a freeze; a text says why not. */
-  async giveFreeze(compiled: CompiledCatalog, userId: string, by: Author): Promise<StreakOwner | string | NothingDone> {
+  async giveFreeze(
+    compiled: CompiledCatalog,
+    userId: string,
+    { by, span }: Asked,
+  ): Promise<StreakOwner | string | NothingDone> {
     const { enabled, max } = compiled.catalog.streaks.freezes;
     if (!enabled) return 'Freezes are not enabled in the streak settings';
-    const refused = await this.options.calls.change(compiled, userId, { freeze: true, max });
+    const refused = await this.options.calls.change(compiled, userId, { freeze: true, max }, span);
     if (refused?.why === STREAK_REFUSAL.full)
       return new NothingDone(`The user has the maximum of ${max} freezes already`);
     if (refused !== null) return reason(refused);
@@ -70,21 +76,20 @@ export class StreakAdmin {
   async pause(
     compiled: CompiledCatalog,
     { userId, start, end }: StreakPauseItem,
-    by: Author,
+    { by, span }: Asked,
   ): Promise<AdminStreakPause | string> {
     const [from, to] = [dayOf(start), dayOf(end)];
     if (to < from) return 'end must not be before start';
     const id = uuid();
-    const refused = await this.options.calls.change(compiled, userId, {
-      pause: packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') }),
-    });
+    const pause = packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') });
+    const refused = await this.options.calls.change(compiled, userId, { pause }, span);
     if (refused !== null) return reason(refused);
     this.record(compiled, by, { action: 'create', kind: 'streak_pause', id, userId, after: { start, end } });
     return { id, userId, start, end, status: 'active' };
   }
 
   /** Deletes pauses by ID; their past days stay paused. The IDs that were deleted. */
-  async deletePauses(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<string[]> {
+  async deletePauses(compiled: CompiledCatalog, ids: readonly string[], { by, span }: Asked): Promise<string[]> {
     const { pool, persisted, calls } = this.options;
     const { tenantNo } = compiled.catalog;
     let found = await findPauses(pool, tenantNo, ids);
@@ -95,9 +100,8 @@ export class StreakAdmin {
     }
     const deleted: string[] = [];
     for (const { id, userId, from, to } of found) {
-      const refused = await calls.change(compiled, userId, {
-        unpause: packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') }),
-      });
+      const unpause = packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') });
+      const refused = await calls.change(compiled, userId, { unpause }, span);
       if (refused !== null) continue;
       deleted.push(id);
       const before = { start: dateOf(from), end: dateOf(to) };
@@ -110,12 +114,12 @@ export class StreakAdmin {
   async restore(
     compiled: CompiledCatalog,
     userIds: readonly string[],
-    by: Author,
+    { by, span }: Asked,
   ): Promise<(StreakOwner | string | NothingDone)[]> {
     await this.options.persisted(compiled.catalog.tenantNo);
     const outcomes: (StreakOwner | string | NothingDone)[] = [];
     for (const userId of userIds) {
-      const outcome = await this.restoreOne(compiled, userId);
+      const outcome = await this.restoreOne(compiled, userId, span);
       if (typeof outcome === 'object' && !(outcome instanceof NothingDone))
         this.record(compiled, by, { action: 'restore', kind: 'streak', userId });
       outcomes.push(outcome);
@@ -124,8 +128,12 @@ export class StreakAdmin {
   }
 
   /** Ends a user's streaks now; freezes stay. A text says why not. */
-  async reset(compiled: CompiledCatalog, userId: string, by: Author): Promise<StreakOwner | string | NothingDone> {
-    const refused = await this.options.calls.change(compiled, userId, { reset: true });
+  async reset(
+    compiled: CompiledCatalog,
+    userId: string,
+    { by, span }: Asked,
+  ): Promise<StreakOwner | string | NothingDone> {
+    const refused = await this.options.calls.change(compiled, userId, { reset: true }, span);
     if (refused?.why === STREAK_REFUSAL.idle) return new NothingDone('The user has no streak');
     if (refused !== null) return reason(refused);
     this.record(compiled, by, { action: 'reset', kind: 'streak', userId });
@@ -137,16 +145,19 @@ export class StreakAdmin {
     void this.options.recordAudit({ tenantNo: catalog.tenantNo, by, entries: [entry] });
   }
 
-  private async restoreOne(compiled: CompiledCatalog, userId: string): Promise<StreakOwner | string | NothingDone> {
+  private async restoreOne(
+    compiled: CompiledCatalog,
+    userId: string,
+    span: Span | undefined,
+  ): Promise<StreakOwner | string | NothingDone> {
     const { pool, users, clock, calls } = this.options;
     const { tenantNo, streaks } = compiled.catalog;
     const state = await users.find(tenantNo, userId);
     if (state === null) return UNKNOWN;
     const since = restoreWindowStart(dayIn(state.tz, clock.now()), streaks);
     const lost = await longestLost(pool, { tenantNo, userId, frequency: streaks.frequency, since });
-    const refused = await calls.change(compiled, userId, {
-      restore: { length: lost?.length ?? 0, first: lost?.from ?? 0, last: lost?.to ?? 0, since },
-    });
+    const restore = { length: lost?.length ?? 0, first: lost?.from ?? 0, last: lost?.to ?? 0, since };
+    const refused = await calls.change(compiled, userId, { restore }, span);
     if (refused?.why === STREAK_REFUSAL.none) return new NothingDone('There is no longer streak to restore');
     return refused === null ? { userId } : reason(refused);
   }

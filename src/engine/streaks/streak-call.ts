@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -45,8 +46,13 @@ export class StreakCall {
     this.options = options;
   }
 
-  /** Makes the change once, even if the connection breaks under it. Null: it is made. 503 while Redis is away. */
-  async change(compiled: CompiledCatalog, userId: string, change: StreakChange): Promise<RefusedChange | null> {
+  /** Makes the change once, even if the connection breaks under it. Null: it is made. 503 while Redis is away. `span`: of the request. */
+  async change(
+    compiled: CompiledCatalog,
+    userId: string,
+    change: StreakChange,
+    span?: Span,
+  ): Promise<RefusedChange | null> {
     const { calls, isStored, clock, overloaded } = this.options;
     refuseOverload(overloaded);
     const { tenantNo } = compiled.catalog;
@@ -55,6 +61,7 @@ export class StreakCall {
     for (;;) {
       const packed = await calls.run(tenantNo, {
         script: this.script,
+        spans: span && [span],
         keysAndArgs: ({ nowMs, retryPosition }) => ({
           keys: [outboxKey(shardOf(tenantNo)), countersKey(tenantNo), userKey(tenantNo, userId)],
           args: [

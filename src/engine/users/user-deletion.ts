@@ -1,6 +1,7 @@
+import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
+import type { Asked } from '../calls/asked.ts';
 import type { ApplicationKeys } from '../../postgres/application-keys.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
@@ -35,17 +36,17 @@ export class UserDeletion {
   }
 
   /**
-   * Deletes users; those who were there. `by`: who asks for it. When it resolves they are
+   * Deletes users; those who were there. `by`, `span`: whoever asks for it, and the request's span. When it resolves they are
    * gone from every live read and their application keys are refused; Postgres follows behind the events before it. What
    * comes after, batches that are waiting included, is of a new user, for whom no idempotency key is used. Idempotent;
    * after an error (503) some may be deleted.
    */
-  async delete(tenantNo: number, userIds: readonly string[], by: Author): Promise<string[]> {
+  async delete(tenantNo: number, userIds: readonly string[], { by, span }: Asked): Promise<string[]> {
     refuseOverload(this.options.overloaded);
     const sets = await this.options.setsOfBoards(tenantNo);
     const deleted: string[] = [];
     for (const userId of userIds) {
-      if (!(await this.deleteOne(tenantNo, userId, sets))) continue;
+      if (!(await this.deleteOne(tenantNo, userId, { sets, span }))) continue;
       deleted.push(userId);
       const entry = { action: 'delete', kind: 'user', userId } as const;
       void this.options.recordAudit({ tenantNo, by, entries: [entry] });
@@ -53,7 +54,11 @@ export class UserDeletion {
     return deleted;
   }
 
-  private async deleteOne(tenantNo: number, userId: string, sets: string[]): Promise<boolean> {
+  private async deleteOne(
+    tenantNo: number,
+    userId: string,
+    { sets, span }: { sets: string[]; span: Span | undefined },
+  ): Promise<boolean> {
     const { redis, calls, keys, clock } = this.options;
     // First, so that the user's own device does not bring the user back.
     const hadKeys = (await keys.deleteOf(tenantNo, userId)) > 0;
@@ -62,6 +67,7 @@ export class UserDeletion {
     let retried = false;
     const replies = await calls.run(tenantNo, {
       script: this.script,
+      spans: span && [span],
       keysAndArgs: ({ nowMs, retryPosition }) => {
         retried = retryPosition !== '';
         return {

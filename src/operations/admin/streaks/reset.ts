@@ -15,10 +15,10 @@ export const adminStreaksReset = operation({
   body: Type.Object({ users: items.body }),
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: ResetStreaks },
-  handle: async ({ catalogs, streakAdmin }, { tenant, by, body }) => {
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
     const compiled = await catalogs.of(tenant.no);
     const { done, issues } = await items.each(body.users, (good) =>
-      oneByOne(good, ({ id }) => streakAdmin.reset(compiled, id, by)),
+      oneByOne(good, ({ id }) => streakAdmin.reset(compiled, id, { by, span })),
     );
     return {
       status: 200,

@@ -15,11 +15,11 @@ export const adminStreaksRestore = operation({
   body: Type.Object({ users: items.body }),
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: RestoredStreaks, 201: RestoredStreaks },
-  handle: async ({ catalogs, streakAdmin }, { tenant, by, body }) => {
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
     const compiled = await catalogs.of(tenant.no);
     const { done, issues } = await items.each(body.users, async (good) => {
       const ids = good.map(({ id }) => id);
-      return (await streakAdmin.restore(compiled, ids, by)).map(toOutcome);
+      return (await streakAdmin.restore(compiled, ids, { by, span })).map(toOutcome);
     });
     return {
       status: done.length > 0 ? 201 : 200,

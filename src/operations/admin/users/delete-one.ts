@@ -13,11 +13,11 @@ export const adminUsersDeleteOne = operation({
   summary: 'Delete one user, whose ID may hold a comma, which separates those of the list',
   params: Type.Object({ id: UserId }),
   responses: { 200: DeletedUsers },
-  handle: async ({ deletion }, { tenant, by, params }) => {
+  handle: async ({ deletion }, { tenant, by, span, params }) => {
     const body = await deleteEach([params.id], {
       noun: 'user',
       exact: true,
-      work: (ids) => deletion.delete(tenant.no, ids, by),
+      work: (ids) => deletion.delete(tenant.no, ids, { by, span }),
     });
     if (body.deleted.length === 0) throw new AppError('not_found', 'There is no user with this ID');
     return { status: 200, body };

@@ -12,12 +12,12 @@ export const adminUsersDelete = operation({
   summary: 'Delete users with all that is held about them; what comes after is of new users',
   query: Type.Object({ ids: Type.Array(UserId, { minItems: 1, maxItems: 100 }) }),
   responses: { 200: DeletedUsers },
-  handle: async ({ deletion }, { tenant, by, query }) => ({
+  handle: async ({ deletion }, { tenant, by, span, query }) => ({
     status: 200,
     body: await deleteEach(query.ids, {
       noun: 'user',
       exact: true,
-      work: (ids) => deletion.delete(tenant.no, ids, by),
+      work: (ids) => deletion.delete(tenant.no, ids, { by, span }),
     }),
   }),
 });

@@ -15,10 +15,10 @@ export const adminStreaksFreezesCreate = operation({
   body: Type.Object({ freezes: items.body }),
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: CreatedStreakFreezes, 201: CreatedStreakFreezes },
-  handle: async ({ catalogs, streakAdmin }, { tenant, by, body }) => {
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
     const compiled = await catalogs.of(tenant.no);
     const { done, issues } = await items.each(body.freezes, (good) =>
-      oneByOne(good, ({ userId }) => streakAdmin.giveFreeze(compiled, userId, by)),
+      oneByOne(good, ({ userId }) => streakAdmin.giveFreeze(compiled, userId, { by, span })),
     );
     return { status: done.length > 0 ? 201 : 200, body: { issues } };
   },

@@ -15,10 +15,10 @@ export const adminStreaksPausesCreate = operation({
   body: Type.Object({ pauses: items.body }),
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: CreatedStreakPauses, 201: CreatedStreakPauses },
-  handle: async ({ catalogs, streakAdmin }, { tenant, by, body }) => {
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
     const compiled = await catalogs.of(tenant.no);
     const { done, issues } = await items.each(body.pauses, (good) =>
-      oneByOne(good, (item) => streakAdmin.pause(compiled, item, by)),
+      oneByOne(good, (item) => streakAdmin.pause(compiled, item, { by, span })),
     );
     return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
   },

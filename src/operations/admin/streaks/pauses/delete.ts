@@ -11,9 +11,9 @@ export const adminStreaksPausesDelete = operation({
   summary: 'Delete pauses of streaks; their past days stay paused',
   query: Ids,
   responses: { 200: DeletedStreakPauses },
-  handle: async ({ catalogs, streakAdmin }, { tenant, by, query }) => {
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, query }) => {
     const compiled = await catalogs.of(tenant.no);
-    const work = (ids: string[]): Promise<string[]> => streakAdmin.deletePauses(compiled, ids, by);
+    const work = (ids: string[]): Promise<string[]> => streakAdmin.deletePauses(compiled, ids, { by, span });
     return { status: 200, body: await deleteEach(query.ids, { noun: 'pause', work }) };
   },
 });
