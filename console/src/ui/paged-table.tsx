@@ -32,6 +32,13 @@ interface PagedTableProps<T, C> {
 
 /** Where readers were in lists, by the entry of the browser's history: going back leads there. */
 const places = new Map<string, { known: Known<unknown>; top: number }>();
+/** Nobody goes back further. */
+const MOST_PLACES = 50;
+
+function keepPlace(place: string, where: { known: Known<unknown>; top: number }): void {
+  places.set(place, where);
+  if (places.size > MOST_PLACES) places.delete(places.keys().next().value!);
+}
 
 /**
  * A list of any length that the API has page by page: pages in view are read, and dropped when they are not. Where each page
@@ -61,7 +68,7 @@ export function PagedTable<T, C extends string | number | null>(props: PagedTabl
   for (const [no, page] of rows) if (page !== undefined) after = withPage(after, { no, page, size: PAGE, next });
   if (after !== known) setKnown(after);
   useEffect(() => {
-    places.set(place, { known, top: places.get(place)?.top ?? top });
+    keepPlace(place, { known, top: places.get(place)?.top ?? top });
   }, [place, known, top]);
   const count = sizeOf(known, PAGE);
   const failed = pages.find(({ isError }) => isError);
@@ -89,7 +96,7 @@ export function PagedTable<T, C extends string | number | null>(props: PagedTabl
           onSort={() => sorted?.onSort()}
           tall={tall}
           onRange={onRange}
-          top={{ initial: top, keep: (now) => places.set(place, { known, top: now }) }}
+          top={{ initial: top, keep: (now) => keepPlace(place, { known, top: now }) }}
         />
       ) : known.ended ? (
         empty
