@@ -6,6 +6,7 @@ import { readEnv } from '../src/env.ts';
 import { createLog, endWith, logProcessErrors } from '../src/log/log.ts';
 import { isMigrated } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
+import { HANDED_MS } from '../src/redis/handed-over.ts';
 import { StartError } from '../src/start-error.ts';
 import { openTraces } from '../src/traces/open-traces.ts';
 import { metricsText } from '../src/metrics/families.ts';
@@ -36,6 +37,7 @@ async function main(): Promise<void> {
   const workers = await startWorkers({
     redisUrl,
     acknowledgeMs,
+    keepMs: HANDED_MS,
     databaseUrl,
     clock,
     idempotencyHotDays,

@@ -67,6 +67,8 @@ export interface WorkersOptions {
   redisUrl: string;
   /** How long a replica may take to have what was written; null: none has to. */
   acknowledgeMs?: number | null;
+  /** How long what is stored is kept in Redis, for a Postgres that comes back older (`HANDED_MS`); not at all without it. */
+  keepMs?: number;
   /** A database that is migrated. */
   databaseUrl: string;
   log: Logger;
@@ -118,7 +120,7 @@ const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
 /** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer, or is another Laurel's. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
-  const { redisUrl, acknowledgeMs = null, databaseUrl, log, metrics, traces = null } = options;
+  const { redisUrl, acknowledgeMs = null, keepMs = 0, databaseUrl, log, metrics, traces = null } = options;
   const { onStep, onBatchMoment } = options;
   const given = options.clock ?? systemClock;
   const redis = createRedis(redisUrl);
@@ -173,6 +175,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     redis,
     pool,
     gate: guard.gate,
+    keepMs,
     reporter: new Reporter({ pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
     onReported: delivery.queued,
     onSetAside: (entry) => sayWhatIsSetAside(log, entry),

@@ -5,6 +5,9 @@ export function addRebuild(laurel: Command): void {
   laurel
     .command('rebuild')
     .description('Rebuild Redis from Postgres; a running Laurel answers 503 until it is done')
+    .option('--accept-loss', 'go on with a Postgres that came back older, without what it lacks')
     // What it needs is loaded when it is wanted: other commands start in a third of the time.
-    .action(async () => (await import('./run-rebuild.ts')).runRebuild());
+    .action(async ({ acceptLoss = false }: { acceptLoss?: boolean }) =>
+      (await import('./run-rebuild.ts')).runRebuild({ acceptLoss }),
+    );
 }

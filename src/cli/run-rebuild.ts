@@ -3,13 +3,20 @@ import { rebuildAnyway } from '../engine/rebuild/accept.ts';
 import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { progressLine, withServers } from './servers.ts';
 
-/** Rebuilds Redis from Postgres, saying how far it is. */
-export const runRebuild = (): Promise<void> =>
+/** Rebuilds Redis from Postgres, saying how far it is. `acceptLoss`: also from one that came back older. */
+export const runRebuild = ({ acceptLoss }: { acceptLoss: boolean }): Promise<void> =>
   withServers(async ({ redis, pool }) => {
     const startedMs = performance.now();
     const onSetAside = ({ id, reason }: SetAside): void =>
       void process.stderr.write(`\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`);
-    await rebuildAnyway({ redis, pool, onProgress: progressLine(), onSetAside, onUnreadable: nameUnreadable });
+    await rebuildAnyway({
+      redis,
+      pool,
+      acceptLoss,
+      onProgress: progressLine(),
+      onSetAside,
+      onUnreadable: nameUnreadable,
+    });
     process.stdout.write(`\nRedis is rebuilt, in ${((performance.now() - startedMs) / 1000).toFixed(1)} s.\n`);
     await nameSetAside(pool);
   });

@@ -1,3 +1,4 @@
+import { PostgresIsOlder, readGaps } from '../engine/rebuild/inspect.ts';
 import { verify } from '../engine/rebuild/verify.ts';
 import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { EXIT } from './command-error.ts';
@@ -9,6 +10,9 @@ const short = (text: string): string => (text.length > 120 ? `${text.slice(0, 11
 /** Compares Redis with Postgres and prints what differs; the exit code says whether anything does. */
 export const runVerify = (): Promise<void> =>
   withServers(async ({ redis, pool }) => {
+    // What differs then is what is left of what Postgres lost: no rebuild may be advised.
+    const gaps = await readGaps(redis, pool);
+    if (gaps.length > 0) throw new PostgresIsOlder(gaps);
     let shown = 0;
     const differences = await verify({
       redis,

@@ -26,7 +26,13 @@ export function createLog({ level, name }: { level: Env['logLevel']; name: strin
 }
 
 /** Errors whose message is for a person, and all there is to say. */
-const FOR_A_PERSON: ReadonlySet<string> = new Set(['StartError', 'MigrationError', 'CommandError', 'ForeignRedis']);
+const FOR_A_PERSON: ReadonlySet<string> = new Set([
+  'StartError',
+  'MigrationError',
+  'CommandError',
+  'ForeignRedis',
+  'PostgresIsOlder',
+]);
 
 /** The sentence of an error that is for a person; null: it is none. */
 const sentenceOf = (error: unknown): string | null =>

@@ -162,5 +162,13 @@ export const LISTENED = {
   announcedFloor: 'a',
 } as const;
 
+/** Fields of the hash that says what left the outbox for Postgres: positions, see `src/redis/handed-over.ts`. */
+export const HANDED = {
+  /** Up to here. */
+  position: 'p',
+  /** What left after this position is kept; missing: all is that is kept. */
+  floor: 'f',
+} as const;
+
 /** Fields of an entry of the announced notifications. */
 export const ANNOUNCED = { tenant: 't', notification: 'n' } as const;

@@ -3,6 +3,7 @@ import { addressOptions } from '../redis-address.ts';
 import { corkWrites } from './cork.ts';
 import { gateOf } from './gate.ts';
 import { isElsewhere } from './outage.ts';
+import { PatientRedis } from './patient-redis.ts';
 
 /** Delay before the nth attempt to reconnect: 50 ms, doubled each time, at most 2 s. */
 const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt - 1, 6), 2000);
@@ -72,7 +73,7 @@ export function createRedis(url: string): Redis {
  * connection with any other `maxRetriesPerRequest`.
  */
 export const createPatientRedis = (url: string): Redis =>
-  new Redis({
+  new PatientRedis({
     ...addressOptions(url),
     maxRetriesPerRequest: null,
     connectTimeout: 5000,

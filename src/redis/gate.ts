@@ -22,6 +22,7 @@ export class Gate {
   acknowledgement: ReplicaAcknowledgement | null = null;
   private openFence: string | null = null;
   private connections = 0;
+  private doubted = false;
   private closing = new AbortController();
   private readonly listeners = new Set<(open: boolean) => void>();
 
@@ -49,9 +50,21 @@ export class Gate {
     return this.connections;
   }
 
+  /** Whether something was found amiss since it last opened: not even the same run of Redis is taken as it is then. */
+  get isDoubted(): boolean {
+    return this.doubted;
+  }
+
+  /** To be called where Redis and Postgres do not go together. */
+  doubt(): void {
+    this.doubted = true;
+    this.shut();
+  }
+
   /** Opens, if the connection is still the one that was looked at. */
   open(fence: string, connection: number): void {
     if (connection !== this.connections) return;
+    this.doubted = false;
     const was = this.openFence;
     this.openFence = fence;
     if (was !== null) return;

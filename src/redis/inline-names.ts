@@ -78,6 +78,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   OUTBOX: call.OUTBOX,
   OLD_KEYS: call.OLD_KEYS,
   LISTENED: call.LISTENED,
+  HANDED: call.HANDED,
   ANNOUNCED: call.ANNOUNCED,
   LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES },
   USE: { bySecret: BY_SECRET },

@@ -22,6 +22,12 @@ export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
 /** stream: entries that left the outbox lately, of tenants whose live streams somebody listens to. See `live-streams.ts`. */
 export const recentKey = (shard: number): string => `${tag(shard)}:recent`;
 
+/** stream: entries that left the outbox lately, kept for a Postgres that comes back older. See `handed-over.ts`. */
+export const handedKey = (shard: number): string => `${tag(shard)}:handed`;
+
+/** hash: up to where entries left the outbox, and from where on they are kept. See `HANDED`. */
+export const handedUpToKey = (shard: number): string => `${tag(shard)}:handed-up-to`;
+
 /** stream: notifications for those who listen that no record of the outbox makes. */
 export const announcedKey = (shard: number): string => `${tag(shard)}:announced`;
 

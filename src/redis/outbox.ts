@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { listenedKey, outboxKey, recentKey, SHARD_NUMBERS } from './keys.ts';
+import { handedKey, handedUpToKey, listenedKey, outboxKey, recentKey, SHARD_NUMBERS } from './keys.ts';
 import { OUTBOX } from '../packed/call-fields.ts';
 import { Script } from './script.ts';
 
@@ -66,19 +66,26 @@ export function parseEntry([idBytes, fields]: RawEntry): OutboxEntry {
 }
 
 /**
- * Removes the entries up to and including a position. Only for what Postgres holds. Idempotent. While somebody listens to a
- * tenant's live stream, its entries go to the recent ones (`live-streams.ts`), some at a time; otherwise this costs what XTRIM does.
+ * Removes the entries up to and including a position. Only for what Postgres holds. Idempotent. They are kept for as long as
+ * `keep` says (`handed-over.ts`), and while somebody listens to a tenant's live stream, its entries go to the recent ones
+ * (`live-streams.ts`), some at a time; where neither is the case this costs what XTRIM does.
  */
-export async function trimOutbox(redis: Redis, shard: number, upTo: string): Promise<void> {
-  const keys = [outboxKey(shard), recentKey(shard), listenedKey(shard)];
+export async function trimOutbox(
+  redis: Redis,
+  shard: number,
+  upTo: string,
+  keep: { ms: number; bytes: number } = { ms: 0, bytes: 0 },
+): Promise<void> {
+  const keys = [outboxKey(shard), recentKey(shard), listenedKey(shard), handedKey(shard), handedUpToKey(shard)];
   const next = positionAfter(upTo);
+  const args = [upTo, next, RECENT_MS, RECENT_BYTES, ENTRIES_A_TRIM, keep.ms, keep.bytes];
   try {
-    while ((await trim.runUnguarded(redis, keys, [upTo, next, RECENT_MS, RECENT_BYTES, ENTRIES_A_TRIM])) === 1);
+    while ((await trim.runUnguarded(redis, keys, args)) === 1);
   } catch (error) {
     // Redis is full. Trimming makes room, so it goes before what live streams may have missed: that they are listened to
-    // is forgotten, which makes it a gap.
+    // is forgotten, which makes it a gap; and before what is kept.
     if (!(error instanceof Error && error.message.startsWith('OOM'))) throw error;
-    await redis.del(listenedKey(shard));
+    await redis.del(listenedKey(shard), handedKey(shard), handedUpToKey(shard));
     await redis.xtrim(outboxKey(shard), 'MINID', '=', next);
   }
 }

@@ -97,15 +97,20 @@ export class Script {
    * have what was written, and none says so in time: it may have been done then.
    */
   async run(redis: Redis, keys: string[], args: (string | number | Buffer)[]): Promise<unknown> {
+    const reply = await this.runUnacknowledged(redis, keys, args);
+    const acknowledgement = gateOf(redis)?.acknowledgement ?? null;
+    if (acknowledgement !== null) await acknowledgement.wait();
+    return reply;
+  }
+
+  /** The same without waiting for a replica: for who does that before anybody hears of it (`acknowledged`). */
+  async runUnacknowledged(redis: Redis, keys: string[], args: (string | number | Buffer)[]): Promise<unknown> {
     const gate = gateOf(redis);
     if (gate === undefined) return this.call(redis, this.name, { keys, args });
     if (gate.fence === null) throw new RedisNotReady();
-    const { acknowledgement } = gate;
-    acknowledgement?.refuseAway();
+    gate.acknowledgement?.refuseAway();
     try {
-      const reply = await this.call(redis, `${this.name}_guarded`, { keys, args }, () => gate.fence !== null);
-      if (acknowledgement !== null) await acknowledgement.wait();
-      return reply;
+      return await this.call(redis, `${this.name}_guarded`, { keys, args }, () => gate.fence !== null);
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('UNMARKED'))) throw error;
       gate.shut();

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { Fence } from '../../redis/fence.ts';
-import { isOpen, RedisNotReady } from '../../redis/gate.ts';
+import { gateOf, isOpen, RedisNotReady } from '../../redis/gate.ts';
 import { NotReplicated } from '../../redis/replica-acknowledgement.ts';
 import { outboxKey, shardOf } from '../../redis/keys.ts';
 import { isConnectionLost } from '../../redis/outage.ts';
@@ -35,6 +35,8 @@ export interface ScriptCall {
    * was found; false runs it again.
    */
   foundElsewhere: () => Promise<boolean>;
+  /** The caller waits for a replica itself (`replicated`), before anybody hears of the replies. */
+  isAcknowledgedLater?: boolean;
   /** Spans of the requests that wait for it, as far as they are sampled. */
   spans?: readonly Span[] | undefined;
   /** How many events it carries; left out: it carries none. */
@@ -99,7 +101,11 @@ export class ScriptCalls {
         toClose = null;
         sentOver = this.fence.connection;
         const { keys, args } = call.keysAndArgs({ nowMs, retryPosition });
-        const replies = (await call.script.run(redis, keys, args)) as Buffer[];
+        const running =
+          call.isAcknowledgedLater === true
+            ? call.script.runUnacknowledged(redis, keys, args)
+            : call.script.run(redis, keys, args);
+        const replies = (await running) as Buffer[];
         const position = replies.pop()!.toString('latin1');
         if (retryPosition !== '') {
           const first = unpack(replies[0]!) as ScriptReply;
@@ -126,6 +132,15 @@ export class ScriptCalls {
         if ((lost && toClose === null) || !(await reconnected(redis, deadlineMs))) throw unavailable();
       }
     }
+  }
+
+  /** Resolves when what was replied so far is as safe as it has to be; null: it is. Rejects with 503. */
+  replicated(): Promise<void> | null {
+    const acknowledgement = gateOf(this.options.redis)?.acknowledgement ?? null;
+    if (acknowledgement === null) return null;
+    return acknowledgement.wait().catch((error: unknown) => {
+      throw error instanceof NotReplicated ? unavailable() : error;
+    });
   }
 
   private async firstPosition(shard: number): Promise<string> {

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { GuardedRow } from '../../postgres/persist/count-guarded.ts';
 import { readCursor } from '../../postgres/persist/cursor.ts';
+import { HANDED_BYTES, readHanded, readHandedOver } from '../../redis/handed-over.ts';
 import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
 import { isStoredLater } from '../../redis/storing-order.ts';
 import { around } from '../../traces/around.ts';
@@ -34,10 +35,12 @@ export interface PersisterOptions {
   /** Whether what the outbox holds may be stored, and under which fence; without it nobody looks after that. */
   gate?: {
     readonly fence: string | null;
-    shut?(): void;
+    doubt?(): void;
     /** Only what a replica has is stored: Postgres may not hold what a Redis that takes over does not. */
     readonly acknowledgement?: { wait(): Promise<void> } | null;
   };
+  /** How long entries are kept that Postgres holds (`handed-over.ts`); not at all without it. */
+  keepMs?: number;
   /** Makes messages to webhooks of what is stored; without it nobody hears of it. */
   reporter?: Reporter;
   /** Called when Postgres holds what was reported of a batch: messages may wait to be sent. */
@@ -92,6 +95,7 @@ const RETRY_STUCK_MS = 2000;
  */
 export class Persister {
   private readonly options: PersisterOptions;
+  private readonly keep: { ms: number; bytes: number };
   private readonly atWork = new Map<number, number>();
   /** When a shard's entries last waited for a sweep (`performance.now()`). */
   private readonly gaveWayAt = new Map<number, number>();
@@ -99,6 +103,7 @@ export class Persister {
 
   constructor(options: PersisterOptions) {
     this.options = options;
+    this.keep = { ms: options.keepMs ?? 0, bytes: HANDED_BYTES };
   }
 
   /** Whether a `drain` of the shard is under way in this process. */
@@ -122,8 +127,8 @@ export class Persister {
     if (stuck !== undefined && performance.now() - stuck.since < RETRY_STUCK_MS) throw stuck.error;
     this.atWork.set(shard, (this.atWork.get(shard) ?? 0) + 1);
     try {
-      const cursor = await this.start(shard);
-      const stored = cursor === null ? 0 : await this.drainFrom(shard, cursor, hurry);
+      const start = await this.start(shard);
+      const stored = start === null ? 0 : await this.drainFrom(shard, start, hurry);
       this.stuck.delete(shard);
       return stored;
     } catch (error) {
@@ -135,25 +140,34 @@ export class Persister {
     }
   }
 
-  /** The cursor, checked: a stream that never came as far as the cursor is one that lost entries. Null: the gate is shut. */
-  private async start(shard: number): Promise<string | null> {
+  /**
+   * The cursor, checked: a stream that never came as far as the cursor is one that lost entries, and a cursor before what was
+   * handed over is of a Postgres that came back older. `again`: what was handed over up to there is to be stored again. Null:
+   * the gate is shut.
+   */
+  private async start(shard: number): Promise<{ cursor: string; again: string } | null> {
     const { redis, pool, gate } = this.options;
     if (gate?.fence === null) return null;
+    const handed = await readHandedOver(redis, shard);
     const cursor = await readCursor(pool, shard);
     const last = await lastPosition(redis, shard);
-    if (comparePositions(last, cursor) >= 0) return cursor;
-    if (gate?.shut !== undefined) {
-      gate.shut();
+    const isBehind = comparePositions(last, cursor) < 0;
+    if (!isBehind && comparePositions(handed.floor, cursor) <= 0) return { cursor, again: handed.position };
+    if (gate?.doubt !== undefined) {
+      gate.doubt();
       return null;
     }
-    throw new StuckShard(
-      shard,
-      last,
-      `the outbox ends before the cursor ${cursor}: Redis lost data and must be rebuilt`,
-    );
+    const why = isBehind
+      ? `the outbox ends before the cursor ${cursor}: Redis lost data and must be rebuilt`
+      : `the cursor ${cursor} is before what left the outbox up to ${handed.floor}: Postgres came back older`;
+    throw new StuckShard(shard, last, why);
   }
 
-  private async drainFrom(shard: number, start: string, hurry: AbortSignal | undefined): Promise<number> {
+  private async drainFrom(
+    shard: number,
+    { cursor: start, again }: { cursor: string; again: string },
+    hurry: AbortSignal | undefined,
+  ): Promise<number> {
     const { redis, gate } = this.options;
     let cursor = start;
     let count = FIRST_ENTRIES;
@@ -166,10 +180,13 @@ export class Persister {
       // Asked in the same turn as the read is sent: what comes is of this fence.
       const fence = gate?.fence;
       if (fence === null) return stored;
-      const raw = await readOutbox(redis, { shard, after: cursor, count: asked });
+      const read = comparePositions(cursor, again) < 0 ? readHanded : readOutbox;
+      const raw = await read(redis, { shard, after: cursor, count: asked });
+      // What was kept is gone since: the next call finds that.
+      if (raw.length === 0 && read === readHanded) return stored;
       if (raw.length === 0) {
         // What a crash between COMMIT and trimming left.
-        if (first) await trimOutbox(redis, shard, cursor);
+        if (first) await trimOutbox(redis, shard, cursor, this.keep);
         this.gaveWayAt.delete(shard);
         return stored;
       }
@@ -265,7 +282,7 @@ export class Persister {
     const { redis, onStored, onStep } = this.options;
     await onStep?.('committed', shard);
     onStored?.();
-    await trimOutbox(redis, shard, position);
+    await trimOutbox(redis, shard, position, this.keep);
     await onStep?.('trimmed', shard);
   }
 }

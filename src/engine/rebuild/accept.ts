@@ -3,9 +3,20 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { exclusively } from '../../postgres/exclusively.ts';
 import { lockCursors, setFence } from '../../postgres/rebuild/epoch.ts';
+import { forgetHandedOver } from '../../redis/handed-over.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { StartError } from '../../start-error.ts';
-import { fenceOf, foreignMark, inspect, isAccepted, isMarked, shardsBehind, type Inspection } from './inspect.ts';
+import {
+  fenceOf,
+  foreignMark,
+  gapsOf,
+  inspect,
+  isAccepted,
+  isMarked,
+  PostgresIsOlder,
+  shardsBehind,
+  type Inspection,
+} from './inspect.ts';
 import { rebuild, type RebuildOptions } from './rebuild.ts';
 
 /** The Redis holds the data of another Laurel; nothing is done to it. */
@@ -30,16 +41,15 @@ export interface AcceptOptions extends RebuildOptions {
 /**
  * Sees to it that Redis holds what Postgres does, and answers the fence of what may be stored from it. A Redis that was
  * found whole in this run of its process is taken at once; one that was started again, or another one, is compared; one
- * that lacks something is rebuilt. Null: another process is at that; ask again. Throws ForeignRedis.
+ * that lacks something is rebuilt. Null: another process is at that; ask again. Throws ForeignRedis, PostgresIsOlder.
  */
 export async function accept(options: AcceptOptions): Promise<string | null> {
   const { redis, pool } = options;
   const seen = await inspect(redis, pool);
-  if (isAccepted(seen) && shardsBehind(seen).length === 0) return fenceOf(seen);
+  if (isAccepted(seen) && shardsBehind(seen).length === 0 && gapsOf(seen).length === 0) return fenceOf(seen);
   return exclusively(pool, REBUILD_LOCK, async (lost) => {
     const first = await inspect(redis, pool);
-    const foreign = foreignMark(first);
-    if (foreign !== null) throw new ForeignRedis(foreign);
+    refuse(first);
     const why = await lacks(redis, pool);
     if (why !== null) {
       options.onNeeded?.(why, Number(first.epoch) === 0);
@@ -51,19 +61,30 @@ export async function accept(options: AcceptOptions): Promise<string | null> {
 }
 
 /**
- * Rebuilds Redis whatever it holds: by hand. Waits for a rebuild under way in another process. Throws ForeignRedis, and
- * as `rebuild`.
+ * Rebuilds Redis whatever it holds: by hand. Waits for a rebuild under way in another process. Throws ForeignRedis,
+ * PostgresIsOlder unless `acceptLoss`, and as `rebuild`.
  */
-export async function rebuildAnyway(options: RebuildOptions): Promise<void> {
-  const { redis, pool, ending } = options;
+export async function rebuildAnyway(options: RebuildOptions & { acceptLoss?: boolean }): Promise<void> {
+  const { redis, pool, ending, acceptLoss = false } = options;
   const tried = (): Promise<true | null> =>
     exclusively(pool, REBUILD_LOCK, async (lost): Promise<true> => {
-      const foreign = foreignMark(await inspect(redis, pool));
-      if (foreign !== null) throw new ForeignRedis(foreign);
+      const seen = await inspect(redis, pool);
+      if (acceptLoss) {
+        for (const { shard } of gapsOf(seen)) await forgetHandedOver(redis, shard);
+      }
+      refuse(acceptLoss ? await inspect(redis, pool) : seen);
       await rebuild({ ...options, ending: either(lost, ending) });
       return true;
     });
   while ((await tried()) === null) await sleep(200, undefined, { ...(ending && { signal: ending }) });
+}
+
+/** Throws for what must not be touched: a Redis of another Laurel; one that holds traces of what Postgres has lost. */
+function refuse(seen: Inspection): void {
+  const foreign = foreignMark(seen);
+  if (foreign !== null) throw new ForeignRedis(foreign);
+  const gaps = gapsOf(seen);
+  if (gaps.length > 0) throw new PostgresIsOlder(gaps);
 }
 
 const either = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>

@@ -10,7 +10,7 @@ import { leftOut } from '../notifications/left-out.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';
 import { accept, ForeignRedis } from './accept.ts';
 import { isFence } from '../../postgres/rebuild/epoch.ts';
-import { LOOK_MS, readMarks, RedisIsSuperseded } from './inspect.ts';
+import { LOOK_MS, PostgresIsOlder, readGaps, readMarks, RedisIsSuperseded } from './inspect.ts';
 import { lostWrites } from './lost-writes.ts';
 import type { RebuildProgress } from './rebuild.ts';
 
@@ -28,8 +28,12 @@ export interface RedisGuardOptions {
 const RETRY_MS = 100;
 /** How soon another connection is made where one did not lead to the master. */
 const ELSEWHERE_MS = 500;
-/** How often Postgres is asked whether another Redis has taken the place of an open one, and how long that may take. */
+/**
+ * How often Postgres is asked whether it still goes together with an open Redis, once this process wrote something, and at
+ * rest; and how long that may take.
+ */
 const ASK_MS = 5_000;
+const ASK_AT_REST_MS = 60_000;
 const ANSWER_MS = 1_000;
 /** The same line, and progress, is not logged again sooner. */
 const REPEAT_MS = 5_000;
@@ -49,6 +53,7 @@ export class RedisGuard {
   private askedMs = -Infinity;
   /** Ends the wait for the next look. */
   private wake = (): void => undefined;
+  private askedOf = '';
   private accepted: { fence: string; marks: (string | null)[] } | null = null;
 
   constructor(options: RedisGuardOptions) {
@@ -104,6 +109,8 @@ export class RedisGuard {
         if (error instanceof ForeignRedis) this.foreign = error;
         this.complain(error);
         if (isElsewhere(error)) await this.leave();
+        // Somebody has to decide, which takes longer.
+        else if (error instanceof PostgresIsOlder) await this.pause(ASK_MS);
       }
       if (!signal.aborted) await this.untilWoken(gate.fence === null ? RETRY_MS : LOOK_MS);
     }
@@ -112,7 +119,7 @@ export class RedisGuard {
   private async look(): Promise<void> {
     const { redis, pool, log } = this.options;
     const { connection } = this.gate;
-    if (await this.isAsBefore()) {
+    if (!this.gate.isDoubted && (await this.isAsBefore())) {
       if (await this.isSuperseded()) throw new RedisIsSuperseded();
       return this.gate.open(this.accepted!.fence, connection);
     }
@@ -177,11 +184,30 @@ export class RedisGuard {
    */
   private async isSuperseded(): Promise<boolean> {
     this.askedMs = performance.now();
+    return !(await this.inTime(isFence(this.options.pool, this.accepted!.fence), true));
+  }
+
+  /** Whether Postgres is to be asked again. */
+  private isDue(): boolean {
+    const sinceMs = performance.now() - this.askedMs;
+    if (sinceMs < ASK_MS) return false;
+    const written = [...(this.options.written?.().values() ?? [])].join();
+    if (written === this.askedOf && sinceMs < ASK_AT_REST_MS) return false;
+    this.askedOf = written;
+    return true;
+  }
+
+  /** Whether Postgres came back older, and not all that it lacks is kept; without its answer it is taken that it did not. */
+  private async isOlder(): Promise<boolean> {
+    return (await this.inTime(readGaps(this.options.redis, this.options.pool), [])).length > 0;
+  }
+
+  /** What is answered in time and without an error, else `otherwise`. */
+  private async inTime<T>(asked: Promise<T>, otherwise: T): Promise<T> {
     const answered = new AbortController();
-    const late = sleep(ANSWER_MS, true, { signal: AbortSignal.any([answered.signal, this.ending.signal]) });
-    const isCurrent = isFence(this.options.pool, this.accepted!.fence).catch(() => true);
+    const late = sleep(ANSWER_MS, otherwise, { signal: AbortSignal.any([answered.signal, this.ending.signal]) });
     try {
-      return !(await Promise.race([isCurrent, late.catch(() => true)]));
+      return await Promise.race([asked.catch(() => otherwise), late.catch(() => otherwise)]);
     } finally {
       answered.abort();
     }
@@ -190,7 +216,8 @@ export class RedisGuard {
   /** Emptied, rebuilt by another process, or made a replica and a master again since, or superseded: looked at like a new one. */
   private async lookAgain(): Promise<void> {
     const { fence } = this.gate;
-    const isDue = performance.now() - this.askedMs >= ASK_MS;
+    const isDue = this.isDue();
+    if (isDue && (await this.isOlder())) this.gate.doubt();
     const same = (await this.isAsBefore()) && !(isDue && (await this.isSuperseded()));
     if (!same && this.gate.fence === fence) this.gate.shut();
   }
@@ -198,8 +225,12 @@ export class RedisGuard {
   /** The master is elsewhere: the next connection goes where the name, or the Sentinels, lead by then. */
   private async leave(): Promise<void> {
     this.gate.shut();
-    await sleep(ELSEWHERE_MS, undefined, { signal: this.ending.signal }).catch(() => undefined);
+    await this.pause(ELSEWHERE_MS);
     if (!this.ending.signal.aborted) this.options.redis.disconnect(true);
+  }
+
+  private async pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.ending.signal }).catch(() => undefined);
   }
 
   /**
@@ -218,7 +249,7 @@ export class RedisGuard {
 
   private complain(error: unknown): void {
     const message =
-      error instanceof ForeignRedis || isElsewhere(error)
+      error instanceof ForeignRedis || error instanceof PostgresIsOlder || isElsewhere(error)
         ? error.message
         : 'Redis could not be looked at or rebuilt; trying again';
     this.logThrottle.log('', () => this.options.log.error({ err: error }, message));

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
-import { batchesKey, batchProgressKey, outboxKey } from '../../redis/keys.ts';
+import { batchesKey, batchProgressKey, handedUpToKey, outboxKey } from '../../redis/keys.ts';
 import { comparePositions, lastPosition, positionAfter } from '../../redis/outbox.ts';
 import type { Loader } from './loader.ts';
-import { OUTBOX } from '../../packed/call-fields.ts';
+import { HANDED, OUTBOX } from '../../packed/call-fields.ts';
 
 /**
  * Takes from a shard's outbox what Postgres holds, and has it go on behind the cursor; and has the batches that
@@ -24,6 +24,8 @@ export async function startOutbox(
     await loader.add(['XADD', outbox, position, OUTBOX.tenant, '0']);
   }
   await loader.add(['XTRIM', outbox, 'MINID', '=', positionAfter(position)]);
+  // Nothing before it is kept, and Postgres holds all of it.
+  await loader.add(['HSET', handedUpToKey(shard), HANDED.position, position, HANDED.floor, position]);
   if (batchProgress !== '') {
     const [batchId = ''] = batchProgress.split(':');
     await loader.add(['SET', batchProgressKey(shard), batchProgress]);

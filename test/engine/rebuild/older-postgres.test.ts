@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import { readGaps } from '../../../src/engine/rebuild/inspect.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { createLog } from '../../../src/log/log.ts';
+import { startWorkers, type Workers } from '../../../workers/start.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+
+const log = createLog({ level: 'fatal', name: 'test' });
+
+let laurel: TestLaurel;
+let workers: Workers | null;
+
+beforeEach(async () => {
+  workers = null;
+  laurel = await startLaurel({ configuration: STUDY_APP });
+});
+afterEach(async () => {
+  await workers?.close();
+  await laurel.close();
+});
+
+async function work(keepMs: number): Promise<void> {
+  const { redisUrl, databaseUrl } = laurel;
+  workers = await startWorkers({ redisUrl, databaseUrl, log, keepMs });
+}
+
+const event = (key: string): Promise<{ status: number; body: { total: number } }> =>
+  laurel.app.post(
+    '/v1/metrics/flips/event',
+    { user: { id: 'ada' }, value: 1 },
+    { headers: { 'Idempotency-Key': key } },
+  );
+
+const rows = async <Row extends object>(text: string): Promise<Row[]> => (await laurel.pool.query<Row>(text)).rows;
+const stored = async (): Promise<number> => (await rows<{ n: number }>('SELECT count(*)::int AS n FROM events'))[0]!.n;
+const handed = (): Promise<number> => laurel.redis.xlen('{s0}:handed');
+const outbox = (): Promise<number> => laurel.redis.xlen('{s0}:outbox');
+
+const TABLES = ['outbox_cursors', 'events', 'users', 'awards', 'completions', 'idempotency_keys'];
+
+/** Keeps what Postgres holds of events now; the returned function brings that back, as a standby would that took over. */
+async function backUp(): Promise<() => Promise<void>> {
+  const present = (await rows<{ name: string }>('SELECT tablename AS name FROM pg_tables')).map(({ name }) => name);
+  const tables = TABLES.filter((name) => present.includes(name));
+  for (const table of tables) await laurel.pool.query(`CREATE TABLE kept_${table} AS TABLE ${table}`);
+  return async () => {
+    // One transaction: a backup is of one moment.
+    const client = await laurel.pool.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query(`TRUNCATE ${tables.join(', ')} CASCADE`);
+      for (const table of tables)
+        await client.query(`INSERT INTO ${table} OVERRIDING SYSTEM VALUE TABLE kept_${table}`);
+      await client.query('COMMIT');
+    } finally {
+      client.release();
+    }
+  };
+}
+
+test('what it lacks is still kept: it is stored again, each event once, and nothing else is done', async () => {
+  await work(600_000);
+  for (const key of ['1', '2', '3']) await event(key);
+  await expect.poll(stored).toBe(3);
+  await expect.poll(outbox).toBe(0);
+  const bringBack = await backUp();
+  for (const key of ['4', '5', '6', '7']) expect((await event(key)).status).toBe(201);
+  await expect.poll(stored).toBe(7);
+  await expect.poll(outbox).toBe(0);
+  expect(await handed()).toBeGreaterThan(0);
+  const ids = await rows('SELECT id FROM events ORDER BY id');
+
+  await bringBack();
+  expect(await stored()).toBe(3);
+  expect((await event('8')).body.total).toBe(8);
+  await expect.poll(stored).toBe(8);
+  expect(await rows('SELECT id FROM events ORDER BY id')).toEqual(expect.arrayContaining(ids));
+  expect((await event('5')).status).toBe(202);
+  expect((await laurel.app.get('/readyz')).status).toBe(200);
+  expect(await readGaps(laurel.redis, laurel.pool)).toEqual([]);
+});
+
+test('what it lacks is gone: not ready, nothing is stored, and it goes on when the loss is accepted', async () => {
+  await work(0);
+  for (const key of ['1', '2', '3']) await event(key);
+  await expect.poll(stored).toBe(3);
+  await expect.poll(outbox).toBe(0);
+  const bringBack = await backUp();
+  for (const key of ['4', '5']) expect((await event(key)).status).toBe(201);
+  await expect.poll(stored).toBe(5);
+  await expect.poll(outbox).toBe(0);
+
+  await bringBack();
+  // What comes before it is noticed is taken, and kept.
+  expect((await event('6')).status).toBe(201);
+  await expect.poll(async () => (await laurel.app.get('/readyz')).status, { timeout: 15_000 }).toBe(503);
+  expect((await event('7')).status).toBe(503);
+  expect(await stored()).toBe(3);
+  expect(await readGaps(laurel.redis, laurel.pool)).toMatchObject([{ shard: 0 }]);
+  const redis = createRedis(laurel.redisUrl);
+  redis.on('error', () => undefined);
+  await redisReady(redis);
+  try {
+    const by = { redis, pool: laurel.pool };
+    await expect(rebuildAnyway(by)).rejects.toThrow('`laurel rebuild --accept-loss`');
+    expect((await laurel.app.get('/readyz')).status).toBe(503);
+    await rebuildAnyway({ ...by, acceptLoss: true });
+  } finally {
+    redis.disconnect();
+  }
+  await expect.poll(async () => (await laurel.app.get('/readyz')).status, { timeout: 15_000 }).toBe(200);
+  // The two that it lost are in no history, and may come again; the user's totals are those of the last event that was kept.
+  expect((await event('7')).body.total).toBe(7);
+  expect((await event('6')).status).toBe(202);
+  expect((await event('4')).body.total).toBe(8);
+  await expect.poll(stored).toBe(6);
+});
