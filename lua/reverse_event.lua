@@ -1,3 +1,4 @@
+--- @include "lib/add_settlements"
 --- @include "lib/admit_user"
 --- @include "lib/compensate"
 --- @include "lib/correct_scores"
@@ -12,6 +13,7 @@
 --- @include "lib/state_room"
 --- @include "lib/streak_record"
 --- @include "lib/take_from_total"
+--- @include "lib/take_replay"
 --- @include "lib/write_record"
 --- @include "lib/write_users"
 
@@ -55,6 +57,8 @@ local state = state_of(user)
 if fingerprint(state) ~= reversal.expected then
   return refuse(REFUSAL.outdated)
 end
+-- What is settled by now is among it; the zone that the user is in stays.
+local settlements = take_replay(state, reversal.replayed)
 local refusal = admit_user(state, sent, now, plan)
 if refusal then
   return { cmsgpack.pack(refusal), '' }
@@ -62,7 +66,7 @@ end
 local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
 local day = math.floor(local_second / 86400)
 local row = plan.periods[day - plan.firstDay + 1]
-local settlements = settle_streaks(state, plan.streak, row, sent and sent.left)
+settlements = add_settlements(settlements, settle_streaks(state, plan.streak, row, sent and sent.left))
 
 -- The value of the event that goes, or, where a reversal is reversed, of the opposite one.
 local metric, whole, micros = reversal.metric, reversal.whole, reversal.micros
@@ -111,8 +115,6 @@ local record = {
   [RECORD.userId] = user_id,
   [RECORD.atMs] = now,
   [RECORD.day] = reversal.day,
-  [RECORD.occurredMs] = reversal.occurredMs,
-  [RECORD.occurredDay] = reversal.occurredDay,
   [RECORD.metric] = metric,
   [RECORD.value] = { -whole, -micros },
   [RECORD.total] = { total[TOTAL.whole], total[TOTAL.micros] },
@@ -129,6 +131,12 @@ local record = {
   },
 }
 settled_record(record, settlements, state)
+occurred_record(record, {
+  at = reversal.occurredMs,
+  day = reversal.occurredDay,
+  superseded = reversal.superseded,
+  repairs = reversal.repairs,
+})
 record[RECORD.due] = 1
 if reversal.attributes then
   record[RECORD.attributes] = reversal.attributes

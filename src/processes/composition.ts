@@ -231,7 +231,6 @@ export async function openLaurel({
   const deliveries = { pool, clock, onQueued: () => deliveryHints.queued() };
   const persisted = (tenantNo: number): Promise<void> => untilPersisted({ redis, pool }, tenantNo);
   const reversals = new Reversals({
-    redis,
     pool,
     calls: new ReversalCall({
       calls: batcher.calls,

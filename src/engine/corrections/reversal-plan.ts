@@ -4,11 +4,13 @@ import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
+import type { StreakReplay } from '../../domain/replay-streaks.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { StoredEvent } from '../../postgres/corrections/read-reversible.ts';
+import { repairsOf, replayed, type Replayed } from './packed-replay.ts';
 
 /** What `lua/reverse_event.lua` is to do; its names are used there. */
 export interface ReversalPlan {
@@ -30,6 +32,10 @@ export interface ReversalPlan {
   day: number;
   /** Event attributes, JSON; left out: none. */
   attributes?: string;
+  /** The user's streaks and freezes with it, see `lua/lib/take_replay.lua`; and what of the stored changes no longer holds. */
+  replayed: Replayed;
+  superseded: string[];
+  repairs: number[][];
   /** Numbers of the achievements and triggers that counted the event. */
   counted: number[];
   /** What is taken, negative where it is given. */
@@ -60,6 +66,7 @@ export interface Revocation {
 
 export interface PlannedReversal {
   expected: string;
+  replay: StreakReplay;
   /** The event at the root, and what is reversed. */
   root: StoredEvent;
   reversed: string;
@@ -74,7 +81,7 @@ export interface PlannedReversal {
 
 /** Makes the plan of a reversal from what is stored. Pure. */
 export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): ReversalPlan {
-  const { root, voids, reversed, awards, revoked, restored, expected } = planned;
+  const { root, voids, reversed, awards, revoked, restored, expected, replay } = planned;
   const value = parseDecimal(root.value);
   const sign = voids ? 1 : -1;
   return {
@@ -89,6 +96,8 @@ export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal
     occurredDay: dayOf(root.localDate),
     day: awardDay(planned),
     ...(root.attributes !== null && { attributes: JSON.stringify(root.attributes) }),
+    replayed: replayed(replay),
+    ...repairsOf(replay),
     counted: countedBy(compiled, root),
     awards,
     revoked,

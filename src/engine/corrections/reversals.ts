@@ -1,15 +1,16 @@
-import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/author.ts';
+import { toMicros } from '../../domain/micros.ts';
+import { dayOf } from '../../domain/periods.ts';
+import { replayStreaks, type ChangedEvents } from '../../domain/replay-streaks.ts';
 import type { EventReversal } from '../../domain/reversal.ts';
 import { AppError } from '../../errors.ts';
 import { fingerprint } from '../../packed/fingerprint.ts';
 import type { Compensated } from '../../packed/record.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import { unpack, type PackedState } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import {
   readAwards,
@@ -19,15 +20,14 @@ import {
   type StoredEvent,
 } from '../../postgres/corrections/read-reversible.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { userKey } from '../../redis/keys.ts';
 import { uuidText } from '../ids/event-id.ts';
 import { reversalAnswer, unchangedAnswer } from './reversal-answer.ts';
 import type { ReversalCall } from './reversal-call.ts';
 import { reversalPlan, type PlannedReversal } from './reversal-plan.ts';
 import { revocationsOf } from './revocations.ts';
+import { readStreakFacts } from './streak-facts.ts';
 
 export interface ReversalsOptions {
-  redis: Redis;
   pool: Pool;
   calls: Pick<ReversalCall, 'run'>;
   clock: Clock;
@@ -49,7 +49,10 @@ export interface ReversalRequest {
 /** How often a reversal is computed once more because the user's streaks changed meanwhile. */
 const TRIES = 8;
 
-type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, 'expected' | 'tz' | 'nowMs'> };
+/** What of a reversal the user's streaks say. */
+type OfUser = 'expected' | 'replay' | 'tz' | 'nowMs';
+
+type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, OfUser> };
 
 /**
  * Reverses events: as if one had never been, or, by reversing the reversal, as if it had always been. What is to be done is
@@ -68,19 +71,23 @@ export class Reversals {
    * a deleted user; 422 where a sum would leave its range; 503.
    */
   async reverse(compiled: CompiledCatalog, request: ReversalRequest, by: Author): Promise<EventReversal> {
-    const { redis, calls, clock, persisted } = this.options;
+    const { pool, calls, clock, persisted } = this.options;
     const { tenantNo } = compiled.catalog;
-    const { userId } = await this.find(tenantNo, request.id);
+    const { event, root } = await this.find(tenantNo, request.id);
+    const { userId } = event;
+    const firstDay = dayOf(event.localDate);
     for (let tries = 0; tries < TRIES; tries++) {
-      // Read before what is computed from: what changes later is noticed.
-      const packed = await redis.getBuffer(userKey(tenantNo, userId));
-      if (packed === null) throw unknownEvent(request.id);
-      const state = unpack(packed) as PackedState;
       await persisted(tenantNo);
+      const nowMs = clock.now();
+      // Read first: another reversal since then is noticed, as it changes what is expected.
+      const of = await readStreakFacts(pool, compiled, { userId, nowMs, firstDay, removed: [root] });
+      if (of === null) throw unknownEvent(request.id);
       const found = await this.plan(compiled, request);
       if ('unchanged' in found) return found.unchanged;
-      const at = { expected: fingerprint(state), tz: state[USER.zone] ?? null, nowMs: clock.now() };
-      const plan = reversalPlan(compiled, { ...found.planned, ...at });
+      const { facts, state, packed } = of;
+      const replay = replayStreaks(facts, changedEvents(found.planned));
+      const expected = fingerprint(unpack(packed!) as PackedState);
+      const plan = reversalPlan(compiled, { ...found.planned, expected, replay, tz: state.tz, nowMs });
       const record = await calls.run(compiled, userId, { plan, dryRun: request.dryRun });
       if (record === null) continue;
       const answer = reversalAnswer(compiled, record, request.dryRun);
@@ -90,17 +97,24 @@ export class Reversals {
     throw new AppError('unavailable', "The user's streaks change too quickly; try again in a moment.");
   }
 
-  private async find(tenantNo: number, id: string): Promise<StoredEvent> {
+  /** An event with the ID of the one at its root: itself, unless it is a reversal. */
+  private async find(tenantNo: number, id: string): Promise<{ event: StoredEvent; root: string }> {
     const { pool, persisted } = this.options;
-    const read = (): Promise<StoredEvent | null> => transaction(pool, (client) => readEvent(client, tenantNo, id));
-    let event = await read();
-    if (event === null) {
+    const read = () =>
+      transaction(pool, async (client) => {
+        const event = await readEvent(client, tenantNo, id);
+        if (event === null) return null;
+        const root = event.reverses === null ? event.id : await readRoot(client, event.id);
+        return root === null ? null : { event, root };
+      });
+    let found = await read();
+    if (found === null) {
       // One that was answered a moment ago may not be in Postgres yet.
       await persisted(tenantNo);
-      event = await read();
+      found = await read();
     }
-    if (event === null) throw unknownEvent(id);
-    return event;
+    if (found === null) throw unknownEvent(id);
+    return found;
   }
 
   /** What is to be done, from one snapshot of what is stored. */
@@ -138,12 +152,19 @@ async function voiding(
   client: PoolClient,
   compiled: CompiledCatalog,
   { root, reversed, request }: { root: StoredEvent; reversed: string; request: ReversalRequest },
-): Promise<Omit<PlannedReversal, 'expected' | 'tz' | 'nowMs'>> {
+): Promise<Omit<PlannedReversal, OfUser>> {
   const { tenantNo, pointsSystems } = compiled.catalog;
   const systemNos = pointsSystems.map(({ no }) => no);
   const awards = await readAwards(client, { tenantNo, userId: root.userId, id: root.id, systemNos });
   const revoked = request.revokeAchievements ? await revocationsOf(client, compiled, { event: root, awards }) : [];
   return { root, reversed, voids: true, awards, revoked, restored: [] };
+}
+
+/** What a reversal changes for the streaks. */
+function changedEvents({ root, voids }: Pick<PlannedReversal, 'root' | 'voids'>): ChangedEvents {
+  const { id, occurredMs, localDate, metricNo, value } = root;
+  if (voids) return { remove: new Set([id]) };
+  return { add: [{ id, atMs: occurredMs, day: dayOf(localDate), metricNo, value: toMicros(value) }] };
 }
 
 function negated(award: Compensated): Compensated {

@@ -4,12 +4,18 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import type { Compensated } from '../../packed/record.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
-import { readAwardsOf, readCompletions, type StoredEvent } from '../../postgres/corrections/read-reversible.ts';
+import {
+  readAwardsOf,
+  readCompletions,
+  type StoredCompletion,
+  type StoredEvent,
+} from '../../postgres/corrections/read-reversible.ts';
 import type { Revocation } from './reversal-plan.ts';
 
 /**
- * The achievements that go with an event, each before those that need it: those that it completed, then composites that
- * need one of these, whenever they were completed. `awards`: what the event itself awarded.
+ * The achievements that go with an event, each before those that need it: those that it completed, and those
+ * that events completed which are reversed, for which the user may have qualified by this one still; then composites that need
+ * one of these, whenever they were completed. `awards`: what the event itself awarded.
  */
 export async function revocationsOf(
   client: PoolClient,
@@ -19,8 +25,8 @@ export async function revocationsOf(
   const { tenantNo, triggers, pointsSystems } = compiled.catalog;
   const { userId } = event;
   const completions = await readCompletions(client, { tenantNo, userId });
-  const completedMs = new Map(completions.map(({ achievementNo, atMs }) => [achievementNo, atMs]));
-  const gone = cascade(compiled, event, completedMs);
+  const completed = new Map(completions.map((completion) => [completion.achievementNo, completion]));
+  const gone = cascade(compiled, event, completed);
   const ids = new Set(gone.map(({ id }) => id));
   const systemNos = new Map(pointsSystems.map(({ id, no }) => [id, no]));
   const paying = triggers.filter(
@@ -30,7 +36,7 @@ export async function revocationsOf(
     tenantNo,
     userId,
     triggers: paying.map(({ no, systemId }) => ({ no, systemNo: systemNos.get(systemId) ?? 0 })),
-    timesMs: gone.map(({ no }) => completedMs.get(no)!),
+    timesMs: gone.map(({ no }) => completed.get(no)!.atMs),
   });
   const own = new Set(awards.map((award) => award[COMPENSATED.award]));
   const paidBy = new Map(paying.map(({ no, achievementId }) => [no, achievementId]));
@@ -45,20 +51,22 @@ export async function revocationsOf(
 function cascade(
   { catalog }: CompiledCatalog,
   event: StoredEvent,
-  completedMs: ReadonlyMap<number, number>,
+  completed: ReadonlyMap<number, StoredCompletion>,
 ): Achievement[] {
   const metricId = catalog.metrics.find(({ no }) => no === event.metricNo)?.id;
-  const gone = catalog.achievements.filter(
-    ({ no, trigger, metricId: counted }) =>
-      completedMs.get(no) === event.atMs && (trigger === 'streak' || (trigger === 'metric' && counted === metricId)),
-  );
+  const gone = catalog.achievements.filter(({ no, trigger, metricId: counted }) => {
+    const completion = completed.get(no);
+    const ofMetric = trigger === 'metric' && counted === metricId;
+    if (completion === undefined || (!ofMetric && trigger !== 'streak')) return false;
+    return completion.ofReversed || completion.atMs === event.atMs;
+  });
   const ids = new Set(gone.map(({ id }) => id));
   for (let more = gone; more.length > 0;) {
     more = catalog.achievements.filter(
       ({ no, id, trigger, achievementIds }) =>
         trigger === 'achievement' &&
         !ids.has(id) &&
-        completedMs.has(no) &&
+        completed.has(no) &&
         achievementIds.some((needed) => ids.has(needed)),
     );
     for (const achievement of more) {

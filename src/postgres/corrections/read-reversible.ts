@@ -34,6 +34,8 @@ export interface StoredReversal {
 export interface StoredCompletion {
   achievementNo: number;
   atMs: number;
+  /** Whether an event that is reversed completed it. */
+  ofReversed: boolean;
 }
 
 /** What an ID of a time begins with. */
@@ -137,7 +139,10 @@ export async function readCompletions(
   { tenantNo, userId }: { tenantNo: number; userId: string },
 ): Promise<StoredCompletion[]> {
   const { rows } = await client.query<StoredCompletion>(
-    `SELECT achievement_no AS "achievementNo", (extract(epoch FROM at) * 1000)::bigint AS "atMs"
+    `SELECT achievement_no AS "achievementNo", (extract(epoch FROM at) * 1000)::bigint AS "atMs",
+            at = ANY (ARRAY(
+              SELECT e.at FROM reversals r JOIN events e ON e.id = r.root_id
+               WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force)) AS "ofReversed"
        FROM completions WHERE tenant_no = $1 AND user_id = $2`,
     [tenantNo, userId],
   );

@@ -40,6 +40,7 @@ const CONFIGURATION: Configuration = {
     { key: 'sales', name: 'Sales', rankBy: 'metric', metricKey: 'orders', start: '2020-01-01', status: 'active' },
     { key: 'points', name: 'Points', rankBy: 'points', pointsSystemKey: 'xp', start: '2020-01-01', status: 'active' },
   ],
+  streaks: { enabled: true, frequency: 'daily' },
 };
 
 let laurel: TestLaurel;
@@ -70,11 +71,12 @@ const reverse = async (id: string, body: object = {}) => laurel.admin.post(`/v1/
 /** All that the API says of the user that a reversal may touch. */
 async function seen() {
   const id = encodeURIComponent(user);
-  const [orders, spent, points, achievements] = await Promise.all([
+  const [orders, spent, points, achievements, streak] = await Promise.all([
     laurel.app.get(`/v1/users/${id}/metrics/orders`),
     laurel.app.get(`/v1/users/${id}/metrics/spent`),
     laurel.app.get(`/v1/users/${id}/points/xp`),
     laurel.app.get(`/v1/users/${id}/achievements`),
+    laurel.app.get(`/v1/users/${id}/streak`),
   ]);
   const place = async (board: string): Promise<number | null> => {
     const { body } = await laurel.app.get(`/v1/users/${id}/leaderboards/${board}`);
@@ -85,6 +87,7 @@ async function seen() {
     spent: spent.body.current as number,
     points: points.body.total as number,
     completed: (achievements.body as { key: string }[]).map(({ key }) => key).toSorted(),
+    streak: streak.body.length as number,
     sales: await place('sales'),
     board: await place('points'),
   };
@@ -95,7 +98,7 @@ test('an event is as if it had never been, and its reversal reversed as if it ha
   const before = await seen();
   const id = await event('orders', 8, { attributes: { kind: 'gift' } });
   const after = await seen();
-  expect(after).toEqual({ orders: 11, spent: 0, points: 22, completed: ['gifts'], sales: 11, board: 22 });
+  expect(after).toMatchObject({ orders: 11, spent: 0, points: 22, completed: ['gifts'], sales: 11, board: 22 });
 
   const dry = await reverse(id, { dryRun: true });
   expect(dry.status).toBe(200);
@@ -232,6 +235,25 @@ test('bad requests say what is wrong', async () => {
   expect((await reverse('01890000-0000-7000-8000-000000000000')).status).toBe(404);
   const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: user }])).body.created[0];
   expect((await laurel.admin.post('/v1/events/reverse', { eventIds: [] }, { key })).status).toBe(403);
+});
+
+test('a streak is as if the event had never been: unbroken where another meets the period, shorter where none does', async () => {
+  const streak = async (): Promise<number> => {
+    const { body } = await laurel.app.get(`/v1/users/${encodeURIComponent(user)}/streak`);
+    return body.length as number;
+  };
+  const once = await event('visits', 1);
+  const twice = await event('visits', 1);
+  expect(await streak()).toBe(1);
+  expect((await reverse(once)).body).toMatchObject({ streak: 1 });
+  const second = (await reverse(twice)).body;
+  expect(second).toMatchObject({ streak: 0 });
+  expect(await streak()).toBe(0);
+  expect((await reverse(second.reversalId)).body).toMatchObject({ streak: 1 });
+  expect(await streak()).toBe(1);
+  await reverse(twice);
+  await event('visits', 1);
+  expect(await streak()).toBe(1);
 });
 
 /** A sample on every run; `npm run test:long` is a thorough one. */

@@ -1,0 +1,75 @@
+import type { StreakReplay } from '../../domain/replay-streaks.ts';
+import { FREQUENCIES, type Settlement } from '../../domain/settle-streaks.ts';
+import type { RunningStreak } from '../../domain/streak-machine.ts';
+import type { Micros } from '../../domain/micros.ts';
+import { SETTLED } from '../../packed/record-fields.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
+
+/** A replay as `lua/lib/take_replay.lua` takes it. Settlements are packed as SETTLEMENT, streaks as STREAK. */
+export interface Replayed {
+  streaks: (number | Record<number, [number, number]>)[][];
+  freezes: number;
+  /** The day from which the next interval of earning freezes counts; left out: none yet. */
+  earned?: number;
+  /** What became of the streaks up to now, and the freezes gained, as far as neither is stored yet; how many those are. */
+  settlements: number[][];
+  beside: number[][];
+  gained: number;
+}
+
+/** The replay's streaks and freezes, to be taken over. */
+export const replayed = ({ streaks, freezes, earnedDay, unstored }: StreakReplay): Replayed => ({
+  streaks: FREQUENCIES.map((each) => packedStreak(streaks[each])),
+  freezes,
+  ...(earnedDay !== null && { earned: earnedDay }),
+  settlements: unstored.settlements.map((one) => packedSettlement({ ...one, atMs: undefined })),
+  beside: unstored.gains.map((gain) => packedGain({ ...gain, atMs: undefined })),
+  gained: unstored.gains.reduce((sum, { count }) => sum + count, 0),
+});
+
+/** The stored changes that no longer hold, and those that hold instead. */
+export const repairsOf = ({ superseded, settlements, gains }: StreakReplay) => ({
+  superseded,
+  repairs: [...settlements.map(packedSettlement), ...gains.map(packedGain)],
+});
+
+/** SETTLEMENT. */
+function packedSettlement({
+  frequency,
+  kind,
+  from,
+  to,
+  length,
+  atMs,
+}: Omit<Settlement, 'atMs'> & { atMs?: number | undefined }): number[] {
+  const packed = [FREQUENCIES.indexOf(frequency) + 1, SETTLEMENT_KINDS.indexOf(kind) + 1, from, to];
+  if (length !== null) packed.push(length);
+  if (length !== null && atMs !== undefined) packed.push(atMs);
+  return packed;
+}
+
+/** SETTLEMENT of no frequency. */
+function packedGain({
+  kind,
+  day,
+  count,
+  atMs,
+}: Omit<StreakReplay['gains'][number], 'atMs'> & { atMs?: number | undefined }): number[] {
+  const packed = [0, SETTLED[kind], day, day, count];
+  if (kind === 'given' && atMs !== undefined) packed.push(atMs);
+  return packed;
+}
+
+/** STREAK. */
+const packedStreak = ({ length, startDay, lastPeriod, extendedMs, currentPeriod, sums }: RunningStreak) => [
+  length,
+  startDay ?? -1,
+  lastPeriod ?? -1,
+  extendedMs ?? -1,
+  currentPeriod ?? -1,
+  Object.fromEntries([...sums].map(([no, sum]) => [no, packedMicros(sum)])),
+];
+
+/** TOTAL without peak: both of one sign. */
+const packedMicros = (micros: Micros): [number, number] => [Number(micros / MILLION), Number(micros % MILLION)];
+const MILLION = 1_000_000n;
