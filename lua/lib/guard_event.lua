@@ -38,7 +38,8 @@ local function room_for(whole, micros, guard, sum, sum_micros)
 end
 
 -- The nearest value that a guard allows: the value itself where it stops nothing; nil where no value would do.
-local function allowed_by(guard, whole, micros, now, sums, total)
+-- `sent_time`: the event says itself when it happened.
+local function allowed_by(guard, whole, micros, now, sums, total, sent_time)
   local kind = guard.kind
   if kind == GUARD.minValue then
     if decimal_reaches(whole, micros, guard.whole, guard.micros) then
@@ -52,7 +53,12 @@ local function allowed_by(guard, whole, micros, now, sums, total)
     return guard.whole, guard.micros
   elseif kind == GUARD.minSecondsBetween then
     local last = sums[GUARD_SUMS.lastMs]
-    if last and math.abs(now - last) < guard.whole * 1000 + guard.micros / 1000 then
+    local gap = last and now - last
+    -- Only the newest time is kept: whoever chooses the time must not get past the guard by going back behind it.
+    if gap and gap < 0 and not sent_time then
+      gap = -gap
+    end
+    if gap and gap < guard.whole * 1000 + guard.micros / 1000 then
       return nil
     end
     return whole, micros
@@ -80,7 +86,7 @@ local function guard_event(event, state, day)
   local total = state[USER.totals][metric]
   local whole, micros, kept_by, clamped_by = event.whole, event.micros, nil, nil
   for _, guard in ipairs(guards.asked) do
-    local allowed, allowed_micros = allowed_by(guard, whole, micros, now, sums, total)
+    local allowed, allowed_micros = allowed_by(guard, whole, micros, now, sums, total, event.occurred)
     if allowed ~= whole or allowed_micros ~= micros then
       if guard.action == GUARD_ACTION.refused then
         return { [RECORD.kind] = KIND.guarded, [RECORD.guard] = { guard.kind, GUARD_ACTION.refused } }

@@ -18,6 +18,17 @@ const date = fc.constantFrom('2025-12-31', '2026-01-01', '2026-02-28', '2026-03-
 const amount = fc.constantFrom(0.000_001, 0.5, 1, 10, 999.999, 1e12);
 const subset = <T>(all: readonly T[]): fc.Arbitrary<T[]> => fc.shuffledSubarray([...all]);
 
+const limit = fc.integer({ min: 1, max: 1_000_000 }).map((millis) => millis / 1_000);
+const action = fc.constantFrom('refuse' as const, 'clamp' as const, 'quarantine' as const);
+const guards = fc.record(
+  {
+    maxValue: fc.record({ limit, action }),
+    minSecondsBetween: fc.record({ limit, action: fc.constantFrom('refuse' as const, 'quarantine' as const) }),
+    maxSumPerDay: fc.record({ limit, action }),
+  },
+  { requiredKeys: [] },
+);
+
 /** Without what is undefined, as it is sent. */
 const sent = <T extends object>(item: { [N in keyof T]: T[N] | undefined }): T => JSON.parse(JSON.stringify(item)) as T;
 
@@ -38,6 +49,7 @@ export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((ge
       name: draw(name),
       unitType: draw(optional(fc.constantFrom('number', 'currency'))),
       units: draw(optional(text)),
+      guards: draw(optional(guards)),
     }),
   );
   const known: Known = {

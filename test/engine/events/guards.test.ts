@@ -110,6 +110,16 @@ test('shortest time between events: from the one that was applied last', () =>
     expect((await laurel.event('m', 'another', 1)).total).toBe(1);
   }));
 
+test('shortest time between events: nobody gets past it with times of before', () =>
+  guarded({ minSecondsBetween: { limit: 60, action: 'refuse' } }, async (laurel) => {
+    const at = (ms: number): string => new Date(laurel.clock.now() + ms).toISOString();
+    await laurel.event('m', 'u', 1, { occurredAt: at(-600_000) });
+    expect((await laurel.event('m', 'u', 1, { occurredAt: at(-500_000) })).total).toBe(2);
+    for (const ms of [-500_000, -560_000, -1_800_000])
+      await expect(laurel.event('m', 'u', 1, { occurredAt: at(ms) })).rejects.toMatchObject({ status: 422 });
+    expect((await laurel.event('m', 'u', 1)).total).toBe(3);
+  }));
+
 const values = fc.oneof(fc.integer({ min: -5, max: 30 }), fc.double({ min: -3, max: 12, noNaN: true }));
 const limit = fc.integer({ min: 0, max: 40 });
 const anyAction = fc.constantFrom('refuse' as const, 'clamp' as const, 'quarantine' as const);
