@@ -534,10 +534,10 @@ export const CORRECTIONS: readonly Exchange[] = [
     answer: {
       version: '0.1.0',
       node: '20.20.2',
-      redis: { server: 'redis', version: '7.0.15', memoryBytes: 3160960, maxMemoryBytes: null },
+      redis: { server: 'redis', version: '7.0.15', memoryBytes: 3251448, maxMemoryBytes: null },
       postgres: {
         version: '18.4',
-        databaseBytes: 11351743,
+        databaseBytes: 11441855,
         sharedBuffersBytes: 33554432,
         connections: 24,
         maxConnections: 100,
@@ -607,6 +607,7 @@ export const CORRECTIONS: readonly Exchange[] = [
           late: false,
           attributes: {},
           idempotencyKey: null,
+          reversedBy: null,
           caused: [
             {
               kind: 'award',

@@ -177,7 +177,7 @@ export const OPERATIONS: readonly Exchange[] = [
           achievedAt: '2026-03-02T09:30:00.000Z',
         },
       },
-      attempts: [{ at: '2026-11-22T13:30:56.555Z', durationMs: 7, status: 200, error: null, answer: 'Thanks' }],
+      attempts: [{ at: '2026-11-22T13:54:03.619Z', durationMs: 5, status: 200, error: null, answer: 'Thanks' }],
     },
   },
   {
@@ -268,7 +268,7 @@ export const OPERATIONS: readonly Exchange[] = [
           achievedAt: '2026-03-02T09:30:00.000Z',
         },
       },
-      attempts: [{ at: '2026-11-22T13:30:56.555Z', durationMs: 7, status: 200, error: null, answer: 'Thanks' }],
+      attempts: [{ at: '2026-11-22T13:54:03.619Z', durationMs: 5, status: 200, error: null, answer: 'Thanks' }],
     },
   },
   {
@@ -399,8 +399,8 @@ export const OPERATIONS: readonly Exchange[] = [
           },
         ],
         tries: 0,
-        created: '2026-11-22T13:30:56.724Z',
-        updated: '2026-11-22T13:30:56.724Z',
+        created: '2026-11-22T13:54:04.689Z',
+        updated: '2026-11-22T13:54:04.689Z',
       },
       {
         id: '97a2fa35-a675-4dd9-9014-e96d9fe4b4a3',
@@ -418,8 +418,8 @@ export const OPERATIONS: readonly Exchange[] = [
           },
         ],
         tries: 0,
-        created: '2026-11-22T13:30:56.742Z',
-        updated: '2026-11-22T13:30:56.742Z',
+        created: '2026-11-22T13:54:04.701Z',
+        updated: '2026-11-22T13:54:04.701Z',
       },
     ],
   },
@@ -443,8 +443,8 @@ export const OPERATIONS: readonly Exchange[] = [
         },
       ],
       tries: 0,
-      created: '2026-11-22T13:30:56.724Z',
-      updated: '2026-11-22T13:30:56.724Z',
+      created: '2026-11-22T13:54:04.689Z',
+      updated: '2026-11-22T13:54:04.689Z',
       entry: {
         records: [
           {
@@ -484,8 +484,8 @@ export const OPERATIONS: readonly Exchange[] = [
         },
       ],
       tries: 1,
-      created: '2026-11-22T13:30:56.724Z',
-      updated: '2026-11-22T13:30:56.789Z',
+      created: '2026-11-22T13:54:04.689Z',
+      updated: '2026-11-22T13:54:04.755Z',
     },
   },
   {
