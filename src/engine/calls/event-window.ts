@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 /** How far ahead of ours a clock may be. */
 const AHEAD_MS = 5 * 60_000;
 /** How far back application keys reach, where they may send late events at all. */
-const CLIENT_MS = 2 * DAY_MS;
+const CLIENT_DAYS = 2;
 
 /** Who may send events of which times. */
 export interface EventWindow {
@@ -16,7 +16,7 @@ export interface EventWindow {
 
 /**
  * The time (epoch ms) that an event says it happened at. 403 for an application key that may not say so, 422 for a time that is
- * ahead by more than 5 minutes, or too long ago.
+ * ahead by more than 5 minutes, or too long ago. The last 24 hours are never too long ago.
  */
 export function occurredMs(
   occurredAt: string,
@@ -29,9 +29,9 @@ export function occurredMs(
   if (Number.isNaN(atMs)) throw new AppError('invalid', 'occurredAt must be an ISO 8601 date-time with an offset.');
   if (atMs > nowMs + AHEAD_MS)
     throw new AppError('unprocessable', 'occurredAt must not be more than 5 minutes ahead of now.');
-  const backMs = byClient ? Math.min(CLIENT_MS, lateEventDays * DAY_MS) : lateEventDays * DAY_MS;
-  // Of today it may be at any time.
-  if (atMs < nowMs - Math.max(backMs, 0) && !(backMs === 0 && atMs > nowMs - DAY_MS))
-    throw new AppError('unprocessable', `occurredAt must not be more than ${backMs / DAY_MS} days ago.`);
+  // Today may be sent, whatever the zone and however few days are set.
+  const days = Math.max(1, byClient ? Math.min(CLIENT_DAYS, lateEventDays) : lateEventDays);
+  if (atMs < nowMs - days * DAY_MS)
+    throw new AppError('unprocessable', `occurredAt must not be more than ${days * 24} hours ago.`);
   return atMs;
 }

@@ -6,7 +6,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   appName: 'Name of the app, as its users know it.',
   appUrl: 'Address of the app.',
   boardValues: 'Who gets board values as whole numbers: nobody, everybody, or clients that can read nothing else.',
-  lateEventDays: 'How many days ago an event may have happened (`occurredAt`) at most.',
+  lateEventDays: 'How many days ago an event may have happened (`occurredAt`) at most; 0 is 24 hours, too.',
   clientsMaySendLate: 'Whether application keys may say when their events happened, up to 48 hours back.',
   occurredAt: 'When it happened, as ISO 8601 with an offset; left out: now.',
   attempts: 'Every try to deliver the message, oldest first.',
