@@ -100,6 +100,9 @@ const PREFIX = 'LAUREL_';
 /** Shorter secrets are for trying things out: in production they are refused. */
 const SECRET_LENGTH = 16;
 
+/** A URL whose hosts are separated by commas: the client would take them for one name, and try none in turn. */
+const SEVERAL_HOSTS = /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/;
+
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -251,6 +254,10 @@ function reader(variables: Variables, problems: string[]) {
     url: (name: string, protocols: readonly string[]): string | null => {
       const value = text(name);
       if (value === null) return null;
+      if (SEVERAL_HOSTS.test(value)) {
+        problems.push(`${name} names several hosts; name one address that leads to the one which takes writes.`);
+        return null;
+      }
       if (URL.canParse(value) && protocols.includes(new URL(value).protocol)) return value;
       problems.push(`${name} must be a URL that begins with ${protocols.map((p) => `${p}//`).join(' or ')}.`);
       return null;

@@ -114,6 +114,8 @@ describe('readEnv', () => {
     [{ REDIS_TLS_CA: '/ca.pem' }, 'REDIS_TLS_CA is of no use without REDIS_URL.'],
     [{ REDIS_ACKNOWLEDGE: 'all' }, 'REDIS_ACKNOWLEDGE must be one of master, replica; it is "all".'],
     [{ REDIS_ACKNOWLEDGE_TIMEOUT_MS: '0' }, 'REDIS_ACKNOWLEDGE_TIMEOUT_MS must be a whole number'],
+    [{ DATABASE_URL: 'postgres://l:x@a,b/laurel' }, 'DATABASE_URL names several hosts; name one address'],
+    [{ DATABASE_URL: 'postgres://l:x@a:1,b:2/laurel' }, 'DATABASE_URL names several hosts; name one address'],
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be'],
     [{ TRUSTED_PROXIES: '10.0.0.0/8, proxy' }, 'TRUSTED_PROXIES must be addresses or networks'],
     [{ FAILED_KEY_LIMIT: '0' }, 'FAILED_KEY_LIMIT must be a whole number'],
