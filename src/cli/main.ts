@@ -5,6 +5,7 @@ import { CommandError, EXIT } from './command-error.ts';
 import { addConfig } from './config.ts';
 import { addDeadLetters } from './dead-letters.ts';
 import { addRebuild } from './rebuild.ts';
+import { addUsers } from './users.ts';
 import { addVerify } from './verify.ts';
 import { addWebhooks } from './webhooks.ts';
 
@@ -15,7 +16,7 @@ async function main(): Promise<void> {
     .showHelpAfterError('(--help shows what there is)')
     .exitOverride();
   withAdminOptionsAnywhere(laurel);
-  for (const add of [addConfig, addDeadLetters, addRebuild, addVerify, addWebhooks]) add(laurel);
+  for (const add of [addConfig, addDeadLetters, addRebuild, addUsers, addVerify, addWebhooks]) add(laurel);
   await laurel.parseAsync(process.argv);
 }
 

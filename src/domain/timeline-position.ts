@@ -51,3 +51,10 @@ function boundOf(kind: number, position: string): [number, number] {
   if (digit !== kind) return [ms, kind < digit ? Number.MAX_SAFE_INTEGER : -1];
   return [ms, Math.min(parseInt(hex.slice(TIME_DIGITS + 1), 16), Number.MAX_SAFE_INTEGER)];
 }
+
+/** The time in an event's ID is that of its first check, which is before it was applied: by less than this. */
+export const BEFORE_APPLIED_MS = 60_000;
+
+/** The position of the first sight of a user: before the event that was it. */
+export const creationPosition = (createdMs: number): string =>
+  positionOf({ atMs: createdMs - BEFORE_APPLIED_MS, kind: POSITION_KIND.userCreation, number: 1 });

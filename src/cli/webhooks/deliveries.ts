@@ -1,7 +1,8 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { WebhookDeliveries, WebhookDelivery } from '../../domain/webhook-delivery.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from '../admin-api.ts';
 import { jsonText, tableText } from '../table.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { webhookPath } from './webhook-path.ts';
 
 const PAGE = 100;
@@ -75,10 +76,4 @@ function textOf(found: WebhookDelivery[]): string {
     nextTry,
   ]);
   return tableText(HEAD, rows);
-}
-
-function wholeNumber(text: string): number {
-  const number = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-  if (number === 0) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
-  return number;
 }

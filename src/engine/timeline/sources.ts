@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { boundsOf, POSITION_KIND, positionOf } from '../../domain/timeline-position.ts';
+import { boundsOf, creationPosition, POSITION_KIND, positionOf } from '../../domain/timeline-position.ts';
 import type { TimelineQuery } from '../../domain/timeline.ts';
 import { awardCauses } from '../../postgres/timeline/award-causes.ts';
 import { completionsOf, type TimelineCompletionRow } from '../../postgres/timeline/cause-rows.ts';
@@ -54,7 +54,7 @@ const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
   award: async ({ pool, range }) => happening(await awardCauses(pool, range)),
   achievement: async ({ completions, range }) => happening(inRange([...completions.keys()], range)),
   user_creation: async ({ createdMs, range }) =>
-    inRange([positionOf({ atMs: createdMs, kind: POSITION_KIND.userCreation, number: 0 })], range).map((position) => ({
+    inRange([creationPosition(createdMs)], range).map((position) => ({
       position,
       is: 'creation',
     })),

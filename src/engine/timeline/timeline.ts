@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { FIRST_POSITION, firstIdAt, LAST_POSITION } from '../../domain/timeline-position.ts';
+import { BEFORE_APPLIED_MS, FIRST_POSITION, firstIdAt, LAST_POSITION } from '../../domain/timeline-position.ts';
 import type { TimelineEntry, TimelinePage, TimelineQuery } from '../../domain/timeline.ts';
 import type { UserState } from '../../packed/state.ts';
 import { awardCauses } from '../../postgres/timeline/award-causes.ts';
@@ -13,8 +13,6 @@ import { administrationEntry, creationEntry, finalEntry, happeningEntry, streakE
 import { happenings, type Happening } from './happening.ts';
 import { completionsByCause, firstOf, type Completions, type Found } from './sources.ts';
 
-/** The time in an event's ID is that of its first check, which is before it was applied: by less than this. */
-const BEFORE_APPLIED_MS = 60_000;
 /** More than one call awards, by far: enough to see whether the first sight of a user did. */
 const AT_ONCE = 20;
 

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+// `laurel users` as a process of its own.
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+});
+afterAll(() => laurel.close());
+
+function cli(...words: string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['users', ...words], {
+    env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
+}
+
+test('timeline: a table, or JSON; of one kind, and of a user who is there', async () => {
+  for (const value of [12, 3]) await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'a/da' }, value });
+  const { code, out } = await cli('timeline', 'a/da');
+  expect(code).toBe(0);
+  const [head, newest, oldest, creation] = out.split('\n');
+  expect(head).toMatch(/^AT +WHAT +OF +CAUSED/);
+  expect(newest).toContain('3 Flashcards flipped');
+  expect(oldest).toContain('streak of 1; Ten flips; First day; Ten and a day;');
+  expect(creation).toContain('user_creation');
+  const shown = await laurel.admin.get('/v1/users/a%2Fda/timeline?kind=event');
+  expect(JSON.parse((await cli('timeline', 'a/da', '--kind', 'event', '--json')).out)).toEqual(shown.body.entries);
+  expect((await cli('timeline', 'a/da', '--limit', '1', '--json')).out).toContain('"value": 3');
+  expect((await cli('timeline', 'nobody')).err).toContain('Unknown user');
+  expect((await cli('timeline', 'a/da', '--kind', 'level')).code).not.toBe(0);
+});
