@@ -41,16 +41,17 @@ export interface StoredCompletion {
 /** What an ID of a time begins with. */
 const idAt = (ms: number): string => Math.max(ms, 0).toString(16).padStart(12, '0');
 
-const hex = (column: string): string => `replace(${column}::text, '-', '')`;
+/** A UUID as 32 hex digits. */
+const digitsOf = (column: string): string => `replace(${column}::text, '-', '')`;
 
 /** An event of a tenant, `id` 32 hex digits or a UUID; null: there is none. */
 export async function readEvent(client: PoolClient, tenantNo: number, id: string): Promise<StoredEvent | null> {
   const { rows } = await client.query<StoredEvent>(
-    `SELECT ${hex('id')} AS id, user_id AS "userId", metric_no AS "metricNo", value::text AS value,
+    `SELECT ${digitsOf('events.id')} AS id, user_id AS "userId", metric_no AS "metricNo", value::text AS value,
             (extract(epoch FROM at) * 1000)::bigint AS "atMs",
             (extract(epoch FROM coalesce(occurred_at, at)) * 1000)::bigint AS "occurredMs",
             local_date AS "localDate", attributes,
-            ${hex('reverses')} AS reverses
+            ${digitsOf('reverses')} AS reverses
        FROM events WHERE id = $1 AND tenant_no = $2`,
     [id, tenantNo],
   );
@@ -60,7 +61,7 @@ export async function readEvent(client: PoolClient, tenantNo: number, id: string
 /** The last reversal of the event at the root, or of one of its reversals; null: there was none. */
 export async function readLastReversal(client: PoolClient, root: string): Promise<StoredReversal | null> {
   const { rows } = await client.query<StoredReversal>(
-    `SELECT ${hex('id')} AS id, ${hex('root_id')} AS root, in_force AS "inForce", awards, revoked
+    `SELECT ${digitsOf('reversals.id')} AS id, ${digitsOf('root_id')} AS root, in_force AS "inForce", awards, revoked
        FROM reversals WHERE root_id = $1 ORDER BY no DESC LIMIT 1`,
     [root],
   );
@@ -70,7 +71,7 @@ export async function readLastReversal(client: PoolClient, root: string): Promis
 /** The event at the root of a reversal; null: the event is no reversal. */
 export async function readRoot(client: PoolClient, id: string): Promise<string | null> {
   const { rows } = await client.query<{ root: string }>(
-    `SELECT ${hex('root_id')} AS root FROM reversals WHERE id = $1`,
+    `SELECT ${digitsOf('root_id')} AS root FROM reversals WHERE id = $1`,
     [id],
   );
   return rows[0]?.root ?? null;
@@ -82,7 +83,7 @@ export async function readAwards(
   { tenantNo, userId, id, systemNos }: { tenantNo: number; userId: string; id: string; systemNos: readonly number[] },
 ): Promise<Compensated[]> {
   const { rows } = await client.query<{ award: Compensated }>(
-    `SELECT json_build_array(${hex('id')}, system_no, trigger_no, awarded) AS award
+    `SELECT json_build_array(${digitsOf('awards.id')}, system_no, trigger_no, awarded) AS award
        FROM awards
       WHERE tenant_no = $1 AND user_id = $2 AND system_no = ANY ($3::int[]) AND id BETWEEN $4 AND $5
       ORDER BY id`,
@@ -111,14 +112,14 @@ export async function readAwardsOf(
 ): Promise<Compensated[]> {
   const times = [...new Set(timesMs)];
   const { rows } = await client.query<{ award: Compensated }>(
-    `SELECT json_build_array(${hex('a.id')}, a.system_no, a.trigger_no, a.awarded) AS award
+    `SELECT json_build_array(${digitsOf('a.id')}, a.system_no, a.trigger_no, a.awarded) AS award
        FROM unnest($3::bigint[], $6::uuid[], $7::uuid[]) AS time (at_ms, first_id, last_id)
        JOIN awards a ON a.tenant_no = $1 AND a.user_id = $2 AND a.system_no = ANY ($4::int[])
         AND a.id BETWEEN first_id AND last_id AND a.at = to_timestamp(at_ms / 1000.0)
       WHERE a.trigger_no = ANY ($5::int[])
         AND NOT EXISTS (
           SELECT FROM reversals r, jsonb_array_elements(r.awards) AS taken
-           WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force AND taken ->> 0 = ${hex('a.id')})
+           WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force AND taken ->> 0 = ${digitsOf('a.id')})
       ORDER BY a.id`,
     [
       tenantNo,
