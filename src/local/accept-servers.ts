@@ -10,7 +10,8 @@ const WAIT_MS = 15_000;
 
 /**
  * Refuses servers that Laurel cannot keep its promises on, with a sentence each: a Redis older than 7.0, one
- * that may evict keys, a replica, a node of a cluster, a Postgres older than 15, either of them away.
+ * that may evict keys, a replica, a node of a cluster, a Postgres older than 15 or behind a pooler that lends connections for one
+ * transaction, either of them away.
  */
 export async function acceptServers({
   redisUrl,
@@ -76,18 +77,46 @@ export function refuseRedis(info: string): void {
 }
 
 async function acceptPostgres(url: string): Promise<void> {
-  const version = await untilAnswered('Postgres', 'DATABASE_URL', async () => {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-    client.on('error', () => undefined);
+  const { version, lends } = await untilAnswered('Postgres', 'DATABASE_URL', async () => {
+    const [client, other] = [0, 1].map(() => {
+      const one = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+      one.on('error', () => undefined);
+      return one;
+    }) as [pg.Client, pg.Client];
     try {
-      await client.connect();
+      await Promise.all([client.connect(), other.connect()]);
       const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num');
-      return Number(rows[0]?.server_version_num ?? 0);
+      return { version: Number(rows[0]?.server_version_num ?? 0), lends: await lendsSessions(client, other) };
     } finally {
-      await client.end().catch(() => undefined);
+      await Promise.all([client, other].map((one) => one.end().catch(() => undefined)));
     }
   });
   refusePostgres(version);
+  if (lends) {
+    throw new StartError(
+      'Something between Laurel and Postgres (a pooler such as PgBouncer in transaction mode) lends a connection for one ' +
+        'transaction only. Laurel holds locks and listens on connections of its own: name Postgres itself in DATABASE_URL, or a ' +
+        'pool in session mode.',
+    );
+  }
+}
+
+/** How often it is tried: a pooler with several connections may lend the same one again by chance. */
+const LENT = 3;
+
+/** Whether a connection is another server process's, or another client's, as soon as its transaction is over. */
+async function lendsSessions(client: pg.Client, other: pg.Client): Promise<boolean> {
+  const process = async (of: pg.Client): Promise<number> =>
+    (await of.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
+  const first = await process(client);
+  for (let tries = 0; tries < LENT; tries++) {
+    // While the other is in a transaction, nobody else is lent its connection.
+    await other.query('BEGIN');
+    const [taken, still] = [await process(other), await process(client)];
+    await other.query('COMMIT');
+    if (taken === first || still !== first) return true;
+  }
+  return false;
 }
 
 /** Throws a `StartError` if the Postgres with this `server_version_num` cannot be used. */

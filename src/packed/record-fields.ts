@@ -107,8 +107,8 @@ export const REVERSAL = { root: 0, reversed: 1, voids: 2, awards: 3, revoked: 4,
 /** What was awarded, to be taken: 32 hex digits of the award, numbers, points. */
 export const COMPENSATED = { award: 0, system: 1, trigger: 2, points: 3 } as const;
 
-/** An achievement's number, and when it was completed, epoch ms. */
-export const COMPLETED = { achievement: 0, atMs: 1 } as const;
+/** An achievement's number, when it was completed, epoch ms, and 32 hex digits of what completed it; absent: not known. */
+export const COMPLETED = { achievement: 0, atMs: 1, causedBy: 2 } as const;
 
 /** A points system's number, and points. */
 export const SHORTFALL = { system: 0, points: 1 } as const;

@@ -133,6 +133,7 @@ export interface Compensated {
 export interface PackedCompletion {
   [COMPLETED.achievement]: number;
   [COMPLETED.atMs]: number;
+  [COMPLETED.causedBy]?: string | null;
 }
 
 /** SHORTFALL. */

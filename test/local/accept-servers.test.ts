@@ -1,9 +1,52 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { acceptServers, refusePostgres, refuseRedis } from '../../src/local/accept-servers.ts';
+import { freePort } from '../../src/local/free-port.ts';
 import { StartError } from '../../src/start-error.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
+
+/** Of the Debian package `pgbouncer`; where it is not there, the test that needs it is skipped. */
+const PGBOUNCER = '/usr/sbin/pgbouncer';
+
+/** Whether the test's Postgres is accepted behind a pooler in this mode. */
+async function accepted(mode: 'session' | 'transaction'): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'laurel-pooler-'));
+  const at = new URL(stack.databaseUrl);
+  const database = at.pathname.slice(1);
+  const behind = { host: at.hostname, port: at.port, user: at.username, password: at.password, dbname: database };
+  [at.hostname, at.port] = ['127.0.0.1', String(await freePort())];
+  const settings = {
+    listen_addr: at.hostname,
+    listen_port: at.port,
+    unix_socket_dir: '',
+    auth_type: 'any',
+    pool_mode: mode,
+  };
+  const lines = (all: object, between: string): string =>
+    Object.entries(all)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(between);
+  const file = join(folder, 'pgbouncer.ini');
+  await writeFile(file, `[databases]\n${database} = ${lines(behind, ' ')}\n[pgbouncer]\n${lines(settings, '\n')}\n`);
+  // It refuses to be root.
+  await chmod(folder, 0o755);
+  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
+  const pooler = spawn(PGBOUNCER, ['-q', ...user, file], { stdio: 'ignore' });
+  try {
+    await acceptServers({ ...stack, databaseUrl: at.href });
+  } finally {
+    pooler.kill('SIGKILL');
+    await once(pooler, 'exit');
+    await rm(folder, { recursive: true, force: true });
+  }
+}
 
 let stack: TestStack;
 
@@ -50,6 +93,14 @@ describe('acceptServers', () => {
       await node.close();
     }
   });
+
+  test.skipIf(!existsSync(PGBOUNCER))(
+    'refuses a pooler that lends connections for one transaction, and no other',
+    async () => {
+      await expect(accepted('transaction')).rejects.toThrow('lends a connection for one transaction only');
+      await expect(accepted('session')).resolves.toBeUndefined();
+    },
+  );
 
   test('a wrong password is reported at once', async () => {
     const url = new URL(stack.databaseUrl);

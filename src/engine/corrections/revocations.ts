@@ -24,7 +24,7 @@ export async function revocationsOf(
 ): Promise<Revocation[]> {
   const { tenantNo, triggers, pointsSystems } = compiled.catalog;
   const { userId } = event;
-  const completions = await readCompletions(client, { tenantNo, userId });
+  const completions = await readCompletions(client, tenantNo, event);
   const completed = new Map(completions.map((completion) => [completion.achievementNo, completion]));
   const gone = cascade(compiled, event, completed);
   const ids = new Set(gone.map(({ id }) => id));
@@ -57,8 +57,7 @@ function cascade(
   const gone = catalog.achievements.filter(({ no, trigger, metricId: counted }) => {
     const completion = completed.get(no);
     const ofMetric = trigger === 'metric' && counted === metricId;
-    if (completion === undefined || (!ofMetric && trigger !== 'streak')) return false;
-    return completion.ofReversed || completion.atMs === event.atMs;
+    return completion?.ofEvent === true && (ofMetric || trigger === 'streak');
   });
   const ids = new Set(gone.map(({ id }) => id));
   for (let more = gone; more.length > 0;) {

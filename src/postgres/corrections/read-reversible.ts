@@ -34,8 +34,8 @@ export interface StoredReversal {
 export interface StoredCompletion {
   achievementNo: number;
   atMs: number;
-  /** Whether an event that is reversed completed it. */
-  ofReversed: boolean;
+  /** Whether the event completed it, or one that is reversed. */
+  ofEvent: boolean;
 }
 
 /** What an ID of a time begins with. */
@@ -134,18 +134,23 @@ export async function readAwardsOf(
   return rows.map(({ award }) => award);
 }
 
-/** The achievements that a user completed. */
+/** The achievements that a user completed; of those from before causes were stored the time says by which event. */
 export async function readCompletions(
   client: PoolClient,
-  { tenantNo, userId }: { tenantNo: number; userId: string },
+  tenantNo: number,
+  { id, userId, atMs }: StoredEvent,
 ): Promise<StoredCompletion[]> {
   const { rows } = await client.query<StoredCompletion>(
-    `SELECT achievement_no AS "achievementNo", (extract(epoch FROM at) * 1000)::bigint AS "atMs",
-            at = ANY (ARRAY(
-              SELECT e.at FROM reversals r JOIN events e ON e.id = r.root_id
-               WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force)) AS "ofReversed"
+    `WITH gone AS (
+       SELECT $3::uuid AS id, to_timestamp($4 / 1000.0) AS at
+       UNION ALL
+       SELECT e.id, e.at FROM reversals r JOIN events e ON e.id = r.root_id
+        WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force)
+     SELECT achievement_no AS "achievementNo", (extract(epoch FROM at) * 1000)::bigint AS "atMs",
+            CASE WHEN caused_by IS NULL THEN at = ANY (ARRAY(SELECT at FROM gone))
+                 ELSE caused_by = ANY (ARRAY(SELECT id FROM gone)) END AS "ofEvent"
        FROM completions WHERE tenant_no = $1 AND user_id = $2`,
-    [tenantNo, userId],
+    [tenantNo, userId, id, atMs],
   );
   return rows;
 }

@@ -17,7 +17,7 @@ CREATE TABLE reversals (
   in_force boolean NOT NULL,
   -- what it took, as [award, points system number, trigger number, points], negative where it gave
   awards jsonb NOT NULL,
-  -- what it revoked, as [achievement number, epoch ms of the completion]
+  -- what it revoked, or restored, as [achievement number, epoch ms of the completion, what completed it or null]
   revoked jsonb NOT NULL,
   at timestamptz NOT NULL
 );

@@ -27,6 +27,11 @@ const INSERT_REVERSAL = `
   INSERT INTO reversals (id, tenant_no, user_id, root_id, reversed_id, in_force, awards, revoked, at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9 / 1000.0))`;
 
+const DELETE_COMPLETIONS = `
+  DELETE FROM completions WHERE tenant_no = $1 AND user_id = $2 AND achievement_no = ANY ($3::int[])
+  RETURNING json_build_array(achievement_no, (extract(epoch FROM at) * 1000)::bigint,
+                             replace(caused_by::text, '-', '')) AS completion`;
+
 /**
  * Adds reversals, each with its opposite event, in their order: completions that were revoked go, restored ones come back as
  * they were. An ID that is there already is an error (23505): the cursor says that each is new.
@@ -41,21 +46,25 @@ export async function insertReversals(client: PoolClient, reversals: readonly Re
     const values = [id, tenantNo, userId, metricNo, ...sums, ...when, attributes, reversed, event.occurredMs];
     await client.query(INSERT_EVENT, values);
     await client.query('UPDATE reversals SET in_force = false WHERE root_id = $1 AND in_force', [root]);
-    const lists = [JSON.stringify(awards), JSON.stringify(voids ? revoked : restored)];
+    const { rows } = await client.query<{ completion: PackedCompletion }>(DELETE_COMPLETIONS, [
+      tenantNo,
+      userId,
+      revoked.map((each) => each[COMPLETED.achievement]),
+    ]);
+    const kept = voids ? rows.map(({ completion }) => completion) : restored;
+    const lists = [JSON.stringify(awards), JSON.stringify(kept)];
     await client.query(INSERT_REVERSAL, [id, tenantNo, userId, root, reversed, voids, ...lists, atMs]);
     await client.query(
-      'DELETE FROM completions WHERE tenant_no = $1 AND user_id = $2 AND achievement_no = ANY ($3::int[])',
-      [tenantNo, userId, revoked.map((each) => each[COMPLETED.achievement])],
-    );
-    await client.query(
-      `INSERT INTO completions (tenant_no, user_id, achievement_no, at)
-       SELECT $1, $2, no, to_timestamp(at_ms / 1000.0) FROM unnest($3::int[], $4::bigint[]) AS restored (no, at_ms)
+      `INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by)
+       SELECT $1, $2, no, to_timestamp(at_ms / 1000.0), caused_by
+         FROM unnest($3::int[], $4::bigint[], $5::uuid[]) AS restored (no, at_ms, caused_by)
        ON CONFLICT DO NOTHING`,
       [
         tenantNo,
         userId,
         restored.map((each) => each[COMPLETED.achievement]),
         restored.map((each) => each[COMPLETED.atMs]),
+        restored.map((each) => each[COMPLETED.causedBy] ?? null),
       ],
     );
   }
