@@ -6,6 +6,8 @@ const LISTS = ['attributes', 'metrics', 'achievements', 'points', 'leaderboards'
 const OF_A_SYSTEM = ['levels', 'boosts', 'triggers'] as const;
 const USERS = ['u1', 'u2', 'u3'];
 const ZONES = ['UTC', 'Asia/Kathmandu', 'America/New_York', 'Pacific/Kiritimati'];
+const ADDRESSES = ['ann@example.com', 'bob@example.com'];
+const AGO_MS = [0, 3_600_000, 2 * 86_400_000];
 const DAYS = ['2026-01-01', '2026-11-18', '2026-11-19'];
 
 /** Which list a field or a parameter's place names, e.g. `metricId`, or `metrics key` for `/v1/metrics/{key}`. */
@@ -24,6 +26,8 @@ const LIST_OF: Record<string, string> = {
   id: 'users id',
   key: 'metrics key',
   'users userId': 'users id',
+  eventIds: 'events id',
+  signUpDate: 'days',
 };
 
 /** The names of what there is: IDs and keys of the resources, users, days. */
@@ -42,6 +46,18 @@ export class KnownNames {
     this.lists.clear();
     this.lists.set('users id', USERS);
     this.lists.set('zones', ZONES);
+    this.lists.set('email', ADDRESSES);
+    this.lists.set('days', DAYS.slice(0, 1));
+    this.lists.set(
+      'occurredAt',
+      AGO_MS.map((ms) => new Date(Date.now() - ms).toISOString()),
+    );
+    const events = USERS.map((id, value) => ({ key: STUDY_APP.metrics![0]!.key, user: { id }, value }));
+    const sent = (await admin('POST', '/v1/metrics/events?wait=true', events)) as { results?: { eventId?: string }[] };
+    this.lists.set(
+      'events id',
+      (sent.results ?? []).flatMap(({ eventId }) => eventId ?? []),
+    );
     for (const list of LISTS) this.learn(list, await admin('GET', `/v1/${list}`));
     const systemId = this.of('points id')[0];
     for (const list of OF_A_SYSTEM) this.learn(list, await admin('GET', `/v1/points/${systemId}/${list}`));
