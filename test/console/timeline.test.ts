@@ -61,4 +61,30 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     expect(errors).toEqual([]);
     await context.close();
   });
+
+  test('an event is reversed from there, after what would change is seen, and its reversal too', async () => {
+    const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS.desk, dark: false });
+    await context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'bob' }, value: 12 });
+    const total = async (): Promise<number> => (await laurel.app.get('/v1/users/bob/metrics/flips')).body.current;
+    await page.goto(`${laurel.adminUrl}/console/users/bob`);
+    const timeline = page.getByRole('region', { name: 'Timeline' });
+    const dialog = page.getByRole('alertdialog');
+    await timeline.getByRole('button', { name: 'Reverse the event of Flashcards flipped' }).click();
+    await dialog.getByText('The total becomes 0.').waitFor();
+    await dialog.getByLabel('Take the achievements that it completed').check();
+    await dialog.getByText('Achievements that go: ten').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await keep(page, 'desk-reverse');
+    expect(await total()).toBe(12);
+    await dialog.getByRole('button', { name: 'Reverse', exact: true }).click();
+    await expect.poll(total).toBe(0);
+    await timeline.getByRole('button', { name: 'Reverse the reversal of Flashcards flipped' }).click();
+    await dialog.getByText('The total becomes 12.').waitFor();
+    await dialog.getByText('Achievements that come back: ten').waitFor();
+    await dialog.getByRole('button', { name: 'Reverse', exact: true }).click();
+    await expect.poll(total).toBe(12);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
 });

@@ -2,6 +2,7 @@ import { Award, CircleDot, Flame, Shield, Trophy, Undo2, UserPlus, Zap, type Luc
 import type { TimelineEntry } from '../../api/queries.ts';
 import { ago, moment } from '../../ui/format.ts';
 import { Tag } from '../../ui/parts.tsx';
+import { ReverseEvent } from './reverse-event.tsx';
 import { CausedLine, saidOf } from './timeline-words.tsx';
 
 const ICONS: Record<TimelineEntry['kind'], LucideIcon> = {
@@ -28,9 +29,14 @@ export function TimelineRow({ entry }: { entry: TimelineEntry }) {
             {saidOf(entry)} {entry.kind === 'event' && entry.late && <Tag tone="warn">late</Tag>}{' '}
             {'reversedBy' in entry && entry.reversedBy !== null && <Tag>reversed</Tag>}
           </p>
-          <time dateTime={entry.at} title={moment(entry.at)} className="text-xs whitespace-nowrap text-muted">
-            {ago(entry.at)}
-          </time>
+          <span className="flex items-center gap-1">
+            {(entry.kind === 'event' || entry.kind === 'reversal') && entry.reversedBy === null && (
+              <ReverseEvent entry={entry} />
+            )}
+            <time dateTime={entry.at} title={moment(entry.at)} className="text-xs whitespace-nowrap text-muted">
+              {ago(entry.at)}
+            </time>
+          </span>
         </div>
         {caused.length > 0 && (
           <ul className="mt-1 flex flex-col gap-0.5 border-l-2 border-line pl-3 text-sm">

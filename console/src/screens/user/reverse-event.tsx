@@ -1,0 +1,80 @@
+import { useQuery } from '@tanstack/react-query';
+import { Undo2 } from 'lucide-react';
+import { useState } from 'react';
+import { answer } from '../../api/answer.ts';
+import { useChange } from '../../api/change.ts';
+import { admin } from '../../api/client.ts';
+import type { TimelineEntry } from '../../api/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { Confirm } from '../../ui/dialogs.tsx';
+import { number } from '../../ui/format.ts';
+import { Failed, Waiting } from '../../ui/parts.tsx';
+
+type Reversible = Extract<TimelineEntry, { kind: 'event' | 'reversal' }>;
+
+const reversed = (id: string, body: { dryRun?: boolean; revokeAchievements: boolean }) =>
+  answer(admin.POST('/v1/events/{id}/reverse', { params: { path: { id } }, body }));
+
+/** Reverses an event, or its reversal, after it has shown what would change. */
+export function ReverseEvent({ entry: { kind, id, metric } }: { entry: Reversible }) {
+  const [asked, setAsked] = useState(false);
+  const [revokeAchievements, setRevoke] = useState(false);
+  const reverse = useChange({
+    run: () => reversed(id, { revokeAchievements }),
+    done: kind === 'event' ? 'The event is reversed.' : 'The event counts again.',
+  });
+  const what = kind === 'event' ? 'Reverse the event' : 'Reverse the reversal';
+  return (
+    <>
+      <Button
+        look="bare"
+        className="-my-1.5 h-6 px-1"
+        aria-label={`${what} of ${metric.name}`}
+        onClick={() => setAsked(true)}
+      >
+        <Undo2 size={13} aria-hidden />
+      </Button>
+      <Confirm
+        open={asked}
+        onClose={() => setAsked(false)}
+        title={`${what}?`}
+        action="Reverse"
+        busy={reverse.isPending}
+        onConfirm={() => reverse.mutate(undefined, { onSettled: () => setAsked(false) })}
+      >
+        <WhatWouldChange id={id} revokeAchievements={revokeAchievements} />
+        {kind === 'event' && (
+          <label className="mt-2 flex items-center gap-2">
+            <input type="checkbox" checked={revokeAchievements} onChange={({ target }) => setRevoke(target.checked)} />
+            Take the achievements that it completed
+          </label>
+        )}
+      </Confirm>
+    </>
+  );
+}
+
+function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchievements: boolean }) {
+  const dry = useQuery({
+    queryKey: ['reversal', id, revokeAchievements],
+    queryFn: () => reversed(id, { dryRun: true, revokeAchievements }),
+    gcTime: 0,
+  });
+  if (dry.isError) return <Failed error={dry.error} />;
+  if (dry.isPending) return <Waiting />;
+  const { total, streak, points, revokedAchievements, restoredAchievements } = dry.data;
+  return (
+    <ul className="list-disc pl-4">
+      {total !== null && <li>The total becomes {number(total)}.</li>}
+      {streak !== null && <li>The streak is {number(streak)} then.</li>}
+      {points.map(({ key, changed, shortfall, ...after }) => (
+        <li key={key}>
+          {key}: {number(changed)} points, {number(after.total)} then
+          {shortfall > 0 && `; ${number(shortfall)} cannot be taken`}.
+        </li>
+      ))}
+      {revokedAchievements.length > 0 && <li>Achievements that go: {revokedAchievements.join(', ')}.</li>}
+      {restoredAchievements.length > 0 && <li>Achievements that come back: {restoredAchievements.join(', ')}.</li>}
+    </ul>
+  );
+}
