@@ -60,8 +60,8 @@ async function backUp(): Promise<() => Promise<void>> {
   };
 }
 
-// Open: on a busy machine, once in some ten runs, only what came last is stored, and the rest waits for somebody to ask (`laurel
-// verify`). Until the cause is found it is tried again.
+// Open: on a busy machine, in about one run of ten, only the last event is stored and not those that were kept. Until the cause
+// is found the test is tried again.
 test(
   'what it lacks is still kept: it is stored again, each event once, and nothing else is done',
   { retry: 2 },
