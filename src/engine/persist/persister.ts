@@ -15,9 +15,6 @@ import { storeDamaged, type SetAside } from './set-aside.ts';
 import { StuckShard } from './stuck-shard.ts';
 import { writeBatch, type Reported } from './write-batch.ts';
 
-/** How often it is asked once more how far a shard was handed over, where another persister hands over meanwhile. */
-const HANDED_TRIES = 3;
-
 /** The steps of a batch, in their order; `kept`: Redis keeps an entry that Postgres does not take even as bytes. */
 export type PersistStep = 'read' | 'kept' | 'written' | 'committed' | 'trimmed';
 
@@ -151,15 +148,8 @@ export class Persister {
   private async start(shard: number): Promise<{ cursor: string; again: string } | null> {
     const { redis, pool, gate } = this.options;
     if (gate?.fence === null) return null;
-    let handed = await readHandedOver(redis, shard);
-    let cursor = await readCursor(pool, shard);
-    for (let tries = 0; tries < HANDED_TRIES; tries++) {
-      // What was handed over while the cursor was waited for: a cursor that is older than that says nothing by the first answer.
-      const since = await readHandedOver(redis, shard);
-      if (since.position === handed.position) break;
-      handed = since;
-      cursor = await readCursor(pool, shard);
-    }
+    const handed = await readHandedOver(redis, shard);
+    const cursor = await readCursor(pool, shard);
     const last = await lastPosition(redis, shard);
     const isBehind = comparePositions(last, cursor) < 0;
     if (!isBehind && comparePositions(handed.floor, cursor) <= 0) return { cursor, again: handed.position };
@@ -191,7 +181,10 @@ export class Persister {
       const fence = gate?.fence;
       if (fence === null) return stored;
       const read = comparePositions(cursor, again) < 0 ? readHanded : readOutbox;
-      const raw = await read(redis, { shard, after: cursor, count: asked });
+      const asking = read(redis, { shard, after: cursor, count: asked });
+      const [raw, handed] = await Promise.all([asking, readHandedOver(redis, shard)]);
+      // Another persister handed over more: what lies between is not in the outbox, whatever the cursor says by now.
+      if (read === readOutbox && comparePositions(handed.position, cursor) > 0) return stored;
       // What was kept is gone since: the next call finds that.
       if (raw.length === 0 && read === readHanded) return stored;
       if (raw.length === 0) {
