@@ -27,6 +27,7 @@ COPY --from=build /laurel/dist dist
 COPY package.json ./
 COPY lua lua
 COPY src/postgres/migrations src/postgres/migrations
+COPY src/operations/examples src/operations/examples
 USER node
 EXPOSE 8080 8081
 # Ready: Redis and Postgres answer, and Redis holds what Postgres does. A container of workers has no port: its check is its own.

@@ -1,6 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { join } from 'node:path';
 import { WebSocket } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Exchange } from '../../src/operations/examples/exchange.ts';
@@ -8,11 +7,10 @@ import { CHAPTERS, exchangeOf, STORY } from '../../src/operations/examples/story
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { makeAjv } from '../../src/operations/ajv.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { outboxKey } from '../../src/redis/keys.ts';
 import { eventRecord, pack, packedState } from '../engine/persist/outbox-writer.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { learn, rewritten, sent, shown } from './recorded.ts';
+import { learn, sent, shown } from './recorded.ts';
 
 // The examples of the reference page are sent, in their order, to a Laurel of their own. With UPDATE_EXAMPLES=1 what it answers is
 // written into them: a new example is an exchange without `answer`, put where the story has what it needs.
@@ -45,13 +43,12 @@ afterAll(async () => {
 function update(): void {
   // What has two names keeps the first.
   const shownAs = new Map([...names].toReversed().map(([example, ours]) => [ours, example]));
-  for (const [chapter, exchanges] of Object.entries(CHAPTERS)) {
-    const file = join(PACKAGE_ROOT, 'src/operations/examples', `${chapter}.ts`);
+  for (const { file, exchanges } of CHAPTERS) {
     const now = exchanges.map((exchange) => {
       const answer = answers.get(exchange) ?? null;
       return answer === null ? exchange : { ...exchange, answer: shown(answer, shownAs) };
     });
-    writeFileSync(file, rewritten(readFileSync(file, 'utf8'), now));
+    writeFileSync(file, `${JSON.stringify(now, null, 2)}\n`);
   }
 }
 

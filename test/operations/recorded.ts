@@ -65,7 +65,3 @@ export function learn(example: unknown, answer: unknown, names: Map<string, stri
     for (const [key, field] of Object.entries(example)) learn(field, (answer as Record<string, unknown>)[key], names);
   }
 }
-
-/** The text of a chapter's file with other exchanges in it; `npm run format` makes it readable. */
-export const rewritten = (text: string, exchanges: readonly object[]): string =>
-  `${text.slice(0, text.indexOf('= [') + 3)}${exchanges.map((one) => JSON.stringify(one)).join(',')}];\n`;

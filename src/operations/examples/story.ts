@@ -1,25 +1,33 @@
-import { CATALOG } from './catalog.ts';
-import { CORRECTIONS } from './corrections.ts';
-import { DELETIONS } from './deletions.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PACKAGE_ROOT } from '../../package-root.ts';
 import type { Exchange } from './exchange.ts';
-import { OPERATIONS } from './operations.ts';
-import { ORGANISATION } from './organisation.ts';
-import { READS } from './reads.ts';
-import { USERS } from './users.ts';
 
-/** The chapters of the story, by the names of their files. */
-export const CHAPTERS = {
-  organisation: ORGANISATION,
-  catalog: CATALOG,
-  users: USERS,
-  reads: READS,
-  corrections: CORRECTIONS,
-  operations: OPERATIONS,
-  deletions: DELETIONS,
+const chapter = (name: string): { file: string; exchanges: readonly Exchange[] } => {
+  const file = join(PACKAGE_ROOT, 'src', 'operations', 'examples', `${name}.json`);
+  return { file, exchanges: JSON.parse(readFileSync(file, 'utf8')) as Exchange[] };
 };
 
+/** The chapters of the story in their order, each with its file: JSON, since it is recorded. */
+export const CHAPTERS = [
+  // The organisation itself, with its tenants and admin keys.
+  'organisation',
+  // What is configured.
+  'catalog',
+  // Users and what they do.
+  'users',
+  // What came of it, as an application reads it.
+  'reads',
+  // Guards, and what is put right.
+  'corrections',
+  // What an operator does.
+  'operations',
+  // Everything taken away again.
+  'deletions',
+].map(chapter);
+
 /** Every exchange, in the order in which they work. */
-export const STORY: readonly Exchange[] = Object.values(CHAPTERS).flat();
+export const STORY: readonly Exchange[] = CHAPTERS.flatMap(({ exchanges }) => exchanges);
 
 const FIRST = new Map<string, Exchange>();
 for (const exchange of STORY) if (!FIRST.has(exchange.operation)) FIRST.set(exchange.operation, exchange);
