@@ -1,15 +1,8 @@
 import type { Frequency } from './periods.ts';
-import type { StreakFacts, StreakReplay } from './replay-streaks.ts';
-import { isGainSince, startOf, type RecordedGain } from './replay-start.ts';
+import { isGainSince, startOf } from './replay-start.ts';
 import { FREQUENCIES, type Settlement } from './settle-streaks.ts';
+import type { RecordedGain, RecordedSettlement, StreakFacts } from './streak-facts.ts';
 import type { RunningStreak, StreakMachine } from './streak-machine.ts';
-
-/** What became of a streak, as it is recorded. */
-export interface RecordedSettlement extends Settlement {
-  /** Of what is stored: its number. */
-  no?: string;
-  atMs: number;
-}
 
 /** What becomes of the records: nothing is erased, rows that no longer hold are superseded by others. */
 export interface SettlementRepair {
@@ -22,6 +15,19 @@ export interface SettlementRepair {
   settlements: Settlement[];
   gains: StreakMachine['gains'];
   unstored: { settlements: RecordedSettlement[]; gains: RecordedGain[] };
+}
+
+/** What replaying comes to: the streaks, and what becomes of the records. */
+export interface StreakReplay extends SettlementRepair {
+  streaks: Record<Frequency, RunningStreak>;
+  freezes: number;
+  earnedDay: number | null;
+  /** Whether replaying what was came to what is recorded. */
+  exact: boolean;
+  /** The lengths that the streak that counts was extended to, as it was and as it is to be. */
+  reached: { was: readonly number[]; is: readonly number[] };
+  /** The greatest lengths that the streaks were extended to since the first change. */
+  most: Readonly<Record<Frequency, number>>;
 }
 
 interface Replayed {

@@ -1,18 +1,7 @@
 import { periodOf, periodStart, type Frequency } from './periods.ts';
 import { periodEndedOn, reachedLengths, resetPeriods, upToReset } from './reached-lengths.ts';
-import type { FreezeGain } from './settle-streaks.ts';
 import type { StreakAsLeft } from './streak.ts';
-import type { RecordedSettlement } from './replay-repairs.ts';
-import type { StreakFacts } from './replay-streaks.ts';
-
-/** Freezes that a user got: earned by the clock, or given by an administrator. */
-export interface RecordedGain extends FreezeGain {
-  kind: 'earned' | 'given';
-  /** Of what is stored: its number. */
-  no?: string;
-  /** Epoch ms. */
-  atMs: number;
-}
+import type { RecordedGain, RecordedSettlement, StreakFacts } from './streak-facts.ts';
 
 /** A streak as it was when a period began, with what was settled before and the freezes of then. */
 export interface ReplayStart {

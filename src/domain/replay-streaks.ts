@@ -1,9 +1,9 @@
-import type { Micros } from './micros.ts';
-import { periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
-import { changesOf, type RecordedSettlement, type SettlementRepair } from './replay-repairs.ts';
-import { startOf, type RecordedGain } from './replay-start.ts';
+import { periodOf, periodStart, type WeekStart } from './periods.ts';
+import { changesOf, type StreakReplay } from './replay-repairs.ts';
+import { startOf } from './replay-start.ts';
 import { FREQUENCIES } from './settle-streaks.ts';
-import { StreakMachine, type RunningStreak, type StreakStep, type StreakSurroundings } from './streak-machine.ts';
+import type { StreakEvent, StreakFacts } from './streak-facts.ts';
+import { StreakMachine, type StreakStep } from './streak-machine.ts';
 
 /*
  * What a user's streaks would be, had other events happened: with events that came late in their places, without those that
@@ -22,51 +22,10 @@ import { StreakMachine, type RunningStreak, type StreakStep, type StreakSurround
  * would have been refused: a streak that was never lost is not restored.
  */
 
-/** An event that counts, where the user lived it. */
-export interface StreakEvent {
-  /** 32 hex digits. */
-  id: string;
-  /** When it happened: `occurredAt` of a late one, epoch ms. */
-  atMs: number;
-  /** The local day that it belongs to (epoch day). */
-  day: number;
-  metricNo: number;
-  value: Micros;
-}
-
-/** All that a user's streaks depend on, read as of one moment. */
-export interface StreakFacts extends Omit<StreakSurroundings, 'endedBefore' | 'resetsMade'> {
-  /** The streaks, settled now: `day` is the user's today. */
-  now: { day: number; streaks: Record<Frequency, RunningStreak>; freezes: number; earnedDay: number | null };
-  /** What became of the streaks, oldest first: all of those that reached `factsFrom`, and all that began later. */
-  settlements: readonly RecordedSettlement[];
-  /** The freezes that were earned or given, oldest first. */
-  gains: readonly RecordedGain[];
-  /**
-   * What administrators did to the streaks, also where a replay since found nothing to be done, and the changes of zone that
-   * took the user's today on to a later day; in any order.
-   */
-  calls: readonly Exclude<StreakStep, { do: 'event' }>[];
-  /** The events on and after `factsFrom`, in any order. */
-  events: readonly StreakEvent[];
-}
-
 /** Events to be replayed in addition, and the IDs of those to be left out. */
 export interface ChangedEvents {
   add?: readonly StreakEvent[];
   remove?: ReadonlySet<string>;
-}
-
-export interface StreakReplay extends SettlementRepair {
-  streaks: Record<Frequency, RunningStreak>;
-  freezes: number;
-  earnedDay: number | null;
-  /** Whether replaying what was came to what is recorded. */
-  exact: boolean;
-  /** The lengths that the streak that counts was extended to, as it was and as it is to be. */
-  reached: { was: readonly number[]; is: readonly number[] };
-  /** The greatest lengths that the streaks were extended to since the first change. */
-  most: Readonly<Record<Frequency, number>>;
 }
 
 /** The first local day (epoch day) of which the facts are needed, where the first change is on a day. */

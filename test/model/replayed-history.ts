@@ -1,10 +1,9 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { dateOf, periodOf } from '../../src/domain/periods.ts';
 import { toMicros } from '../../src/domain/micros.ts';
-import type { RecordedSettlement } from '../../src/domain/replay-repairs.ts';
-import type { RecordedGain } from '../../src/domain/replay-start.ts';
-import { replayStreaks, type StreakEvent, type StreakFacts } from '../../src/domain/replay-streaks.ts';
+import { replayStreaks } from '../../src/domain/replay-streaks.ts';
 import { FREQUENCIES } from '../../src/domain/settle-streaks.ts';
+import type { RecordedGain, RecordedSettlement, StreakEvent, StreakFacts } from '../../src/domain/streak-facts.ts';
 import { NO_STREAK, StreakMachine, type MeetingRule, type StreakStep } from '../../src/domain/streak-machine.ts';
 import { dayIn } from '../../src/domain/zone.ts';
 import { streakHistory } from '../../src/engine/streaks/streak-history.ts';

@@ -1,4 +1,4 @@
-import type { StreakReplay } from '../../domain/replay-streaks.ts';
+import type { StreakReplay } from '../../domain/replay-repairs.ts';
 import { FREQUENCIES, type Settlement } from '../../domain/settle-streaks.ts';
 import type { RunningStreak } from '../../domain/streak-machine.ts';
 import type { Micros } from '../../domain/micros.ts';

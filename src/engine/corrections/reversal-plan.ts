@@ -4,7 +4,7 @@ import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
-import type { StreakReplay } from '../../domain/replay-streaks.ts';
+import type { StreakReplay } from '../../domain/replay-repairs.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';

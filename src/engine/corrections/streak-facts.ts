@@ -1,10 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import { toDecimal, decimalText } from '../../domain/decimal.ts';
 import { toMicros } from '../../domain/micros.ts';
-import type { RecordedSettlement } from '../../domain/replay-repairs.ts';
-import type { RecordedGain } from '../../domain/replay-start.ts';
-import { factsFrom, type StreakFacts } from '../../domain/replay-streaks.ts';
+import { factsFrom } from '../../domain/replay-streaks.ts';
 import { FREQUENCIES } from '../../domain/settle-streaks.ts';
+import type { RecordedGain, RecordedSettlement, StreakFacts } from '../../domain/streak-facts.ts';
 import type { MeetingRule, RunningStreak } from '../../domain/streak-machine.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
