@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { outboxKey } from '../../src/redis/keys.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { runAdminCli, type Ended } from '../cli/run-cli.ts';
 import { eventRecord, newId, pack, packedState } from '../engine/persist/outbox-writer.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
@@ -35,16 +32,7 @@ const damaged = (takenId: string): (string | number | Buffer)[][] => {
   ];
 };
 
-const cli = async (...args: string[]): Promise<{ code: number | null; out: string }> => {
-  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['dead-letters', ...args], {
-    env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  let out = '';
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
-  await once(child, 'close');
-  return { code: child.exitCode, out };
-};
+const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['dead-letters', ...words]);
 
 async function listed(): Promise<{ id: string; position: string; tenantNo: number | null }[]> {
   const all = [];

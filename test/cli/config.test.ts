@@ -1,13 +1,12 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { freePort } from '../../src/local/free-port.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { runAdminCli, type Ended } from './run-cli.ts';
 
 // What `npx laurel` runs, as a process of its own, against a Laurel over HTTP.
 let laurel: TestLaurel;
@@ -27,35 +26,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const LAUREL = join(PACKAGE_ROOT, 'src/cli/laurel.mjs');
-
-interface Ended {
-  code: number | null;
-  out: string;
-  err: string;
-}
-
 type Variables = Record<string, string | undefined>;
 
 /** Runs `laurel config <words>`, with the address of Laurel in the environment. */
 const config = (words: string[], variables: Variables = {}): Promise<Ended> => run(['config', ...words], variables);
 
-function run(words: string[], variables: Variables = {}): Promise<Ended> {
-  const env = { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey, ...variables };
-  const child = spawn(LAUREL, words, {
-    cwd: PACKAGE_ROOT,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 120_000,
-  });
-  const ended: Ended = { code: null, out: '', err: '' };
-  child.stdout.on('data', (chunk: Buffer) => (ended.out += chunk.toString('utf8')));
-  child.stderr.on('data', (chunk: Buffer) => (ended.err += chunk.toString('utf8')));
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code) => resolve({ ...ended, code }));
-  });
-}
+const run = (words: string[], variables?: Variables): Promise<Ended> => runAdminCli(laurel, words, variables);
 
 const pulled = async (): Promise<Required<Configuration>> => {
   await config(['pull', file]);

@@ -1,12 +1,9 @@
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { runCli, type Ended } from './run-cli.ts';
 
 // `npx laurel verify` and `npx laurel rebuild` as processes of their own, beside a Laurel that runs.
-const LAUREL = join(PACKAGE_ROOT, 'src/cli/laurel.mjs');
 const TIMEOUT_MS = 120_000;
 
 let laurel: TestLaurel;
@@ -26,28 +23,8 @@ async function event(n: number): Promise<number> {
   return status;
 }
 
-interface Ended {
-  code: number | null;
-  out: string;
-  err: string;
-}
-
-function run(command: string, variables: Record<string, string> = {}): Promise<Ended> {
-  const env = { ...process.env, REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, ...variables };
-  const child = spawn(LAUREL, [command], {
-    cwd: PACKAGE_ROOT,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: TIMEOUT_MS,
-  });
-  const ended: Ended = { code: null, out: '', err: '' };
-  child.stdout.on('data', (chunk: Buffer) => (ended.out += chunk.toString('utf8')));
-  child.stderr.on('data', (chunk: Buffer) => (ended.err += chunk.toString('utf8')));
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code) => resolve({ ...ended, code }));
-  });
-}
+const run = (command: string, variables: Record<string, string> = {}): Promise<Ended> =>
+  runCli([command], { REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, ...variables });
 
 test(
   'verify: nothing, then what was planted by name, and a rebuild mends it',

@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { runAdminCli, type Ended } from './run-cli.ts';
 
 // `laurel users` as a process of its own.
 let laurel: TestLaurel;
@@ -12,16 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-function cli(...words: string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['users', ...words], {
-    env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [out, err] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
-  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
-  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
-}
+const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['users', ...words]);
 
 test('timeline: a table, or JSON; of one kind, and of a user who is there', async () => {
   for (const value of [12, 3]) await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'a/da' }, value });

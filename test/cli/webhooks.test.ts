@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../src/clock.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { settleMessages, storeMessages } from '../operations/admin/webhooks/stored-messages.ts';
+import { runAdminCli, type Ended } from './run-cli.ts';
 
 // `laurel webhooks` as a process of its own. Without workers: what was delivered is noted by hand.
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
@@ -17,16 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-function cli(...words: string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['webhooks', ...words], {
-    env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [out, err] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
-  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
-  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
-}
+const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['webhooks', ...words]);
 
 test('list: a table, or JSON; nothing of what a name holds reaches the terminal as a command', async () => {
   expect(await cli('list')).toEqual({ code: 0, out: 'There is no webhook.\n', err: '' });

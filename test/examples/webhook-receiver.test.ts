@@ -8,6 +8,7 @@ import { NOTIFICATION_EXAMPLES } from '../../src/domain/notification-examples.ts
 import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { eventually } from '../chaos/processes.ts';
+import { runAdminCli } from '../cli/run-cli.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
@@ -102,13 +103,7 @@ test('a resend of all has what was delivered come again; `laurel webhooks test` 
     lines.filter(({ type, outcome }) => resend.types.includes(type) && outcome === 'duplicate');
   await eventually('both came again', () => again().length === 2);
 
-  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['webhooks', 'test', 'Example', 'streak.lost'], {
-    env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let out = '';
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
-  const [code] = await once(child, 'close');
+  const { code, out } = await runAdminCli(laurel, ['webhooks', 'test', 'Example', 'streak.lost']);
   expect([code, out]).toEqual([0, expect.stringMatching(/^[0-9a-f-]{36} {2}delivered: 204 in \d+ ms\n$/)]);
   const { body: recorded } = await laurel.admin.get(`/v1/audit-log?kind=webhook&resourceId=${webhook.id}&limit=2`);
   expect(recorded).toMatchObject([

@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { outboxKey } from '../../../../src/redis/keys.ts';
-import { PACKAGE_ROOT } from '../../../../src/package-root.ts';
 import { eventually } from '../../../chaos/processes.ts';
+import { runAdminCli, type Ended } from '../../../cli/run-cli.ts';
 import { eventRecord, pack, packedState } from '../../../engine/persist/outbox-writer.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
@@ -15,16 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-const cli = (...args: string[]): Promise<{ code: number | null; out: string; err: string }> => {
-  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['dead-letters', ...args], {
-    env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [out, err] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
-  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
-  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));
-};
+const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['dead-letters', ...words]);
 
 const metric = async (name: string): Promise<number> => {
   const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();

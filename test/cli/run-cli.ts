@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+
+export interface Ended {
+  /** Null: it was ended by a signal, as after two minutes. */
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+const TIMEOUT_MS = 120_000;
+
+/** Runs `laurel <words>` as a process of its own. `variables` are added to this process's environment; undefined takes one away. */
+export function runCli(words: readonly string[], variables: Record<string, string | undefined>): Promise<Ended> {
+  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), words, {
+    cwd: PACKAGE_ROOT,
+    env: { ...process.env, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: TIMEOUT_MS,
+  });
+  const ended: Ended = { code: null, out: '', err: '' };
+  child.stdout.on('data', (chunk: Buffer) => (ended.out += chunk.toString('utf8')));
+  child.stderr.on('data', (chunk: Buffer) => (ended.err += chunk.toString('utf8')));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ ...ended, code }));
+  });
+}
+
+/** The same, of a Laurel that runs: by its Admin API. */
+export const runAdminCli = (
+  laurel: { adminUrl: string; adminKey: string },
+  words: readonly string[],
+  variables: Record<string, string | undefined> = {},
+): Promise<Ended> => runCli(words, { ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey, ...variables });
