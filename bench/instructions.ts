@@ -1,0 +1,124 @@
+/**
+ * How many instructions Redis executes for an event: counted, not timed, so that a busy machine gives the same figures (± 1 %).
+ * Users (default 5,000) of the demo catalog get some events each (default 5), then events of random users are sent at 1, 8 and
+ * 64 a call to a Redis under valgrind's callgrind, without append-only file. Also prints the memory of a user then.
+ *
+ *   npm run bench:instructions -- [users] [events each] [folder of another checkout …]
+ *
+ * Every other checkout needs `npm run build` and `tsc -p tsconfig.bench.json`; it is measured by its own scripts.
+ */
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findRedisProgram } from '../src/local/redis-server.ts';
+import { PACKAGE_ROOT } from '../src/package-root.ts';
+import { shardOf, outboxKey } from '../src/redis/keys.ts';
+import { redisUse } from './cpu.ts';
+import { startCountedRedis } from './instructions/counted-redis.ts';
+import type { Profile } from './instructions/profile.ts';
+import type { DirectJob, Outcome } from './jobs.ts';
+import type { demoCatalog, temporaryServers } from './temporary-servers.ts';
+
+const [users = 5_000, eventsEach = 5] = process.argv.slice(2, 4).map(Number);
+const OTHERS = process.argv.slice(4);
+const BATCHES = [1, 8, 64];
+/** Counted events of each size of a call; as many before them are not counted. */
+const EVENTS = 1_920;
+
+/** What the instructions went into, by functions of Redis that do not call themselves or each other. */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  'the function, in all': ['fcallCommand'],
+  'unpacking (cmsgpack)': ['mp_unpack'],
+  'packing (cmsgpack)': ['mp_pack'],
+  'MGET, GET, HGET': ['mgetCommand', 'getCommand', 'hgetCommand'],
+  'MSET, HSET, HINCRBY': ['msetCommand', 'hsetCommand', 'hincrbyCommand'],
+  'ZADD, ZREM': ['zaddCommand', 'zremCommand'],
+  'ZCOUNT, ZREVRANGE': ['zcountCommand', 'zrevrangeCommand'],
+  XADD: ['xaddCommand'],
+};
+
+interface Result {
+  bytesAUser: number;
+  /** Instructions an event, by events a call. */
+  profiles: Map<number, Profile>;
+}
+
+async function measure(root: string): Promise<Result> {
+  const theirs = (await import(join(root, 'dist/bench/temporary-servers.js'))) as {
+    demoCatalog: typeof demoCatalog;
+    temporaryServers: typeof temporaryServers;
+  };
+  const folder = await mkdtemp(join(tmpdir(), 'laurel-bench-instructions-'));
+  const servers = await theirs.temporaryServers({ durable: false });
+  const { redis, pool, databaseUrl } = servers;
+  const caller = fork(join(root, 'dist/bench/direct.js'));
+  let seed = 0;
+  const send = (redisUrl: string, amount: number, batch: number, everyUser: boolean): Promise<Outcome> => {
+    seed += 1;
+    return ask(caller, {
+      kind: 'direct',
+      redisUrl,
+      databaseUrl,
+      batch,
+      atOnce: 1,
+      amount,
+      crowd: { users },
+      seed,
+      everyUser,
+    });
+  };
+  try {
+    await theirs.demoCatalog(pool);
+    const { bytes: empty } = await redisUse(redis);
+    for (let round = 0; round < eventsEach; round += 1) await send(servers.redisUrl, users, 50, true);
+    // The outbox is what Postgres does not have yet: no part of a user.
+    await redis.del(outboxKey(shardOf(0)));
+    const { bytes } = await redisUse(redis);
+    await redis.save();
+    const [, directory] = (await redis.config('GET', 'dir')) as [string, string];
+    await copyFile(join(directory, 'dump.rdb'), join(folder, 'dump.rdb'));
+
+    const counted = await startCountedRedis({ program: findRedisProgram()!, directory: folder });
+    const profiles = new Map<number, Profile>();
+    try {
+      for (const batch of BATCHES) {
+        await send(counted.url, EVENTS, batch, false);
+        profiles.set(batch, await counted.count(() => send(counted.url, EVENTS, batch, false)));
+      }
+    } finally {
+      await counted.stop();
+    }
+    return { bytesAUser: (bytes - empty) / users, profiles };
+  } finally {
+    caller.disconnect();
+    await servers.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function ask(child: ChildProcess, job: DirectJob): Promise<Outcome> {
+  const answer = once(child, 'message');
+  child.send(job);
+  const [outcome] = (await answer) as [Outcome];
+  if (outcome.processed !== job.amount)
+    throw new Error(`Not every event was applied: ${JSON.stringify(outcome.statuses)}`);
+  return outcome;
+}
+
+const perEvent = (instructions: number): string => (instructions / EVENTS / 1_000).toFixed(1).padStart(10);
+
+function print(root: string, { bytesAUser, profiles }: Result): void {
+  const line = (name: string, of: (profile: Profile) => number): void =>
+    console.log(`  ${name.padEnd(28)}${BATCHES.map((batch) => perEvent(of(profiles.get(batch)!))).join('')}`);
+  console.log(`${root}\n  thousands of instructions an event, at`);
+  console.log(`  ${''.padEnd(28)}${BATCHES.map((batch) => `${batch} a call`.padStart(10)).join('')}`);
+  line('in all', ({ total }) => total);
+  for (const [name, functions] of Object.entries(PARTS)) {
+    line(name, ({ inclusive }) => functions.reduce((sum, each) => sum + (inclusive.get(each) ?? 0), 0));
+  }
+  console.log(`  ${bytesAUser.toFixed(0)} bytes of Redis a user after ${eventsEach} events each`);
+}
+
+for (const root of [PACKAGE_ROOT, ...OTHERS]) print(root, await measure(root));
