@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { decodeState } from '../../../src/packed/state.ts';
 
 /** What is not derived from Postgres, or not the same after a rebuild. */
-const LEFT_OUT = /:(outbox|handed|handed-up-to|mark|rebuilding|batches|batch-results:.*)$/;
+const LEFT_OUT = /:(outbox|handed|handed-up-to|awaited|sweep|mark|rebuilding|batches|batch-results:.*)$/;
 
 /** Everything a Redis holds of Laurel's data, key → value, in an order of its own. */
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
