@@ -100,11 +100,11 @@ for _, each in ipairs(reversal.restored) do
   end
 end
 
-local points, shortfalls = compensate(state, reversal.awards)
+local points, shortfalls, moved_by = compensate(state, reversal.awards)
 local streak = state[USER.streaks][plan.streak.frequency]
 local outcome = { day = day, second = local_second % 86400, length = streak[STREAK.length] }
 local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)
-for _, change in ipairs(correct_scores(state, reversal.boards, points)) do
+for _, change in ipairs(correct_scores(state, reversal.boards, moved_by)) do
   changes[#changes + 1] = change
 end
 

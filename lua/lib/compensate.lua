@@ -1,9 +1,10 @@
 -- Takes what was awarded, or gives it back where points are negative; a total never falls below 0. What cannot be taken is
 -- owed, and set off against what later reversals give: so it does not matter in which order events are reversed.
 -- `awards`: a list of COMPENSATED.
--- Writes: the state's points and what is owed. Returns: what changed, as RECORDED_POINTS; the list of SHORTFALL.
+-- Writes: the state's points and what is owed. Returns: what changed, as RECORDED_POINTS; the list of SHORTFALL; by award how
+-- its points moved the total.
 local function compensate(state, awards)
-  local changed, of_system = {}, {}
+  local changed, of_system, moved_by = {}, {}, {}
   local owed = state[USER.owed] or {}
   -- What is given first leaves less to be owed.
   for _, gives in ipairs({ true, false }) do
@@ -28,7 +29,8 @@ local function compensate(state, awards)
         if moved ~= 0 then
           points_of[RECORDED_POINTS.after] = total + moved
           local list = points_of[RECORDED_POINTS.awards]
-          list[#list + 1] = { award[COMPENSATED.trigger], moved, total + moved, {} }
+          list[#list + 1] = { award[COMPENSATED.trigger], moved, total + moved, {}, award[COMPENSATED.day] }
+          moved_by[award[COMPENSATED.award]] = moved
         end
       end
     end
@@ -45,5 +47,5 @@ local function compensate(state, awards)
     end
   end
   state[USER.owed] = next(owed) and owed or nil
-  return changed, shortfalls
+  return changed, shortfalls, moved_by
 end

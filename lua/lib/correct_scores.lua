@@ -6,16 +6,16 @@
 
 -- Adds to a user's scores in runs that are not final, which need not be those of today. A run in which the user has no score
 -- keeps none: it is final, or older than what the state holds.
--- `moves`: { board (a PlanBoard without runs), run (its first day), whole and micros, or system (points that changed) } each.
--- `points`: what changed, as RECORDED_POINTS. Returns: a list of changes, see `score_boards`.
-local function correct_scores(state, moves, points)
-  local changes, moved = {}, {}
-  for _, each in ipairs(points) do
-    moved[each[RECORDED_POINTS.system]] = each[RECORDED_POINTS.after] - each[RECORDED_POINTS.before]
-  end
+-- `moves`: { board (a PlanBoard without runs), run (its first day), whole and micros, or awards (whose points moved) } each.
+-- `moved_by`: by award how its points moved the total, see `compensate`. Returns: a list of changes, see `score_boards`.
+local function correct_scores(state, moves, moved_by)
+  local changes = {}
   for _, move in ipairs(moves) do
     local board, scores = move.board, state[USER.boards][move.board.no]
-    local whole, micros = move.whole or moved[move.system] or 0, move.micros or 0
+    local whole, micros = move.whole or 0, move.micros or 0
+    for _, award in ipairs(move.awards or {}) do
+      whole = whole + (moved_by[award] or 0)
+    end
     local at = scores and run_place(scores, move.run)
     if scores and scores[at] == move.run and (whole ~= 0 or micros ~= 0) then
       local group = scores[at + SCORE.group]

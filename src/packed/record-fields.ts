@@ -104,8 +104,11 @@ export const RECORD = {
  */
 export const REVERSAL = { root: 0, reversed: 1, voids: 2, awards: 3, revoked: 4, restored: 5, shortfalls: 6 } as const;
 
-/** What was awarded, to be taken: 32 hex digits of the award, numbers, points. */
-export const COMPENSATED = { award: 0, system: 1, trigger: 2, points: 3 } as const;
+/**
+ * What was awarded, to be taken: 32 hex digits of the award, numbers, points; the local day (epoch day) and the time (epoch ms) of
+ * the award. Reversals that were stored without these two took awards of their event alone.
+ */
+export const COMPENSATED = { award: 0, system: 1, trigger: 2, points: 3, day: 4, atMs: 5 } as const;
 
 /** An achievement's number, when it was completed, epoch ms, and 32 hex digits of what completed it; absent: not known. */
 export const COMPLETED = { achievement: 0, atMs: 1, causedBy: 2 } as const;
@@ -127,8 +130,8 @@ export const RECORDED_STREAK = {
 /** What a points system's total was and is; a list of AWARD. */
 export const RECORDED_POINTS = { system: 0, before: 1, after: 2, awards: 3 } as const;
 
-/** What a trigger awarded, the total after it, numbers of the boosts applied. */
-export const AWARD = { trigger: 0, awarded: 1, after: 2, boosts: 3 } as const;
+/** What a trigger awarded, the total after it, numbers of the boosts applied; its local day (epoch day), absent: the record's. */
+export const AWARD = { trigger: 0, awarded: 1, after: 2, boosts: 3, day: 4 } as const;
 
 /** A score that changed; rank -1: not on the board. `threshold`: the score of the last rank, 0 while there is room. */
 export const RECORDED_BOARD = {

@@ -127,6 +127,8 @@ export interface Compensated {
   [COMPENSATED.system]: number;
   [COMPENSATED.trigger]: number;
   [COMPENSATED.points]: number;
+  [COMPENSATED.day]?: number;
+  [COMPENSATED.atMs]?: number;
 }
 
 /** COMPLETED. */
@@ -182,6 +184,7 @@ export interface RecordedAward {
   [AWARD.awarded]: number;
   [AWARD.after]: number;
   [AWARD.boosts]: number[];
+  [AWARD.day]?: number;
 }
 
 /** RECORDED_BOARD. */

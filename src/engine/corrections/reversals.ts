@@ -21,6 +21,7 @@ import {
 } from '../../postgres/corrections/read-reversible.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { uuidText } from '../ids/event-id.ts';
+import { countedBy } from './counted-by.ts';
 import { reversalAnswer, unchangedAnswer } from './reversal-answer.ts';
 import type { ReversalCall } from './reversal-call.ts';
 import { reversalPlan, type PlannedReversal } from './reversal-plan.ts';
@@ -130,13 +131,15 @@ export class Reversals {
       const last = await readLastReversal(client, root.id);
       if (last !== null && (event.id === root.id ? last.inForce : last.id !== event.id))
         return { unchanged: unchangedAnswer(compiled, { root, last, dryRun: request.dryRun }) };
+      const counted = await countedBy(client, compiled, root);
       if (last?.inForce === true) {
         const awards = last.awards.map(negated);
         return {
-          planned: { root, reversed: last.id, voids: false, awards, revoked: [], restored: last.revoked },
+          planned: { root, reversed: last.id, voids: false, counted, awards, revoked: [], restored: last.revoked },
         };
       }
-      return { planned: await voiding(client, compiled, { root, reversed: last?.id ?? root.id, request }) };
+      const reversed = last?.id ?? root.id;
+      return { planned: { ...(await voiding(client, compiled, { root, reversed, request })), counted } };
     });
   }
 
@@ -152,7 +155,7 @@ async function voiding(
   client: PoolClient,
   compiled: CompiledCatalog,
   { root, reversed, request }: { root: StoredEvent; reversed: string; request: ReversalRequest },
-): Promise<Omit<PlannedReversal, OfUser>> {
+): Promise<Omit<PlannedReversal, OfUser | 'counted'>> {
   const { tenantNo, pointsSystems } = compiled.catalog;
   const systemNos = pointsSystems.map(({ no }) => no);
   const awards = await readAwards(client, { tenantNo, userId: root.userId, id: root.id, systemNos });

@@ -281,7 +281,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
         total: award[AWARD.after],
         boostNos: award[AWARD.boosts],
         atMs,
-        localDay,
+        localDay: award[AWARD.day] ?? localDay,
         catalogVersion,
       });
     }

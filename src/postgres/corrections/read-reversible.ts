@@ -44,6 +44,11 @@ const idAt = (ms: number): string => Math.max(ms, 0).toString(16).padStart(12, '
 /** A UUID as 32 hex digits. */
 const digitsOf = (column: string): string => `replace(${column}::text, '-', '')`;
 
+/** An award as COMPENSATED. */
+const compensated = (award: string): string =>
+  `json_build_array(${digitsOf(`${award}.id`)}, ${award}.system_no, ${award}.trigger_no, ${award}.awarded,
+                    ${award}.local_date::date - DATE '1970-01-01', (extract(epoch FROM ${award}.at) * 1000)::bigint)`;
+
 /** An event of a tenant, `id` 32 hex digits or a UUID; null: there is none. */
 export async function readEvent(client: PoolClient, tenantNo: number, id: string): Promise<StoredEvent | null> {
   const { rows } = await client.query<StoredEvent>(
@@ -83,7 +88,7 @@ export async function readAwards(
   { tenantNo, userId, id, systemNos }: { tenantNo: number; userId: string; id: string; systemNos: readonly number[] },
 ): Promise<Compensated[]> {
   const { rows } = await client.query<{ award: Compensated }>(
-    `SELECT json_build_array(${digitsOf('awards.id')}, system_no, trigger_no, awarded) AS award
+    `SELECT ${compensated('awards')} AS award
        FROM awards
       WHERE tenant_no = $1 AND user_id = $2 AND system_no = ANY ($3::int[]) AND id BETWEEN $4 AND $5
       ORDER BY id`,
@@ -112,7 +117,7 @@ export async function readAwardsOf(
 ): Promise<Compensated[]> {
   const times = [...new Set(timesMs)];
   const { rows } = await client.query<{ award: Compensated }>(
-    `SELECT json_build_array(${digitsOf('a.id')}, a.system_no, a.trigger_no, a.awarded) AS award
+    `SELECT ${compensated('a')} AS award
        FROM unnest($3::bigint[], $6::uuid[], $7::uuid[]) AS time (at_ms, first_id, last_id)
        JOIN awards a ON a.tenant_no = $1 AND a.user_id = $2 AND a.system_no = ANY ($4::int[])
         AND a.id BETWEEN first_id AND last_id AND a.at = to_timestamp(at_ms / 1000.0)

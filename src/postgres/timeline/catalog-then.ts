@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { Kind } from '../../domain/kinds.ts';
 
 /** A resource of the catalog, which may have been deleted, as it is now or was last. */
@@ -91,7 +91,7 @@ const answers = (rows: readonly Row[]): (DocThen | null)[] => rows.map(({ doc, s
  * often they were changed.
  */
 export async function docsThen(
-  pool: Pool,
+  pool: Pool | PoolClient,
   tenantNo: number,
   asked: readonly ({ id: string } & Then)[],
 ): Promise<(DocThen | null)[]> {
