@@ -122,6 +122,50 @@ describe('a key older than the hot days', () => {
     expect(await events()).toBe(1);
   });
 
+  test('of an event that a guard keeps, replays are answered as before: waiting, released, dropped', async () => {
+    const [{ id }] = (await laurel.admin.get('/v1/metrics')).body.filter(({ key }: { key: string }) => key === 'flips');
+    const guards = { maxValue: { limit: 10, action: 'quarantine' } };
+    expect((await laurel.admin.patch('/v1/metrics', [{ id, guards }])).body.issues).toEqual([]);
+    const kept: string[] = [];
+    for (const key of ['waits', 'released', 'dropped']) {
+      const { status, body } = await flip('ada', 20, key);
+      expect([status, body.guarded.action]).toEqual([202, 'quarantine']);
+      kept.push(body.eventId);
+    }
+    await persist();
+    const [waits, released, dropped] = kept as [string, string, string];
+    expect((await laurel.admin.post(`/v1/quarantine/${released}/release`, undefined)).body.event.total).toBe(20);
+    // It is answered when it is stored.
+    const drop = laurel.admin.delete(`/v1/quarantine/${dropped}`);
+    const isDone = drop.then(() => true);
+    while (!(await Promise.race([isDone, persist().then(() => false)])));
+    expect((await drop).status).toBe(200);
+    pass(HOT_DAYS + 1);
+    await age();
+    expect([await hotKeys(), await oldKeys()]).toEqual([0, 3]);
+
+    const replayed = async () => {
+      for (const [key, eventId] of [
+        ['waits', waits],
+        ['released', released],
+        ['dropped', dropped],
+      ] as const) {
+        const { status, body } = await flip('ada', 20, key);
+        expect([status, body.eventId, body.idempotentReplayed, body.total]).toEqual([202, eventId, true, 20]);
+        expect(body.guarded).toEqual(key === 'waits' ? { guard: 'maxValue', action: 'quarantine' } : undefined);
+      }
+    };
+    await replayed();
+    await persist();
+    await redis.flushall();
+    await rebuildByHand(laurel, redis);
+    expect([await hotKeys(), await oldKeys()]).toEqual([0, 3]);
+    await replayed();
+    const late = await laurel.admin.post(`/v1/quarantine/${waits}/release`, undefined);
+    expect(late.body.event).toMatchObject({ eventId: waits, total: 40 });
+    expect(await flip('ada', 20, 'waits')).toMatchObject({ status: 202, body: { eventId: waits, total: 40 } });
+  });
+
   test('scoped as ever: another user, another metric, another key are new', async () => {
     await flip('ada', 3, 'k');
     pass(30);

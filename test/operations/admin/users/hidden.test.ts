@@ -123,6 +123,61 @@ test('final runs are those of whom was not hidden then; a filled board leaves ou
   expect(await differences()).toEqual([]);
 });
 
+test('events, pages around a user, histories, wrapped years and the ends of runs agree on who is hidden', async () => {
+  await to('2030-03-10T12:00:00Z');
+  // A day each: places in the daily snapshots of the past are those of then.
+  for (const [id, value] of [
+    ['eva', 500],
+    ['finn', 400],
+  ] as const)
+    await send(id, value);
+  await to('2030-03-11T13:00:00Z');
+  const history = async (id: string) =>
+    (await laurel.app.get(`/v1/users/${id}/leaderboards/ever?numEvents=2`)).body.history.map(
+      ({ rank }: { rank: number | null }) => rank,
+    );
+  const before = await history('eva');
+  expect(
+    (await laurel.app.get('/v1/users/eva/wrapped?year=2030')).body.activity.entireYear.leaderboards.ever.rank,
+  ).toBe(1);
+
+  expect((await laurel.app.patch('/v1/users/eva/preferences', { leaderboards: { hidden: true } })).status).toBe(200);
+  expect(await board('ever', 'userId=eva')).toEqual([]);
+  expect(await board('ever', 'userId=finn')).toContain('1 finn 400');
+  const finns = await send('finn', 1);
+  expect(finns.leaderboards.ever).toMatchObject({ rank: 1, previousRank: 1 });
+  const { body: of } = await laurel.app.get('/v1/users/eva/leaderboards/ever?numEvents=2');
+  expect([of.rank, of.value]).toEqual([null, null]);
+  expect((await history('eva')).slice(0, -1)).toEqual(before.slice(0, -1));
+  expect((await history('eva')).at(-1)).toBe(null);
+  const { body: wrapped } = await laurel.app.get('/v1/users/eva/wrapped?year=2030');
+  expect(wrapped.activity.entireYear.leaderboards.ever).toBeUndefined();
+  const { body: finnsYear } = await laurel.app.get('/v1/users/finn/wrapped?year=2030');
+  expect(finnsYear.activity.entireYear.leaderboards.ever.rank).toBe(1);
+
+  // What is corrected while they hide counts when they are shown.
+  const late = await laurel.app.post('/v1/metrics/m/event', {
+    user: { id: 'eva' },
+    value: 7,
+    occurredAt: '2030-03-10T20:00:00Z',
+  });
+  expect([late.status, late.body.leaderboards]).toEqual([201, {}]);
+  const { eventId } = await send('eva', 9);
+  expect((await laurel.admin.post(`/v1/events/${eventId}/reverse`, {})).body.status).toBe('reversed');
+  expect(await board('ever', 'userId=eva')).toEqual([]);
+  expect(await differences()).toEqual([]);
+
+  // The run of the 11th ends without her, the perpetual board goes on with her when she is shown.
+  await send('eva', 1);
+  await to('2030-03-12T12:30:00Z');
+  const { body: ended } = await laurel.app.get('/v1/leaderboards/days?run=2030-03-11');
+  expect(ended.rankings.map(({ userId }: { userId: string }) => userId)).toEqual(['finn']);
+  await laurel.app.patch('/v1/users/eva/preferences', { leaderboards: { hidden: false } });
+  expect(await place('eva', 'ever')).toEqual([1, 508]);
+  expect(await place('eva', 'days', 'run=2030-03-11')).toEqual([null, null]);
+  expect(await differences()).toEqual([]);
+});
+
 const LANDS = ['fr', 'de', undefined];
 const anySteps = fc.array(
   fc.oneof(
