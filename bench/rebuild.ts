@@ -46,6 +46,11 @@ try {
          FROM unnest($1::int[], $2::uuid[]) AS made (n, id)`,
       [numbers, ids, metricNo],
     );
+    await pool.query(
+      `INSERT INTO used_keys (id, tenant_no, user_id, metric_no, idempotency_key)
+       SELECT id, 0, 'user-' || n, $3, 'key ' || n FROM unnest($1::int[], $2::uuid[]) AS made (n, id)`,
+      [numbers, ids, metricNo],
+    );
   }
   await pool.query(
     `INSERT INTO completions (tenant_no, user_id, achievement_no, at)

@@ -13,6 +13,7 @@ import { AuditRetention } from '../src/engine/audit/audit-retention.ts';
 import { LateEvents } from '../src/engine/corrections/late-events.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import { KeyAgeing } from '../src/engine/idempotency/key-ageing.ts';
+import { KeyCopying, sayHowFarKeysAre } from '../src/engine/idempotency/key-copying.ts';
 import { lookUpKeys } from '../src/engine/events/look-up-keys.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
@@ -28,6 +29,7 @@ import { Publisher } from '../src/engine/notifications/due/publisher.ts';
 import { Windows } from '../src/engine/notifications/due/windows.ts';
 import { leftOut } from '../src/engine/notifications/left-out.ts';
 import { Reporter } from '../src/engine/notifications/reporter.ts';
+import { EventPartitionsAhead } from '../src/engine/partitions/event-partitions-ahead.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import { sayWhatIsSetAside } from '../src/engine/persist/set-aside.ts';
 import { YearCounts } from '../src/engine/achievements/year-counts.ts';
@@ -289,6 +291,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
     new SecretErasure({ pool }),
     new Resends({ pool, onQueued: delivery.queued }),
+    new KeyCopying({ pool, onProgress: (upToMs) => sayHowFarKeysAre(log, upToMs) }),
+    new EventPartitionsAhead({ pool }),
     new ActivityBackfill({ pool }),
     new AuditRetention({ pool, days: options.auditRetentionDays ?? AUDIT_RETENTION_DAYS }),
     new MessageLog({ pool, days: options.webhookLogDays ?? WEBHOOK_LOG_DAYS }),

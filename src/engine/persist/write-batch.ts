@@ -13,6 +13,7 @@ import { insertEvents } from '../../postgres/persist/insert-events.ts';
 import { insertQuarantined, settleQuarantined } from '../../postgres/persist/insert-quarantined.ts';
 import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
 import { insertStreakChanges, supersedeStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
+import { insertUsedKeys } from '../../postgres/persist/insert-used-keys.ts';
 import { updatePoints } from '../../postgres/persist/update-points.ts';
 import { updateStates } from '../../postgres/persist/update-states.ts';
 import { updateStreaks } from '../../postgres/persist/update-streaks.ts';
@@ -74,6 +75,7 @@ export function writeBatch(
 export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
   for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
   await insertEvents(client, batch.events);
+  await insertUsedKeys(client, batch.events);
   await insertQuarantined(client, batch.quarantined);
   await settleQuarantined(client, batch.settled);
   await countGuarded(client, batch.guarded);

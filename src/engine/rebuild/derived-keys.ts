@@ -25,7 +25,7 @@ What Redis holds that is derived from Postgres, in one place: rebuilding and ver
   counters: users                      users, counted
   counters: completions                users.state: completions, counted by achievement
   counters: generation of new users    users.state: the youngest there is
-  buckets of idempotency keys          events.idempotency_key, and that of quarantine, with the event's ID and the user's
+  buckets of idempotency keys          used_keys, and quarantine.idempotency_key, with the event's ID and the user's
                                        generation;
                                        and the same of events that wait in dead letters
   compact form of idempotency keys     the same, of events before key_ageing.before_ms

@@ -10,12 +10,30 @@ export interface AskedKey {
   idParts: readonly string[];
 }
 
-const selectFrom = (table: 'events' | 'quarantine'): string => `
-  SELECT replace(id::text, '-', '') AS id, user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key
-    FROM ${table}
-   WHERE substr(uuid_send(id), 7, 8) = ANY ($1::bytea[]) AND idempotency_key IS NOT NULL AND tenant_no = $2`;
+const COLUMNS = `replace(id::text, '-', '') AS id, user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key`;
+/** Whether the part of an ID that comes from a key is one of those asked for. */
+const HAS_PART = 'substr(uuid_send(id), 7, 8) = ANY ($1::bytea[])';
+/** The first ID of which the index of used keys is not made yet (`indexUsedKeys`). */
+const UNINDEXED = `
+  coalesce((SELECT end_id FROM event_partitions WHERE keys_indexed ORDER BY end_day DESC LIMIT 1),
+           '00000000-0000-0000-0000-000000000000')`;
 
-const SELECT = `${selectFrom('events')} UNION ALL ${selectFrom('quarantine')}`;
+/**
+ * Parameters: parts of IDs, tenant number; users and metrics, as pairs. What is younger than the index of used keys is found
+ * among the user's events of the metric, by an index that holds their IDs; only those that are found are read.
+ */
+const SELECT = `
+  SELECT ${COLUMNS} FROM used_keys
+   WHERE tenant_no = $2 AND user_id = ANY ($3::text[]) AND ${HAS_PART} AND id < ${UNINDEXED}
+  UNION ALL
+  SELECT ${COLUMNS} FROM events
+   WHERE id >= ${UNINDEXED} AND idempotency_key IS NOT NULL AND id = ANY (ARRAY(
+      SELECT id FROM unnest($3::text[], $4::int[]) AS asked (user_id, metric_no)
+        JOIN events USING (user_id, metric_no)
+       WHERE tenant_no = $2 AND id >= ${UNINDEXED} AND ${HAS_PART}
+   ))
+  UNION ALL
+  SELECT ${COLUMNS} FROM quarantine WHERE ${HAS_PART} AND idempotency_key IS NOT NULL AND tenant_no = $2`;
 
 interface Row {
   id: string;
@@ -31,7 +49,13 @@ export async function findUsedKeys(
   asked: readonly AskedKey[],
 ): Promise<(string | null)[]> {
   const parts = asked.flatMap(({ idParts }) => idParts.map((part) => Buffer.from(part, 'hex')));
-  const { rows } = await pool.query<Row>(SELECT, [parts, tenantNo]);
+  const pairs = [...new Map(asked.map((each) => [`${each.metricNo} ${each.userId}`, each])).values()];
+  const { rows } = await pool.query<Row>(SELECT, [
+    parts,
+    tenantNo,
+    pairs.map(({ userId }) => storableText(userId)),
+    pairs.map(({ metricNo }) => metricNo),
+  ]);
   return asked.map(({ userId, metricNo, key, idParts }) => {
     const used = rows.find(
       (row) =>

@@ -9,8 +9,8 @@ const EVENTS = 10_000;
 const TABLES = ['events', 'quarantine'] as const;
 
 /**
- * Deletes a user's events, those in quarantine included, in the client's transaction. `onKeys` is given the idempotency keys
- * that they used, some at a time. Rows are named by their IDs: where they are (`ctid`) changes with an update that commits
+ * Deletes a user's events, those in quarantine included, and their used keys, in the client's transaction. `onKeys` is given
+ * the idempotency keys, some at a time. Rows are named by their IDs: where they are (`ctid`) changes with an update that commits
  * meanwhile, and is not unique among the partitions of a table.
  */
 export async function deleteEvents(
@@ -26,13 +26,16 @@ export async function deleteEvents(
       );
       const ids = found.rows.map(({ id }) => id).toSorted();
       if (ids.length === 0) break;
-      // The range spares looking for each of them in every partition.
+      // The bounds spare looking for each of them in every partition.
+      const range = [ids, ids[0], ids.at(-1)];
       const deleted = await client.query<{ metricNo: number; key: string | null }>(
         `DELETE FROM ${table} WHERE id = ANY ($1::uuid[]) AND id BETWEEN $2 AND $3
          RETURNING metric_no AS "metricNo", idempotency_key AS key`,
-        [ids, ids[0], ids.at(-1)],
+        range,
       );
       const keys = deleted.rows.filter((row): row is EventKey => row.key !== null);
+      if (table === 'events')
+        await client.query('DELETE FROM used_keys WHERE id = ANY ($1::uuid[]) AND id BETWEEN $2 AND $3', range);
       if (keys.length > 0) await onKeys(keys);
       if (ids.length < EVENTS) break;
     }

@@ -23,8 +23,8 @@ export async function deleteUser(
 ): Promise<void> {
   await deleteEvents(client, user, onKeys);
   const values = [user.tenantNo, storableText(user.userId)];
-  for (const { table, user: column, persisted, anonymised, kept } of USER_TABLES) {
-    if (persisted === false || kept) continue;
+  for (const { table, user: column, persisted, withEvents, anonymised, kept } of USER_TABLES) {
+    if (persisted === false || withEvents || kept) continue;
     const change = anonymised
       ? `UPDATE ${table} SET ${column} = 'deleted:' || gen_random_uuid()`
       : `DELETE FROM ${table}`;

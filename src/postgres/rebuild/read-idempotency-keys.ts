@@ -22,18 +22,31 @@ export const USED_KEY_COLUMNS =
 /** The used key of a row. */
 export const usedKeyOf = ({ id, ...row }: UsedKeyRow): UsedKey => ({ ...row, eventId: id.replaceAll('-', '') });
 
-/** All used idempotency keys of one moment, in no order, a page a call; one pass over the events. */
+const selectFrom = (table: 'used_keys' | 'quarantine' | 'events', where: string): string =>
+  `SELECT ${USED_KEY_COLUMNS} FROM ${table} WHERE ${where}`;
+
+/**
+ * The rows of all used keys for which a condition on `id` holds. `events` is read only while keys of an earlier version's events
+ * are being copied (a condition of the whole part, so that it is not even opened); then a key may come twice.
+ */
+export const usedKeysWhere = (where: string): string =>
+  [
+    selectFrom('used_keys', where),
+    selectFrom('quarantine', `idempotency_key IS NOT NULL AND ${where}`),
+    selectFrom(
+      'events',
+      `(SELECT EXISTS (SELECT FROM key_copies WHERE NOT is_done)) AND idempotency_key IS NOT NULL AND ${where}`,
+    ),
+  ].join(' UNION ALL ');
+
+/** All used idempotency keys of one moment, in no order, a page a call; some may come twice. */
 export async function readIdempotencyKeys(
   pool: Pool,
   pageSize: number,
   take: (keys: UsedKey[]) => Promise<void>,
 ): Promise<void> {
   await transaction(pool, async (client) => {
-    await client.query(
-      `DECLARE used NO SCROLL CURSOR FOR
-       SELECT ${USED_KEY_COLUMNS} FROM events WHERE idempotency_key IS NOT NULL
-       UNION ALL SELECT ${USED_KEY_COLUMNS} FROM quarantine WHERE idempotency_key IS NOT NULL`,
-    );
+    await client.query(`DECLARE used NO SCROLL CURSOR FOR ${usedKeysWhere('true')}`);
     const fetch = async (): Promise<UsedKeyRow[]> =>
       (await client.query<UsedKeyRow>(`FETCH ${Math.trunc(pageSize)} FROM used`)).rows;
     let page = await fetch();

@@ -1,13 +1,14 @@
 import type { Pool } from 'pg';
-import { usedKeyOf, USED_KEY_COLUMNS, type UsedKey, type UsedKeyRow } from './read-idempotency-keys.ts';
+import { usedKeyOf, usedKeysWhere, type UsedKey, type UsedKeyRow } from './read-idempotency-keys.ts';
 
-const selectFrom = (table: 'events' | 'quarantine'): string => `
-  SELECT ${USED_KEY_COLUMNS} FROM unnest($1::uuid[], $2::uuid[]) AS span (first, last)
-    JOIN ${table} ON ${table}.id BETWEEN span.first AND span.last WHERE idempotency_key IS NOT NULL`;
+const SELECT = `
+  SELECT used.* FROM unnest($1::uuid[], $2::uuid[]) AS span (first, last)
+   CROSS JOIN LATERAL (${usedKeysWhere('id BETWEEN span.first AND span.last')}) AS used`;
 
-const SELECT = `${selectFrom('events')} UNION ALL ${selectFrom('quarantine')}`;
-
-/** The idempotency keys of the events that have one of some times (epoch ms) in their IDs; a time must not come twice. */
+/**
+ * The idempotency keys of the events that have one of some times (epoch ms) in their IDs; a time must not come twice, and some keys
+ * may.
+ */
 export async function usedKeysAt(pool: Pool, idTimesMs: readonly number[]): Promise<UsedKey[]> {
   if (idTimesMs.length === 0) return [];
   const heads = idTimesMs.map((ms) => ms.toString(16).padStart(12, '0'));

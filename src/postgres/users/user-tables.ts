@@ -21,6 +21,8 @@ export interface UserTable {
   kept?: true;
   /** False: deleted with the user at once, not by the persister after what came before. */
   persisted?: false;
+  /** True: deleted with the user's events, by their IDs (`deleteEvents`). */
+  withEvents?: true;
 }
 
 /** Says nothing by itself: a timeline shows the rule. */
@@ -34,6 +36,8 @@ const VERSION = ['catalog_version'];
 export const USER_TABLES: readonly UserTable[] = [
   { table: 'users', user: 'id', section: null, order: ['id'] },
   { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'], hidden: VERSION },
+  // The export shows the keys with their events.
+  { table: 'used_keys', user: 'user_id', section: null, order: ['id'], withEvents: true },
   {
     table: 'quarantine',
     user: 'user_id',

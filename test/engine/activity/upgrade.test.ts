@@ -1,17 +1,13 @@
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Pool } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ActivityBackfill } from '../../../src/engine/activity/activity-backfill.ts';
 import { migrate } from '../../../src/postgres/migrate.ts';
 import { readCounted } from '../../../src/postgres/activity/read-days.ts';
 import { createPool } from '../../../src/postgres/pool.ts';
+import { migrateToBefore } from '../../postgres/earlier-version.ts';
 import { testStack, type TestStack } from '../../stack/stack.ts';
 import { countedDays, storedDays } from './stored-days.ts';
 
-const MIGRATIONS = fileURLToPath(new URL('../../../src/postgres/migrations/', import.meta.url));
 const DAY_S = 86_400;
 
 let stack: TestStack;
@@ -26,15 +22,6 @@ afterEach(async () => {
   await pool.end();
   await stack.close();
 });
-
-/** Applies what there was before days were counted. */
-async function migrateToBefore(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'laurel-migrations-'));
-  const earlier = (await readdir(MIGRATIONS)).filter((file) => file < '000036');
-  await Promise.all(earlier.map((file) => cp(join(MIGRATIONS, file), join(folder, file))));
-  await migrate(pool, folder);
-  await rm(folder, { recursive: true });
-}
 
 /** The history of 100 days up to now, of two tenants, with IDs that begin with the time as those of events do. */
 async function storeHistory(): Promise<void> {
@@ -55,7 +42,7 @@ async function storeHistory(): Promise<void> {
 }
 
 test('an installation with a past has its last 90 days counted after the upgrade', async () => {
-  await migrateToBefore();
+  await migrateToBefore(pool, '000036');
   await storeHistory();
   await migrate(pool);
   const today = Math.floor(Date.now() / 1_000 / DAY_S);

@@ -49,7 +49,8 @@ async function asBefore(eventId: string, key: string): Promise<string> {
     eventId,
   ]);
   const id = idBefore(clock.now(), rows[0]!.no, key);
-  await laurel.pool.query('UPDATE events SET id = $2 WHERE id = $1', [eventId, id]);
+  for (const table of ['events', 'used_keys'])
+    await laurel.pool.query(`UPDATE ${table} SET id = $2 WHERE id = $1`, [eventId, id]);
   await laurel.pool.query('DELETE FROM awards WHERE id::text LIKE $1', [`${eventId.slice(0, -4)}%`]);
   const { bucket, field } = idempotencyDigest('ada', rows[0]!.no, key);
   expect(await redis.hset(`{s0}:0:i:${bucket}`, field, clock.now())).toBe(0);

@@ -38,7 +38,7 @@ const stored = async (): Promise<number> => (await rows<{ n: number }>('SELECT c
 const handed = (): Promise<number> => laurel.redis.xlen('{s0}:handed');
 const outbox = (): Promise<number> => laurel.redis.xlen('{s0}:outbox');
 
-const TABLES = ['outbox_cursors', 'events', 'users', 'awards', 'completions', 'idempotency_keys'];
+const TABLES = ['outbox_cursors', 'events', 'users', 'awards', 'completions', 'used_keys'];
 
 /** Keeps what Postgres holds of events now; the returned function brings that back, as a standby would that took over. */
 async function backUp(): Promise<() => Promise<void>> {

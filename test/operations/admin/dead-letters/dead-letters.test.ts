@@ -54,7 +54,8 @@ test('listed, shown, retried and dropped, by the Admin API and by the command', 
   expect((await laurel.admin.get(`/v1/dead-letters/${first}`)).body).toEqual(shown);
 
   expect(await cli('retry', first)).toMatchObject({ code: 1, out: expect.stringContaining('still waits') });
-  await laurel.pool.query('DELETE FROM events WHERE id = $1', [event.eventId]);
+  for (const table of ['events', 'used_keys'])
+    await laurel.pool.query(`DELETE FROM ${table} WHERE id = $1`, [event.eventId]);
   expect(await cli('retry', first)).toMatchObject({ code: 0, out: `${first}  stored\n` });
   expect((await laurel.pool.query(`SELECT FROM events WHERE user_id = 'bob'`)).rows).toHaveLength(1);
   expect((await laurel.admin.get('/v1/dead-letters?status=stored')).body).toMatchObject([{ id: first, parts: [] }]);

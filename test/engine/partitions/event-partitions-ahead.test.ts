@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { EventPartitionsAhead, widthFor } from '../../../src/engine/partitions/event-partitions-ahead.ts';
+import {
+  firstIdOf,
+  makeEventPartition,
+  readEventPartitions,
+} from '../../../src/postgres/partitions/event-partitions.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+
+const DAY_MS = 86_400_000;
+const TODAY = Math.floor(Date.now() / DAY_MS);
+const NEVER = new AbortController().signal;
+
+let database: TestDatabase;
+
+beforeEach(async () => void (database = await testDatabase({ redis: false })));
+afterEach(() => database.close());
+
+async function workOff(day: number): Promise<void> {
+  const work = new EventPartitionsAhead(database);
+  const nowMs = day * DAY_MS + 1;
+  while ((await work.due(nowMs)) !== null) await work.perform(0, NEVER, 0, nowMs);
+}
+
+/** Of each stretch: its first and last day from today on, and whether its keys have an index. */
+async function stretches(): Promise<[number, number, boolean][]> {
+  const made = await readEventPartitions(database.pool);
+  return made.map(({ firstDay, endDay, keysIndexed }) => [Math.max(firstDay - TODAY, -1), endDay - TODAY, keysIndexed]);
+}
+
+const insertKey = (day: number): Promise<unknown> =>
+  database.pool.query('INSERT INTO used_keys VALUES ($1, 0, $2, 1, $3)', [firstIdOf(day), 'ada', `key of ${day}`]);
+
+const partitionOf = async (day: number): Promise<string> =>
+  (
+    await database.pool.query<{ name: string }>(
+      'SELECT tableoid::regclass::text AS name FROM used_keys WHERE id = $1',
+      [firstIdOf(day)],
+    )
+  ).rows[0]!.name;
+
+test('a new installation has partitions for the coming weeks; more are made a week before they are needed', async () => {
+  expect(await stretches()).toEqual([
+    [-1, 0, false],
+    [0, 28, false],
+  ]);
+  await workOff(TODAY + 20);
+  expect((await stretches()).map(([, end]) => end)).toEqual([0, 28]);
+  await workOff(TODAY + 21);
+  expect(await stretches()).toEqual([
+    [-1, 0, true],
+    [0, 28, false],
+    [28, 56, false],
+  ]);
+  await workOff(TODAY + 29);
+  expect((await stretches()).map(([, , indexed]) => indexed)).toEqual([true, true, false]);
+  for (const [day, partition] of [
+    [1, 'd0'],
+    [TODAY + 27, `d${TODAY}`],
+    [TODAY + 28, `d${TODAY + 28}`],
+  ] as const) {
+    await insertKey(day);
+    expect(await partitionOf(day)).toBe(`used_keys_${partition}`);
+  }
+});
+
+test('after a gap the next partition begins where the last one ends, but after what is in the default partition', async () => {
+  await insertKey(TODAY + 100);
+  expect(await partitionOf(TODAY + 100)).toBe('used_keys_default');
+  await workOff(TODAY + 90);
+  expect((await stretches()).at(-1)).toEqual([101, 129, false]);
+  expect(await partitionOf(TODAY + 100)).toBe('used_keys_default');
+});
+
+test('days that have a partition get no second one', async () => {
+  await expect(makeEventPartition(database.pool, { firstDay: TODAY + 3, endDay: TODAY + 30 })).rejects.toThrow(
+    'would overlap partition',
+  );
+  expect((await stretches()).length).toBe(2);
+});
+
+test('an index that a crash left half made is made again', async () => {
+  await database.pool.query('CREATE INDEX used_keys_d0_by_user ON used_keys_d0 (user_id)');
+  await workOff(TODAY + 1);
+  expect((await stretches())[0]).toEqual([-1, 0, true]);
+});
+
+test('a partition has as many days as keep it at some 20 million events, at most 28 and at least one', () => {
+  expect([0, 1, 500_000, 1_000_000, 3_000_000, 50_000_000].map(widthFor)).toEqual([28, 28, 28, 20, 6, 1]);
+});
