@@ -57,6 +57,7 @@ local state = state_of(user)
 if fingerprint(state) ~= reversal.expected then
   return refuse(REFUSAL.outdated)
 end
+local previous_length = state[USER.streaks][plan.streak.frequency][STREAK.length]
 -- What is settled by now is among it; the zone that the user is in stays.
 local settlements = take_replay(state, reversal.replayed)
 local refusal = admit_user(state, sent, now, plan)
@@ -128,6 +129,7 @@ local record = {
     revoked,
     restored,
     shortfalls,
+    streak[STREAK.length] == 0 and previous_length > 0 and previous_length or nil,
   },
 }
 settled_record(record, settlements, state)

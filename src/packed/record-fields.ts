@@ -100,9 +100,18 @@ export const RECORD = {
 /**
  * What a reversal did: 32 hex digits of the event at the root, and of what was reversed; 1 if it reversed the event, 0 if it
  * restored it; lists of COMPENSATED, of those revoked and those restored as COMPLETED; points that could not be taken as
- * SHORTFALL.
+ * SHORTFALL; the length of the streak in the configured frequency that it left nothing of, absent: none.
  */
-export const REVERSAL = { root: 0, reversed: 1, voids: 2, awards: 3, revoked: 4, restored: 5, shortfalls: 6 } as const;
+export const REVERSAL = {
+  root: 0,
+  reversed: 1,
+  voids: 2,
+  awards: 3,
+  revoked: 4,
+  restored: 5,
+  shortfalls: 6,
+  endedStreak: 7,
+} as const;
 
 /**
  * What was awarded, to be taken: 32 hex digits of the award, numbers, points; the local day (epoch day) and the time (epoch ms) of

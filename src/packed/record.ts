@@ -119,6 +119,7 @@ export interface RecordedReversal {
   [REVERSAL.revoked]: PackedCompletion[];
   [REVERSAL.restored]: PackedCompletion[];
   [REVERSAL.shortfalls]: Shortfall[];
+  [REVERSAL.endedStreak]?: number;
 }
 
 /** COMPENSATED. */

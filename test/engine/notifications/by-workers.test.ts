@@ -9,6 +9,18 @@ const CONFIGURATION: Configuration = {
     { key: 'ten', name: 'Ten', trigger: 'metric', metricKey: 'flips', metricValue: 10, status: 'active' },
     { key: 'year', name: 'A year', trigger: 'anniversary', anniversaryYears: 1, status: 'active' },
   ],
+  leaderboards: [
+    {
+      key: 'days',
+      name: 'Days',
+      rankBy: 'metric',
+      metricKey: 'flips',
+      start: '2027-03-01',
+      runUnit: 'day',
+      runInterval: 1,
+      status: 'active',
+    },
+  ],
   streaks: {
     enabled: true,
     frequency: 'daily',
@@ -86,4 +98,33 @@ test('what an event makes is sent at once', async () => {
   } finally {
     await receiver.close();
   }
+});
+
+test('a rank in a new run is reported at once, though it is the same as in the run before, and compared with no other run', async () => {
+  await listening.to('2027-03-12T23:40');
+  const webhook = await listening.listen('leaderboard.rank_changed');
+  const step = async (time: string, id: string, value: number): Promise<void> => {
+    await listening.to(time);
+    await send(id, value);
+    await listening.stored();
+  };
+  await step('2027-03-12T23:54', 'dora', 7);
+  await step('2027-03-12T23:55', 'erik', 5);
+  await step('2027-03-13T00:01', 'erik', 2);
+  await step('2027-03-13T00:02', 'dora', 1);
+  await listening.to('2027-03-13T01:00');
+  const messages = await listening.messages(webhook);
+  expect(
+    messages.map(({ at, user, payload: { leaderboard } }) => [
+      `${at} ${user} ${leaderboard.start}`,
+      [leaderboard.previousRank, leaderboard.previousValue],
+      [leaderboard.rank, leaderboard.value],
+    ]),
+  ).toEqual([
+    ['2027-03-12T23:54 dora 2027-03-12', [null, null], [1, 7]],
+    ['2027-03-12T23:55 erik 2027-03-12', [null, null], [2, 5]],
+    ['2027-03-13T00:01 erik 2027-03-13', [null, null], [1, 2]],
+    ['2027-03-13T00:02 dora 2027-03-13', [null, null], [2, 1]],
+  ]);
+  await listening.laurel.admin.delete(`/v1/webhooks?ids=${webhook}`);
 });

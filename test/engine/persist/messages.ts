@@ -71,9 +71,10 @@ export class Reported {
     });
   }
 
-  static async start(): Promise<Reported> {
+  /** `configuration`: instead of `CONFIGURATION`. */
+  static async start(configuration = CONFIGURATION): Promise<Reported> {
     const clock = new FixedClock(Date.UTC(2026, 2, 2, 9, 30));
-    return new Reported(await startLaurel({ clock, configuration: CONFIGURATION }), clock);
+    return new Reported(await startLaurel({ clock, configuration }), clock);
   }
 
   get pool(): Pool {

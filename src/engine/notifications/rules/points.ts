@@ -21,7 +21,8 @@ export function* pointsNotifications({ compiled, record, wants, user }: Change):
     const first = ordinal + 1;
     ordinal += awards.length;
     const system = compiled.pointsSystemsByNo.get(no);
-    if (system === undefined) continue;
+    // Of a reversal that could take nothing there are none.
+    if (system === undefined || awards.length === 0) continue;
     const about = { pointsSystemId: system.id };
     if (wants('points.changed', about)) {
       const shown = awards.map((award, index) => awardResponse(compiled, record, award, first + index));

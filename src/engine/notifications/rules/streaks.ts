@@ -3,7 +3,7 @@ import { periodOf } from '../../../domain/periods.ts';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { NotificationType } from '../../../domain/notification.ts';
 import type { RecordedSettlement } from '../../../packed/record.ts';
-import { RECORD, RECORDED_STREAK, SETTLED, SETTLEMENT } from '../../../packed/record-fields.ts';
+import { RECORD, RECORDED_STREAK, REVERSAL, SETTLED, SETTLEMENT } from '../../../packed/record-fields.ts';
 import { FREQUENCY } from '../../../packed/user-fields.ts';
 import { recordedStreak } from '../../responses/streak-response.ts';
 import type { UserJson } from '../payloads/payload.ts';
@@ -17,7 +17,8 @@ interface Candidate {
 
 /**
  * What became of the user's streak: first by the clock (freezes earned and consumed, the streak lost), then by the event
- * (started, extended). An administrator's reset loses it too; a restored streak is not reported, nor the one that gave way to it.
+ * (started, extended). An administrator's reset loses it too, and a reversal that leaves nothing of it; a restored streak is
+ * not reported, nor the one that gave way to it.
  * Nothing where streaks are switched off, for all or by the user.
  */
 export function* streakNotifications(change: Change): Generator<Reported> {
@@ -43,7 +44,7 @@ function* settled({ compiled, record }: Change): Generator<Candidate> {
       settlement[SETTLEMENT.frequency] === counted &&
       (settlement[SETTLEMENT.kind] === SETTLED.lost || settlement[SETTLEMENT.kind] === SETTLED.reset),
   );
-  const length = lost?.[SETTLEMENT.length] ?? 0;
+  const length = lost?.[SETTLEMENT.length] ?? record[RECORD.reversal]?.[REVERSAL.endedStreak] ?? 0;
   if (length > 0) yield { type: 'streak.lost', payload: (user) => streakLost(user, { length }) };
 }
 
