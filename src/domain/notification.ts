@@ -10,6 +10,13 @@ export interface NotificationSubject {
   pointsSystemId?: string;
 }
 
+/** A run (its first day, an epoch day) and group ('' without breakdown) of a board. */
+export interface BoardPlace {
+  boardNo: number;
+  runDay: number;
+  group: string;
+}
+
 /** Something that happened in a tenant, or fell due, as it is reported to webhooks and live streams. */
 export interface Notification {
   type: NotificationType;
@@ -21,6 +28,8 @@ export interface Notification {
   /** Unlike that of any other of the tenant and type, ever; the same when the notification is made again. */
   source: string;
   about: NotificationSubject;
+  /** Of a board's rankings and ranks: where they changed. */
+  place?: BoardPlace;
   /** JSON text of the contract's payload, with its `type`. */
   payload: string;
 }

@@ -86,6 +86,7 @@ function movedBoards(
       atMs: record[RECORD.atMs],
       source: `${record[RECORD.id]}:${boardNo}`,
       about,
+      place,
       payload: JSON.stringify(place),
     };
   });

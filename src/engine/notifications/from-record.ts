@@ -24,13 +24,14 @@ export function fromRecord(
   const reported = [...streakNotifications(change)];
   if (record[RECORD.backdated] === undefined)
     reported.push(...achievementNotifications(change), ...pointsNotifications(change), ...boardNotifications(change));
-  return reported.map(({ type, no, about, payload }) => ({
+  return reported.map(({ type, no, about, place, payload }) => ({
     type,
     tenantNo: compiled.catalog.tenantNo,
     userId: user.userId,
     atMs: record[RECORD.atMs],
     source: `${record[RECORD.id]}:${no}`,
     about,
+    ...(place && { place }),
     payload,
   }));
 }

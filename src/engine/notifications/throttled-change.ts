@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Notification } from '../../domain/notification.ts';
+import type { BoardPlace, Notification } from '../../domain/notification.ts';
 import type { WindowChange } from '../../postgres/notifications/enter-windows.ts';
-import type { BoardPlace } from '../../postgres/notifications/note-moved-boards.ts';
 import { uuidText } from '../ids/event-id.ts';
 
 /** The types that go out at once, and then at most once in a window. */
@@ -34,14 +33,14 @@ export const movedBoard = ({ payload }: Pick<Notification, 'payload'>): BoardPla
   return { boardNo, runDay, group };
 };
 
-/** The window of a run and group of a board. */
-function boardSubject({ boardNo, runDay, group }: BoardPlace): string {
+/** The window of a run and group of a board: of its rankings, and, for each user, of the rank there. */
+export function boardSubject({ boardNo, runDay, group }: BoardPlace): string {
   return uuidText(createHash('sha256').update(`${boardNo}:${runDay}:${group}`).digest('hex').slice(0, 32));
 }
 
 /** A notification as what waits in a window. */
 export function throttledChange(notification: Notification): WindowChange {
-  const { tenantNo, userId, source, atMs, about, payload } = notification;
+  const { tenantNo, userId, source, atMs, about, place, payload } = notification;
   const type = notification.type as Throttled;
   const change: WindowChange = {
     tenantNo,
@@ -63,7 +62,7 @@ export function throttledChange(notification: Notification): WindowChange {
     return { ...change, subject: boardSubject(movedBoard(notification)), atOnce: false };
   if (type === 'leaderboard.rank_changed') {
     const { rank, value } = (JSON.parse(payload) as RankPayload).leaderboard;
-    return { ...change, subject: about.leaderboardId!, rank, value };
+    return { ...change, subject: boardSubject(place!), rank, value };
   }
   const parsed = JSON.parse(payload) as PointsPayload;
   const { added, awards, level } = parsed.points;

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
-import type { Notification } from '../../domain/notification.ts';
+import type { BoardPlace, Notification } from '../../domain/notification.ts';
 import { enterWindows, type WindowChange } from '../../postgres/notifications/enter-windows.ts';
-import { noteMovedBoards, type BoardPlace } from '../../postgres/notifications/note-moved-boards.ts';
+import { noteMovedBoards } from '../../postgres/notifications/note-moved-boards.ts';
 import {
   isThrottled,
   laidOver,
@@ -20,8 +20,8 @@ interface Group {
 
 /**
  * Holds back what must not go out each time: `points.changed` and `leaderboard.rank_changed` go out at once and then at
- * most once in 15 minutes for a user and points system or board, `leaderboard.changed` likewise for a run and group of a
- * board; what changes meanwhile is kept, and reported together at the end (`flush.ts`). Other types pass as they are.
+ * most once in 15 minutes for a user and points system or run and group of a board, `leaderboard.changed` likewise for a run and
+ * group of a board; what changes meanwhile is kept, and reported together at the end (`flush.ts`). Other types pass as they are.
  *
  * In the client's transaction, which must hold the outbox cursor of the tenants' shard. A `leaderboard.changed` is wanted for
  * each run and group in which a score moved, while anybody wants it or `leaderboard.rank_changed`, for by it the others'

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
-import type { BoardPlace } from './note-moved-boards.ts';
+import type { BoardPlace } from '../../domain/notification.ts';
 
 /** A run and group of a board whose places are to be compared with those that are known. */
 export interface MovedBoard extends BoardPlace {

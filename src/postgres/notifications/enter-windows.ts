@@ -4,11 +4,11 @@ import { FURTHEST_END_MS, windowEndMs } from '../../domain/notification-windows.
 import { binaryArray, TEXT } from '../persist/binary-array.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A change that goes out at once or waits in a window: of a user ('' for none) and a points system or board. */
+/** A change that goes out at once or waits in a window: of a user ('' for none) and a points system, or run and group of a board. */
 export interface WindowChange {
   tenantNo: number;
   userId: string;
-  /** UUID of the points system or board; of `leaderboard.changed` made from board, run and group. */
+  /** UUID of the points system, or made from board, run and group. */
   subject: string;
   type: NotificationType;
   source: string;

@@ -1,13 +1,7 @@
 import type { PoolClient } from 'pg';
+import type { BoardPlace } from '../../domain/notification.ts';
 import { windowEndMs } from '../../domain/notification-windows.ts';
 import { storableText } from '../storable-json.ts';
-
-/** A run (its first day, an epoch day) and group ('' without breakdown) of a board. */
-export interface BoardPlace {
-  boardNo: number;
-  runDay: number;
-  group: string;
-}
 
 const NOTE = `
   INSERT INTO notification_boards AS board (tenant_no, board_no, run_day, group_name, compare_ms)

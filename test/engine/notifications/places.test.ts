@@ -27,10 +27,10 @@ async function event(id: string, value: number): Promise<void> {
   await listening.stored();
 }
 
-/** `time user previous rank → rank`, since the last call. */
+/** `time user previous rank → rank`, since the last call; of one webhook or of all. */
 let seen = 0;
-async function changes(): Promise<string[]> {
-  const messages = await listening.messages();
+async function changes(webhookId?: string): Promise<string[]> {
+  const messages = await listening.messages(webhookId);
   const since = messages.slice(seen);
   seen = messages.length;
   return since.map(({ at, user, payload: { leaderboard } }) => {
@@ -74,4 +74,29 @@ test('ties: who shared the first rank is passed by one who stays first', async (
   expect(await changes()).toEqual([]);
   await listening.to('2030-03-01T10:15');
   expect(await changes()).toEqual(['10:15 bob 1 (10) → 2 (10)']);
+});
+
+test('who is hidden falls off and moves the others up; whatever the hidden user does, nobody hears of a rank', async () => {
+  seen = 0;
+  const hide = (hidden: boolean) => listening.laurel.admin.patch('/v1/users/ada', { hidden });
+  const ranks = await listening.listen('leaderboard.rank_changed');
+  const rankings = await listening.listen('leaderboard.changed');
+  await event('ada', 30);
+  await event('bob', 20);
+  await listening.to('2030-03-01T10:00');
+  expect(await changes(ranks)).toEqual(['09:00 ada - → 1 (30)', '09:00 bob - → 2 (20)']);
+  await hide(true);
+  await listening.stored();
+  await listening.to('2030-03-01T10:20');
+  expect(await changes(ranks)).toEqual(['10:00 ada 1 (30) → -', '10:15 bob 2 (20) → 1 (20)']);
+  await event('ada', 30);
+  await event('bob', 1);
+  await listening.to('2030-03-01T11:00');
+  expect(await changes(ranks)).toEqual([]);
+  const boards = await listening.messages(rankings);
+  expect(boards.at(-1)!.payload.leaderboard.rankings).toEqual([{ userId: 'bob', userName: null, rank: 1, value: 21 }]);
+  await hide(false);
+  await listening.stored();
+  await listening.to('2030-03-01T11:30');
+  expect(await changes(ranks)).toEqual(['11:00 ada - → 1 (60)', '11:15 bob 1 (21) → 2 (21)']);
 });

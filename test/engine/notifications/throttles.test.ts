@@ -39,6 +39,7 @@ const rank = (userId: string, after: number | null, previousRank: number | null)
   atMs: NOW,
   source: `${userId}:${previousRank}:${after}`,
   about: { leaderboardId: BOARD },
+  place: { boardNo: 2, runDay: 20_000, group: '' },
   payload: JSON.stringify({
     type: 'leaderboard.rank_changed',
     user: { id: userId },

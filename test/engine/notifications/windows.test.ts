@@ -41,6 +41,7 @@ const rank = (after: number | null, value: number | null, previousRank: number |
   atMs: at('10:00'),
   source: `rank ${++made}`,
   about: { leaderboardId: BOARD },
+  place: { boardNo: 2, runDay: 20_000, group: '' },
   payload: JSON.stringify({
     type: 'leaderboard.rank_changed',
     leaderboard: { rank: after, value, previousRank, previousValue: 0 },

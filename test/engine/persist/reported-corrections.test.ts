@@ -61,15 +61,18 @@ const typesOf = (messages: readonly StoredMessage[]): string[] => messages.map((
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into payloads of any type
 const payloads = (messages: readonly StoredMessage[], type: string): any[] =>
   messages.filter((message) => message.type === type).map(({ payload }) => payload);
-const places = (messages: readonly StoredMessage[]) =>
-  payloads(messages, 'leaderboard.rank_changed').map(({ leaderboard }) => [
-    `${leaderboard.key} ${leaderboard.start}`,
-    [leaderboard.previousRank, leaderboard.previousValue],
-    [leaderboard.rank, leaderboard.value],
-  ]);
+/** `board, first day of the run: previous rank (value) → rank (value)`, sorted. */
+const places = (messages: readonly StoredMessage[]): string[] =>
+  payloads(messages, 'leaderboard.rank_changed')
+    .map(({ leaderboard: { key, start, rank, value, previousRank, previousValue } }) => {
+      const place = (at: number | null, score: number | null): string => (at === null ? '-' : `${at} (${score})`);
+      return `${key}, ${start}: ${place(previousRank, previousValue)} → ${place(rank, value)}`;
+    })
+    .toSorted();
 
-/** A place on the board of days: in the run of some days ago. */
-const daysRun = (days = 0): string => `days ${new Date(reported.clock.now() - days * DAY_MS).toISOString().slice(0, 10)}`;
+/** The board of days, in the run of some days ago. */
+const daysRun = (days = 0): string =>
+  `days, ${new Date(reported.clock.now() - days * DAY_MS).toISOString().slice(0, 10)}`;
 
 const daysAgo = (days: number): { occurredAt: string } => ({
   occurredAt: new Date(reported.clock.now() - days * DAY_MS).toISOString(),
@@ -87,7 +90,7 @@ describe('an event that comes late', () => {
     expect(payloads(late, 'streak.extended')[0].streak.length).toBe(2);
     expect(payloads(late, 'points.changed')[0].points).toMatchObject({ added: 30, total: 50 });
     // The run of yesterday is open until noon; of the others the rank stays the same.
-    expect(places(late)).toEqual([[daysRun(1), [null, null], [1, 3]]]);
+    expect(places(late)).toEqual([`${daysRun(1)}: - → 1 (3)`]);
     await endWindows();
     await send('ana', 4, daysAgo(2));
     expect(typesOf(await news())).toEqual(['streak.extended', 'points.changed']);
@@ -124,11 +127,11 @@ describe('a reversal', () => {
     expect(payloads(reversed, 'streak.lost')[0].length).toBe(1);
     const [{ points }] = payloads(reversed, 'points.changed');
     expect(points).toMatchObject({ added: -20, total: 0, awards: [{ awarded: -20, total: 0 }] });
-    expect(payloads(reversed, 'points.level_changed')[0]).toMatchObject({ previousLevel: { key: 'novice' }, newLevel: null });
-    expect(places(reversed).toSorted()).toEqual([
-      [daysRun(), [1, 2], [null, null]],
-      ['top 2026-01-01', [1, 2], [null, null]],
-    ]);
+    expect(payloads(reversed, 'points.level_changed')[0]).toMatchObject({
+      previousLevel: { key: 'novice' },
+      newLevel: null,
+    });
+    expect(places(reversed)).toEqual([`${daysRun()}: 1 (2) → -`, 'top, 2026-01-01: 1 (2) → -']);
     await endWindows();
     await reverse(reversalId);
     const restored = await news();
@@ -189,19 +192,13 @@ describe('a hidden user', () => {
     await news();
     await endWindows();
     await hide('ana', true);
-    expect(places(await news()).toSorted()).toEqual([
-      [daysRun(), [1, 2], [null, null]],
-      ['top 2026-01-01', [1, 2], [null, null]],
-    ]);
+    expect(places(await news())).toEqual([`${daysRun()}: 1 (2) → -`, 'top, 2026-01-01: 1 (2) → -']);
     await endWindows();
     await send('ana', 3);
     expect(typesOf(await news())).toEqual(['points.changed']);
     const { rows } = await reported.pool.query('SELECT FROM notification_windows WHERE type LIKE $1', ['leaderboard%']);
     expect(rows).toEqual([]);
     await hide('ana', false);
-    expect(places(await news()).toSorted()).toEqual([
-      [daysRun(), [null, null], [1, 5]],
-      ['top 2026-01-01', [null, null], [1, 5]],
-    ]);
+    expect(places(await news())).toEqual([`${daysRun()}: - → 1 (5)`, 'top, 2026-01-01: - → 1 (5)']);
   });
 });

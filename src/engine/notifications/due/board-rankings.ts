@@ -4,7 +4,7 @@ import type { Leaderboard } from '../../../domain/catalog.ts';
 import type { BoardStatus, LeaderboardRanking } from '../../../domain/leaderboard.ts';
 import { DAY_MS } from '../../../domain/periods.ts';
 import { boardStatus, finalMs, playedRule, runOf } from '../../../domain/runs.ts';
-import type { BoardPlace } from '../../../postgres/notifications/note-moved-boards.ts';
+import type { BoardPlace } from '../../../domain/notification.ts';
 import { boardKey } from '../../../redis/keys.ts';
 import { memberPage, ranked, type RankedMember } from '../../leaderboards/ranked.ts';
 import { LiveStandings, type Standings } from '../../leaderboards/standings.ts';

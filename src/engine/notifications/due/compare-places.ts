@@ -15,7 +15,7 @@ import { storedStates } from '../../../postgres/users/stored-states.ts';
 import { listenersOf } from '../listeners.ts';
 import { rankChanged } from '../payloads/leaderboards.ts';
 import { RecordedUser } from '../recorded-user.ts';
-import { throttledChange } from '../throttled-change.ts';
+import { boardSubject, throttledChange } from '../throttled-change.ts';
 import type { BoardInPlay, BoardRankings } from './board-rankings.ts';
 import { overtaken, type Overtaken, type Place } from './overtaken.ts';
 
@@ -50,7 +50,7 @@ export async function comparePlaces(
   const known = await knownPlaces(client, moved.id);
   const now = await placesNow(rankings, played, moved, known);
   const userIds = [...new Set([...known.keys(), ...now.keys()])];
-  const reported = await reportedPlaces(client, { tenantNo, subject: about.leaderboardId }, userIds);
+  const reported = await reportedPlaces(client, { tenantNo, subject: boardSubject(moved) }, userIds);
   const changes = overtaken({ now, known, reported });
   const states = await storedStates(
     client,
@@ -117,6 +117,7 @@ function notificationOf(
     atMs: compareMs,
     source: `places:${board.no}:${runDay}:${groupHash}:${compareMs}:${userId}`,
     about: { leaderboardId: board.id },
+    place: { boardNo: board.no, runDay, group },
     payload: rankChanged(user.json(), { compiled, board, runDay, group }, change),
   };
 }

@@ -18,7 +18,7 @@ export function* boardNotifications({ compiled, record, wants, user }: Change): 
     const about = { leaderboardId: board.id };
     if (!wants('leaderboard.rank_changed', about)) continue;
     const on = <T>(place: number, value: T): T | null => (place === NOT_ON_THE_BOARD ? null : value);
-    const place = {
+    const change = {
       rank: on(rank, rank),
       value: on(rank, recorded[RECORDED_BOARD.score] ?? scoreIn(user.state(), recorded)),
       previousRank: on(previousRank, previousRank),
@@ -26,8 +26,8 @@ export function* boardNotifications({ compiled, record, wants, user }: Change): 
     };
     const runDay = recorded[RECORDED_BOARD.runDay];
     const group = recorded[RECORDED_BOARD.group];
-    const payload = rankChanged(user.json(), { compiled, board, runDay, group }, place);
-    yield { type: 'leaderboard.rank_changed', no, about, payload };
+    const payload = rankChanged(user.json(), { compiled, board, runDay, group }, change);
+    yield { type: 'leaderboard.rank_changed', no, about, place: { boardNo: no, runDay, group }, payload };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
-import type { NotificationSubject, NotificationType } from '../../../domain/notification.ts';
+import type { BoardPlace, NotificationSubject, NotificationType } from '../../../domain/notification.ts';
 import type { HappenedRecord } from '../../../packed/record.ts';
 import type { RecordedUser } from '../recorded-user.ts';
 
@@ -20,5 +20,6 @@ export interface Reported {
   type: NotificationType;
   no: number;
   about: NotificationSubject;
+  place?: BoardPlace;
   payload: string;
 }
