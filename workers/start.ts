@@ -308,7 +308,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const due = scheduleWorker({
     // What is due is read from Redis as well, so from one that is whole.
     pass: async () => {
-      if (guard.gate.fence === null) return null;
+      if (!guard.gate.isWhole) return null;
       const outcome = await exclusively(pool, SCHEDULE_LOCK, (lost) => {
         const signal = AbortSignal.any([ending.signal, lost, guard.gate.shutting]);
         return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
@@ -335,7 +335,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     },
   });
   testClock?.onChange(() => due.wake());
-  guard.gate.listen((open) => open && wakeAll());
+  guard.gate.listen(() => guard.gate.isWhole && wakeAll());
 
   // What one step of ending cannot do keeps none of the following back: each closes connections of its own.
   const all = async (closings: Promise<unknown>[]): Promise<void> => {

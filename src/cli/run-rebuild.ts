@@ -4,7 +4,13 @@ import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { progressLine, withServers } from './servers.ts';
 
 /** Rebuilds Redis from Postgres, saying how far it is. `acceptLoss`: also from one that came back older. */
-export const runRebuild = ({ acceptLoss }: { acceptLoss: boolean }): Promise<void> =>
+export const runRebuild = ({
+  acceptLoss,
+  shards,
+}: {
+  acceptLoss: boolean;
+  shards?: readonly number[];
+}): Promise<void> =>
   withServers(async ({ redis, pool }) => {
     const startedMs = performance.now();
     const onSetAside = ({ id, reason }: SetAside): void =>
@@ -13,10 +19,17 @@ export const runRebuild = ({ acceptLoss }: { acceptLoss: boolean }): Promise<voi
       redis,
       pool,
       acceptLoss,
+      ...(shards && { shards }),
       onProgress: progressLine(),
       onSetAside,
       onUnreadable: nameUnreadable,
     });
-    process.stdout.write(`\nRedis is rebuilt, in ${((performance.now() - startedMs) / 1000).toFixed(1)} s.\n`);
+    const what =
+      shards === undefined
+        ? 'Redis is'
+        : shards.length === 1
+          ? `Shard ${shards[0]} is`
+          : `Shards ${shards.join(', ')} are`;
+    process.stdout.write(`\n${what} rebuilt, in ${((performance.now() - startedMs) / 1000).toFixed(1)} s.\n`);
     await nameSetAside(pool);
   });

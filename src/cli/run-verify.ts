@@ -1,5 +1,6 @@
 import { PostgresIsOlder, readGaps } from '../engine/rebuild/inspect.ts';
 import { verify } from '../engine/rebuild/verify.ts';
+import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { EXIT } from './command-error.ts';
 import { progressLine, withServers } from './servers.ts';
@@ -8,15 +9,16 @@ const MOST_SHOWN = 1_000;
 const short = (text: string): string => (text.length > 120 ? `${text.slice(0, 117)}…` : text);
 
 /** Compares Redis with Postgres and prints what differs; the exit code says whether anything does. */
-export const runVerify = (): Promise<void> =>
+export const runVerify = ({ shards = SHARD_NUMBERS }: { shards?: readonly number[] }): Promise<void> =>
   withServers(async ({ redis, pool }) => {
     // What differs then is what is left of what Postgres lost: no rebuild may be advised.
-    const gaps = await readGaps(redis, pool);
+    const gaps = await readGaps(redis, pool, shards);
     if (gaps.length > 0) throw new PostgresIsOlder(gaps);
     let shown = 0;
     const differences = await verify({
       redis,
       pool,
+      shards,
       onProgress: progressLine(),
       onUnreadable: nameUnreadable,
       onDifference: ({ key, part, redis: there, postgres: wanted }) => {

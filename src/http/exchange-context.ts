@@ -20,8 +20,8 @@ export interface ExchangeContext {
   /** The sessions that stand for keys here; null: none do. */
   sessions: SessionAuthenticator | null;
   resolveTenant: ResolveTenant;
-  /** Whether live state can be read and changed now; else 503. */
-  isReady: () => boolean;
+  /** Whether a tenant's live state can be read and changed now, null: that of any tenant; else 503. */
+  isReady: (tenantNo: number | null) => boolean;
   rateLimit: RateLimit | undefined;
   /** Counts wrong keys; undefined: nothing is limited. */
   failedKeys: FailedKeys | undefined;

@@ -203,7 +203,8 @@ export class Exchange {
     let answer: Promise<Answer>;
     try {
       requireOwnUser(operation, call);
-      if ((operation.scope !== 'public' || operation.opensStream) && !this.context.isReady()) throw notReady();
+      const about = operation.scope === 'tenant' ? call.tenant.no : null;
+      if ((operation.scope !== 'public' || operation.opensStream) && !this.context.isReady(about)) throw notReady();
       // A ticket is good once: for the stream, and not for a look at its headers.
       if (this.headOnly && operation.opensStream && 200 in operation.responses)
         return this.respond({ status: 200, json: null }, false);

@@ -46,8 +46,8 @@ export interface ServerOptions {
   /** The organisation's setting; without it whole numbers go to the clients that need them. */
   boardValues?: ExchangeContext['boardValues'];
   readiness: Readiness;
-  /** Whether requests can be answered now: 503 otherwise. Without it they always can. */
-  isReady?: () => boolean;
+  /** Whether requests about a tenant can be answered now, null: about any: 503 otherwise. Without it they always can. */
+  isReady?: ExchangeContext['isReady'];
   /** Called for every key that is refused, with the address it came from. */
   onRefused?: ExchangeContext['onRefused'];
   /** Pages for browsers; none by default. */

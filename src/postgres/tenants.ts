@@ -85,6 +85,11 @@ export class Tenants {
     return this.known.get(no);
   }
 
+  /** The numbers of the active tenants, and of the organisation's own. */
+  numbers(): number[] {
+    return [...this.known.keys()];
+  }
+
   /**
    * Sets what is given of the organisation's settings; all of them as they are now. `by`: who asks for it, as for all
    * of these.

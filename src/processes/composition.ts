@@ -74,6 +74,7 @@ import { Tenants } from '../postgres/tenants.ts';
 import { webhookSecrets } from '../postgres/webhook-secrets.ts';
 import { createRedis, redisReady } from '../redis/client.ts';
 import { DeliveryHints } from '../redis/delivery-hints.ts';
+import { shardOf } from '../redis/keys.ts';
 import { Script } from '../redis/script.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import type { Traces } from '../traces/traces.ts';
@@ -85,8 +86,11 @@ export interface Laurel {
   metrics: FrontendMetrics;
   redis: Redis;
   pool: Pool;
-  /** Whether Redis is known to hold what Postgres does: no request may be answered from it otherwise. */
-  isReady(): boolean;
+  /**
+   * Whether Redis is known to hold what Postgres does of a tenant, null: of any tenant: no request may be answered from it
+   * otherwise.
+   */
+  isReady(tenantNo: number | null): boolean;
   /** Keys, tenants or the organisation changed, or may have: caches of them are to be dropped. */
   onOrganisationChanged(drop: () => void): void;
   /** To be called when nothing uses the services any more. */
@@ -242,6 +246,7 @@ export async function openLaurel({
     recordAudit,
     persisted,
   });
+  const isServed = (tenantNo: number): boolean => guard.gate.isOpen(shardOf(tenantNo));
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {
@@ -354,7 +359,7 @@ export async function openLaurel({
     metrics,
     redis,
     pool,
-    isReady: () => guard.gate.fence !== null,
+    isReady: (tenantNo) => (tenantNo === null ? tenants.numbers().some(isServed) : isServed(tenantNo)),
     onOrganisationChanged: (drop) => void changes.listen({ organisationChanged: drop }),
     close,
   };

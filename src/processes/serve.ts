@@ -83,7 +83,7 @@ export async function serve(
   const readiness = createReadiness({
     Redis: () => redis.ping(),
     'live data': async () => {
-      if (!laurel.isReady()) throw new Error('Redis does not hold what Postgres does.');
+      if (!laurel.isReady(null)) throw new Error('Redis does not hold what Postgres does.');
     },
     Postgres: () => pool.query('SELECT 1'),
     migrations: async () => {
@@ -100,7 +100,7 @@ export async function serve(
     limits: { bodyBytes },
     rateLimit: createRateLimit(options.rateLimits),
     readiness,
-    isReady: () => laurel.isReady(),
+    isReady: (tenantNo: number | null) => laurel.isReady(tenantNo),
     onRefused: (refusal: KeyRefusal, address: string | null) => refused.note(refusal, address),
     endStreams: () => services.live.endAll(),
     requests: metrics.requests,

@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis';
+import { markKey, SHARD_NUMBERS } from './keys.ts';
 import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
+import { runOfFence, serverOf } from './run.ts';
 
 /** Thrown instead of writing to a Redis that is not known to hold what Postgres does: answered 503. Nothing was done. */
 export class RedisNotReady extends Error {
@@ -9,22 +11,48 @@ export class RedisNotReady extends Error {
   }
 }
 
+/** As what a shard was accepted. */
+export interface Accepted {
+  /** What its outbox must be stored under from now on, see `outbox_cursors.fence`. */
+  fence: string;
+  /** Its mark, see `markKey`. */
+  mark: string;
+}
+
+/** What a script call compares in Redis before it does anything, see `libraryText`. */
+export interface Belief {
+  /** A key that holds a mark. */
+  key: string;
+  /** What it should hold, and which run of a Redis process this should be: `<mark>/<run_id>`. */
+  value: string;
+}
+
+/** What is believed of a shard: its key holds a mark, in a run of a Redis process. */
+export const beliefOf = (key: string, mark: string, run: string): Belief => ({
+  key,
+  value: `${mark}/${serverOf(run)}`,
+});
+
+interface Open extends Accepted {
+  belief: Belief;
+}
+
 const gates = new WeakMap<Redis, Gate>();
 
 /**
- * Whether the Redis behind a connection was found to hold what Postgres does. It shuts when the connection breaks, before
- * another one can be made: what is there then may have come back empty or older, and must be checked again. So whatever
- * is sent while the gate is open goes to the Redis that was looked at, or nowhere: the client sends nothing twice.
- * A gate is shut at first.
+ * Whether each shard of the Redis behind a connection was found to hold what Postgres does. All shut when the connection
+ * breaks, before another one can be made: what is there then may have come back empty or older, and must be checked again.
+ * So whatever is sent while a shard is open goes to the Redis that was looked at, or nowhere: the client sends nothing twice,
+ * and a script compares what is believed with where it runs. At first all are shut.
  */
 export class Gate {
   /** Waits for a replica to have what was written; null: the master's word is enough. */
   acknowledgement: ReplicaAcknowledgement | null = null;
-  private openFence: string | null = null;
+  private readonly shards: (Open | null)[] = SHARD_NUMBERS.map(() => null);
+  private readonly doubted = new Set<number>();
   private connections = 0;
-  private doubted = false;
   private closing = new AbortController();
-  private readonly listeners = new Set<(open: boolean) => void>();
+  private readonly listeners = new Set<() => void>();
 
   /** From now on scripts that are run on this connection ask the gate. */
   constructor(redis: Redis) {
@@ -35,12 +63,37 @@ export class Gate {
     });
   }
 
-  /** What outboxes read now must be stored under, see `outbox_cursors.fence`; null while the gate is shut. */
-  get fence(): string | null {
-    return this.openFence;
+  /** What a shard's outbox must be stored under now; null while the shard is shut. */
+  fenceOf(shard: number): string | null {
+    return this.shards[shard]?.fence ?? null;
   }
 
-  /** Aborted when the gate shuts; another one after it opened again. */
+  /** What is believed of an open shard; null while it is shut. */
+  belief(shard: number): Belief | null {
+    return this.shards[shard]?.belief ?? null;
+  }
+
+  isOpen(shard: number): boolean {
+    return this.shards[shard] !== null;
+  }
+
+  /** Whether all shards are open. */
+  get isWhole(): boolean {
+    return !this.shards.includes(null);
+  }
+
+  /** The shards that are shut. */
+  get shutShards(): number[] {
+    return SHARD_NUMBERS.filter((shard) => this.shards[shard] === null);
+  }
+
+  /** The run of Redis that the open shards were accepted in; null while all are shut. */
+  get run(): string | null {
+    const open = this.shards.find((shard) => shard !== null);
+    return open === undefined || open === null ? null : runOfFence(open.fence);
+  }
+
+  /** Aborted when a shard shuts; another one once all are open again. */
   get shutting(): AbortSignal {
     return this.closing.signal;
   }
@@ -50,53 +103,53 @@ export class Gate {
     return this.connections;
   }
 
-  /** Whether something was found amiss since it last opened: not even the same run of Redis is taken as it is then. */
-  get isDoubted(): boolean {
-    return this.doubted;
+  /** Whether something was found amiss since the shard last opened: not even the same run of Redis is taken as it is then. */
+  isDoubted(shard: number): boolean {
+    return this.doubted.has(shard);
   }
 
-  /** To be called where Redis and Postgres do not go together. */
-  doubt(): void {
-    this.doubted = true;
-    this.shut();
+  /** To be called where a shard and Postgres do not go together. */
+  doubt(shard: number): void {
+    this.doubted.add(shard);
+    this.shut(shard);
   }
 
-  /** Opens, if the connection is still the one that was looked at. */
-  open(fence: string, connection: number): void {
+  /** Opens some shards, if the connection is still the one that was looked at. */
+  open(accepted: ReadonlyMap<number, Accepted>, connection: number): void {
     if (connection !== this.connections) return;
-    this.doubted = false;
-    const was = this.openFence;
-    this.openFence = fence;
-    if (was !== null) return;
-    this.closing = new AbortController();
-    this.notify(true);
+    for (const [shard, { fence, mark }] of accepted) {
+      this.doubted.delete(shard);
+      this.shards[shard] = { fence, mark, belief: beliefOf(markKey(shard), mark, runOfFence(fence)) };
+    }
+    if (this.isWhole && this.closing.signal.aborted) this.closing = new AbortController();
+    this.notify();
   }
 
-  /** To be called where something is found missing. */
-  shut(): void {
-    const was = this.openFence;
-    this.openFence = null;
-    if (was === null) return;
+  /** To be called where something of a shard is found missing, or of all of them. */
+  shut(shard?: number): void {
+    const open = (shard === undefined ? SHARD_NUMBERS : [shard]).filter((each) => this.shards[each] !== null);
+    if (open.length === 0) return;
+    for (const each of open) this.shards[each] = null;
     this.closing.abort();
-    this.notify(false);
+    this.notify();
   }
 
-  /** Every opening and shutting from now on; the returned function ends that. */
-  listen(listener: (open: boolean) => void): () => void {
+  /** Called whenever shards open or shut; the returned function ends that. */
+  listen(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
   }
 
-  private notify(open: boolean): void {
-    for (const listener of this.listeners) listener(open);
+  private notify(): void {
+    for (const listener of this.listeners) listener();
   }
 }
 
 /** The gate of a connection; undefined: it has none, and nobody looks at what is behind it (tests, tools). */
 export const gateOf = (redis: Redis): Gate | undefined => gates.get(redis);
 
-/** Whether scripts may be sent on this connection now. */
-export const isOpen = (redis: Redis): boolean => gates.get(redis)?.fence !== null;
+/** Whether scripts may be sent to a shard on this connection now. */
+export const isOpen = (redis: Redis, shard: number): boolean => gates.get(redis)?.isOpen(shard) !== false;
 
 /**
  * Resolves when what Redis answered before the call is as safe as it has to be before somebody hears of it: at once, or

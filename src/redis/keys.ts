@@ -48,7 +48,10 @@ export const sweepKey = (shard: number): string => `${tag(shard)}:sweep`;
 /** string: a caller waits until Postgres holds what the shard's outbox does. */
 export const awaitedKey = (shard: number): string => `${tag(shard)}:awaited`;
 
-/** string: whose data this is, `<installation>:<epoch>`; missing while the shard is not known to be whole. See `gate.ts`. */
+/**
+ * string: whose data this is, `<installation>:<epoch of the shard>`; missing while the shard is not known to be whole. Scripts
+ * compare it with what their caller believes (`gate.ts`).
+ */
 export const markKey = (shard: number): string => `${tag(shard)}:mark`;
 
 /** string: the mark that the shard will get from the rebuild under way; one that was overtaken can write no more. */
@@ -57,8 +60,11 @@ export const rebuildingKey = (shard: number): string => `${tag(shard)}:rebuildin
 /** Glob of all keys of all shards. */
 export const ALL_SHARDS_PATTERN = `{s[0-${SHARDS - 1}]}:*`;
 
-/** The shard of a key that the glob matches. */
-export const shardOfKey = (key: string): number => Number(key[2]);
+/** The shard of a key that belongs to one. */
+export const shardOfKey = (key: string): number => Number(key.slice(2, key.indexOf('}')));
+
+/** Glob of all keys of a shard. */
+export const shardPattern = (shard: number): string => `${tag(shard)}:*`;
 
 /** stream: batches of events that were accepted and are not yet processed, oldest first. One a shard. */
 export const batchesKey = (shard: number): string => `${tag(shard)}:batches`;

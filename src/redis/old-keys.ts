@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEYS_PATTERN, oldKeysKey, rebuildingKey, shardOf } from './keys.ts';
+import type { Belief } from './gate.ts';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEYS_PATTERN, oldKeysKey, shardOf } from './keys.ts';
 import { Script } from './script.ts';
 
 /** Used idempotency keys that are in one bucket. */
@@ -70,17 +71,18 @@ export async function ageKeys(redis: Redis, keys: readonly BucketKeys[]): Promis
   return moved;
 }
 
-/** Loads keys in the compact form for a rebuild with this mark. False: it was overtaken. */
-export async function loadOldKeys(redis: Redis, keys: readonly BucketKeys[], mark: string): Promise<boolean> {
+/** Loads keys in the compact form for a rebuild, with what it believes of each shard. RedisNotReady where it was overtaken. */
+export async function loadOldKeys(
+  redis: Redis,
+  keys: readonly BucketKeys[],
+  beliefOf: (shard: number) => Belief,
+): Promise<void> {
   for (const { tenantNo, some } of calls(keys)) {
-    const done = await loadScript.runUnguarded(
-      redis,
-      [rebuildingKey(shardOf(tenantNo)), oldKeysKey(tenantNo), ...some.map(({ bucket }) => bucket)],
-      [mark, ...counted(some)],
-    );
-    if (done !== 1) return false;
+    await loadScript.runBelieving(redis, beliefOf(shardOf(tenantNo)), {
+      keys: [oldKeysKey(tenantNo), ...some.map(({ bucket }) => bucket)],
+      args: counted(some),
+    });
   }
-  return true;
 }
 
 /** Which keys the compact form may hold. */

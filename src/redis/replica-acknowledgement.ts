@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Gate } from './gate.ts';
 import { REPLICATED_CHANNEL } from './keys.ts';
-import { isFenceOf, readRun } from './run.ts';
+import { readRun } from './run.ts';
 
 /** No replica has what was written, as far as is known: answered 503. It was written all the same, or nothing was tried. */
 export class NotReplicated extends Error {
@@ -88,7 +88,7 @@ export class ReplicaAcknowledgement {
     const { gate } = this.options;
     const isReplicated = await this.ask().catch(() => false);
     // A gate that is shut says nothing about replicas.
-    if (gate.fence !== null && isReplicated === this.away) this.turn(!isReplicated);
+    if (gate.run !== null && isReplicated === this.away) this.turn(!isReplicated);
     if (!isReplicated) throw new NotReplicated();
   }
 
@@ -97,13 +97,13 @@ export class ReplicaAcknowledgement {
     const { gate, timeoutMs } = this.options;
     const deadlineMs = performance.now() + timeoutMs;
     while (this.redis.status !== 'ready' && performance.now() < deadlineMs) await this.pause(LOOK_MS);
-    const { fence } = gate;
-    if (fence === null) return false;
-    if (this.run === null || !isFenceOf(fence, this.run)) this.run = await readRun(this.redis);
-    if (!isFenceOf(fence, this.run)) return false;
+    const { run, connection } = gate;
+    if (run === null) return false;
+    if (this.run !== run) this.run = await readRun(this.redis);
+    if (this.run !== run) return false;
     const replies = await this.redis.pipeline().publish(REPLICATED_CHANNEL, '').wait(1, timeoutMs).exec();
     const [error, replicas] = replies?.[1] ?? [];
-    return !error && Number(replicas) >= 1 && gate.fence === fence;
+    return !error && Number(replicas) >= 1 && gate.run === run && gate.connection === connection;
   }
 
   private turn(isAway: boolean): void {

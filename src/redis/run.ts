@@ -20,5 +20,8 @@ export async function readRun(redis: Redis): Promise<string> {
   return `${field('run_id')}.${field('master_replid')}`;
 }
 
-/** Whether a fence is that of a run, in whatever epoch. */
-export const isFenceOf = (fence: string, run: string): boolean => fence.endsWith(`/${run}`);
+/** Of a run the ID of the process, which a function finds out by itself. */
+export const serverOf = (run: string): string => run.split('.')[0]!;
+
+/** The run in a fence `<epoch>/<run>`, see `fenceOf`; '': none, a rebuild is under way or never was. */
+export const runOfFence = (fence: string): string => fence.split('/')[1] ?? '';

@@ -24,7 +24,7 @@ async function event(n: number): Promise<number> {
 }
 
 const run = (command: string, variables: Record<string, string> = {}): Promise<Ended> =>
-  runCli([command], { REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, ...variables });
+  runCli(command.split(' '), { REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, ...variables });
 
 test(
   'verify: nothing, then what was planted by name, and a rebuild mends it',
@@ -40,6 +40,12 @@ test(
     expect(out).toContain(`${key}  stranger\n  Redis:    7\n  Postgres: nothing\n`);
     expect(out).toContain('{s0}:0:u:user 3\n  Redis:    nothing\n');
     expect(out).toContain('2 differences; `laurel rebuild` mends them.');
+    expect(await run('verify --shard 1')).toMatchObject({ code: 0 });
+    expect(await run('rebuild --shard 1')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('Shard 1 is rebuilt'),
+    });
+    expect((await run('rebuild --shard 8')).err).toContain('It must be a whole number from 0 to 7.');
 
     expect(await run('rebuild')).toMatchObject({ code: 0, out: expect.stringMatching(/Redis is rebuilt, in \d/) });
     expect(await run('verify')).toMatchObject({ code: 0 });

@@ -87,8 +87,8 @@ export class ScriptCalls {
 
   private async make(tenantNo: number, call: ScriptCall): Promise<Buffer[] | null> {
     const { redis, clock } = this.options;
-    if (redis.status !== 'ready' || !isOpen(redis)) throw unavailable();
     const shard = shardOf(tenantNo);
+    if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
     const deadlineMs = Date.now() + RETRY_MS;
@@ -129,7 +129,7 @@ export class ScriptCalls {
           retryPosition = before;
           toClose ??= sentOver;
         }
-        if ((lost && toClose === null) || !(await reconnected(redis, deadlineMs))) throw unavailable();
+        if ((lost && toClose === null) || !(await reopened(redis, shard, deadlineMs))) throw unavailable();
       }
     }
   }
@@ -154,9 +154,9 @@ export class ScriptCalls {
 const unavailable = (): AppError =>
   new AppError('unavailable', 'The event store does not answer; try again, best with an idempotency key.');
 
-async function reconnected(redis: Redis, deadlineMs: number): Promise<boolean> {
+async function reopened(redis: Redis, shard: number, deadlineMs: number): Promise<boolean> {
   while (redis.status !== 'end' && Date.now() <= deadlineMs) {
-    if (redis.status === 'ready' && isOpen(redis)) return true;
+    if (redis.status === 'ready' && isOpen(redis, shard)) return true;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return false;

@@ -12,13 +12,17 @@ const LETTERS_A_PAGE = 50;
 
 /**
  * The idempotency keys that events used which wait in dead letters, as far as their records can be read. They are used,
- * though `events` does not have them: an event with one of them has been counted, and must not be once more.
+ * though `events` does not have them: an event with one of them has been counted, and must not be once more. `isWanted`: of
+ * which shards, all without it.
  */
-export async function* waitingKeys({ redis, pool }: { redis: Redis; pool: Pool }): AsyncGenerator<UsedKey> {
+export async function* waitingKeys(
+  { redis, pool }: { redis: Redis; pool: Pool },
+  isWanted: (shard: number) => boolean = () => true,
+): AsyncGenerator<UsedKey> {
   let after: string | null = null;
   for (;;) {
     const page: WaitingEntry[] = await waitingEntries(pool, { after, limit: LETTERS_A_PAGE });
-    for (const letter of page) yield* keysOf(letter, await bytesOf(redis, letter));
+    for (const letter of page) if (isWanted(letter.shard)) yield* keysOf(letter, await bytesOf(redis, letter));
     if (page.length < LETTERS_A_PAGE) return;
     after = page.at(-1)!.id;
   }

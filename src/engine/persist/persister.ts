@@ -32,10 +32,10 @@ export interface Stored {
 export interface PersisterOptions {
   redis: Redis;
   pool: Pool;
-  /** Whether what the outbox holds may be stored, and under which fence; without it nobody looks after that. */
+  /** Whether what a shard's outbox holds may be stored, and under which fence; without it nobody looks after that. */
   gate?: {
-    readonly fence: string | null;
-    doubt?(): void;
+    fenceOf(shard: number): string | null;
+    doubt?(shard: number): void;
     /** Only what a replica has is stored: Postgres may not hold what a Redis that takes over does not. */
     readonly acknowledgement?: { wait(): Promise<void> } | null;
   };
@@ -147,14 +147,14 @@ export class Persister {
    */
   private async start(shard: number): Promise<{ cursor: string; again: string } | null> {
     const { redis, pool, gate } = this.options;
-    if (gate?.fence === null) return null;
+    if (gate?.fenceOf(shard) === null) return null;
     const handed = await readHandedOver(redis, shard);
     const cursor = await readCursor(pool, shard);
     const last = await lastPosition(redis, shard);
     const isBehind = comparePositions(last, cursor) < 0;
     if (!isBehind && comparePositions(handed.floor, cursor) <= 0) return { cursor, again: handed.position };
     if (gate?.doubt !== undefined) {
-      gate.doubt();
+      gate.doubt(shard);
       return null;
     }
     const why = isBehind
@@ -178,7 +178,7 @@ export class Persister {
       const asked = suspects > 0 ? Math.ceil(suspects / 2) : count;
       await this.giveWay(shard, hurry);
       // Asked in the same turn as the read is sent: what comes is of this fence.
-      const fence = gate?.fence;
+      const fence = gate?.fenceOf(shard);
       if (fence === null) return stored;
       const read = comparePositions(cursor, again) < 0 ? readHanded : readOutbox;
       const asking = read(redis, { shard, after: cursor, count: asked });
@@ -217,7 +217,7 @@ export class Persister {
 
   private async giveWay(shard: number, hurry: AbortSignal | undefined): Promise<void> {
     const { redis, gate } = this.options;
-    while (hurry?.aborted !== true && gate?.fence !== null && (await isStoredLater(redis, shard))) {
+    while (hurry?.aborted !== true && gate?.fenceOf(shard) !== null && (await isStoredLater(redis, shard))) {
       this.gaveWayAt.set(shard, performance.now());
       await pause(LOOK_MS, hurry);
     }

@@ -6,15 +6,19 @@ import { lockCursors, setFence } from '../../postgres/rebuild/epoch.ts';
 import { forgetHandedOver } from '../../redis/handed-over.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { StartError } from '../../start-error.ts';
+import type { Accepted } from '../../redis/gate.ts';
+import { SHARD_NUMBERS } from '../../redis/keys.ts';
+import { runOfFence } from '../../redis/run.ts';
 import {
+  acceptedShards,
+  epochOf,
   fenceOf,
   foreignMark,
   gapsOf,
   inspect,
-  isAccepted,
+  isBehind,
   isMarked,
   PostgresIsOlder,
-  shardsBehind,
   type Inspection,
 } from './inspect.ts';
 import { rebuild, type RebuildOptions } from './rebuild.ts';
@@ -34,45 +38,47 @@ export class ForeignRedis extends StartError {
 export const REBUILD_LOCK = 0x6c61_7265; // 'lare'
 
 export interface AcceptOptions extends RebuildOptions {
-  /** Called before a rebuild, with why; `first`: no Redis was ever filled from this Postgres, so nothing is amiss. */
-  onNeeded?: (why: string, first: boolean) => void;
+  shards: readonly number[];
+  /** Called before a rebuild, with what and why; `first`: no Redis was ever filled from this Postgres, so nothing is amiss. */
+  onNeeded?: (shards: readonly number[], why: string, first: boolean) => void;
 }
 
 /**
- * Sees to it that Redis holds what Postgres does, and answers the fence of what may be stored from it. A Redis that was
- * found whole in this run of its process is taken at once; one that was started again, or another one, is compared; one
- * that lacks something is rebuilt. Null: another process is at that; ask again. Throws ForeignRedis, PostgresIsOlder.
+ * Sees to it that Redis holds what Postgres does of some shards, and answers what those were accepted as that do. Shards that were
+ * found whole in this run of its process are taken at once; those of one that was started again, or of another one, are
+ * compared; those that lack something are rebuilt, once the others are taken. One that is left out: another process is at that,
+ * or it comes with the next call. Throws ForeignRedis, PostgresIsOlder.
  */
-export async function accept(options: AcceptOptions): Promise<string | null> {
-  const { redis, pool } = options;
-  const seen = await inspect(redis, pool);
-  if (isAccepted(seen) && shardsBehind(seen).length === 0 && gapsOf(seen).length === 0) return fenceOf(seen);
-  return exclusively(pool, REBUILD_LOCK, async (lost) => {
-    const first = await inspect(redis, pool);
-    refuse(first);
-    const why = await lacks(redis, pool);
-    if (why !== null) {
-      options.onNeeded?.(why, Number(first.epoch) === 0);
-      await rebuild({ ...options, ending: either(lost, options.ending) });
+export async function accept(options: AcceptOptions): Promise<Map<number, Accepted>> {
+  const { redis, pool, shards } = options;
+  const seen = await inspect(redis, pool, shards);
+  const accepted = gapsOf(seen).length > 0 ? new Map<number, Accepted>() : acceptedShards(seen);
+  if (accepted.size > 0) return accepted;
+  const taken = await exclusively(pool, REBUILD_LOCK, async (lost) => {
+    refuse(await inspect(redis, pool, shards));
+    const { lacking, why, first } = await compare(redis, pool, shards);
+    if (lacking.length === shards.length) {
+      options.onNeeded?.(lacking, why, first);
+      await rebuild({ ...options, shards: lacking, ending: either(lost, options.ending) });
     }
-    const now = await inspect(redis, pool);
-    return isAccepted(now) ? fenceOf(now) : null;
+    return acceptedShards(await inspect(redis, pool, shards));
   });
+  return taken ?? accepted;
 }
 
 /**
- * Rebuilds Redis whatever it holds: by hand. Waits for a rebuild under way in another process. Throws ForeignRedis,
- * PostgresIsOlder unless `acceptLoss`, and as `rebuild`.
+ * Rebuilds some shards of Redis, or all, whatever they hold: by hand. Waits for a rebuild under way in another process. Throws
+ * ForeignRedis, PostgresIsOlder unless `acceptLoss`, and as `rebuild`.
  */
 export async function rebuildAnyway(options: RebuildOptions & { acceptLoss?: boolean }): Promise<void> {
-  const { redis, pool, ending, acceptLoss = false } = options;
+  const { redis, pool, ending, acceptLoss = false, shards = SHARD_NUMBERS } = options;
   const tried = (): Promise<true | null> =>
     exclusively(pool, REBUILD_LOCK, async (lost): Promise<true> => {
-      const seen = await inspect(redis, pool);
+      const seen = await inspect(redis, pool, shards);
       if (acceptLoss) {
         for (const { shard } of gapsOf(seen)) await forgetHandedOver(redis, shard);
       }
-      refuse(acceptLoss ? await inspect(redis, pool) : seen);
+      refuse(acceptLoss ? await inspect(redis, pool, shards) : seen);
       await rebuild({ ...options, ending: either(lost, ending) });
       return true;
     });
@@ -90,23 +96,39 @@ function refuse(seen: Inspection): void {
 const either = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>
   other === undefined ? one : AbortSignal.any([one, other]);
 
-/** What a Redis lacks; null, and its run is accepted from now on: nothing. */
-function lacks(redis: Redis, pool: Pool): Promise<string | null> {
+/** Which shards lack something, and why. Those that lack nothing are accepted in this run from now on. */
+function compare(
+  redis: Redis,
+  pool: Pool,
+  shards: readonly number[],
+): Promise<{ lacking: number[]; why: string; first: boolean }> {
   return transaction(pool, async (client) => {
     // Persisters that are at work have ended after this, and none begins with what it read from an earlier run.
-    await lockCursors(client);
-    const seen = await inspect(redis, client);
-    const why = reasonFor(seen);
-    if (why === null) await setFence(client, { fence: fenceOf(seen) });
-    return why;
+    await lockCursors(client, shards);
+    const seen = await inspect(redis, client, shards);
+    const reasons = reasonsFor(seen);
+    for (const { shard, cursor } of seen.shards) {
+      if (!reasons.has(shard)) await setFence(client, shard, { fence: fenceOf(epochOf(cursor), seen.run) });
+    }
+    const first = seen.shards.every(({ cursor }) => epochOf(cursor) === 0);
+    return { lacking: [...reasons.keys()], why: [...new Set(reasons.values())].join('; '), first };
   });
 }
 
-function reasonFor(seen: Inspection): string | null {
-  const unmarked = seen.marks.filter((mark) => mark === null).length;
-  if (unmarked > 0) return `${unmarked} of its ${seen.marks.length} shards are empty or were not rebuilt to the end`;
-  if (!isMarked(seen)) return 'it is of an older epoch';
-  const behind = shardsBehind(seen);
-  if (behind.length > 0) return `it went back to before what Postgres holds (shards ${behind.join(', ')})`;
-  return null;
+/** Why a shard is to be rebuilt, by shard. */
+function reasonsFor(seen: Inspection): Map<number, string> {
+  const reasons = new Map<number, string>();
+  for (const each of seen.shards) {
+    if (each.mark === null) reasons.set(each.shard, 'it is empty or was not rebuilt to the end');
+    else if (!isMarked(each, seen)) reasons.set(each.shard, 'it is of an older epoch');
+    else if (isBehind(each)) reasons.set(each.shard, WENT_BACK);
+  }
+  if (![...reasons.values()].includes(WENT_BACK)) return reasons;
+  // A server that went back did so with all that it holds, which shows only where something was stored since.
+  for (const { shard, cursor } of seen.shards) {
+    if (runOfFence(cursor.fence) !== seen.run && !reasons.has(shard)) reasons.set(shard, WENT_BACK);
+  }
+  return reasons;
 }
+
+const WENT_BACK = 'Redis went back to before what Postgres holds';

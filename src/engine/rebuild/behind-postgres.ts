@@ -5,11 +5,16 @@ import type { Difference } from './confirm.ts';
 import type { Sides } from './suspects.ts';
 
 /** Shards whose outbox ends, or whose batches are processed, less far than Postgres says. */
-export async function behindPostgres({ redis, pool }: Pick<Sides, 'redis' | 'pool'>): Promise<Difference[]> {
+export async function behindPostgres({
+  redis,
+  pool,
+  shards,
+}: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Difference[]> {
   const found: Difference[] = [];
   // Postgres first: Redis is ahead, and moves on.
   const { cursors } = await readEpoch(pool);
-  for (const [shard, { position, batchProgress }] of cursors.entries()) {
+  for (const shard of shards) {
+    const { position, batchProgress } = cursors[shard]!;
     const last = await lastPosition(redis, shard);
     if (comparePositions(last, position) < 0) {
       found.push({

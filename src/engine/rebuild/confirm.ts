@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { isPersisted } from '../persisted/persisted.ts';
 
 /** Something in Redis that is not what Postgres says. */
@@ -21,15 +20,21 @@ export interface Suspect {
   postgres: () => Promise<string | null>;
 }
 
+interface Servers {
+  redis: Redis;
+  pool: Pool;
+  shards: readonly number[];
+}
+
 const PATIENCE = { stillMs: 30_000, movingMs: 30_000 };
 const TRIES = 10;
 
 /** Thrown when Postgres does not follow: nothing can be compared then. */
 export class NotStored extends Error {}
 
-/** Resolves when Postgres holds what the outboxes held at the call. Throws NotStored after half a minute. */
-export async function stored({ redis, pool }: { redis: Redis; pool: Pool }): Promise<void> {
-  const reached = await Promise.all(SHARD_NUMBERS.map((shard) => isPersisted({ redis, pool }, shard, PATIENCE)));
+/** Resolves when Postgres holds what the outboxes of some shards held at the call. Throws NotStored after half a minute. */
+export async function stored({ redis, pool, shards }: Servers): Promise<void> {
+  const reached = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, PATIENCE)));
   if (reached.includes(false)) throw new NotStored('The outbox is not being stored: is a worker running?');
 }
 
@@ -37,10 +42,7 @@ export async function stored({ redis, pool }: { redis: Redis; pool: Pool }): Pro
  * The suspects that are really different, events or not: one side stood still while Postgres caught up with it. What
  * changes all the time is looked at several times, and counts as the same if it never stands still.
  */
-export async function confirm(
-  servers: { redis: Redis; pool: Pool },
-  suspects: readonly Suspect[],
-): Promise<Difference[]> {
+export async function confirm(servers: Servers, suspects: readonly Suspect[]): Promise<Difference[]> {
   const found: Difference[] = [];
   let open = [...suspects];
   for (let tries = 0; open.length > 0 && tries < TRIES; tries += 1) {

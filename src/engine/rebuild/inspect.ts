@@ -1,42 +1,67 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
-import { readEpoch, type StoredEpoch } from '../../postgres/rebuild/epoch.ts';
+import { readEpoch, type StoredCursor } from '../../postgres/rebuild/epoch.ts';
+import type { Accepted } from '../../redis/gate.ts';
 import { readHandedOver, type HandedOver } from '../../redis/handed-over.ts';
 import { markKey, SHARD_NUMBERS } from '../../redis/keys.ts';
 import { comparePositions, lastPosition } from '../../redis/outbox.ts';
-import { readRun } from '../../redis/run.ts';
+import { readRun, runOfFence } from '../../redis/run.ts';
 
 /** How often the marks of an open Redis are looked at. Scripts look at each call; this is for reads. */
 export const LOOK_MS = 500;
 
-/** What a Redis says of itself, beside what Postgres knows. */
-export interface Inspection extends StoredEpoch {
+/** What a Redis says of a shard, beside what Postgres knows of it. */
+export interface SeenShard {
+  shard: number;
+  /** Null: the shard is not whole. */
+  mark: string | null;
+  /** Where its outbox ends. */
+  position: string;
+  /** How far its outbox was handed over to Postgres. */
+  handed: HandedOver;
+  cursor: StoredCursor;
+}
+
+/** What a Redis says of itself and some shards. */
+export interface Inspection {
+  /** UUID of this Laurel. */
+  installation: string;
   /** What the Redis is, see `readRun`. */
   run: string;
-  /** By shard; null: the shard is not whole. */
-  marks: (string | null)[];
-  /** By shard: where its outbox ends. */
-  positions: string[];
-  /** By shard: how far its outbox was handed over to Postgres. */
-  handed: HandedOver[];
+  shards: SeenShard[];
 }
 
 /** The mark of a shard in an epoch. */
-export const markOf = ({ installation, epoch }: { installation: string; epoch: number }): string =>
-  `${installation}:${epoch}`;
+export const markOf = (installation: string, epoch: number): string => `${installation}:${epoch}`;
 
 /** The fence under which what a run of Redis holds in an epoch is stored. */
-export const fenceOf = ({ epoch, run }: { epoch: number; run: string }): string => `${epoch}/${run}`;
+export const fenceOf = (epoch: number, run: string): string => `${epoch}/${run}`;
+
+/** The fence of a shard while it is being rebuilt for an epoch. */
+export const fenceOfRebuild = (epoch: number): string => `rebuild ${epoch}`;
+
+const EPOCH = /^(?:rebuild )?(\d+)/;
+
+/** The epoch of a shard, which began with the rebuild that filled it last, or is filling it; 0: none ever did. */
+export const epochOf = ({ fence }: Pick<StoredCursor, 'fence'>): number => Number(EPOCH.exec(fence)?.[1] ?? 0);
 
 /** Looks at Redis and at Postgres, in this order: no cursor may be older than the position it is compared with. */
-export async function inspect(redis: Redis, client: Pool | PoolClient): Promise<Inspection> {
+export async function inspect(redis: Redis, client: Pool | PoolClient, shards: readonly number[]): Promise<Inspection> {
   const [run, marks, handed, positions] = await Promise.all([
     readRun(redis),
-    readMarks(redis),
-    readAllHandedOver(redis),
-    Promise.all(SHARD_NUMBERS.map((shard) => lastPosition(redis, shard))),
+    readMarks(redis, shards),
+    Promise.all(shards.map((shard) => readHandedOver(redis, shard))),
+    Promise.all(shards.map((shard) => lastPosition(redis, shard))),
   ]);
-  return { run, marks, positions, handed, ...(await readEpoch(client)) };
+  const { installation, cursors } = await readEpoch(client);
+  const seen = shards.map((shard, index) => ({
+    shard,
+    mark: marks[index]!,
+    position: positions[index]!,
+    handed: handed[index]!,
+    cursor: cursors[shard]!,
+  }));
+  return { installation, run, shards: seen };
 }
 
 /** This run of Redis was accepted, and another Redis has taken its place since: events that it took would be lost. */
@@ -48,24 +73,27 @@ export class RedisIsSuperseded extends Error {
 }
 
 /**
- * The marks of all shards, in one command, since every process asks twice a second: eight were a third of what a Redis at
- * rest was sent. With the shards on several servers it becomes one command a server.
+ * The marks of some shards of a server, in one command, since every process asks twice a second: eight were a third of what a
+ * Redis at rest was sent.
  */
-export const readMarks = (redis: Redis): Promise<(string | null)[]> => redis.mget(SHARD_NUMBERS.map(markKey));
+export const readMarks = (redis: Redis, shards: readonly number[] = SHARD_NUMBERS): Promise<(string | null)[]> =>
+  redis.mget(shards.map(markKey));
 
-/** Whether every shard carries the mark of the present epoch. */
-export const isMarked = (seen: Inspection): boolean => seen.marks.every((mark) => mark === markOf(seen));
+/** Whether a shard carries the mark of its present epoch. */
+export const isMarked = ({ mark, cursor }: SeenShard, { installation }: Pick<Inspection, 'installation'>): boolean =>
+  mark === markOf(installation, epochOf(cursor));
 
-/** Whether this run of Redis was found to be whole before. */
-export const isAccepted = (seen: Inspection): boolean =>
-  isMarked(seen) && seen.cursors.every(({ fence }) => fence === fenceOf(seen));
+/** Whether the outbox of a shard ends before what Postgres holds: Redis went back to an older moment, or is empty. */
+export const isBehind = ({ position, cursor }: SeenShard): boolean => comparePositions(position, cursor.position) < 0;
 
-/** The shards whose outbox ends before what Postgres holds: Redis went back to an older moment, or is empty. */
-export const shardsBehind = ({ positions, cursors }: Pick<Inspection, 'positions' | 'cursors'>): number[] =>
-  SHARD_NUMBERS.filter((shard) => comparePositions(positions[shard]!, cursors[shard]!.position) < 0);
-
-const readAllHandedOver = (redis: Redis): Promise<HandedOver[]> =>
-  Promise.all(SHARD_NUMBERS.map((shard) => readHandedOver(redis, shard)));
+/** The shards that were found to be whole before in this run of Redis, and still are. */
+export function acceptedShards(seen: Inspection): Map<number, Accepted> {
+  const whole = seen.shards.filter(
+    (each) =>
+      isMarked(each, seen) && runOfFence(each.cursor.fence) === seen.run && !isBehind(each) && gapOf(each) === null,
+  );
+  return new Map(whole.map(({ shard, mark, cursor }) => [shard, { fence: cursor.fence, mark: mark! }]));
+}
 
 /** What Postgres held once and does not hold any more, and Redis does not keep either: after `from`, up to `to`. */
 export interface Gap {
@@ -74,18 +102,26 @@ export interface Gap {
   to: string;
 }
 
+const gapOf = ({
+  shard,
+  handed: { floor },
+  cursor: { position },
+}: Pick<SeenShard, 'shard' | 'handed' | 'cursor'>): Gap | null =>
+  comparePositions(floor, position) > 0 ? { shard, from: position, to: floor } : null;
+
 /** The gaps of a Postgres that came back older; none: it did not, or all that it lacks is kept. */
-export const gapsOf = ({ handed, cursors }: Pick<Inspection, 'handed' | 'cursors'>): Gap[] =>
-  handed.flatMap(({ floor }, shard) => {
-    const { position } = cursors[shard]!;
-    return comparePositions(floor, position) > 0 ? [{ shard, from: position, to: floor }] : [];
-  });
+export const gapsOf = ({ shards }: Pick<Inspection, 'shards'>): Gap[] => shards.flatMap((seen) => gapOf(seen) ?? []);
 
 /** The same, looked at now. */
-export async function readGaps(redis: Redis, client: Pool | PoolClient): Promise<Gap[]> {
+export async function readGaps(
+  redis: Redis,
+  client: Pool | PoolClient,
+  shards: readonly number[] = SHARD_NUMBERS,
+): Promise<Gap[]> {
   // Redis first: what is handed over meanwhile is no gap.
-  const handed = await readAllHandedOver(redis);
-  return gapsOf({ handed, ...(await readEpoch(client)) });
+  const handed = await Promise.all(shards.map((shard) => readHandedOver(redis, shard)));
+  const { cursors } = await readEpoch(client);
+  return shards.flatMap((shard, index) => gapOf({ shard, handed: handed[index]!, cursor: cursors[shard]! }) ?? []);
 }
 
 /** Postgres came back older than what it was handed, and not all of that is kept: whoever operates Laurel must decide. */
@@ -107,5 +143,5 @@ export class PostgresIsOlder extends Error {
 }
 
 /** The mark of another Laurel, if there is one. */
-export const foreignMark = ({ marks, installation }: Inspection): string | null =>
-  marks.find((mark) => mark !== null && !mark.startsWith(`${installation}:`)) ?? null;
+export const foreignMark = ({ shards, installation }: Inspection): string | null =>
+  shards.find(({ mark }) => mark !== null && !mark.startsWith(`${installation}:`))?.mark ?? null;

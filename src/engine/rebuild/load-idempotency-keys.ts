@@ -7,29 +7,29 @@ import { timeOfUse } from '../../redis/idempotency.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { loadOldKeys, type BucketKeys } from '../../redis/old-keys.ts';
 import { bucketOf, type Generations } from './derived-keys.ts';
-import { RebuildOvertaken, type Loader } from './loader.ts';
+import { flushed, type Loaders } from './loader.ts';
 
 const KEYS_A_PAGE = 5_000;
 /** Old keys that are collected before they are loaded: those of a bucket go to one segment, which is written once then. */
 const OLD_AT_ONCE = 200_000;
 
 /**
- * Loads all used idempotency keys: those of events before a time in the compact form, and those of events that wait in
+ * Loads all used idempotency keys of some shards: those of events before a time in the compact form, and those of events that wait in
  * dead letters.
  */
 export async function loadIdempotencyKeys({
   pool,
   redis,
-  mark,
+  tenants,
   loaders,
   generations,
   onLoaded,
 }: {
   pool: Pool;
   redis: Redis;
-  /** That of the rebuild. */
-  mark: string;
-  loaders: readonly Loader[];
+  /** Those of the shards that are loaded; null: all. */
+  tenants: readonly number[] | null;
+  loaders: Loaders;
   generations: Generations;
   onLoaded: (keys: number) => Promise<void>;
 }): Promise<void> {
@@ -38,15 +38,15 @@ export async function loadIdempotencyKeys({
   let old = new Map<string, BucketKeys>();
   let waiting = 0;
   const loadOld = async (): Promise<void> => {
-    if (!(await loadOldKeys(redis, [...old.values()], mark))) throw new RebuildOvertaken('The rebuild was overtaken.');
+    await loadOldKeys(redis, [...old.values()], (shard) => loaders.get(shard)!.belief);
     old = new Map();
     waiting = 0;
   };
-  await readIdempotencyKeys(pool, KEYS_A_PAGE, async (keys) => {
+  await readIdempotencyKeys(pool, { pageSize: KEYS_A_PAGE, tenants }, async (keys) => {
     for (const used of keys) {
       const { tenantNo, key, field, value } = bucketOf(used, generations.of(used));
       if (timeOfUse(Number(value)) >= beforeMs) {
-        await loaders[shardOf(tenantNo)]!.add(['HSET', key, field, value]);
+        await loaders.get(shardOf(tenantNo))!.add(['HSET', key, field, value]);
         continue;
       }
       const together = old.get(key);
@@ -60,9 +60,9 @@ export async function loadIdempotencyKeys({
   });
   await loadOld();
   // However old they are: the compact form is for keys whose events are in Postgres, where they are looked up.
-  for await (const used of waitingKeys({ redis, pool })) {
+  for await (const used of waitingKeys({ redis, pool }, (shard) => loaders.has(shard))) {
     const { tenantNo, key, field, value } = bucketOf(used, generations.of(used));
-    await loaders[shardOf(tenantNo)]!.add(['HSET', key, field, value]);
+    await loaders.get(shardOf(tenantNo))!.add(['HSET', key, field, value]);
   }
-  await Promise.all(loaders.map((loader) => loader.flush()));
+  await flushed(loaders);
 }

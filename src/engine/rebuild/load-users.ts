@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { countersKey, shardOf, userKey } from '../../redis/keys.ts';
 import { BoardsOfTenants, countersOf, placesOf, readState, type Boards, type Generations } from './derived-keys.ts';
-import type { Loader } from './loader.ts';
+import { flushed, type Loader, type Loaders } from './loader.ts';
 import type { OnUnreadable } from './unreadable.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 
@@ -16,16 +16,19 @@ interface Tenant {
   counts: Map<string, number>;
 }
 
-/** Loads all users of all tenants, the sorted sets that they are members of, and the counters. */
+/** Loads all users of the tenants of some shards, the sorted sets that they are members of, and the counters. */
 export async function loadUsers({
   pool,
+  tenants: wanted,
   loaders,
   generations,
   onUnreadable,
   onLoaded,
 }: {
   pool: Pool;
-  loaders: readonly Loader[];
+  /** Those of the shards that are loaded; null: all. */
+  tenants: readonly number[] | null;
+  loaders: Loaders;
   /** Gets the users' generations. */
   generations: Generations;
   onUnreadable: OnUnreadable;
@@ -34,14 +37,14 @@ export async function loadUsers({
   const tenants = new Map<number, Tenant>();
   const boards = new BoardsOfTenants(pool);
   let loaded = 0;
-  for await (const page of readUsers(pool, USERS_A_PAGE)) {
+  for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants: wanted })) {
     for (const { tenantNo, users } of byTenant(page)) {
       let tenant = tenants.get(tenantNo);
       if (tenant === undefined) {
         tenant = { no: tenantNo, generations, boards: await boards.of(tenantNo), counts: new Map() };
         tenants.set(tenantNo, tenant);
       }
-      await loadPage(loaders[shardOf(tenantNo)]!, { tenant, users, onUnreadable });
+      await loadPage(loaders.get(shardOf(tenantNo))!, { tenant, users, onUnreadable });
     }
     loaded += page.length;
     await onLoaded(loaded);
@@ -50,9 +53,9 @@ export async function loadUsers({
     const youngest = generations.youngestOf(tenantNo);
     if (youngest !== undefined) counts.set(COUNTER.generation, youngest);
     const pairs = [...counts].flatMap(([field, count]) => [field, String(count)]);
-    await loaders[shardOf(tenantNo)]!.addPairs(['HSET', countersKey(tenantNo)], pairs);
+    await loaders.get(shardOf(tenantNo))!.addPairs(['HSET', countersKey(tenantNo)], pairs);
   }
-  await Promise.all(loaders.map((loader) => loader.flush()));
+  await flushed(loaders);
 }
 
 /** A page is in the order of the tenants. */

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { rebuildingKey } from '../../redis/keys.ts';
+import type { Belief } from '../../redis/gate.ts';
 import { Script } from '../../redis/script.ts';
 
 /** Lua takes at most some 8,000 words of a command. */
@@ -12,20 +12,21 @@ export class RebuildOvertaken extends Error {}
 
 type Word = string | Buffer;
 
-/** Writes to one shard for a rebuild, many commands a call; refuses once another rebuild has taken over. */
+/**
+ * Writes to one shard for a rebuild, many commands a call. RedisNotReady once another rebuild has taken over, or Redis is another
+ * process.
+ */
 export class Loader {
   private readonly script = new Script('load_rebuilt');
   private readonly redis: Redis;
-  private readonly shard: number;
-  private readonly mark: string;
+  /** That the shard is being rebuilt, by this rebuild (`rebuildingKey`). */
+  readonly belief: Belief;
   private words: Word[] = [];
   private sending: Promise<void> = Promise.resolve();
 
-  /** `mark`: that of the rebuild, which has been set as the shard's `rebuildingKey`. */
-  constructor({ redis, shard, mark }: { redis: Redis; shard: number; mark: string }) {
+  constructor({ redis, belief }: { redis: Redis; belief: Belief }) {
     this.redis = redis;
-    this.shard = shard;
-    this.mark = mark;
+    this.belief = belief;
   }
 
   /** A command with any number of pairs of words behind its first ones (MSET, ZADD, HSET); resolves when there is room for more. */
@@ -41,7 +42,7 @@ export class Loader {
     if (this.words.length >= MAX_WORDS) await this.send();
   }
 
-  /** Resolves when Redis has everything. Throws RebuildOvertaken. */
+  /** Resolves when Redis has everything. */
   async flush(): Promise<void> {
     await this.send();
     await this.sending;
@@ -58,7 +59,14 @@ export class Loader {
   }
 
   private async call(words: Word[]): Promise<void> {
-    const done = await this.script.runUnguarded(this.redis, [rebuildingKey(this.shard)], [this.mark, ...words]);
-    if (done !== 1) throw new RebuildOvertaken('The rebuild was overtaken by another one, or Redis was restarted.');
+    await this.script.runBelieving(this.redis, this.belief, { keys: [this.belief.key], args: words });
   }
+}
+
+/** By shard: the loaders of the shards that are rebuilt. */
+export type Loaders = ReadonlyMap<number, Loader>;
+
+/** Resolves when Redis has everything of all of them. */
+export async function flushed(loaders: Loaders): Promise<void> {
+  await Promise.all(Array.from(loaders.values(), (loader) => loader.flush()));
 }

@@ -4,7 +4,7 @@ import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { waitingEvents, waitingTenants, type WaitingEvent } from '../../postgres/quarantine/read-quarantine.ts';
 import { quarantineKey, shardOf } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
-import type { Loader } from './loader.ts';
+import { flushed, type Loaders } from './loader.ts';
 
 /** The fields of a tenant's hash. */
 function hashOf(events: readonly WaitingEvent[]): Map<string, string> {
@@ -14,13 +14,15 @@ function hashOf(events: readonly WaitingEvent[]): Map<string, string> {
   return hash;
 }
 
-/** Loads which events wait in quarantine. */
-export async function loadQuarantine(pool: Pool, loaders: readonly Loader[]): Promise<void> {
+/** Loads which events wait in quarantine, of some shards. */
+export async function loadQuarantine(pool: Pool, loaders: Loaders): Promise<void> {
   for (const tenantNo of await waitingTenants(pool)) {
+    const loader = loaders.get(shardOf(tenantNo));
+    if (loader === undefined) continue;
     const hash = hashOf(await waitingEvents(pool, tenantNo));
-    await loaders[shardOf(tenantNo)]!.addPairs(['HSET', quarantineKey(tenantNo)], [...hash].flat());
+    await loader.addPairs(['HSET', quarantineKey(tenantNo)], [...hash].flat());
   }
-  await Promise.all(loaders.map((loader) => loader.flush()));
+  await flushed(loaders);
 }
 
 /** A tenant's hash as one text: users in any order, and of each the events in any order; null: nothing waits. */

@@ -3,20 +3,23 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { lockCursors, nextEpoch, readEpoch, setFence } from '../../postgres/rebuild/epoch.ts';
 import { estimateRows } from '../../postgres/rebuild/read-users.ts';
+import { tenantsOfShards } from '../../postgres/rebuild/tenants-of-shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { beliefOf, RedisNotReady } from '../../redis/gate.ts';
 import { markKey, rebuildingKey, SHARD_NUMBERS } from '../../redis/keys.ts';
 import { comparePositions, lastPosition } from '../../redis/outbox.ts';
+import { readRun } from '../../redis/run.ts';
 import { Catalogs } from '../../catalog/catalogs.ts';
 import { FixedClock, systemClock } from '../../clock.ts';
 import { readClock } from '../../postgres/test-clock.ts';
 import { Reporter } from '../notifications/reporter.ts';
 import { Persister } from '../persist/persister.ts';
 import type { SetAside } from '../persist/set-aside.ts';
-import { fenceOf, inspect, LOOK_MS, markOf } from './inspect.ts';
+import { fenceOf, fenceOfRebuild, LOOK_MS, markOf } from './inspect.ts';
 import { Generations } from './derived-keys.ts';
 import { loadIdempotencyKeys } from './load-idempotency-keys.ts';
 import { loadUsers } from './load-users.ts';
-import { Loader, RebuildOvertaken } from './loader.ts';
+import { flushed, Loader, RebuildOvertaken, type Loaders } from './loader.ts';
 import { loadQuarantine } from './quarantined-keys.ts';
 import { startOutbox } from './start-outbox.ts';
 import type { OnUnreadable } from './unreadable.ts';
@@ -36,6 +39,8 @@ export interface RebuildProgress {
 export interface RebuildOptions {
   redis: Redis;
   pool: Pool;
+  /** All, unless said otherwise. */
+  shards?: readonly number[];
   onProgress?: (progress: RebuildProgress) => void | Promise<void>;
   /** Called for each entry of the outbox that could not be stored and was set aside. */
   onSetAside?: (entry: SetAside) => void;
@@ -47,13 +52,15 @@ export interface RebuildOptions {
 }
 
 /**
- * Makes Redis hold what Postgres does. From the first moment every shard is without its mark, so that all processes
- * answer 503; what the outbox holds beyond the cursor is stored first; the marks come back last. A process that breaks off in
- * between leaves Redis without marks, and the next rebuild starts over. Only one should run; should two, the
- * one that began first can write no more. Throws RebuildOvertaken then, or if the connection to Redis broke.
+ * Makes some shards of Redis hold what Postgres does. From the first moment they are without their marks, so that all processes
+ * answer 503 to their tenants; what their outboxes hold beyond the cursor is stored first; the marks come back last. A process that
+ * breaks off in between leaves them without marks, and the next rebuild starts over. The other shards go on. Only one
+ * should run; should two, the one that began first can write no more. Throws RebuildOvertaken then, or if Redis is not the
+ * process that it began with.
  */
 export async function rebuild(options: RebuildOptions): Promise<void> {
   const { redis, pool, onProgress, onSetAside, onLeftOut, onUnreadable = () => undefined, ending } = options;
+  const { shards = SHARD_NUMBERS } = options;
   const report = async (progress: RebuildProgress): Promise<void> => {
     ending?.throwIfAborted();
     await onProgress?.(progress);
@@ -62,72 +69,77 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   const closed = (): void => void (connections += 1);
   redis.on('close', closed);
   try {
-    const epoch = await beginEpoch(pool);
+    const run = await readRun(redis);
+    const epoch = await beginEpoch(pool, shards);
     const { installation } = await readEpoch(pool);
-    const mark = markOf({ installation, epoch });
-    const wasOpen = await removeMarks(redis, mark);
+    const mark = markOf(installation, epoch);
+    const wasOpen = await removeMarks(redis, shards, mark);
     if (wasOpen) await sleep(NOTICED_MS);
 
-    await storeOutboxes({ redis, pool, fence: fenceOfRebuild(epoch), report, onSetAside, onLeftOut });
+    await storeOutboxes({ redis, pool, shards, fence: fenceOfRebuild(epoch), report, onSetAside, onLeftOut });
     const { cursors } = await readEpoch(pool);
-    const loaders = SHARD_NUMBERS.map((shard) => new Loader({ redis, shard, mark }));
+    const loaders: Loaders = new Map(
+      shards.map((shard) => [shard, new Loader({ redis, belief: beliefOf(rebuildingKey(shard), mark, run) })]),
+    );
     await wipe(redis, { loaders, onRemoved: (done) => report({ step: 'remove old keys', done, total: null }) });
-    for (const shard of SHARD_NUMBERS) {
-      await startOutbox(redis, { shard, loader: loaders[shard]!, ...cursors[shard]! });
-    }
+    for (const [shard, loader] of loaders) await startOutbox(redis, { shard, loader, ...cursors[shard]! });
+    const tenants = shards.length === SHARD_NUMBERS.length ? null : await tenantsOfShards(pool, shards);
     const generations = new Generations();
-    const users = await estimateRows(pool, 'users');
+    const users = tenants === null ? await estimateRows(pool, 'users') : null;
     await loadUsers({
       pool,
+      tenants,
       loaders,
       generations,
       onUnreadable,
-      onLoaded: (done) => report({ step: 'users', done, total: Math.max(users, done) }),
+      onLoaded: (done) => report({ step: 'users', done, total: users && Math.max(users, done) }),
     });
     await loadIdempotencyKeys({
       pool,
       redis,
-      mark,
+      tenants,
       loaders,
       generations,
       onLoaded: (done) => report({ step: 'idempotency keys', done, total: null }),
     });
     await loadQuarantine(pool, loaders);
-    for (const [shard, loader] of loaders.entries()) {
+    for (const [shard, loader] of loaders) {
       await loader.add(['SET', markKey(shard), mark]);
       await loader.add(['DEL', rebuildingKey(shard)]);
     }
     // A Redis that was restarted in between may lack what was loaded before.
     if (connections > 0) throw new RebuildOvertaken('The connection to Redis broke during the rebuild.');
-    await Promise.all(loaders.map((loader) => loader.flush()));
-    const seen = await inspect(redis, pool);
-    const fenced = await setFence(pool, { fence: fenceOf(seen), from: fenceOfRebuild(epoch) });
-    if (fenced !== SHARD_NUMBERS.length || connections > 0) {
-      throw new RebuildOvertaken('Another rebuild began, or the connection to Redis broke.');
+    await flushed(loaders);
+    const fence = { fence: fenceOf(epoch, run), from: fenceOfRebuild(epoch) };
+    for (const shard of shards) {
+      if (!(await setFence(pool, shard, fence)) || connections > 0)
+        throw new RebuildOvertaken('Another rebuild began, or the connection to Redis broke.');
     }
     await report({ step: 'done', done: 1, total: 1 });
+  } catch (error) {
+    throw error instanceof RedisNotReady
+      ? new RebuildOvertaken('The rebuild was overtaken by another one, or Redis is another process.')
+      : error;
   } finally {
     redis.off('close', closed);
   }
 }
 
-/** Takes every shard's mark; whether there was one. */
-async function removeMarks(redis: Redis, mark: string): Promise<boolean> {
+/** Takes the marks of some shards; whether there was one. */
+async function removeMarks(redis: Redis, shards: readonly number[], mark: string): Promise<boolean> {
   const replies = await Promise.all(
-    SHARD_NUMBERS.map((shard) => redis.multi().set(rebuildingKey(shard), mark).del(markKey(shard)).exec()),
+    shards.map((shard) => redis.multi().set(rebuildingKey(shard), mark).del(markKey(shard)).exec()),
   );
   return replies.some((reply) => reply?.[1]?.[1] === 1);
 }
 
-const fenceOfRebuild = (epoch: number): string => `rebuild ${epoch}`;
-
-/** From here on no persister stores anything but the rebuild's own. */
-const beginEpoch = (pool: Pool): Promise<number> =>
+/** From here on no persister stores anything of these shards but the rebuild's own. */
+const beginEpoch = (pool: Pool, shards: readonly number[]): Promise<number> =>
   transaction(pool, async (client) => {
     await readEpoch(client);
-    await lockCursors(client);
+    await lockCursors(client, shards);
     const epoch = await nextEpoch(client);
-    await setFence(client, { fence: fenceOfRebuild(epoch) });
+    for (const shard of shards) await setFence(client, shard, { fence: fenceOfRebuild(epoch) });
     return epoch;
   });
 
@@ -135,6 +147,7 @@ const beginEpoch = (pool: Pool): Promise<number> =>
 async function storeOutboxes({
   redis,
   pool,
+  shards,
   fence,
   report,
   onSetAside,
@@ -142,6 +155,7 @@ async function storeOutboxes({
 }: {
   redis: Redis;
   pool: Pool;
+  shards: readonly number[];
   fence: string;
   report: (progress: RebuildProgress) => Promise<void>;
   onSetAside: RebuildOptions['onSetAside'];
@@ -150,10 +164,16 @@ async function storeOutboxes({
   const { nowMs } = await readClock(pool);
   const clock = nowMs === null ? systemClock : new FixedClock(nowMs);
   const reporter = new Reporter({ pool, catalogs: new Catalogs({ pool }), clock, onLeftOut });
-  const persister = new Persister({ redis, pool, gate: { fence }, reporter, ...(onSetAside && { onSetAside }) });
+  const persister = new Persister({
+    redis,
+    pool,
+    gate: { fenceOf: () => fence },
+    reporter,
+    ...(onSetAside && { onSetAside }),
+  });
   const { cursors } = await readEpoch(pool);
   let done = 0;
-  for (const shard of SHARD_NUMBERS) {
+  for (const shard of shards) {
     await report({ step: 'store outbox', done, total: null });
     const last = await lastPosition(redis, shard);
     if (comparePositions(last, cursors[shard]!.position) > 0) done += await persister.drain(shard, AbortSignal.abort());

@@ -5,11 +5,13 @@ import { LogThrottle } from '../../log/log-throttle.ts';
 import type { Log } from '../../log/log.ts';
 import { Gate } from '../../redis/gate.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
-import { isFenceOf, readRun, RedisIsReplica } from '../../redis/run.ts';
+import type { Accepted } from '../../redis/gate.ts';
+import { SHARD_NUMBERS } from '../../redis/keys.ts';
+import { readRun, RedisIsReplica, runOfFence } from '../../redis/run.ts';
 import { leftOut } from '../notifications/left-out.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';
 import { accept, ForeignRedis } from './accept.ts';
-import { isFence } from '../../postgres/rebuild/epoch.ts';
+import { readEpoch } from '../../postgres/rebuild/epoch.ts';
 import { LOOK_MS, PostgresIsOlder, readGaps, readMarks, RedisIsSuperseded } from './inspect.ts';
 import { lostWrites } from './lost-writes.ts';
 import type { RebuildProgress } from './rebuild.ts';
@@ -39,9 +41,10 @@ const ANSWER_MS = 1_000;
 const REPEAT_MS = 5_000;
 
 /**
- * Keeps the gate of a connection: looks at Redis whenever the connection is a new one or leads to a replica, or something was found missing, has
- * it rebuilt where that is needed (in one process; the others wait), and opens the gate when Redis holds what Postgres
- * does. While it is shut, scripts are refused and requests answered 503.
+ * Keeps the gate of a connection: looks at Redis whenever the connection is a new one or leads to a replica, or something was
+ * found missing, has the shards rebuilt where that is needed (in one process; the others wait), and opens each of them when it
+ * holds what Postgres does. While one is shut, its scripts are refused and its tenants' requests answered 503; the others are
+ * looked after all the same.
  */
 export class RedisGuard {
   readonly gate: Gate;
@@ -54,7 +57,11 @@ export class RedisGuard {
   /** Ends the wait for the next look. */
   private wake = (): void => undefined;
   private askedOf = '';
-  private accepted: { fence: string; marks: (string | null)[] } | null = null;
+  /** As what each shard was accepted last. */
+  private readonly accepted = new Map<number, Accepted>();
+  private accepting: Promise<void> | null = null;
+  /** Not before then is a shard that is shut tried again. */
+  private againMs = -Infinity;
 
   constructor(options: RedisGuardOptions) {
     this.options = options;
@@ -79,11 +86,11 @@ export class RedisGuard {
     });
   }
 
-  /** Begins; resolves when the gate is open, or after `waitMs`: what takes longer goes on behind. Rejects for a Redis of another Laurel. */
+  /** Begins; resolves when all shards are open, or after `waitMs`: what takes longer goes on behind. Rejects for a Redis of another Laurel. */
   async start(waitMs = 2_000): Promise<void> {
     this.running = this.run();
     const deadlineMs = performance.now() + waitMs;
-    while (this.gate.fence === null && performance.now() < deadlineMs) {
+    while (!this.gate.isWhole && performance.now() < deadlineMs) {
       if (this.foreign !== null) throw this.foreign;
       await sleep(5);
     }
@@ -94,6 +101,7 @@ export class RedisGuard {
     this.ending.abort();
     this.wake();
     await this.running;
+    await this.accepting;
     this.gate.acknowledgement?.close();
   }
 
@@ -103,65 +111,103 @@ export class RedisGuard {
     const { signal } = this.ending;
     while (!signal.aborted) {
       try {
-        if (redis.status === 'ready') await (gate.fence === null ? this.look() : this.lookAgain());
+        if (redis.status === 'ready') await this.look();
       } catch (error) {
-        if (signal.aborted) return;
-        if (error instanceof ForeignRedis) this.foreign = error;
-        this.complain(error);
-        if (isElsewhere(error)) await this.leave();
-        // Somebody has to decide, which takes longer.
-        else if (error instanceof PostgresIsOlder) await this.pause(ASK_MS);
+        await this.failed(error);
       }
-      if (!signal.aborted) await this.untilWoken(gate.fence === null ? RETRY_MS : LOOK_MS);
+      if (!signal.aborted) await this.untilWoken(gate.isWhole ? LOOK_MS : RETRY_MS);
     }
   }
 
+  private async failed(error: unknown): Promise<void> {
+    if (this.ending.signal.aborted) return;
+    if (error instanceof ForeignRedis) this.foreign = error;
+    this.complain(error);
+    if (isElsewhere(error)) return this.leave();
+    if (!(error instanceof PostgresIsOlder)) return;
+    // Somebody has to decide, which takes longer. What the others took meanwhile would be lost with the older Postgres.
+    this.againMs = performance.now() + ASK_MS;
+    for (const shard of SHARD_NUMBERS) this.gate.doubt(shard);
+  }
+
+  /**
+   * Shuts what is not what it was accepted as: emptied, rebuilt by another process, made a replica and a master again since, or
+   * superseded. Opens what is that still: a broken connection alone, for which Postgres is not needed. Has the others
+   * accepted, which may take as long as a rebuild, beside the next looks.
+   */
   private async look(): Promise<void> {
+    const { gate, accepted } = this;
+    const { redis } = this.options;
+    const { connection } = gate;
+    const isDue = gate.run !== null && this.isDue();
+    if (isDue) await this.refuseOlder();
+    const before = SHARD_NUMBERS.map((shard) => gate.belief(shard));
+    const [run, marks] = await Promise.all([readRun(redis), readMarks(redis)]);
+    const same = new Map(
+      [...accepted].filter(([shard, { fence, mark }]) => mark === marks[shard] && runOfFence(fence) === run),
+    );
+    const doubtful = [...same.keys()].filter((shard) => gate.isDoubted(shard));
+    for (const shard of doubtful) same.delete(shard);
+    const opening = [...same.keys()].some((shard) => !gate.isOpen(shard));
+    if (isDue || opening) for (const shard of await this.superseded(same, run)) same.delete(shard);
+    for (const shard of SHARD_NUMBERS) {
+      const belief = gate.belief(shard);
+      if (belief !== null && belief === before[shard] && !same.has(shard)) gate.shut(shard);
+    }
+    if (opening) gate.open(same, connection);
+    const rest = gate.shutShards.filter((shard) => !same.has(shard));
+    if (rest.length === 0 || this.accepting !== null || performance.now() < this.againMs) return;
+    this.accepting = this.accept(rest)
+      .catch((error: unknown) => this.failed(error))
+      .finally(() => (this.accepting = null));
+    // What takes no rebuild is waited for, so that nothing else is asked of Redis meanwhile.
+    await Promise.race([this.accepting, this.pause(LOOK_MS)]);
+  }
+
+  private async accept(shards: readonly number[]): Promise<void> {
     const { redis, pool, log } = this.options;
     const { connection } = this.gate;
-    if (!this.gate.isDoubted && (await this.isAsBefore())) {
-      if (await this.isSuperseded()) throw new RedisIsSuperseded();
-      return this.gate.open(this.accepted!.fence, connection);
-    }
     const startedMs = performance.now();
     const seconds = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
+    const which = shards.length === SHARD_NUMBERS.length ? {} : { shards };
     let rebuilt = false;
     let toldMs = startedMs;
-    const fence = await accept({
+    const accepted = await accept({
       redis,
       pool,
+      shards,
       ending: this.ending.signal,
       onSetAside: (entry) => sayWhatIsSetAside(log, entry),
       onLeftOut: leftOut({ redis, log }),
       onUnreadable: ({ tenantNo }) =>
         log.error({ tenantNo }, "A user's state in Postgres cannot be read: `laurel verify` names the user"),
-      onNeeded: (why, first) => {
+      onNeeded: (_, why, first) => {
         // On a new installation Redis is empty as it should be, and there is nothing to say.
         rebuilt = !first;
         if (first) return;
         log.warn(
-          { why },
+          { why, ...which },
           'Redis does not hold what Postgres does; it is rebuilt, and requests are answered 503 until then',
         );
       },
       onProgress: ({ step, done, total }: RebuildProgress) => {
         if (performance.now() - toldMs < REPEAT_MS) return;
         toldMs = performance.now();
-        log.info({ step, done, total, seconds: seconds() }, 'rebuilding Redis');
+        log.info({ step, done, total, ...which, seconds: seconds() }, 'rebuilding Redis');
       },
     });
-    if (fence === null) return;
-    if (this.accepted !== null) await this.nameLosses();
-    this.accepted = { fence, marks: await readMarks(redis) };
-    this.gate.open(fence, connection);
-    if (rebuilt) log.info({ seconds: seconds() }, 'Redis is rebuilt');
+    await this.nameLosses([...accepted.keys()].filter((shard) => this.accepted.has(shard)));
+    for (const [shard, as] of accepted) this.accepted.set(shard, as);
+    this.gate.open(accepted, connection);
+    if (rebuilt) log.info({ ...which, seconds: seconds() }, 'Redis is rebuilt');
   }
 
-  /** Logs what was acknowledged and is lost, if anything is. */
-  private async nameLosses(): Promise<void> {
+  /** Logs what was acknowledged in some shards and is lost, if anything is. */
+  private async nameLosses(shards: readonly number[]): Promise<void> {
     const { written, log } = this.options;
-    if (written === undefined) return;
-    for (const { shard, acknowledged, held } of await lostWrites(this.options, written())) {
+    if (written === undefined || shards.length === 0) return;
+    const last = new Map([...written()].filter(([shard]) => shards.includes(shard)));
+    for (const { shard, acknowledged, held } of await lostWrites(this.options, last)) {
       log.error(
         { shard, acknowledged, held },
         'EVENTS ARE LOST: Redis took over without the last writes that were acknowledged, and Postgres has not stored them',
@@ -169,22 +215,20 @@ export class RedisGuard {
     }
   }
 
-  /** Whether this is the run of Redis that was accepted, with its marks: a broken connection alone, for which Postgres is not needed. */
-  private async isAsBefore(): Promise<boolean> {
-    const { accepted } = this;
-    if (accepted === null) return false;
-    const { redis } = this.options;
-    const [run, marks] = await Promise.all([readRun(redis), readMarks(redis)]);
-    return isFenceOf(accepted.fence, run) && marks.every((mark, shard) => mark === accepted.marks[shard]);
-  }
-
   /**
-   * Whether another Redis was accepted since, by a process that sees another master. Postgres is not needed for a broken
-   * connection alone: without its answer it is taken that none was.
+   * Those of some shards that Postgres knows otherwise since: they are being rebuilt, or were, by another process. Throws
+   * RedisIsSuperseded where another Redis was accepted, by a process that sees another master. Postgres is not
+   * needed for a broken connection alone: without its answer it is taken that nothing changed.
    */
-  private async isSuperseded(): Promise<boolean> {
+  private async superseded(accepted: ReadonlyMap<number, Accepted>, run: string): Promise<number[]> {
     this.askedMs = performance.now();
-    return !(await this.inTime(isFence(this.options.pool, this.accepted!.fence), true));
+    const stored = await this.inTime(readEpoch(this.options.pool), null);
+    if (stored === null) return [];
+    const others = [...accepted].flatMap(([shard, { fence }]) =>
+      stored.cursors[shard]!.fence === fence ? [] : [{ shard, run: runOfFence(stored.cursors[shard]!.fence) }],
+    );
+    if (others.some((other) => other.run !== '' && other.run !== run)) throw new RedisIsSuperseded();
+    return others.map(({ shard }) => shard);
   }
 
   /** Whether Postgres is to be asked again. */
@@ -197,9 +241,13 @@ export class RedisGuard {
     return true;
   }
 
-  /** Whether Postgres came back older, and not all that it lacks is kept; without its answer it is taken that it did not. */
-  private async isOlder(): Promise<boolean> {
-    return (await this.inTime(readGaps(this.options.redis, this.options.pool), [])).length > 0;
+  /**
+   * Throws PostgresIsOlder where Postgres came back older, and not all that it lacks is kept; without its answer it is taken that
+   * it did not.
+   */
+  private async refuseOlder(): Promise<void> {
+    const gaps = await this.inTime(readGaps(this.options.redis, this.options.pool), []);
+    if (gaps.length > 0) throw new PostgresIsOlder(gaps);
   }
 
   /** What is answered in time and without an error, else `otherwise`. */
@@ -211,15 +259,6 @@ export class RedisGuard {
     } finally {
       answered.abort();
     }
-  }
-
-  /** Emptied, rebuilt by another process, or made a replica and a master again since, or superseded: looked at like a new one. */
-  private async lookAgain(): Promise<void> {
-    const { fence } = this.gate;
-    const isDue = this.isDue();
-    if (isDue && (await this.isOlder())) this.gate.doubt();
-    const same = (await this.isAsBefore()) && !(isDue && (await this.isSuperseded()));
-    if (!same && this.gate.fence === fence) this.gate.shut();
   }
 
   /** The master is elsewhere: the next connection goes where the name, or the Sentinels, lead by then. */

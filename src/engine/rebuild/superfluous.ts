@@ -76,7 +76,8 @@ async function superfluousMembers(sides: Sides, key: string, tenantNo: number): 
 }
 
 /** The used idempotency keys that belong to no event, neither a stored one nor one that waits in a dead letter. */
-async function superfluousKeys({ redis, pool }: Sides, keys: readonly string[]): Promise<Suspect[]> {
+async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
+  const { redis, pool } = sides;
   const suspects: Suspect[] = [];
   let open = keys.flatMap((key) => {
     const of = tenantKey(key);
@@ -92,8 +93,8 @@ async function superfluousKeys({ redis, pool }: Sides, keys: readonly string[]):
       used.map(({ value }) => value),
     );
     const others = used.filter((field) => !stored.has(useText(field)));
-    const waiting = others.length === 0 ? new Set() : await waitingUses({ redis, pool });
-    for (const field of others) if (!waiting.has(useText(field))) suspects.push(usedKeySuspect({ redis, pool }, field));
+    const waiting = others.length === 0 ? new Set() : await waitingUses(sides);
+    for (const field of others) if (!waiting.has(useText(field))) suspects.push(usedKeySuspect(sides, field));
     open = open.flatMap((bucket, index) => {
       const [cursor] = replies[index]!;
       return cursor === '0' ? [] : [{ ...bucket, cursor }];

@@ -14,6 +14,8 @@ import { COUNTER } from '../../packed/call-fields.ts';
 export interface Sides {
   redis: Redis;
   pool: Pool;
+  /** Those that are compared. */
+  shards: readonly number[];
   boards: BoardsOfTenants;
 }
 
@@ -94,7 +96,7 @@ export const counterSuspect = ({ redis, pool }: Sides, tenantNo: number, field: 
 
 /** A field of a bucket of used idempotency keys. */
 export const usedKeySuspect = (
-  sides: Pick<Sides, 'redis' | 'pool'>,
+  sides: Pick<Sides, 'redis' | 'pool' | 'shards'>,
   { key, field, value }: { key: string; field: string; value: string },
 ): Suspect => ({
   key,
@@ -113,8 +115,13 @@ export async function storedUses(pool: Pool, values: readonly string[]): Promise
 }
 
 /** The uses of keys that events in dead letters stand for: `useText` of each. */
-export async function waitingUses(sides: Pick<Sides, 'redis' | 'pool'>): Promise<Set<string>> {
+export async function waitingUses({
+  redis,
+  pool,
+  shards,
+}: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Set<string>> {
   const uses = new Set<string>();
-  for await (const used of waitingKeys(sides)) uses.add(useText(bucketOf(used, undefined)));
+  for await (const used of waitingKeys({ redis, pool }, (shard) => shards.includes(shard)))
+    uses.add(useText(bucketOf(used, undefined)));
   return uses;
 }

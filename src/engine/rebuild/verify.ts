@@ -3,7 +3,16 @@ import type { Pool } from 'pg';
 import { readIdempotencyKeys, type UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import { waitingTenants } from '../../postgres/quarantine/read-quarantine.ts';
 import { estimateRows, readUsers } from '../../postgres/rebuild/read-users.ts';
-import { ALL_SHARDS_PATTERN, countersKey, tenantKey } from '../../redis/keys.ts';
+import {
+  ALL_SHARDS_PATTERN,
+  countersKey,
+  SHARD_NUMBERS,
+  shardOf,
+  shardOfKey,
+  shardPattern,
+  tenantKey,
+} from '../../redis/keys.ts';
+import { tenantsOfShards } from '../../postgres/rebuild/tenants-of-shards.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import { behindPostgres } from './behind-postgres.ts';
@@ -26,6 +35,8 @@ export interface VerifyProgress {
 export interface VerifyOptions {
   redis: Redis;
   pool: Pool;
+  /** All, unless said otherwise. */
+  shards?: readonly number[];
   onProgress?: (progress: VerifyProgress) => void;
   onDifference: (difference: Difference) => void;
   onUnreadable?: OnUnreadable;
@@ -36,13 +47,15 @@ const PAGE = 1_000;
 const COUNTS = /^(users|a\d+)$/;
 
 /**
- * Compares all that Redis holds with Postgres, key by key (the list is in `derived-keys.ts`), in both directions: what is
+ * Compares all that some shards of Redis hold with Postgres, key by key (the list is in `derived-keys.ts`), in both directions: what is
  * missing, what is other, what should not be there. Of a run's groups only those with a member must be listed.
  * Events may go on meanwhile: what differs only because Postgres follows is looked at again. Not compared: what only
  * Redis holds. Changes nothing. How many differences there are. Throws NotStored without a worker.
  */
 export async function verify(options: VerifyOptions): Promise<number> {
-  const verification = new Verification(options);
+  const { pool, shards = SHARD_NUMBERS } = options;
+  const tenants = shards.length === SHARD_NUMBERS.length ? null : await tenantsOfShards(pool, shards);
+  const verification = new Verification(options, tenants);
   await verification.positions();
   await verification.users();
   await verification.idempotencyKeys();
@@ -58,6 +71,8 @@ class Verification {
   count = 0;
   private readonly options: VerifyOptions;
   private readonly sides: Sides;
+  /** Those of the shards; null: all. */
+  private readonly tenants: readonly number[] | null;
   private readonly reported = new Set<string>();
   private readonly generations = new Generations();
   private readonly members = new SetMembers();
@@ -66,9 +81,11 @@ class Verification {
   /** The tenants of whom Redis holds events in quarantine. */
   private readonly quarantined = new Set<number>();
 
-  constructor(options: VerifyOptions) {
+  constructor(options: VerifyOptions, tenants: readonly number[] | null) {
+    const { redis, pool, shards = SHARD_NUMBERS } = options;
     this.options = options;
-    this.sides = { redis: options.redis, pool: options.pool, boards: new BoardsOfTenants(options.pool) };
+    this.tenants = tenants;
+    this.sides = { redis, pool, shards, boards: new BoardsOfTenants(pool) };
   }
 
   /** Redis must not be older than Postgres; then what the outbox holds is waited for. */
@@ -80,9 +97,10 @@ class Verification {
   /** What Postgres knows of each user. */
   async users(): Promise<void> {
     const { pool, onProgress, onUnreadable } = this.options;
-    const total = await estimateRows(pool, 'users');
+    const { tenants } = this;
+    const total = tenants === null ? await estimateRows(pool, 'users') : null;
     let done = 0;
-    for await (const page of readUsers(pool, PAGE)) {
+    for await (const page of readUsers(pool, { pageSize: PAGE, tenants })) {
       for (const user of page) {
         const state = readState(user);
         if (state === null) {
@@ -96,7 +114,7 @@ class Verification {
       }
       await this.settle(await suspectUsers(this.sides, page, this.members));
       done += page.length;
-      onProgress?.({ step: 'users', done, total: Math.max(total, done) });
+      onProgress?.({ step: 'users', done, total: total && Math.max(total, done) });
     }
   }
 
@@ -104,12 +122,13 @@ class Verification {
   async idempotencyKeys(): Promise<void> {
     const { redis, pool, onProgress } = this.options;
     let done = 0;
-    await readIdempotencyKeys(pool, PAGE, async (used) => {
+    await readIdempotencyKeys(pool, { pageSize: PAGE, tenants: this.tenants }, async (used) => {
       await this.areUsed(used);
       done += used.length;
       onProgress?.({ step: 'idempotency keys', done, total: null });
     });
-    for await (const used of waitingKeys({ redis, pool })) await this.areUsed([used]);
+    const isWanted = (shard: number): boolean => this.sides.shards.includes(shard);
+    for await (const used of waitingKeys({ redis, pool }, isWanted)) await this.areUsed([used]);
   }
 
   private async areUsed(used: readonly UsedKey[]): Promise<void> {
@@ -131,10 +150,13 @@ class Verification {
   /** The other direction: what Redis holds that should not be there. */
   async keys(): Promise<void> {
     const { redis, onProgress } = this.options;
+    const { shards } = this.sides;
+    const pattern = shards.length === 1 ? shardPattern(shards[0]!) : ALL_SHARDS_PATTERN;
     let done = 0;
     let cursor = '0';
     do {
-      const [next, keys] = await redis.scan(cursor, 'MATCH', ALL_SHARDS_PATTERN, 'COUNT', PAGE);
+      const [next, found] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', PAGE);
+      const keys = found.filter((key) => shards.includes(shardOfKey(key)));
       await this.settle(await superfluous(this.sides, keys, this.members));
       for (const key of keys) {
         const of = tenantKey(key);
@@ -168,7 +190,9 @@ class Verification {
 
   /** Each tenant's events in quarantine. */
   async quarantines(): Promise<void> {
-    const tenants = new Set([...this.quarantined, ...(await waitingTenants(this.options.pool))]);
+    const waiting = await waitingTenants(this.options.pool);
+    const ofShards = waiting.filter((tenantNo) => this.sides.shards.includes(shardOf(tenantNo)));
+    const tenants = new Set([...this.quarantined, ...ofShards]);
     await this.settle([...tenants].map((tenantNo) => quarantineSuspect(this.sides, tenantNo)));
   }
 

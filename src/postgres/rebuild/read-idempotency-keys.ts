@@ -26,7 +26,7 @@ const selectFrom = (table: 'used_keys' | 'quarantine' | 'events', where: string)
   `SELECT ${USED_KEY_COLUMNS} FROM ${table} WHERE ${where}`;
 
 /**
- * The rows of all used keys for which a condition on `id` holds. `events` is read only while keys of an earlier version's events
+ * The rows of all used keys for which a condition on `id` or `tenant_no` holds. `events` is read only while keys of an earlier version's events
  * are being copied (a condition of the whole part, so that it is not even opened); then a key may come twice.
  */
 export const usedKeysWhere = (where: string): string =>
@@ -39,14 +39,18 @@ export const usedKeysWhere = (where: string): string =>
     ),
   ].join(' UNION ALL ');
 
-/** All used idempotency keys of one moment, in no order, a page a call; some may come twice. */
+/**
+ * All used idempotency keys of one moment, in no order, a page a call; some may come twice. `tenants`: only of these; null: of
+ * all.
+ */
 export async function readIdempotencyKeys(
   pool: Pool,
-  pageSize: number,
+  { pageSize, tenants }: { pageSize: number; tenants: readonly number[] | null },
   take: (keys: UsedKey[]) => Promise<void>,
 ): Promise<void> {
+  const ofTenants = tenants === null ? 'true' : `tenant_no = ANY ('{${tenants.map(Math.trunc).join()}}')`;
   await transaction(pool, async (client) => {
-    await client.query(`DECLARE used NO SCROLL CURSOR FOR ${usedKeysWhere('true')}`);
+    await client.query(`DECLARE used NO SCROLL CURSOR FOR ${usedKeysWhere(ofTenants)}`);
     const fetch = async (): Promise<UsedKeyRow[]> =>
       (await client.query<UsedKeyRow>(`FETCH ${Math.trunc(pageSize)} FROM used`)).rows;
     let page = await fetch();

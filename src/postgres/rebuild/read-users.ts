@@ -7,9 +7,23 @@ export interface StoredUser {
   state: Buffer;
 }
 
-/** Pages of all users of all tenants, in the order of tenant and ID. Each page is of its own moment. */
-export async function* readUsers(pool: Pool, pageSize: number): AsyncGenerator<StoredUser[]> {
-  const read = async (tenantNo: number, id: string): Promise<StoredUser[]> => {
+/**
+ * Pages of all users of all tenants, in the order of tenant and ID. Each page is of its own moment. `tenants`: only of these, in
+ * their order; null: of all.
+ */
+export async function* readUsers(
+  pool: Pool,
+  { pageSize, tenants }: { pageSize: number; tenants: readonly number[] | null },
+): AsyncGenerator<StoredUser[]> {
+  if (tenants === null) yield* pages(pageSize, readAfter(pool, pageSize));
+  else for (const tenantNo of tenants) yield* pages(pageSize, readOfTenant(pool, tenantNo, pageSize));
+}
+
+type Read = (after: { tenantNo: number; id: string }) => Promise<StoredUser[]>;
+
+const readAfter =
+  (pool: Pool, pageSize: number): Read =>
+  async ({ tenantNo, id }) => {
     const { rows } = await pool.query<StoredUser>({
       name: 'rebuild-users',
       text: `SELECT tenant_no AS "tenantNo", id, state FROM users
@@ -18,11 +32,24 @@ export async function* readUsers(pool: Pool, pageSize: number): AsyncGenerator<S
     });
     return rows;
   };
-  let page = await read(-1, '');
+
+const readOfTenant =
+  (pool: Pool, tenantNo: number, pageSize: number): Read =>
+  async ({ id }) => {
+    const { rows } = await pool.query<StoredUser>({
+      name: 'rebuild-users-of-tenant',
+      text: `SELECT tenant_no AS "tenantNo", id, state FROM users
+              WHERE tenant_no = $1 AND id > $2 ORDER BY id LIMIT $3`,
+      values: [tenantNo, id, pageSize],
+    });
+    return rows;
+  };
+
+async function* pages(pageSize: number, read: Read): AsyncGenerator<StoredUser[]> {
+  let page = await read({ tenantNo: -1, id: '' });
   while (page.length > 0) {
-    const last = page.at(-1)!;
     // The next page is on its way while this one is worked on.
-    const next = page.length < pageSize ? Promise.resolve([]) : read(last.tenantNo, last.id);
+    const next = page.length < pageSize ? Promise.resolve([]) : read(page.at(-1)!);
     next.catch(() => undefined);
     yield page;
     page = await next;

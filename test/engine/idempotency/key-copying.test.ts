@@ -43,7 +43,7 @@ afterEach(async () => {
 
 async function readKeys(): Promise<Set<string>> {
   const read = new Set<string>();
-  await readIdempotencyKeys(pool, 1_000, async (keys) => {
+  await readIdempotencyKeys(pool, { pageSize: 1_000, tenants: null }, async (keys) => {
     for (const { userId, key, eventId } of keys) read.add(`${userId} ${key} ${eventId}`);
   });
   return read;

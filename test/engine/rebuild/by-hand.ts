@@ -17,7 +17,7 @@ export const rebuildByHand = (laurel: TestLaurel, redis: Redis): Promise<void> =
  */
 export async function untilTaken(laurel: TestLaurel, act: () => Promise<void>): Promise<void> {
   const gate = gateOf(laurel.redis)!;
-  const before = gate.fence;
+  const before = gate.fenceOf(0);
   await act();
-  await expect.poll(() => gate.fence !== null && gate.fence !== before).toBe(true);
+  await expect.poll(() => gate.isWhole && gate.fenceOf(0) !== before).toBe(true);
 }

@@ -31,10 +31,10 @@ test('a frontend that has to fill Redis waits longer for a statement than a requ
   };
   const { redisUrl, databaseUrl } = database.stack;
   laurel = await openLaurel({ redisUrl, databaseUrl, backlogLimit: 1_000, clock: systemClock, log });
-  expect(laurel.isReady()).toBe(false);
+  expect(laurel.isReady(0)).toBe(false);
   await sleep(LONGER_MS);
   await storing.query('COMMIT');
   storing.release();
-  await expect.poll(() => laurel!.isReady()).toBe(true);
+  await expect.poll(() => laurel!.isReady(0)).toBe(true);
   expect(logThrottle).toEqual([]);
 });

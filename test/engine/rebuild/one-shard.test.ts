@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { REBUILD_LOCK, rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { exclusively } from '../../../src/postgres/exclusively.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { Gate, gateOf, RedisNotReady, type Accepted } from '../../../src/redis/gate.ts';
+import { announcedKey, listenedKey, markKey, outboxKey, shardPattern, userKey } from '../../../src/redis/keys.ts';
+import { readRun } from '../../../src/redis/run.ts';
+import { Script } from '../../../src/redis/script.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+import { dump } from './dump.ts';
+
+/** Tenants in the order of their numbers, which begin at 1: so one on each of the shards 1 to 4. */
+const TENANTS = ['a', 'b', 'c', 'd'];
+/** Where the tenant `b` lives. */
+const LOST = 2;
+
+let laurel: TestLaurel;
+/** A connection that nobody guards. */
+let redis: ReturnType<typeof createRedis>;
+
+beforeAll(async () => {
+  laurel = await startLaurel({ workers: true });
+  redis = createRedis(laurel.redisUrl);
+  await redisReady(redis);
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post(
+    '/v1/tenants',
+    TENANTS.map((customerId) => ({ customerId, name: customerId })),
+  );
+  for (const tenantId of TENANTS) await laurel.admin.put('/v1/configuration', STUDY_APP, { tenantId });
+});
+afterAll(async () => {
+  redis.disconnect();
+  await laurel.close();
+});
+
+const event = async (tenantId: string, user: string): Promise<number> =>
+  (await laurel.app.post('/v1/metrics/flips/event', { user: { id: user }, value: 1 }, { tenantId })).status;
+
+const read = async (tenantId: string): Promise<number> =>
+  (await laurel.app.get('/v1/users/ada/metrics/flips', { tenantId })).status;
+
+async function loseShard(): Promise<void> {
+  await expect.poll(() => redis.xlen(outboxKey(LOST))).toBe(0);
+  await redis.del(await redis.keys(shardPattern(LOST)));
+}
+
+const fences = async (): Promise<string[]> =>
+  (await laurel.pool.query<{ fence: string }>('SELECT fence FROM outbox_cursors ORDER BY shard')).rows.map(
+    ({ fence }) => fence,
+  );
+
+const isOpen = (): boolean => gateOf(laurel.redis)!.isWhole;
+
+/** What Redis holds of a shard, without what depends on when it is read. */
+async function ofShard(shard: number): Promise<Record<string, unknown>> {
+  const all = Object.entries(await dump(redis));
+  return Object.fromEntries(all.filter(([key]) => key.startsWith(`{s${shard}}:${shard}:`)));
+}
+
+beforeEach(async () => {
+  for (const tenantId of TENANTS) for (const user of ['ada', 'eve']) await event(tenantId, user);
+});
+
+test('a shard that loses all its keys is rebuilt alone, while the tenants of the others see no 503', async () => {
+  await expect.poll(() => redis.xlen(outboxKey(LOST))).toBe(0);
+  const before = { held: await ofShard(LOST), fences: await fences() };
+  let ended = false;
+  const others = TENANTS.filter((tenantId) => tenantId !== 'b').map(async (tenantId) => {
+    const seen = new Set<number>();
+    for (let n = 0; !ended; n += 1) {
+      const status = n % 3 === 0 ? await read(tenantId) : await event(tenantId, `user ${n % 5}`);
+      seen.add(status);
+    }
+    return seen;
+  });
+
+  // Nobody can rebuild it for as long as this holds the lock.
+  await exclusively(laurel.pool, REBUILD_LOCK, async () => {
+    await loseShard();
+    expect(await event('b', 'ada')).toBe(503);
+    expect(await read('b')).toBe(503);
+    expect((await laurel.admin.get('/v1/organisation')).status).toBe(200);
+    expect((await fetch(`${laurel.appUrl}/readyz`)).status).toBe(200);
+  });
+  await expect.poll(() => event('b', 'new')).toBe(201);
+  ended = true;
+
+  for (const seen of await Promise.all(others)) expect(seen).toEqual(new Set([200, 201]));
+  expect(await ofShard(LOST)).toMatchObject(withoutCounters(before.held));
+  const after = await fences();
+  expect(after.map((fence, shard) => fence !== before.fences[shard])).toEqual(after.map((_, shard) => shard === LOST));
+});
+
+/** Everything but the sets and counters that the new user changed. */
+const withoutCounters = (held: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(held).filter(([key]) => key.includes(':u:') || key.includes(':i:')));
+
+test('a rebuild of one shard that breaks off leaves that one shut, and the next one makes it whole', async () => {
+  await expect.poll(() => redis.xlen(outboxKey(LOST))).toBe(0);
+  const before = { held: await ofShard(LOST), fences: await fences() };
+  const dying = rebuildAnyway({
+    redis,
+    pool: laurel.pool,
+    shards: [LOST],
+    onProgress: async ({ step }) => {
+      if (step !== 'users') return;
+      expect(await redis.mget(markKey(LOST - 1), markKey(LOST))).toEqual([expect.any(String), null]);
+      throw new Error('the end of the process');
+    },
+  });
+  await expect(dying).rejects.toThrow('the end of the process');
+  await expect.poll(async () => isOpen() && (await fences())[LOST] !== before.fences[LOST]).toBe(true);
+  await expect.poll(() => ofShard(LOST)).toEqual(before.held);
+  expect((await fences()).toSpliced(LOST, 1)).toEqual(before.fences.toSpliced(LOST, 1));
+});
+
+test('one shard is compared, and rebuilt by hand', async () => {
+  await expect.poll(isOpen).toBe(true);
+  await redis.del(userKey(1, 'ada'), userKey(LOST, 'ada'));
+  const differences = async (shards: number[]): Promise<string[]> => {
+    const found = new Set<string>();
+    await verify({ redis, pool: laurel.pool, shards, onDifference: ({ key }) => void found.add(key) });
+    return [...found];
+  };
+  expect(await differences([3, 4])).toEqual([]);
+  expect(await differences([LOST])).toContain(userKey(LOST, 'ada'));
+  await rebuildAnyway({ redis, pool: laurel.pool, shards: [LOST] });
+  expect(await differences([LOST])).toEqual([]);
+  expect(await differences([1])).toContain(userKey(1, 'ada'));
+  await rebuildAnyway({ redis, pool: laurel.pool, shards: [1] });
+  expect(await differences([0, 1, 2])).toEqual([]);
+});
+
+test.each([
+  ['another process of Redis', (accepted: Accepted) => ({ ...accepted, fence: accepted.fence.replace(/\/./, '/f0') })],
+  ['another epoch', (accepted: Accepted) => ({ ...accepted, mark: `${accepted.mark}0` })],
+])('nothing is written to a shard that is believed to be of %s', async (_, otherwise) => {
+  const connection = createRedis(laurel.redisUrl);
+  await redisReady(connection);
+  const gate = new Gate(connection);
+  const accepted = { fence: `7/${await readRun(redis)}`, mark: (await redis.get(markKey(3)))! };
+  const keys = [listenedKey(3), outboxKey(3), announcedKey(3)];
+  const write = (): Promise<unknown> => new Script('listen_live').run(connection, keys, [1_000, 'nobody', 3]);
+  await redis.del(listenedKey(3));
+  gate.open(new Map([[3, otherwise(accepted)]]), gate.connection);
+  await expect(write()).rejects.toBeInstanceOf(RedisNotReady);
+  expect(await redis.exists(listenedKey(3))).toBe(0);
+  expect(gate.isOpen(3)).toBe(false);
+  gate.open(new Map([[3, accepted]]), gate.connection);
+  await write();
+  expect(await redis.exists(listenedKey(3))).toBe(1);
+  connection.disconnect();
+});
