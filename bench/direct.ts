@@ -84,7 +84,6 @@ function readyCalls({ amount, batch, crowd, seed, everyUser }: DirectJob, compil
     clock: systemClock,
     overloaded: () => false,
     late: null as unknown as OccurredEvents,
-    lateness: () => ({ lateEventDays: 0, clientsMaySendLate: false }),
   });
   const calls: ReadyEvent[][] = [];
   for (let at = 0; at < amount; at += batch) {

@@ -137,7 +137,6 @@ async function readyCalls({ pool }: TemporaryServers, seed: number) {
     clock: systemClock,
     overloaded: () => false,
     late: null as unknown as OccurredEvents,
-    lateness: () => ({ lateEventDays: 0, clientsMaySendLate: false }),
   });
   return Array.from({ length: EVENTS }, () => {
     const { metricKey, event, idempotencyKey } = maker.next();

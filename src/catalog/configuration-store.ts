@@ -3,6 +3,7 @@ import { systemClock, type Clock } from '../clock.ts';
 import type { Author } from '../domain/author.ts';
 import type { Catalog } from '../domain/catalog.ts';
 import type { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../domain/configuration.ts';
+import type { EventSettings } from '../domain/event-settings.ts';
 import type { StreakSettingsChanges } from '../domain/streak-settings.ts';
 import { AppError } from '../errors.ts';
 import { demoResources, endDemo } from '../postgres/demo-resources.ts';
@@ -109,6 +110,20 @@ export class ConfigurationStore {
       refuse([...streakProblems(settings, draft.catalog)].map(toPath));
       draft.setStreaks(settings);
       return { streaks: settings, metrics: draft.catalog.metrics };
+    });
+    return result;
+  }
+
+  /** What is allowed of events that say when they happened. */
+  async events(tenantNo: number): Promise<EventSettings> {
+    return (await this.resources.read(tenantNo)).events;
+  }
+
+  /** Sets what is given of these; all of them as they are then. */
+  async updateEvents(tenantNo: number, changes: Partial<EventSettings>, by: Author): Promise<EventSettings> {
+    const { result } = await this.resources.edit(tenantNo, by, (draft) => {
+      draft.setEvents({ ...draft.catalog.events, ...changes });
+      return draft.catalog.events;
     });
     return result;
   }

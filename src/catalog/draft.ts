@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid';
 import type { Catalog, Leaderboard, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
 import { LISTS, type Kind } from '../domain/kinds.ts';
+import type { EventSettings } from '../domain/event-settings.ts';
 import { replaceStreaks } from '../domain/streaks-in-force.ts';
 import { Slices } from '../slices.ts';
 import { scoresDiffer } from './scoring.ts';
@@ -131,6 +132,10 @@ export class CatalogDraft {
     Object.assign(this.catalog, { streaks, earnSince, streaksBefore });
   }
 
+  setEvents(settings: EventSettings): void {
+    this.catalog.events = settings;
+  }
+
   /** What was created (`before` null), updated, and deleted (`after` null). In slices. */
   async changes(): Promise<Change[]> {
     const slices = new Slices();
@@ -153,6 +158,11 @@ export class CatalogDraft {
   /** The names of the streak settings that were changed. */
   streakChanges(): string[] {
     return differences(this.before.streaks, this.catalog.streaks);
+  }
+
+  /** The names of the settings of events that were changed. */
+  eventChanges(): string[] {
+    return differences(this.before.events, this.catalog.events);
   }
 
   private created<K extends Kind>(kind: K, id: string, fields: Fields<K>): ResourceOf[K] {

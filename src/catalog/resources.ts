@@ -28,6 +28,8 @@ export interface Edited<T> {
   changes: Change[];
   /** The names of the streak settings that changed. */
   streakChanges: string[];
+  /** The names of the settings of events that changed. */
+  eventChanges: string[];
 }
 
 const noTenant = (): AppError => new AppError('not_found', 'There is no such tenant.');
@@ -61,7 +63,8 @@ export class Resources {
     const before = await this.read(tenantNo);
     const draft = this.draft(before, { nextNo: 1, nowMs: this.clock.now() });
     const result = await work(draft);
-    return { result, version: before.version, changes: await draft.changes(), streakChanges: draft.streakChanges() };
+    const settings = { streakChanges: draft.streakChanges(), eventChanges: draft.eventChanges() };
+    return { result, version: before.version, changes: await draft.changes(), ...settings };
   }
 
   /**
@@ -85,13 +88,16 @@ export class Resources {
       const result = await work(draft, client);
       const changes = await draft.changes();
       const streakChanges = draft.streakChanges();
-      const changed = changes.length > 0 || streakChanges.length > 0;
-      if (!changed) return { result, version: before.version, changes, streakChanges, changed };
+      const eventChanges = draft.eventChanges();
+      const came = { result, changes, streakChanges, eventChanges };
+      const changed = changes.length + streakChanges.length + eventChanges.length > 0;
+      if (!changed) return { ...came, version: before.version, changed };
       const version = await saveCatalog(client, {
         tenantNo,
         version: before.version,
         nextNo: draft.nextNo,
         nowMs,
+        events: draft.catalog.events,
         streaks: draft.catalog.streaks,
         earnSince: draft.catalog.earnSince ?? null,
         streaksBefore: draft.catalog.streaksBefore ?? [],
@@ -104,7 +110,7 @@ export class Resources {
         ),
       });
       await keepSecrets(client, { tenantNo, nowMs, changes });
-      const entries = await auditEntries({ before, after: draft.catalog, changes, streakChanges });
+      const entries = await auditEntries({ before, after: draft.catalog, changes, streakChanges, eventChanges });
       await writeAudit(client, { tenantNo, nowMs, by, version, entries });
       const achievements = toBackdate(changes);
       if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
@@ -113,7 +119,7 @@ export class Resources {
       const toFill = new Set([...boards, ...rescored(draft.catalog, streakChanges)]);
       const begun = [...toFill].filter((board) => hasBegun(board, nowMs));
       if (begun.length > 0) await requestFills(client, tenantNo, begun);
-      return { result, version, changes, streakChanges, changed };
+      return { ...came, version, changed };
     });
     const { changed, ...answer } = edited;
     if (changed) await this.publish(tenantNo, edited.version);

@@ -102,8 +102,6 @@ export const OrganisationSettings = Type.Object({
   controlShare: Type.Number({ minimum: 0, maximum: 1 }),
   /** Whether values of boards are rounded down to whole numbers: `byClient`: for clients that take nothing else. */
   boardValues: Type.Enum(['exact', 'whole', 'byClient']),
-  lateEventDays: Type.Integer({ minimum: 0, maximum: 400 }),
-  clientsMaySendLate: Type.Boolean(),
 });
 export type OrganisationSettings = Static<typeof OrganisationSettings>;
 

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { DEFAULT_EVENT_SETTINGS, type EventSettings } from './event-settings.ts';
 import { MetricGuards } from './guards.ts';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
 import { WEBHOOK_EVENTS } from './webhook.ts';
@@ -233,6 +234,7 @@ export interface Catalog extends StreaksInForce {
   boosts: PointsBoost[];
   leaderboards: Leaderboard[];
   webhooks: Webhook[];
+  events: EventSettings;
   /** The previous ones under which users may have unsettled midnights, oldest first. */
   streaksBefore?: readonly EarlierStreaks[];
 }
@@ -250,5 +252,6 @@ export const emptyCatalog = (tenantNo: number, version = 0): Catalog => ({
   boosts: [],
   leaderboards: [],
   webhooks: [],
+  events: DEFAULT_EVENT_SETTINGS,
   streaks: DEFAULT_STREAK_SETTINGS,
 });

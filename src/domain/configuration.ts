@@ -1,5 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { DaysOff, KEY_PATTERN, MOST_RESOURCES, PARTICIPANTS, TIME_OF_DAY_PATTERN } from './catalog.ts';
+import { EventSettings } from './event-settings.ts';
 import { MetricGuards } from './guards.ts';
 import { LocalDate, Uuid } from './schemas.ts';
 
@@ -150,6 +151,9 @@ export const ConfiguredStreaks = Type.Object({
 });
 export type ConfiguredStreaks = Static<typeof ConfiguredStreaks>;
 
+export const ConfiguredEvents = Type.Partial(EventSettings);
+export type ConfiguredEvents = Static<typeof ConfiguredEvents>;
+
 export const Configuration = Type.Object({
   attributes: Type.Optional(list(ConfiguredAttribute)),
   metrics: Type.Optional(list(ConfiguredMetric)),
@@ -157,6 +161,7 @@ export const Configuration = Type.Object({
   pointsSystems: Type.Optional(list(ConfiguredPointsSystem)),
   leaderboards: Type.Optional(list(ConfiguredLeaderboard)),
   streaks: Type.Optional(ConfiguredStreaks),
+  events: Type.Optional(ConfiguredEvents),
 });
 export type Configuration = Static<typeof Configuration>;
 
@@ -190,7 +195,7 @@ export type DemoChoice = Static<typeof DemoChoice>;
 /** One resource that an application of a document created, changed or deleted. */
 export const ConfigurationChange = Type.Object({
   action: Type.Enum(['create', 'update', 'delete']),
-  kind: Type.Enum([...RESOURCE_KINDS, 'streaks']),
+  kind: Type.Enum([...RESOURCE_KINDS, 'streaks', 'events']),
   /** The resource's key, or its name where it has none; of a trigger its type. */
   name: Type.String(),
   /** Key of the points system of a level, trigger or boost. */

@@ -38,6 +38,8 @@ import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
 import { adminEventsReverse } from './admin/events/reverse.ts';
 import { adminEventsReverseOne } from './admin/events/reverse-one.ts';
+import { adminEventsSettingsGet } from './admin/events/settings/get.ts';
+import { adminEventsSettingsUpdate } from './admin/events/settings/update.ts';
 import { adminEnvironmentsList } from './admin/environments/list.ts';
 import { adminSessionCreate } from './admin/session/create.ts';
 import { adminSessionDelete } from './admin/session/delete.ts';
@@ -224,6 +226,8 @@ export const adminOperations: readonly Operation[] = [
   adminSettingsUpdate,
   adminEventsReverse,
   adminEventsReverseOne,
+  adminEventsSettingsGet,
+  adminEventsSettingsUpdate,
   adminEnvironmentsList,
   adminOrganisationGet,
   adminOrganisationUpdate,

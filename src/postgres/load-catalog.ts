@@ -6,11 +6,13 @@ import {
   type EarlierStreaks,
   type StreakSettings,
 } from '../domain/catalog.ts';
+import { DEFAULT_EVENT_SETTINGS, type EventSettings } from '../domain/event-settings.ts';
 import { LISTS, type Kind } from '../domain/kinds.ts';
 import { stillNeeded } from '../domain/streaks-in-force.ts';
 
 interface Row {
   version: number;
+  events: EventSettings | null;
   streaks: StreakSettings | null;
   earn_since: number | null;
   streaks_before: EarlierStreaks[];
@@ -29,7 +31,7 @@ const complete = (earlier: EarlierStreaks): EarlierStreaks => ({ ...earlier, str
 /** A tenant's living resources with their version, in one snapshot; null: there is no such tenant. */
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
   const { rows } = await client.query<Row>(
-    `SELECT catalog_version AS version, streaks, earn_since, streaks_before,
+    `SELECT catalog_version AS version, event_settings AS events, streaks, earn_since, streaks_before,
             (SELECT min(swept_day) FROM streak_zones WHERE tenant_no = tenants.no) AS swept_day, coalesce((
               SELECT json_agg(json_build_array(kind, id, no,
                        (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY created, no)
@@ -41,6 +43,7 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
   if (row === undefined) return null;
   const catalog: Catalog = {
     ...emptyCatalog(tenantNo, row.version),
+    ...(row.events !== null && { events: { ...DEFAULT_EVENT_SETTINGS, ...row.events } }),
     ...(row.streaks !== null && { streaks: withNewFields(row.streaks) }),
     ...(row.earn_since !== null && { earnSince: row.earn_since }),
     ...(row.streaks_before.length > 0 && {

@@ -18,8 +18,6 @@ const COLUMNS: Readonly<Record<keyof OrganisationRow, string>> = {
   multiTenancy: 'multi_tenancy',
   controlShare: 'control_share',
   boardValues: 'board_values',
-  lateEventDays: 'late_event_days',
-  clientsMaySendLate: 'clients_may_send_late',
   branding: 'branding',
   userActivationWindow: 'user_activation_window',
   aggregationPeriod: 'aggregation_period',

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { EarlierStreaks, StreakSettings } from '../domain/catalog.ts';
+import type { EventSettings } from '../domain/event-settings.ts';
 import type { Kind } from '../domain/kinds.ts';
 import { keepReplaced, keepStreaks } from './keep-versions.ts';
 import { NOTIFIED } from './revisions.ts';
@@ -20,6 +21,7 @@ export interface CatalogChanges {
   version: number;
   nextNo: number;
   nowMs: number;
+  events: EventSettings;
   streaks: StreakSettings;
   /** See `Catalog`. */
   earnSince: number | null;
@@ -72,7 +74,8 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
   if (updated.length > 0) await update(client, tenantNo, updated, now);
   for (const some of pieces(created)) await insert(client, { tenantNo, rows: some, now, demo: changes.demo });
   await client.query(
-    `UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5, streaks_before = $6
+    `UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5, streaks_before = $6,
+            event_settings = $7
       WHERE no = $1`,
     [
       tenantNo,
@@ -81,6 +84,7 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
       JSON.stringify(changes.streaks),
       changes.earnSince,
       JSON.stringify(changes.streaksBefore),
+      JSON.stringify(changes.events),
     ],
   );
   // Last, because every tenant's changes meet at this row.

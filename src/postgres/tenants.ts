@@ -32,8 +32,6 @@ export class Tenants {
     multiTenancy: false,
     controlShare: 0,
     boardValues: 'byClient',
-    lateEventDays: 35,
-    clientsMaySendLate: false,
     branding: {},
     userActivationWindow: 7,
     aggregationPeriod: 'weekly',

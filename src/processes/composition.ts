@@ -271,10 +271,8 @@ export async function openLaurel({
         clock,
         overloaded: backlog.exceeded,
         late: new LateEvents({ redis, pool, clock, log }),
-        lateness: () => tenants.organisation(),
       }),
       batches: new BatchIntake({
-        lateness: () => tenants.organisation(),
         redis,
         catalogs,
         clock,

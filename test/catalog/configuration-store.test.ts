@@ -38,13 +38,14 @@ afterAll(() => database.close());
 const catalog = async (): Promise<Catalog> => (await loadCatalog(database.pool, 0))!;
 const apply = (document: Configuration): ReturnType<ConfigurationStore['apply']> => store.apply(0, document, WHO);
 
-test('an empty tenant has an empty document with the default streak settings', async () => {
+test('an empty tenant has an empty document with the default settings', async () => {
   expect(await store.read(0)).toEqual({
     attributes: [],
     metrics: [],
     achievements: [],
     pointsSystems: [],
     leaderboards: [],
+    events: { lateEventDays: 35, clientsMaySendLate: false },
     streaks: DEFAULT_STREAK_SETTINGS,
   });
   await expect(store.read(404)).rejects.toMatchObject({ code: 'not_found' });

@@ -35,7 +35,6 @@ export class Batches {
       withAddress: async () => new Set(),
       onAccepted: (shard) => void (this.processed = processor.drain(shard)),
       overloaded: () => false,
-      lateness: () => engine.lateness,
     });
   }
 

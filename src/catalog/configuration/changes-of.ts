@@ -13,12 +13,15 @@ export interface Edit {
   changes: Change[];
   /** The names of the streak settings that changed. */
   streakChanges: string[];
+  /** The names of the settings of events that changed. */
+  eventChanges: string[];
   /** IDs of the demo's resources. */
   demo?: ReadonlySet<string>;
 }
 
 /** The changes as answers report them: by key, in the words of the document. In slices. */
-export async function changesOf({ before, after, changes, streakChanges, demo }: Edit): Promise<ConfigurationChange[]> {
+export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
+  const { before, after, changes, streakChanges, eventChanges, demo } = edit;
   const [was, is] = [new Export(before), new Export(after)];
   const systems = new Map([...before.pointsSystems, ...after.pointsSystems].map(({ id, key }) => [id, key]));
   const described: ConfigurationChange[] = [];
@@ -37,9 +40,13 @@ export async function changesOf({ before, after, changes, streakChanges, demo }:
     });
     if (slices.over) await slices.turn();
   }
-  if (streakChanges.length === 0) return described;
-  const fields = fieldsOf(was.streaks(before.streaks), is.streaks(after.streaks));
-  return [...described, { action: 'update', kind: 'streaks', name: 'streaks', ...fields }];
+  if (streakChanges.length > 0) {
+    const fields = fieldsOf(was.streaks(before.streaks), is.streaks(after.streaks));
+    described.push({ action: 'update', kind: 'streaks', name: 'streaks', ...fields });
+  }
+  if (eventChanges.length > 0)
+    described.push({ action: 'update', kind: 'events', name: 'events', ...fieldsOf(before.events, after.events) });
+  return described;
 }
 
 /** The fields in which two items differ, and what they held. */

@@ -23,5 +23,6 @@ export function completeConfiguration(sent: Configuration, present: Required<Con
       }) ?? present.pointsSystems,
     leaderboards: sent.leaderboards ?? present.leaderboards,
     streaks: { ...present.streaks, ...(leavesDaily && { daysOff: [] }), ...sent.streaks },
+    events: { ...present.events, ...sent.events },
   };
 }

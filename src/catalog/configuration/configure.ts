@@ -106,6 +106,7 @@ class Configuring {
         text,
       })),
     );
+    draft.setEvents({ ...draft.catalog.events, ...document.events });
     this.checks.push(() => wantedByWebhooks(draft.before, draft.catalog));
     return await this.allProblems();
   }

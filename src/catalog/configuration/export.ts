@@ -67,7 +67,7 @@ export class Export {
   }
 
   document(without: ReadonlySet<string> = new Set()): Required<Configuration> {
-    const { attributes, metrics, achievements, pointsSystems, leaderboards, streaks } = this.catalog;
+    const { attributes, metrics, achievements, pointsSystems, leaderboards, streaks, events } = this.catalog;
     const some = <T extends { id: string }>(all: readonly T[]): T[] => all.filter(({ id }) => !without.has(id));
     const levels = bySystem(some(this.catalog.levels));
     const triggers = bySystem(some(this.catalog.triggers));
@@ -84,6 +84,7 @@ export class Export {
       })),
       leaderboards: some(leaderboards).map((board) => this.leaderboard(board)),
       streaks: this.streaks(streaks),
+      events,
     };
   }
 

@@ -18,6 +18,7 @@ export function changesText(changes: Change[]): string {
 
 function nameOf({ kind, name, pointsSystemKey }: Change): string {
   if (kind === 'streaks') return 'streak settings';
+  if (kind === 'events') return 'event settings';
   const system = pointsSystemKey === undefined ? '' : ` of points system ${pointsSystemKey}`;
   return `${kind.replace('points_', kind === 'points_system' ? 'points ' : '')} ${name}${system}`;
 }

@@ -27,8 +27,6 @@ export interface BatchIntakeOptions {
   onAccepted: (shard: number) => void;
   /** Whether the outbox holds more than it may, so that no event is taken. */
   overloaded: () => boolean;
-  /** What the organisation allows of events that say when they happened. */
-  lateness: () => Pick<EventWindow, 'lateEventDays' | 'clientsMaySendLate'>;
 }
 
 /** Batches of one shard that may wait: 64,000 events, some seconds of work; at most 64 MiB. */
@@ -62,7 +60,7 @@ export class BatchIntake {
     if (overloaded()) throw tooMuch();
     const compiled = await catalogs.of(tenantNo);
     const acceptedMs = clock.now();
-    await checkEvents(compiled, events, { nowMs: acceptedMs, window: { ...this.options.lateness(), byClient: false } });
+    await checkEvents(compiled, events, { nowMs: acceptedMs, window: { ...compiled.catalog.events, byClient: false } });
     const unreachable = await firstWithoutAddress(events, (userIds) => this.options.withAddress(tenantNo, userIds));
     if (unreachable !== null) throw new AppError('unprocessable', `[${unreachable}].${SUBSCRIBED_WITHOUT_ADDRESS}`);
     refuseUnacknowledged(redis);

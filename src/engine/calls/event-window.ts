@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../domain/periods.ts';
+import type { EventSettings } from '../../domain/event-settings.ts';
 import { AppError } from '../../errors.ts';
 
 /** How far ahead of ours a clock may be. */
@@ -7,9 +8,7 @@ const AHEAD_MS = 5 * 60_000;
 const CLIENT_DAYS = 2;
 
 /** Who may send events of which times. */
-export interface EventWindow {
-  lateEventDays: number;
-  clientsMaySendLate: boolean;
+export interface EventWindow extends EventSettings {
   /** Whether it is an application key that sends. */
   byClient: boolean;
 }

@@ -8,7 +8,7 @@ import { GUARDED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
 import { decimalOf, type PackedTotal } from '../../packed/state.ts';
-import { occurredMs, type EventWindow } from '../calls/event-window.ts';
+import { occurredMs } from '../calls/event-window.ts';
 import { refuseOverload } from '../calls/overload.ts';
 import { refusalError } from '../calls/refusal.ts';
 import { eventAnswer, streakJson } from './event-answer.ts';
@@ -39,8 +39,6 @@ export interface EventEngineOptions {
   overloaded: () => boolean;
   /** For events that say when they happened. */
   late: OccurredEvents;
-  /** What the organisation allows of those. */
-  lateness: () => Pick<EventWindow, 'lateEventDays' | 'clientsMaySendLate'>;
 }
 
 /** Takes events: checks them, has them applied, and answers with what changed. */
@@ -91,8 +89,9 @@ export class EventEngine {
     occurredAt: string,
     { byClient, span }: { byClient: boolean; span: Span | undefined },
   ): Promise<ScriptReply> {
-    const { batcher, late, lateness, clock } = this.options;
-    const atMs = occurredMs(occurredAt, { ...lateness(), byClient }, clock.now());
+    const { batcher, late, clock } = this.options;
+    const { events } = ready.compiled.catalog;
+    const atMs = occurredMs(occurredAt, { ...events, byClient }, clock.now());
     return late.submit(ready, atMs, (event) => batcher.submit(event.compiled.catalog.tenantNo, event, span));
   }
 

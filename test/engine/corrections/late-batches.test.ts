@@ -27,7 +27,7 @@ const withUsers = (run: (reads: ReadFixture) => Promise<void>): Promise<void> =>
 
 /** Takes a batch and processes it, while what is waited for is stored. `meanwhile`: at each step that is sent. */
 async function take(reads: ReadFixture, events: BatchMetricEvent[], meanwhile?: () => Promise<void>) {
-  const { redis, clock, ids, late, lateness } = reads.laurel;
+  const { redis, clock, ids, late } = reads.laurel;
   const catalogs = { of: () => reads.compiled, atLeast: async () => undefined };
   const { tenantNo } = reads.compiled.catalog;
   const intake = new BatchIntake({
@@ -38,7 +38,6 @@ async function take(reads: ReadFixture, events: BatchMetricEvent[], meanwhile?: 
     withAddress: async () => new Set(),
     onAccepted: () => undefined,
     overloaded: () => false,
-    lateness: () => lateness,
   });
   const processor = new BatchProcessor({
     redis,

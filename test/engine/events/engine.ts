@@ -29,7 +29,6 @@ export class TestEngine {
   readonly late: LateEvents;
   readonly compiled: () => CompiledCatalog;
   catalog: Catalog;
-  lateness = { lateEventDays: 35, clientsMaySendLate: false };
 
   constructor(
     redisUrl: string,
@@ -71,7 +70,6 @@ export class TestEngine {
       clock: this.clock,
       overloaded: () => false,
       late: this.late,
-      lateness: () => this.lateness,
     });
   }
 

@@ -7,13 +7,9 @@ export const organisationAnswer = ({
   multiTenancy,
   controlShare,
   boardValues,
-  lateEventDays,
-  clientsMaySendLate,
 }: OrganisationRow): OrganisationSettings => ({
   name,
   multiTenancy,
   controlShare,
   boardValues,
-  lateEventDays,
-  clientsMaySendLate,
 });

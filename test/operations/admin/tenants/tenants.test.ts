@@ -139,10 +139,8 @@ test('admin_organisation_get shows what admin_organisation_update set, which ref
     controlShare: 0.25,
     demo: false,
     boardValues: 'byClient',
-    lateEventDays: 35,
-    clientsMaySendLate: false,
   });
-  for (const body of [{ controlShare: 1.1 }, { multiTenancy: 'yes' }, { name: '' }, { lateEventDays: 401 }]) {
+  for (const body of [{ controlShare: 1.1 }, { multiTenancy: 'yes' }, { name: '' }]) {
     expect((await laurel.admin.patch('/v1/organisation', body)).status).toBe(400);
   }
 });

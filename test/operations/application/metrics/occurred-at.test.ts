@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 beforeEach(async () => {
-  await laurel.admin.patch('/v1/organisation', { lateEventDays: 35, clientsMaySendLate: false });
+  await laurel.admin.patch('/v1/events/settings', { lateEventDays: 35, clientsMaySendLate: false });
 });
 
 const send = (id: string, occurredAt: string | null | undefined, key?: string) =>
@@ -64,16 +64,60 @@ test('application keys may say so only where they are allowed to, and 48 hours b
   const key = await keyOf('eve');
   const refused = await send('eve', '2026-11-17T12:00:00Z', key);
   expect([refused.status, refused.body.error]).toEqual([403, expect.stringContaining('occurredAt')]);
-  await laurel.admin.patch('/v1/organisation', { clientsMaySendLate: true });
+  await laurel.admin.patch('/v1/events/settings', { clientsMaySendLate: true });
   await expect.poll(async () => (await send('eve', '2026-11-16T12:00:01Z', key)).status).toBe(201);
   expect((await send('eve', '2026-11-16T11:59:59Z', key)).status).toBe(422);
   expect((await send('eve', '2026-11-16T11:59:59Z')).status).toBe(201);
 });
 
 test('with no day back, the last 24 hours may be sent all the same', async () => {
-  await laurel.admin.patch('/v1/organisation', { lateEventDays: 0 });
+  await laurel.admin.patch('/v1/events/settings', { lateEventDays: 0 });
   await expect.poll(async () => (await send('grace', '2026-11-17T11:00:00Z')).status).toBe(422);
   expect((await send('grace', '2026-11-18T00:10:00Z')).status).toBe(201);
+});
+
+test('how late they may come is a setting of the tenant, in its configuration document as well', async () => {
+  const { body: document } = await laurel.admin.get('/v1/configuration');
+  expect(document.events).toEqual({ lateEventDays: 35, clientsMaySendLate: false });
+  const sent = { events: { lateEventDays: 2 } };
+  const change = {
+    action: 'update',
+    kind: 'events',
+    name: 'events',
+    fields: ['lateEventDays'],
+    before: { lateEventDays: 35 },
+    after: { lateEventDays: 2 },
+  };
+  expect((await laurel.admin.post('/v1/configuration/diff', sent)).body.changes).toEqual([change]);
+  expect((await laurel.admin.put('/v1/configuration', sent)).body.changes).toEqual([change]);
+  expect((await laurel.admin.put('/v1/configuration', sent)).body.changes).toEqual([]);
+  const { body: settings } = await laurel.admin.get('/v1/events/settings');
+  expect(settings).toEqual({ lateEventDays: 2, clientsMaySendLate: false });
+  expect((await send('ivy', '2026-11-16T12:00:00Z')).status).toBe(201);
+  expect((await send('ivy', '2026-11-16T11:59:59Z')).status).toBe(422);
+  const batch = [{ key: 'flips', user: { id: 'ivy' }, value: 1, occurredAt: '2026-11-16T11:59:59Z' }];
+  expect((await laurel.admin.post('/v1/metrics/events', batch)).status).toBe(422);
+  const { body: log } = await laurel.admin.get('/v1/audit-log?limit=1&kind=events');
+  expect(log).toMatchObject([{ action: 'update', after: { lateEventDays: 2 } }]);
+
+  for (const body of [
+    { lateEventDays: 401 },
+    { lateEventDays: -1 },
+    { lateEventDays: 1.5 },
+    { clientsMaySendLate: 'y' },
+  ])
+    expect((await laurel.admin.patch('/v1/events/settings', body)).status).toBe(400);
+  expect((await laurel.admin.put('/v1/configuration', { events: { lateEventDays: 401 } })).status).toBe(400);
+
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  for (const customerId of ['acme', 'globex'])
+    await laurel.admin.post('/v1/tenants', [{ customerId, name: customerId }]);
+  const of = (tenant: string) => ({ headers: { 'Tenant-ID': tenant } });
+  await laurel.admin.patch('/v1/events/settings', { lateEventDays: 100 }, of('acme'));
+  const daysOf = async (tenant: string) =>
+    (await laurel.admin.get('/v1/events/settings', of(tenant))).body.lateEventDays;
+  expect([await daysOf('acme'), await daysOf('globex')]).toEqual([100, 35]);
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
 });
 
 test('many late events of one user at once all count, each once, and Redis and Postgres agree after', async () => {

@@ -1,0 +1,10 @@
+import { Type, type Static } from 'typebox';
+
+/** What a tenant allows of events that say when they happened. */
+export const EventSettings = Type.Object({
+  lateEventDays: Type.Integer({ minimum: 0, maximum: 400 }),
+  clientsMaySendLate: Type.Boolean(),
+});
+export type EventSettings = Static<typeof EventSettings>;
+
+export const DEFAULT_EVENT_SETTINGS: EventSettings = { lateEventDays: 35, clientsMaySendLate: false };
