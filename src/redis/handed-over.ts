@@ -30,6 +30,11 @@ export async function readHandedOver(redis: Redis, shard: number): Promise<Hande
   return { position, floor: newest?.[0] === position ? (floor ?? OUTBOX_START) : position };
 }
 
+/** The position of `readHandedOver` alone, which is one round trip. */
+export async function readHandedPosition(redis: Redis, shard: number): Promise<string> {
+  return (await redis.hget(handedUpToKey(shard), HANDED.position)) ?? OUTBOX_START;
+}
+
 /** The oldest entries after a position of those that were handed over and are kept, at most `count`. */
 export const readHanded = (
   redis: Redis,

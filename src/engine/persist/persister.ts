@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { GuardedRow } from '../../postgres/persist/count-guarded.ts';
 import { readCursor } from '../../postgres/persist/cursor.ts';
-import { HANDED_BYTES, readHanded, readHandedOver } from '../../redis/handed-over.ts';
+import { HANDED_BYTES, readHanded, readHandedOver, readHandedPosition } from '../../redis/handed-over.ts';
 import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
 import { isStoredLater } from '../../redis/storing-order.ts';
 import { around } from '../../traces/around.ts';
@@ -182,9 +182,10 @@ export class Persister {
       if (fence === null) return stored;
       const read = comparePositions(cursor, again) < 0 ? readHanded : readOutbox;
       const asking = read(redis, { shard, after: cursor, count: asked });
-      const [raw, handed] = await Promise.all([asking, readHandedOver(redis, shard)]);
+      // Answered after the entries, in the same round trip.
+      const [raw, handedUpTo] = await Promise.all([asking, readHandedPosition(redis, shard)]);
       // Another persister handed over more: what lies between is not in the outbox, whatever the cursor says by now.
-      if (read === readOutbox && comparePositions(handed.position, cursor) > 0) return stored;
+      if (read === readOutbox && comparePositions(handedUpTo, cursor) > 0) return stored;
       // What was kept is gone since: the next call finds that.
       if (raw.length === 0 && read === readHanded) return stored;
       if (raw.length === 0) {

@@ -8,7 +8,8 @@ export interface PaidUser extends PackedUser {
   points: Record<number, number>;
 }
 
-const UPDATE = `
+/** Looks every user up by the primary key and changes no indexed column, so that no index is touched (HOT). */
+export const UPDATE_POINTS = `
   UPDATE users SET state = touched.state, points = users.points || touched.points
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[]) AS touched (tenant_no, id, state, points)
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
@@ -27,6 +28,6 @@ export const changedPoints = (users: readonly PaidUser[]): Buffer =>
  */
 export async function updatePoints(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;
-  const { rowCount } = await client.query(UPDATE, [...packedUsers(users), changedPoints(users)]);
+  const { rowCount } = await client.query(UPDATE_POINTS, [...packedUsers(users), changedPoints(users)]);
   if (rowCount !== users.length) await upsertUsers(client, users);
 }

@@ -2,7 +2,8 @@ import type { PoolClient } from 'pg';
 import { packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
 import { NOT_OWED } from './not-owed.ts';
 
-const UPDATE_STATE = `
+/** Like `UPDATE_POINTS`. */
+export const UPDATE_STATES = `
   UPDATE users SET state = touched.state
   FROM unnest($1::int[], $2::text[], $3::bytea[]) AS touched (tenant_no, id, state)
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
@@ -13,6 +14,6 @@ const UPDATE_STATE = `
  */
 export async function updateStates(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;
-  const { rowCount } = await client.query(UPDATE_STATE, packedUsers(users));
+  const { rowCount } = await client.query(UPDATE_STATES, packedUsers(users));
   if (rowCount !== users.length) await upsertUsers(client, users);
 }
