@@ -2,9 +2,11 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
+import { DAY_MS } from '../domain/periods.ts';
 import { familiesOf } from '../metrics/families.ts';
 import type { Family } from '../metrics/series.ts';
 import { countLetters } from '../postgres/dead-letters/letters.ts';
+import { partitionsState } from '../postgres/partitions/outside-partitions.ts';
 import { waitingMessages } from '../postgres/webhooks/waiting.ts';
 import { waitingBatches } from '../redis/batches.ts';
 import { deliveryCounts } from '../redis/delivery-counts.ts';
@@ -122,8 +124,25 @@ function postgresMetrics(pool: Pool, clock: Clock): () => Promise<Family[]> {
     help: 'How long ago the oldest of them was made.',
     registers,
   });
+  const left = new Gauge({
+    name: 'laurel_event_partitions_left_seconds',
+    help: 'For how long from now events have partitions in Postgres. More are made when a week is left.',
+    registers,
+  });
+  const outside = new Gauge({
+    name: 'laurel_event_rows_outside_partitions_bytes',
+    help: 'Size of events, awards and used keys of days that had no partition when they were stored.',
+    registers,
+  });
   return async () => {
-    const [counted, { count, oldestMs }] = await Promise.all([countLetters(pool), waitingMessages(pool, clock.now())]);
+    const nowMs = clock.now();
+    const [counted, { count, oldestMs }, { endDay, bytesOutside }] = await Promise.all([
+      countLetters(pool),
+      waitingMessages(pool, nowMs),
+      partitionsState(pool),
+    ]);
+    left.set((endDay * DAY_MS - nowMs) / 1000);
+    outside.set(bytesOutside);
     letters.set(counted.waiting);
     setAside.reset();
     setAside.inc(counted.ever);

@@ -46,23 +46,40 @@ async function countEvents(client: PoolClient, { firstDay, before, position }: B
   return null;
 }
 
-/** Tables to which rows are only added, block by block: they have no index by time. */
+/** The partition (or table without any) at a position, by its OID: its name, and the next one's OID. */
+const PARTITION = `
+  WITH parts AS (
+    SELECT relid::oid::bigint AS oid, relid::regclass::text AS name FROM pg_partition_tree($1::regclass) WHERE isleaf
+    UNION SELECT oid::bigint, oid::regclass::text FROM pg_class WHERE oid = $1::regclass AND relkind = 'r'
+  )
+  SELECT name, oid, lead(oid) OVER (ORDER BY oid) AS next FROM parts WHERE oid >= $2 ORDER BY oid LIMIT 1`;
+
+/**
+ * Tables to which rows are only added, block by block: they have no index by time. The position: `<partition>:<block>`, or, from
+ * before there were partitions, `<block>` of the oldest.
+ */
 const countBlocks =
   (table: string, { column, count, where }: { column: string; count: string; where: string }): CountSlice =>
   async (client, { firstDay, before, position }) => {
-    const from = Number(position);
+    const [block = 0, partition = 0] = position.split(':').toReversed().map(Number);
+    const found = await client.query<{ name: string; oid: number; next: number | null }>(PARTITION, [table, partition]);
+    const part = found.rows[0];
+    if (part === undefined) return null;
+    // The one that it was at may be gone.
+    const from = partition === 0 || part.oid === partition ? block : 0;
     await client.query(
       `INSERT INTO tenant_days (tenant_no, day, ${column})
-       SELECT tenant_no, ${DAY}, ${count} FROM ${table}
+       SELECT tenant_no, ${DAY}, ${count} FROM ${part.name}
         WHERE ctid >= format('(%s,0)', $3::bigint)::tid AND ctid < format('(%s,0)', $4::bigint)::tid AND ${COUNTS} AND ${where}
         GROUP BY 1, 2 ORDER BY 1, 2 ${ADD_UP}`,
       [firstDay, before, from, from + BLOCKS],
     );
     const { rows } = await client.query<{ isLast: boolean }>(
       `SELECT pg_relation_size($1::regclass) <= $2::float8 * current_setting('block_size')::int AS "isLast"`,
-      [table, from + BLOCKS],
+      [part.name, from + BLOCKS],
     );
-    return rows[0]!.isLast ? null : String(from + BLOCKS);
+    if (!rows[0]!.isLast) return `${part.oid}:${from + BLOCKS}`;
+    return part.next === null ? null : `${part.next}:0`;
   };
 
 const COUNT_USERS = `

@@ -13,7 +13,7 @@ export interface EventPartition {
 }
 
 /** The tables that are partitioned by the time in events' IDs. Each has a default partition for what is of no stretch. */
-export const PARTITIONED = ['used_keys'] as const;
+export const PARTITIONED = ['events', 'awards', 'used_keys'] as const;
 
 /**
  * How long a change of the partitions waits for those who use the tables. Whoever comes after it waits as long, the persister

@@ -57,7 +57,7 @@ async function* pages(pageSize: number, read: Read): AsyncGenerator<StoredUser[]
 }
 
 /** How many rows a table has, about: for reporting progress. */
-export async function estimateRows(pool: Pool, table: 'users' | 'events'): Promise<number> {
+export async function estimateRows(pool: Pool, table: 'users'): Promise<number> {
   const { rows } = await pool.query<{ estimate: number }>(
     'SELECT greatest(reltuples, 0)::float8 AS estimate FROM pg_class WHERE oid = $1::regclass',
     [table],

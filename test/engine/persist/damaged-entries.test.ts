@@ -238,7 +238,7 @@ describe('one bad record among many', () => {
       states: Object.fromEntries(records.map(({ u }, n) => [u, state(n)])),
     });
     const [aside] = await drain();
-    expect(aside?.reason).toContain('events_pkey');
+    expect(aside?.reason).toMatch(/events_d\d+_pkey/);
     expect(await storedEvents()).toHaveLength(40);
     expect(await attributesOf('user-17')).toEqual({ 1: '17' });
     expect(await rows('SELECT achievement_no FROM completions WHERE tenant_no = $1', [tenantNo])).toHaveLength(39);

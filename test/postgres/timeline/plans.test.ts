@@ -24,7 +24,11 @@ beforeAll(async () => {
               SELECT 'rare', n, TIMESTAMPTZ '2020-01-01' + n * n * INTERVAL '7 hours', n % 27 - 12 FROM generate_series(1, 90) AS n
               UNION ALL
               SELECT 'user ' || n % 500, n, TIMESTAMPTZ '2026-01-01' + n * INTERVAL '1 minute', 0
-                FROM generate_series(1, 20000) AS n) AS made;
+                FROM generate_series(1, 20000) AS n
+              UNION ALL
+              -- In the partition of today, and in the default one.
+              SELECT 'user ' || n % 500, n, now() + n % 2 * INTERVAL '2 years' + n * INTERVAL '1 second', 0
+                FROM generate_series(20001, 40000) AS n) AS made;
     -- Those that came days late.
     UPDATE events SET local_date = local_date - 3 - value::int % 300 WHERE user_id IN ('rare', 'busy') AND value::int % 10 = 7;
     INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
@@ -79,7 +83,7 @@ describe.each([
       0,
     );
     expect(read).toBeLessThan(LIMIT * 20);
-    expect(nodes.map((node) => node['Index Name'])).not.toContain('events_pkey');
+    expect(nodes.filter((node) => /^events_.*pkey$/.test(node['Index Name'] ?? ''))).toEqual([]);
   });
 });
 
