@@ -90,6 +90,10 @@ export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((ge
     pointsSystems,
     leaderboards,
     streaks: streaks(known),
+    events: sent<NonNullable<Configuration['events']>>({
+      lateEventDays: draw(optional(fc.integer({ min: 0, max: 400 }))),
+      clientsMaySendLate: draw(optional(fc.boolean())),
+    }),
   });
 });
 

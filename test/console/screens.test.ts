@@ -115,7 +115,70 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByText('Hide from leaderboards').click();
     await page.getByText('The user is hidden from leaderboards.').waitFor();
     expect((await laurel.admin.get('/v1/users/ada')).body.hidden).toBe(true);
-    await laurel.admin.patch('/v1/users/ada', { hidden: false });
+    await page.getByText('hidden from leaderboards', { exact: true }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await keep(page, 'desk-hidden-user');
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByText('Show on leaderboards').click();
+    await page.getByText('The user is on leaderboards again.').waitFor();
+    await page.getByText('hidden from leaderboards', { exact: true }).waitFor({ state: 'detached' });
+    await laurel.app.patch('/v1/users/ada/preferences', { leaderboards: { hidden: true } });
+    await page.reload();
+    await page.getByText('hides from leaderboards').waitFor();
+    await laurel.app.patch('/v1/users/ada/preferences', { leaderboards: { hidden: false } });
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test.each(['desk', 'phone'] as const)('guards of a metric are set, corrected and taken away: %s', async (width) => {
+    const { page, context, errors } = await signedIn({ size: WIDTHS[width] });
+    const [{ id }] = (await laurel.admin.post('/v1/metrics', [{ key: `laps-${width}`, name: `Laps ${width}` }])).body
+      .created;
+    const guards = async () =>
+      (await laurel.admin.get('/v1/metrics?limit=100')).body.find((metric: { id: string }) => metric.id === id).guards;
+    await page.goto(`${laurel.adminUrl}/console/metrics`);
+    const dialog = page.getByRole('dialog', { name: 'Edit the metric' });
+    const open = () => page.getByRole('button', { name: `Edit Laps ${width}` }).click();
+    await open();
+    await dialog.getByLabel('Limit: smallest value').fill('5');
+    await dialog.getByLabel('Beyond it: smallest value').selectOption('refuse it');
+    await dialog.getByLabel('Limit: largest value').fill('4');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').getByText('must not be above maxValue.limit').waitFor();
+    await dialog.getByLabel('Limit: largest value').fill('50.5');
+    await dialog.getByLabel('Limit: shortest time between events, seconds').fill('60');
+    expect(await violations(page)).toEqual([]);
+    await keep(page, `${width}-guards`);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(await guards()).toEqual({
+      minValue: { limit: 5, action: 'refuse' },
+      maxValue: { limit: 50.5, action: 'quarantine' },
+      minSecondsBetween: { limit: 60, action: 'quarantine' },
+    });
+    if (width === 'desk') await page.getByText('smallest value, largest value, shortest time').waitFor();
+    await open();
+    for (const name of ['smallest value', 'largest value', 'shortest time between events, seconds'])
+      await dialog.getByLabel(`Limit: ${name}`).fill('');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(await guards()).toBeUndefined();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('how late events may come is set with the metrics', async () => {
+    const { page, context, errors } = await signedIn();
+    await page.goto(`${laurel.adminUrl}/console/metrics`);
+    await page.getByLabel('Days that an event may come late').fill('7');
+    await page.getByLabel('Application keys may send late events').check();
+    await keep(page, 'desk-event-settings');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect((await laurel.admin.get('/v1/events/settings')).body).toEqual({
+      lateEventDays: 7,
+      clientsMaySendLate: true,
+    });
     expect(errors).toEqual([]);
     await context.close();
   });

@@ -52,6 +52,12 @@ export const organisationQuery = queryOptions({
   queryKey: ['organisation'],
   queryFn: () => answer(admin.GET('/v1/organisation')),
 });
+/** What administrators decide about a user. */
+export const managedUserQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['users', id, 'managed'],
+    queryFn: () => answer(admin.GET('/v1/users/{id}', { params: { path: { id } } })),
+  });
 /** The last 30 days. Read again by the live stream's messages, and now and then in any case. */
 export const activityQuery = queryOptions({
   queryKey: ['activity', 'days'],

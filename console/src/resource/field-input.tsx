@@ -2,6 +2,7 @@ import { Badge } from '../ui/badge.tsx';
 import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 import { Conditions, type Condition } from './conditions.tsx';
 import type { Field } from './field.ts';
+import { GuardInputs } from './guards.tsx';
 
 /** The input of a field, by its kind. */
 export function FieldInput<New>({
@@ -51,6 +52,8 @@ export function FieldInput<New>({
         onChange={onChange}
       />
     );
+  if (kind === 'guards')
+    return <GuardInputs label={label} hint={hint} value={value ?? {}} onChange={onChange} problem={problem} />;
   if (kind === 'picture') {
     const url = (value as { url: string } | null | undefined)?.url ?? '';
     return (

@@ -10,7 +10,7 @@ export interface Field<New> {
   name: keyof New & string;
   label: string;
   hint?: string;
-  kind: 'text' | 'area' | 'number' | 'day' | 'choice' | 'many' | 'yes' | 'conditions' | 'picture';
+  kind: 'text' | 'area' | 'number' | 'day' | 'choice' | 'many' | 'yes' | 'conditions' | 'guards' | 'picture';
   /** Of a choice, or of many. */
   options?: readonly Option[];
   /** What a new item has. */

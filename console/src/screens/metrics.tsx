@@ -1,8 +1,10 @@
 import { curl, type Changed, type New } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
+import { GUARD_NAMES, GUARDS } from '../api/guards.ts';
 import { metricsQuery, type Metric } from '../api/queries.ts';
 import { named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { EventSettings } from './event-settings.tsx';
 import { Code, Empty, Screen } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 
@@ -10,6 +12,12 @@ const COLUMNS: readonly Column<Metric>[] = [
   { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
   { id: 'unitType', header: 'Unit', cell: ({ unitType, units }) => `${unitType} ${units}`, spare: true },
+  {
+    id: 'guards',
+    header: 'Guards',
+    spare: true,
+    cell: ({ guards = {} }) => GUARD_NAMES.flatMap((name) => (guards[name] ? [GUARDS[name]] : [])).join(', '),
+  },
 ];
 const FIELDS: readonly Field<New<'/v1/metrics'>>[] = [
   { name: 'name', label: 'Name', kind: 'text', required: true },
@@ -23,6 +31,12 @@ const FIELDS: readonly Field<New<'/v1/metrics'>>[] = [
     required: true,
   },
   { name: 'units', label: 'Units', kind: 'text', hint: 'Such as minutes, or EUR' },
+  {
+    name: 'guards',
+    label: 'Guards',
+    kind: 'guards',
+    hint: 'Limits for each user. They are checked before anything of an event is applied; what equals a limit is allowed.',
+  },
 ];
 
 export const Metrics = () => (
@@ -46,5 +60,6 @@ export const Metrics = () => (
         </Empty>
       }
     />
+    <EventSettings />
   </Screen>
 );

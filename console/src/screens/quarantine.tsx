@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
+import { GUARDS } from '../api/guards.ts';
 import type { AdminRead } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/dialogs.tsx';
@@ -13,15 +14,6 @@ import { Code, Empty, Screen } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 
 type Kept = AdminRead<'/v1/quarantine'>['events'][number];
-
-const GUARDS: Record<Kept['guard'], string> = {
-  minValue: 'smallest value',
-  maxValue: 'largest value',
-  minSecondsBetween: 'shortest time between events',
-  maxSumPerHour: 'largest sum of an hour',
-  maxSumPerDay: 'largest sum of a day',
-  maxTotal: 'largest total',
-};
 
 const COLUMNS: readonly Column<Kept>[] = [
   {

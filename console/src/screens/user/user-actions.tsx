@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { answer, one } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { admin } from '../../api/client.ts';
-import type { User } from '../../api/queries.ts';
+import { managedUserQuery, type User } from '../../api/queries.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialogs.tsx';
 import { Menu, MenuItem } from '../../ui/menu.tsx';
@@ -43,10 +43,7 @@ export function UserActions({ user }: { user: User }) {
     },
     done: 'The user is deleted.',
   });
-  const managed = useQuery({
-    queryKey: ['users', id, 'managed'],
-    queryFn: () => answer(admin.GET('/v1/users/{id}', { params: { path: { id } } })),
-  });
+  const managed = useQuery(managedUserQuery(id));
   const hidden = managed.data?.hidden === true;
   const hide = useChange({
     run: () => answer(admin.PATCH('/v1/users/{id}', { params: { path: { id } }, body: { hidden: !hidden } })),

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { answer } from '../../api/answer.ts';
 import { application } from '../../api/client.ts';
 import { useLiveUser } from '../../api/live.ts';
+import { managedUserQuery } from '../../api/queries.ts';
 import { ago, moment } from '../../ui/format.ts';
 import { Code, Facts, Failed, Panel, Screen, Tag, Waiting } from '../../ui/parts.tsx';
 import { UserAchievements } from './user-achievements.tsx';
@@ -15,6 +16,13 @@ import { UserTimeline } from './user-timeline.tsx';
 import { UserTotals } from './user-totals.tsx';
 
 const route = getRouteApi('/users/$id');
+
+/** Who keeps the user off leaderboards. */
+function HiddenTag({ id }: { id: string }) {
+  const { hidden, hiddenByUser } = useQuery(managedUserQuery(id)).data ?? {};
+  if (hidden !== true && hiddenByUser !== true) return null;
+  return <Tag tone="warn">{hidden === true ? 'hidden from leaderboards' : 'hides from leaderboards'}</Tag>;
+}
 
 /** Everything about one user. */
 export function UserScreen() {
@@ -40,7 +48,7 @@ export function UserScreen() {
       title={name === null || name === '' ? id : name}
       about={
         <>
-          <Code>{id}</Code> {control && <Tag>control group</Tag>}
+          <Code>{id}</Code> {control && <Tag>control group</Tag>} <HiddenTag id={id} />
         </>
       }
       actions={<UserActions user={user.data} />}

@@ -1,0 +1,77 @@
+import { actionsOf, GUARD_ACTIONS, GUARD_NAMES, GUARDS, type GuardAction, type GuardName } from '../api/guards.ts';
+import { SelectInput, TextInput } from '../ui/fields.tsx';
+
+type Value = Readonly<Partial<Record<GuardName, { limit: number; action: GuardAction }>>>;
+
+/** The guards of a metric: one without a limit is not set. */
+export function GuardInputs({
+  label,
+  hint,
+  value,
+  onChange,
+  problem,
+}: {
+  label: string;
+  hint: string | undefined;
+  value: Value;
+  /** Null: there are none. */
+  onChange: (value: Value | null) => void;
+  problem: string | undefined;
+}) {
+  const set = (name: GuardName, guard: Value[GuardName]): void => {
+    const { [name]: _, ...others } = value;
+    const changed = guard === undefined ? others : { ...others, [name]: guard };
+    onChange(Object.keys(changed).length === 0 ? null : changed);
+  };
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-2">
+      <legend className="mb-1 font-medium">{label}</legend>
+      {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
+      {GUARD_NAMES.map((name) => {
+        const guard = value[name];
+        const text = name === 'minSecondsBetween' ? `${GUARDS[name]}, seconds` : GUARDS[name];
+        return (
+          <div key={name} className="grid grid-cols-2 items-center gap-x-2 gap-y-1 sm:grid-cols-[1fr_7rem_11rem]">
+            <span className="col-span-2 sm:col-span-1">{text}</span>
+            <TextInput
+              type="number"
+              step="any"
+              placeholder="none"
+              aria-label={`Limit: ${text}`}
+              aria-invalid={problem?.includes(`guards.${name}.`) === true}
+              value={guard?.limit ?? ''}
+              onChange={({ target }) =>
+                set(
+                  name,
+                  target.value === ''
+                    ? undefined
+                    : { limit: Number(target.value), action: guard?.action ?? 'quarantine' },
+                )
+              }
+            />
+            <SelectInput
+              aria-label={`Beyond it: ${text}`}
+              className="disabled:opacity-50"
+              disabled={guard === undefined}
+              value={guard?.action ?? 'quarantine'}
+              onChange={({ target }) =>
+                guard !== undefined && set(name, { ...guard, action: target.value as GuardAction })
+              }
+            >
+              {actionsOf(name).map((action) => (
+                <option key={action} value={action}>
+                  {GUARD_ACTIONS[action]}
+                </option>
+              ))}
+            </SelectInput>
+          </div>
+        );
+      })}
+      {problem !== undefined && (
+        <p role="alert" className="text-danger">
+          {problem}
+        </p>
+      )}
+    </fieldset>
+  );
+}
