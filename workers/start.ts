@@ -28,6 +28,7 @@ import { Places } from '../src/engine/notifications/due/places.ts';
 import { Publisher } from '../src/engine/notifications/due/publisher.ts';
 import { Windows } from '../src/engine/notifications/due/windows.ts';
 import { leftOut } from '../src/engine/notifications/left-out.ts';
+import { LiveAudience } from '../src/engine/notifications/live-audience.ts';
 import { Reporter } from '../src/engine/notifications/reporter.ts';
 import { EventPartitionsAhead } from '../src/engine/partitions/event-partitions-ahead.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
@@ -178,7 +179,13 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     pool,
     gate: guard.gate,
     keepMs,
-    reporter: new Reporter({ pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
+    reporter: new Reporter({
+      pool,
+      catalogs,
+      clock,
+      live: new LiveAudience(() => listenedTenants(redis)),
+      onLeftOut: leftOut({ redis, log }),
+    }),
     onReported: delivery.queued,
     onSetAside: (entry) => sayWhatIsSetAside(log, entry),
     // Users in a zone that was not known, or who are paid for time.

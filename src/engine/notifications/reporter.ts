@@ -9,13 +9,17 @@ import type { Revisions } from '../../postgres/revisions.ts';
 import { readListening, type Listening } from '../../postgres/webhooks/read-listening.ts';
 import { fromEntry, type EntryReport, type HappenedEntry } from './from-entry.ts';
 import { listenersOf, type Listeners } from './listeners.ts';
+import type { LiveAudience } from './live-audience.ts';
 import type { NotedCompletion } from './note-due.ts';
 import { numbersIn } from './numbers-in.ts';
+import type { Wants } from './rules/change.ts';
 
 export interface ReporterOptions {
   pool: Pool;
   catalogs: Catalogs;
   clock?: Clock;
+  /** Whose completions are noted for the e-mails that live streams report, beside those of tenants with a webhook that wants them. */
+  live?: LiveAudience;
   /** Called for each thing that could not be reported, with why. */
   onLeftOut: (error: unknown) => void;
 }
@@ -37,15 +41,24 @@ export interface Reporting {
 interface Heard {
   compiled: CompiledCatalog;
   listeners: Listeners;
+  wants: Wants;
 }
+
+const NOBODY: ReadonlySet<number> = new Set();
+
+/** What is to be made where live streams are listened to: they make everything from records themselves, but completions are noted. */
+const withNoted =
+  (wants: Wants): Wants =>
+  (type, about) =>
+    type === 'emails.achievement_due' || wants(type, about);
 
 /** Whether a report is by the webhooks as of some revisions. */
 export const isOf = ({ revisions }: Report, { organisation, catalogs }: Revisions): boolean =>
   revisions.organisation === organisation && revisions.catalogs === catalogs;
 
 /**
- * Makes what the outbox holds into what webhooks are to hear of. Tenants without an enabled webhook cost a look at a map: no
- * catalog is loaded for them. Who listens is as of some revisions, which are compared with those of the transaction that
+ * Makes what the outbox holds into what webhooks are to hear of. Tenants without an enabled webhook, and without anybody who
+ * listens to their live streams, cost a look at a map: no catalog is loaded for them. Who listens is as of some revisions, which are compared with those of the transaction that
  * stores the report: so a webhook hears of everything that is stored after it was created. Whatever cannot be reported
  * is left out, and never keeps anything from being stored.
  */
@@ -76,14 +89,17 @@ export class Reporter {
   async prepare(entries: readonly HappenedEntry[]): Promise<Reporting> {
     if (this.listening === null) await this.refresh();
     const listening = this.listening!;
+    const live = (await this.options.live?.tenants()) ?? NOBODY;
     const heard = new Map<number, Heard>();
-    const tenantNos = listening.tenants.size === 0 ? [] : new Set(entries.map((entry) => entry.tenantNo));
-    for (const tenantNo of tenantNos) {
-      const version = listening.tenants.get(tenantNo);
+    const isHeard = listening.tenants.size > 0 || live.size > 0;
+    for (const tenantNo of isHeard ? new Set(entries.map((entry) => entry.tenantNo)) : []) {
+      const version = listening.tenants.get(tenantNo) ?? (live.has(tenantNo) ? 0 : undefined);
       if (version === undefined) continue;
       const its = entries.filter((entry) => entry.tenantNo === tenantNo);
       const found = await this.hear({ tenantNo, version, entries: its });
-      if (found !== null) heard.set(tenantNo, found);
+      if (found === null) continue;
+      const { wants } = found.listeners;
+      heard.set(tenantNo, { ...found, wants: live.has(tenantNo) ? withNoted(wants) : wants });
     }
     return { reportOf: (some) => this.reportOf(some, heard, listening) };
   }
@@ -98,7 +114,7 @@ export class Reporter {
     for (const entry of heard.size === 0 ? [] : entries) {
       const tenant = heard.get(entry.tenantNo);
       if (tenant === undefined) continue;
-      const context = { compiled: tenant.compiled, controlShare, wants: tenant.listeners.wants };
+      const context = { compiled: tenant.compiled, controlShare, wants: tenant.wants };
       const made = fromEntry(context, entry, this.options.onLeftOut);
       notifications.push(...made.notifications);
       completions.push(...made.completions);
@@ -117,7 +133,7 @@ export class Reporter {
     tenantNo: number;
     version: number;
     entries: readonly HappenedEntry[];
-  }): Promise<Heard | null> {
+  }): Promise<Omit<Heard, 'wants'> | null> {
     const { pool, catalogs, onLeftOut } = this.options;
     try {
       await catalogs.atLeast(tenantNo, version);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
+import { LiveClient } from '../../live/live-client.ts';
 import { Listening } from './listening.ts';
 
 const CONFIGURATION: Configuration = {
@@ -201,4 +202,39 @@ test('what was due before a webhook wanted it does not come', async () => {
   expect(await summary()).toEqual([]);
   await listening.to('2030-03-04T11:00');
   expect(await summary()).toEqual(['2030-03-04T10:00 reactivation_due ada']);
+});
+
+test('live streams hear of e-mails that no webhook wants: of their own user, or of all', async () => {
+  const { laurel } = listening;
+  const stream = async (key?: string): Promise<LiveClient> => {
+    const { body } = await laurel.app.post('/v1/live/tickets', {}, key === undefined ? {} : { key });
+    const client = await LiveClient.open(laurel.appUrl, { ticket: body.ticket as string });
+    await client.next('ready');
+    return client;
+  };
+  const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
+  const streams = [await stream(), await stream(made.body.created[0].key as string)] as const;
+  const heard = (client: LiveClient): string[] =>
+    client.messages.flatMap(({ type, user }) => (type.startsWith('emails.') ? `${type.slice(7)} ${user.id}` : []));
+  try {
+    // The worker learns within some tenths of a second that somebody listens.
+    let users = 0;
+    const noted = async (): Promise<number> => {
+      await event(`user ${++users}`, {});
+      await listening.stored();
+      return (await laurel.pool.query('SELECT FROM notification_completions')).rows.length;
+    };
+    await expect.poll(noted, { interval: 100 }).toBeGreaterThan(0);
+    await event('ada');
+    await event('bob');
+    await listening.stored();
+    await listening.to(`${DAY}T09:01`);
+    await listening.to('2030-03-04T11:00');
+    const all = ['achievement_due', 'streak_reminder_due', 'recap_due', 'reactivation_due'];
+    await expect.poll(() => heard(streams[0])).toEqual(all.flatMap((type) => [`${type} ada`, `${type} bob`]));
+    await expect.poll(() => heard(streams[1])).toEqual(all.map((type) => `${type} ada`));
+  } finally {
+    for (const client of streams) client.close();
+  }
+  expect(await summary()).toEqual([]);
 });

@@ -7,15 +7,14 @@ import {
   tenantsWithDueCompletions,
   type DueCompletion,
 } from '../../../../postgres/notifications/due-completions.ts';
-import { wantingTenants } from '../../../../postgres/notifications/wanting-tenants.ts';
 import { readOrganisation } from '../../../../postgres/organisation.ts';
 import { storedStates } from '../../../../postgres/users/stored-states.ts';
 import type { ScheduledWork } from '../../../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../../../schedule/pieces.ts';
-import { listenersOf } from '../../listeners.ts';
 import { achievementDue } from '../../payloads/achievements.ts';
 import { userJson } from '../../payloads/payload.ts';
 import { aboutAchievement } from '../../rules/achievements.ts';
+import type { Wants } from '../../rules/change.ts';
 import type { Publisher } from '../publisher.ts';
 import { isReachable } from './reachable.ts';
 
@@ -60,21 +59,20 @@ export class AchievementEmails implements ScheduledWork {
     const { publisher } = this.options;
     const lastMs = Math.max(dueMs, beforeMs - 1);
     const { controlShare } = await readOrganisation(publisher.pool);
-    const wanting = new Map(
-      (await wantingTenants(publisher.pool, [TYPE])).map((each) => [each.tenantNo, each.version]),
-    );
+    const wanting = new Map((await publisher.wanting([TYPE])).map(({ tenantNo, version }) => [tenantNo, version]));
     for (const tenantNo of await tenantsWithDueCompletions(publisher.pool, lastMs, AT_ONCE)) {
       if (ending.aborted) return;
       if (this.pieces.isAside(String(tenantNo))) continue;
       await this.pieces.attempt(tenantPiece(tenantNo), ending, async () => {
         const compiled = await publisher.catalog(tenantNo, wanting.get(tenantNo) ?? 0);
+        const context = { compiled, controlShare, wants: publisher.wants(compiled) };
         await publisher.publish(compiled, upToMs, async (client) => {
           const due = await takeDueCompletions(client, { tenantNo, upToMs: lastMs, limit: AT_ONCE });
           const userIds = [...new Set(due.map(({ userId }) => userId))];
           const states = await storedStates(client, tenantNo, userIds);
           return due.flatMap((completion) => {
             const state = states.get(completion.userId);
-            return (state && notification({ compiled, controlShare }, completion, state)) ?? [];
+            return (state && notification(context, completion, state)) ?? [];
           });
         });
       });
@@ -84,7 +82,7 @@ export class AchievementEmails implements ScheduledWork {
 
 /** Null: the achievement is no more, or nobody wants it, or the user may not be written to. */
 function notification(
-  { compiled, controlShare }: { compiled: CompiledCatalog; controlShare: number },
+  { compiled, controlShare, wants }: { compiled: CompiledCatalog; controlShare: number; wants: Wants },
   { userId, achievementNo, dueMs }: DueCompletion,
   packed: Buffer,
 ): Notification | null {
@@ -93,7 +91,7 @@ function notification(
   const about = aboutAchievement(achievement);
   const state = decodeState(packed);
   const completedMs = state.completions[achievementNo];
-  if (completedMs === undefined || !listenersOf(compiled).wants(TYPE, about)) return null;
+  if (completedMs === undefined || !wants(TYPE, about)) return null;
   if (!isReachable({ userId, state }, 'achievement_completed', controlShare)) return null;
   const user = userJson(compiled, { userId, state, controlShare });
   const payload = achievementDue(user, { compiled, achievement, completedMs, dueMs });

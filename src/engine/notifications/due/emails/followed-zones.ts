@@ -7,7 +7,6 @@ import {
   notificationProgress,
   type NotificationProgress,
 } from '../../../../postgres/notifications/progress.ts';
-import { wantingTenants } from '../../../../postgres/notifications/wanting-tenants.ts';
 import { readOrganisation } from '../../../../postgres/organisation.ts';
 import { zonesOf } from '../../../../postgres/streak-sweep/zones.ts';
 import type { Publisher } from '../publisher.ts';
@@ -106,7 +105,7 @@ export class FollowedZones {
   /** The kinds that are wanted and fall due at all, by `<tenant no>:<type>`. */
   private async wanted(): Promise<Map<string, Wanted>> {
     const { pool } = this.publisher;
-    const wanting = await wantingTenants(pool, this.types);
+    const wanting = await this.publisher.wanting(this.types);
     const wanted = new Map<string, Wanted>();
     if (wanting.length === 0) return wanted;
     const { aggregationPeriod: aggregation, controlShare } = await readOrganisation(pool);
