@@ -68,6 +68,28 @@ test('an admin key sees everything, and a sample of the events', async () => {
   await admin.next('leaderboard.changed');
 });
 
+test('an admin key hears the previous score too, though no webhook wants it: also of several moves as one', async () => {
+  const admin = await listen({ types: ['leaderboard.rank_changed'], userId: 'fay' }, { url: laurel.adminUrl });
+  const next = async (count: number): Promise<unknown[]> => {
+    const ofBoard = (): SeenMessage[] => admin.messages.filter(({ leaderboard }) => leaderboard?.key === 'flips');
+    await expect.poll(() => ofBoard().length).toBe(count);
+    const { previousRank, previousValue, rank, value } = ofBoard().at(-1)!.leaderboard;
+    return [previousRank, previousValue, rank, value];
+  };
+  await event('fay', 200.1);
+  expect(await next(1)).toEqual([null, null, 1, 200.1]);
+  await event('rival', 300);
+  const { body } = await event('fay', 150.25);
+  expect(await next(2)).toEqual([2, 200.1, 1, 350.35]);
+  await laurel.admin.post(`/v1/events/${body.eventId}/reverse`, {});
+  expect(await next(3)).toEqual([1, 350.35, 2, 200.1]);
+  const batch = [0.2, 199.7].map((value) => ({ key: 'flips', user: { id: 'fay' }, value }));
+  await laurel.admin.post('/v1/metrics/events', batch);
+  expect(await next(4)).toEqual([2, 200.1, 1, 400]);
+  await laurel.admin.patch('/v1/users/fay', { hidden: true });
+  expect(await next(5)).toEqual([1, 400, null, null]);
+});
+
 test('a client that comes back with the last ID gets what it missed, once, also from another frontend', async () => {
   const another = await laurel.another();
   const key = await keyOf('dora');

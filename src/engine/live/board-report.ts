@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
+import { microsNumber, toMicros, type Micros } from '../../domain/micros.ts';
 import { decodeState } from '../../packed/state.ts';
 import { boardKey, userKey } from '../../redis/keys.ts';
 import { ranked } from '../leaderboards/ranked.ts';
@@ -48,16 +49,20 @@ export async function boardChanged(
   return { type: 'leaderboard.changed', payload };
 }
 
+const numberOf = (micros: Micros | null): number | null => (micros === null ? null : microsNumber(micros));
+
 /** Makes `leaderboard.rank_changed` of a user's moves as one; null: they end where they began. Throws what decoding throws. */
 export function moved({ compiled }: BoardSources, board: Leaderboard, move: BoardMove): Unsent | null {
-  const { user, runDay, group, from, to } = move;
+  const { user, runDay, group, from, to, earned } = move;
   if (from === to || user === undefined) return null;
-  const scored = user.state().boards[board.no]?.find((score) => score.runDay === runDay)?.score;
+  const text = user.state().boards[board.no]?.find((score) => score.runDay === runDay)?.score;
+  const score = text === undefined ? null : toMicros(text);
+  const previous = score === null || earned === null ? null : score - earned;
   const place = {
     rank: to === Infinity ? null : to,
-    value: to === Infinity ? null : (move.value ?? (scored === undefined ? null : Number(scored))),
+    value: to === Infinity ? null : (move.value ?? numberOf(score)),
     previousRank: from === Infinity ? null : from,
-    previousValue: from === Infinity ? null : move.previousValue,
+    previousValue: from === Infinity ? null : (move.previousValue ?? numberOf(previous)),
   };
   const payload = rankChanged(user.json(), { compiled, board, runDay, group }, place);
   return { type: 'leaderboard.rank_changed', payload };

@@ -4,8 +4,10 @@ import type { GoneRecord, GuardedRecord, HappenedRecord, ProgressRecord, Recorde
 import { KIND, kindField, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import { unpackAll } from '../../packed/state.ts';
 import type { OutboxEntry } from '../../redis/outbox.ts';
+import type { Micros } from '../../domain/micros.ts';
 import { fromRecord } from '../notifications/from-record.ts';
 import { RecordedUser } from '../notifications/recorded-user.ts';
+import { earnedOn } from './earned.ts';
 
 /** A user's move on a board. */
 export interface BoardMove {
@@ -19,6 +21,8 @@ export interface BoardMove {
   /** The scores in the group, where the record holds them. */
   previousValue: number | null;
   value: number | null;
+  /** What the move added to the score; null: not known. */
+  earned: Micros | null;
   atMs: number;
   user: RecordedUser | undefined;
 }
@@ -90,7 +94,7 @@ export function happenedIn(
     }
     if (kind === KIND.event) happened.events.push(record);
     const user = users.get(record[RECORD.userId]);
-    for (const board of record[RECORD.boards] ?? []) happened.moves.push(moveOf(record, board, user));
+    for (const board of record[RECORD.boards] ?? []) happened.moves.push(moveOf(compiled, record, board, user));
     if (user === undefined || !wantsUser(record[RECORD.userId])) continue;
     try {
       const wants = (type: NotificationType): boolean => ORDER.has(type) && wantsType(type);
@@ -132,15 +136,25 @@ function recordsOf(
 
 const rankOf = (rank: number): number => (rank === NOT_ON_THE_BOARD ? Infinity : rank);
 
-const moveOf = (record: HappenedRecord, board: RecordedBoard, user: RecordedUser | undefined): BoardMove => ({
-  boardNo: board[RECORDED_BOARD.board],
-  runDay: board[RECORDED_BOARD.runDay],
-  group: board[RECORDED_BOARD.group],
-  userId: record[RECORD.userId],
-  from: rankOf(board[RECORDED_BOARD.previousRank]),
-  to: rankOf(board[RECORDED_BOARD.rank]),
-  previousValue: board[RECORDED_BOARD.previousScore] ?? null,
-  value: board[RECORDED_BOARD.score] ?? null,
-  atMs: record[RECORD.atMs],
-  user,
-});
+function moveOf(
+  compiled: CompiledCatalog,
+  record: HappenedRecord,
+  recorded: RecordedBoard,
+  user: RecordedUser | undefined,
+): BoardMove {
+  const boardNo = recorded[RECORDED_BOARD.board];
+  const board = compiled.leaderboardsByNo.get(boardNo);
+  return {
+    boardNo,
+    runDay: recorded[RECORDED_BOARD.runDay],
+    group: recorded[RECORDED_BOARD.group],
+    userId: record[RECORD.userId],
+    from: rankOf(recorded[RECORDED_BOARD.previousRank]),
+    to: rankOf(recorded[RECORDED_BOARD.rank]),
+    previousValue: recorded[RECORDED_BOARD.previousScore] ?? null,
+    value: recorded[RECORDED_BOARD.score] ?? null,
+    earned: board === undefined ? null : earnedOn(compiled, board, record),
+    atMs: record[RECORD.atMs],
+    user,
+  };
+}

@@ -12,6 +12,14 @@ export interface ChangedGroup {
   moved: Map<string, BoardMove>;
 }
 
+/** Two moves of a user as one. */
+const behind = ({ from, previousValue, earned }: BoardMove, later: BoardMove): BoardMove => ({
+  ...later,
+  from,
+  previousValue,
+  earned: earned === null || later.earned === null ? null : earned + later.earned,
+});
+
 /** Changes of boards that are still to be reported: of each only the latest is. */
 export class PendingBoards {
   /** By board, run and group. */
@@ -36,10 +44,7 @@ export class PendingBoards {
     known.best = Math.min(known.best, best);
     known.last = Math.max(known.last, last);
     const earlier = known.moved.get(userId);
-    known.moved.set(
-      userId,
-      earlier === undefined ? move : { ...move, from: earlier.from, previousValue: earlier.previousValue },
-    );
+    known.moved.set(userId, earlier === undefined ? move : behind(earlier, move));
   }
 
   /** Takes in what came later than this. */

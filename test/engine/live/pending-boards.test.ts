@@ -11,6 +11,7 @@ const move = (userId: string, from: number, to: number, more: Partial<BoardMove>
   to,
   previousValue: from,
   value: to,
+  earned: 5n,
   atMs: 0,
   user: undefined,
   ...more,
@@ -22,7 +23,13 @@ test('of several moves of a user the whole way is left, and of a group the ranks
   for (const one of [move('ada', Infinity, 9), move('ada', 9, 4), move('bob', 3, 5)]) pending.add(one);
   const [group] = pending.groups.values();
   expect(group).toMatchObject({ boardNo: 1, best: 3, last: Infinity });
-  expect(group!.moved.get('ada')).toMatchObject({ from: Infinity, to: 4, previousValue: Infinity, value: 4 });
+  expect(group!.moved.get('ada')).toMatchObject({
+    from: Infinity,
+    to: 4,
+    previousValue: Infinity,
+    value: 4,
+    earned: 10n,
+  });
 });
 
 test('groups and runs are apart, and what came later goes behind what was not reported', () => {
