@@ -40,6 +40,7 @@ import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
 import { RedisGuard } from '../src/engine/rebuild/redis-guard.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
+import { Recomputing } from '../src/engine/recomputations/recomputing.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
 import { Resends } from '../src/engine/webhooks/resends.ts';
 import { SecretErasure } from '../src/engine/webhooks/secret-erasure.ts';
@@ -61,6 +62,7 @@ import { backdateWorker } from './jobs/backdate.ts';
 import { batchWorker } from './jobs/batch.ts';
 import { fillWorker } from './jobs/fill-boards.ts';
 import { persistWorker } from './jobs/persist.ts';
+import { recomputeWorker } from './jobs/recompute.ts';
 import { scheduleWorker } from './jobs/schedule.ts';
 import type { Rounds } from './rounds.ts';
 import { watchOutbox } from './watch.ts';
@@ -227,6 +229,18 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     ending: ending.signal,
     ...hurry.worker,
   });
+  const recomputing = recomputeWorker({
+    engine: new Recomputing({
+      redis,
+      pool,
+      clock,
+      onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
+      onFailed,
+    }),
+    log,
+    ending: ending.signal,
+    ...hurry.worker,
+  });
   const batches = batchWorker({
     redis,
     queueRedis,
@@ -329,7 +343,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   });
   woken.due = due;
   const wakeAll = (): void => {
-    for (const each of [backdating, filling, due]) each.wake();
+    for (const each of [backdating, filling, recomputing, due]) each.wake();
   };
   changes.listen({
     catalogChanged: wakeAll,
@@ -337,7 +351,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     organisationChanged: wakeAll,
     listenedTo: () => due.wake(LISTENED_WITHIN_MS),
     written: () => {
-      for (const each of [backdating, filling, due]) each.wake(WRITTEN_WITHIN_MS);
+      for (const each of [backdating, filling, recomputing, due]) each.wake(WRITTEN_WITHIN_MS);
       delivery.lookWithin(WRITTEN_WITHIN_MS);
     },
   });
@@ -354,7 +368,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const finish = async (): Promise<void> => {
     await all([due.close()]);
     // What the last steps of batches write is stored as well.
-    await all([batches.close(), backdating.close(), filling.close()]);
+    await all([batches.close(), backdating.close(), filling.close(), recomputing.close()]);
     await all([worker.close(), stopWatching(), delivery.close()]);
     for (let shard = 0; shard < SHARDS; shard++) await persister.drain(shard, ending.signal);
   };

@@ -36,6 +36,12 @@ import { adminClockPut } from './admin/clock/put.ts';
 import { adminConfigurationDiff } from './admin/configuration/diff.ts';
 import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
+import { adminRecomputationsApply } from './admin/recomputations/apply.ts';
+import { adminRecomputationsCancel } from './admin/recomputations/cancel.ts';
+import { adminRecomputationsCreate } from './admin/recomputations/create.ts';
+import { adminRecomputationsGet } from './admin/recomputations/get.ts';
+import { adminRecomputationsList } from './admin/recomputations/list.ts';
+import { adminRecomputationsRevert } from './admin/recomputations/revert.ts';
 import { adminEventsReverse } from './admin/events/reverse.ts';
 import { adminEventsReverseOne } from './admin/events/reverse-one.ts';
 import { adminEventsSettingsGet } from './admin/events/settings/get.ts';
@@ -228,6 +234,12 @@ export const adminOperations: readonly Operation[] = [
   adminEventsReverseOne,
   adminEventsSettingsGet,
   adminEventsSettingsUpdate,
+  adminRecomputationsList,
+  adminRecomputationsCreate,
+  adminRecomputationsGet,
+  adminRecomputationsApply,
+  adminRecomputationsRevert,
+  adminRecomputationsCancel,
   adminEnvironmentsList,
   adminOrganisationGet,
   adminOrganisationUpdate,

@@ -38,6 +38,11 @@ export const REFUSALS: Record<ErrorStatus, Refusal> = {
     of: ({ scope, path }) => scope === 'tenant' || path.includes('{'),
   },
   405: { description: 'The path has no such method; `Allow` names those it has', headers: ['Allow'], of: always },
+  409: {
+    description: 'Not as things are now; the text says why',
+    headers: [],
+    of: ({ id, method }) => id.startsWith('admin_recomputations_') && method === 'post',
+  },
   413: { description: 'The body is too large', headers: [], of: withBody },
   415: { description: 'The body is not declared as JSON', headers: [], of: withBody },
   422: {

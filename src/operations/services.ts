@@ -16,6 +16,7 @@ import type { BatchIntake } from '../engine/batches/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { ManyReversals } from '../engine/corrections/many-reversals.ts';
 import type { Reversals } from '../engine/corrections/reversals.ts';
+import type { Recomputations } from '../engine/recomputations/recomputations.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
 import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import type { Live } from '../engine/live/live.ts';
@@ -77,6 +78,7 @@ export interface Services {
   history: HistoryReads;
   reversals: Reversals;
   manyReversals: ManyReversals;
+  recomputations: Recomputations;
   wrapped: WrappedReads;
   tenants: Tenants;
   /** What the installation runs on. */

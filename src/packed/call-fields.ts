@@ -128,6 +128,20 @@ export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2 } as const;
 /** An event of a batch that was not sent: its index in the batch, UNSENT. */
 export const UNSENT_EVENT = { index: 0, status: 1, message: 2 } as const;
 
+/** What became of a user in a step of a recomputation. */
+export const RECOMPUTED = {
+  /** Something was given or taken. */
+  changed: 1,
+  /** An earlier try of the step has done it. */
+  done: 2,
+  /** Nothing of the plan was left to do. */
+  nothing: 3,
+  /** The user was deleted since. */
+  gone: 4,
+  /** The packed state would have more than `STATE_BYTES`. */
+  large: 5,
+} as const;
+
 /** How a step of a batch ended. */
 export const STEP = {
   /** Nothing was done: the progress is elsewhere. */

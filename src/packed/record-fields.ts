@@ -89,6 +89,8 @@ export const RECORD = {
    * root did. The day is that of what that one awarded.
    */
   reversal: 'rv',
+  /** RECOMPUTATION: what a recomputation gave and took. Its completions are reported to nobody. */
+  recomputation: 'rc',
   /** The version of the catalog that it went by: where a streak was extended, something completed or awarded. */
   version: 'cv',
   /** Of a deletion: the user's generation; absent: the first. */
@@ -111,6 +113,21 @@ export const REVERSAL = {
   restored: 5,
   shortfalls: 6,
   endedStreak: 7,
+} as const;
+
+/**
+ * What a recomputation did: 32 hex digits of the job; 1 if it took back what the job had done; lists of COMPLETED that were
+ * revoked, and that were restored; what was taken as COMPENSATED, without award; points that could not be taken as SHORTFALL;
+ * numbers of the achievements that were not as planned.
+ */
+export const RECOMPUTATION = {
+  job: 0,
+  reverts: 1,
+  revoked: 2,
+  restored: 3,
+  awards: 4,
+  shortfalls: 5,
+  skipped: 6,
 } as const;
 
 /**

@@ -7,6 +7,7 @@ import type {
   RECORDED_POINTS,
   RECORDED_STREAK,
   REVERSAL,
+  RECOMPUTATION,
   COMPENSATED,
   COMPLETED,
   SHORTFALL,
@@ -72,6 +73,7 @@ export interface HappenedRecord {
   [RECORD.byAdmin]?: 1;
   [RECORD.backdated]?: 1;
   [RECORD.reversal]?: RecordedReversal;
+  [RECORD.recomputation]?: RecordedRecomputation;
   [RECORD.version]?: number;
 }
 
@@ -120,6 +122,17 @@ export interface RecordedReversal {
   [REVERSAL.restored]: PackedCompletion[];
   [REVERSAL.shortfalls]: Shortfall[];
   [REVERSAL.endedStreak]?: number;
+}
+
+/** RECOMPUTATION. */
+export interface RecordedRecomputation {
+  [RECOMPUTATION.job]: string;
+  [RECOMPUTATION.reverts]: 0 | 1;
+  [RECOMPUTATION.revoked]: PackedCompletion[];
+  [RECOMPUTATION.restored]: PackedCompletion[];
+  [RECOMPUTATION.awards]: Compensated[];
+  [RECOMPUTATION.shortfalls]: Shortfall[];
+  [RECOMPUTATION.skipped]: number[];
 }
 
 /** COMPENSATED. */

@@ -223,6 +223,7 @@ export interface PackedState {
   [USER.boards]?: Numbered<PackedScores>;
   [USER.owed]?: Numbered<number>;
   [USER.corrections]?: number;
+  [USER.recomputed]?: number;
   [USER.hidden]?: number;
   [USER.generation]?: number;
   /** Removed by the next change by an administrator. */

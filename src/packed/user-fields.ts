@@ -62,6 +62,8 @@ export const USER = {
   owed: 'ow',
   /** How many corrections were made; absent: none. */
   corrections: 'co',
+  /** The last step of a recomputation that was made of the user, see `lua/recompute_users.lua`; absent: none. */
+  recomputed: 'rc',
   /** Who hides the user from leaderboards, a sum of HIDDEN_BY; absent: nobody. */
   hidden: 'hi',
   /** The user's generation, see `src/redis/idempotency.ts`; absent: the first. */

@@ -25,6 +25,7 @@ import { lookUpKeys } from '../engine/events/look-up-keys.ts';
 import { ManyReversals } from '../engine/corrections/many-reversals.ts';
 import { ReversalCall } from '../engine/corrections/reversal-call.ts';
 import { Reversals } from '../engine/corrections/reversals.ts';
+import { Recomputations } from '../engine/recomputations/recomputations.ts';
 import { HistoryReads } from '../engine/history/history-reads.ts';
 import { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import { KeptRuns } from '../engine/leaderboards/kept-runs.ts';
@@ -330,6 +331,12 @@ export async function openLaurel({
       leaderboards: new LeaderboardReads({ redis, users, clock, past }),
       reversals,
       manyReversals: new ManyReversals({ pool, ids, reversals, persisted }),
+      recomputations: new Recomputations({
+        pool,
+        clock,
+        // As good as new: workers look for what is to be done whenever a catalog may have changed.
+        wake: (tenantNo, version) => publish(`${tenantNo}:${version}`),
+      }),
       history: new HistoryReads({ pool, users: usersWithHistory }),
       wrapped: new WrappedReads({ pool, redis, past, clock, users: usersWithHistory, controlShare }),
       tenants,

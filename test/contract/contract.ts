@@ -117,7 +117,7 @@ export function contractOperations(surface: Surface): { method: string; path: st
 }
 
 /** Statuses that any operation may answer with an error, whether or not the contract lists them for it. */
-const ERROR_STATUSES = new Set([400, 401, 403, 404, 405, 413, 415, 422, 429, 431, 500, 503]);
+const ERROR_STATUSES = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 431, 500, 503]);
 
 export interface SeenAnswer {
   surface: Surface;

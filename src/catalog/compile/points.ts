@@ -6,7 +6,8 @@ import { present, userConditions } from './conditions.ts';
 
 const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;
 
-function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): PlanTrigger {
+/** A trigger as the script takes it. */
+export function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): PlanTrigger {
   return present<PlanTrigger>({
     no: trigger.no,
     points: trigger.points,
@@ -20,7 +21,7 @@ function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): Pla
 }
 
 /** A boost as the script takes it. */
-function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
+export function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
   return present<PlanBoost>({
     no: boost.no,
     from: dayOf(boost.start),

@@ -97,7 +97,7 @@ function completionsOf(
   record: HappenedRecord,
   user: RecordedUser,
 ): NotedCompletion[] {
-  if (record[RECORD.backdated] !== undefined) return [];
+  if (record[RECORD.backdated] !== undefined || record[RECORD.recomputation] !== undefined) return [];
   return (record[RECORD.completed] ?? []).flatMap((achievementNo) => {
     const achievement = compiled.achievementsByNo.get(achievementNo);
     if (achievement === undefined || !wants('emails.achievement_due', aboutAchievement(achievement))) return [];

@@ -12,7 +12,8 @@ import { streakNotifications } from './rules/streaks.ts';
 /**
  * What a record reports, to whoever wants it, in this order: what the clock did to the streak, the streak, achievements,
  * points, ranks. Pure. The user in each payload is as the entry left them; all else is as the record says. What was deleted
- * from the catalog meanwhile is not reported, and of what was backdated only what the clock did. Throws where the user's
+ * from the catalog meanwhile is not reported, of what was backdated only what the clock did, and of what was recomputed no
+ * achievement. Throws where the user's
  * state, or the record, is of no known form.
  */
 export function fromRecord(
@@ -22,8 +23,10 @@ export function fromRecord(
 ): Notification[] {
   const change = { compiled, wants, record, user };
   const reported = [...streakNotifications(change)];
-  if (record[RECORD.backdated] === undefined)
-    reported.push(...achievementNotifications(change), ...pointsNotifications(change), ...boardNotifications(change));
+  if (record[RECORD.backdated] === undefined) {
+    if (record[RECORD.recomputation] === undefined) reported.push(...achievementNotifications(change));
+    reported.push(...pointsNotifications(change), ...boardNotifications(change));
+  }
   return reported.map(({ type, no, about, place, payload }) => ({
     type,
     tenantNo: compiled.catalog.tenantNo,

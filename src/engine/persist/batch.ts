@@ -3,6 +3,7 @@ import type { CompletionRow } from '../../postgres/persist/insert-completions.ts
 import type { StreakChangeRow, SupersededChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.ts';
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
+import type { RecomputedRow } from '../../postgres/persist/insert-recomputed.ts';
 import type { ReversalRow } from '../../postgres/persist/insert-reversals.ts';
 import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
@@ -32,6 +33,7 @@ import { DayTally } from './day-tally.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import type { HappenedEntry } from '../notifications/from-entry.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
+import { recomputedRow } from './recomputed-row.ts';
 import { addGuarded, addGuardsOf, type GuardedRows } from './guarded-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
@@ -41,6 +43,7 @@ export interface Batch extends GuardedRows {
   deletions: Deletion[];
   events: EventRow[];
   reversals: ReversalRow[];
+  recomputed: RecomputedRow[];
   awards: AwardRow[];
   completions: CompletionRow[];
   streakChanges: StreakChangeRow[];
@@ -127,6 +130,7 @@ const noRows = (): Rows => ({
   settled: [],
   guarded: [],
   reversals: [],
+  recomputed: [],
   awards: [],
   completions: [],
   streakChanges: [],
@@ -183,6 +187,7 @@ function addDeletion(
   batch.quarantined = batch.quarantined.filter(others);
   batch.guarded = batch.guarded.filter(others);
   batch.reversals = batch.reversals.filter(({ event }) => others(event));
+  batch.recomputed = batch.recomputed.filter(others);
   batch.awards = batch.awards.filter(others);
   batch.completions = batch.completions.filter(others);
   batch.streakChanges = batch.streakChanges.filter(others);
@@ -245,7 +250,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
   }
   if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
   for (const achievementNo of record[RECORD.completed] ?? []) {
-    const backdated = record[RECORD.backdated] === 1;
+    const backdated = record[RECORD.backdated] === 1 || record[RECORD.recomputation] !== undefined;
     batch.completions.push({
       tenantNo,
       userId,
@@ -256,6 +261,8 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
       backdated,
     });
   }
+  const recomputation = record[RECORD.recomputation];
+  if (recomputation !== undefined) batch.recomputed.push(recomputedRow(tenantNo, record, recomputation));
   addStreakChanges(batch, tenantNo, record);
   for (const pause of record[RECORD.pauses] ?? []) {
     batch.pauses.push({

@@ -8,6 +8,7 @@ import { deleteUser } from '../../postgres/persist/delete-users.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshot-parts-with.ts';
 import { insertAwards } from '../../postgres/persist/insert-awards.ts';
 import { insertCompletions } from '../../postgres/persist/insert-completions.ts';
+import { insertRecomputed } from '../../postgres/persist/insert-recomputed.ts';
 import { insertReversals } from '../../postgres/persist/insert-reversals.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
 import { insertQuarantined, settleQuarantined } from '../../postgres/persist/insert-quarantined.ts';
@@ -82,6 +83,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertAwards(client, batch.awards);
   await insertCompletions(client, batch.completions);
   await insertReversals(client, batch.reversals);
+  await insertRecomputed(client, batch.recomputed);
   await supersedeStreakChanges(client, batch.supersededChanges);
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);

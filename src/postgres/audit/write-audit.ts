@@ -15,6 +15,8 @@ export const AUDIT_ACTIONS = [
   'resend',
   'test',
   'release',
+  'apply',
+  'cancel',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

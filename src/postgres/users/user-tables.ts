@@ -59,6 +59,14 @@ export const USER_TABLES: readonly UserTable[] = [
     order: ['no'],
     hidden: ['no', 'awards'],
   },
+  // What recomputations planned for the user, and did.
+  {
+    table: 'recomputed_users',
+    user: 'user_id',
+    section: 'recomputations',
+    order: ['recomputation_no'],
+    hidden: ['created_ms'],
+  },
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'], hidden: VERSION },
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'], hidden: VERSION },
   // The last completions of the tenant once more, and, only while the past is counted, who was active on a day.

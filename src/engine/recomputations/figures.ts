@@ -1,0 +1,57 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { RecomputationFigures } from '../../domain/recomputation.ts';
+import { COMPLETED } from '../../packed/record-fields.ts';
+import type { StoredFigures } from '../../postgres/recomputations/jobs.ts';
+import type { PlannedSlice } from './plan-slice.ts';
+
+/** The figures of a plan with those of some more users. */
+export function withSlice(figures: StoredFigures, { users, rows }: PlannedSlice): StoredFigures {
+  const { users: before = 0, gaining = 0, losing = 0, failed = 0 } = figures;
+  const achievements = structuredClone(figures.achievements ?? {});
+  const points = structuredClone(figures.points ?? {});
+  for (const { plan } of rows) {
+    for (const no of plan?.complete ?? []) (achievements[no] ??= [0, 0])[0] += 1;
+    for (const completion of plan?.revoke ?? []) (achievements[completion[COMPLETED.achievement]] ??= [0, 0])[1] += 1;
+    for (const [no, [from, to]] of Object.entries(plan?.totals ?? {})) {
+      const of = (points[Number(no)] ??= [0, 0, 0, 0]);
+      if (to > from) of[0] += 1;
+      else of[1] += 1;
+      of[2] += Math.max(0, to - from);
+      of[3] += Math.max(0, from - to);
+    }
+  }
+  return {
+    ...figures,
+    users: before + users,
+    gaining: gaining + rows.filter(({ gains }) => gains).length,
+    losing: losing + rows.filter(({ loses }) => loses).length,
+    changed: (figures.changed ?? 0) + rows.filter(({ plan }) => plan !== null).length,
+    failed: failed + rows.filter(({ plan }) => plan === null).length,
+    achievements,
+    points,
+  };
+}
+
+/** The figures as they are shown; without what was deleted from the catalog since. */
+export function shownFigures(compiled: CompiledCatalog, figures: StoredFigures): RecomputationFigures {
+  const { users = 0, gaining = 0, losing = 0, failed = 0 } = figures;
+  return {
+    users,
+    gaining,
+    losing,
+    unchanged: users - (figures.changed ?? 0) - failed,
+    failed,
+    achievements: Object.entries(figures.achievements ?? {}).flatMap(([no, [gains, loses]]) => {
+      const achievement = compiled.achievementsByNo.get(Number(no));
+      if (achievement === undefined) return [];
+      const { id, key, name } = achievement;
+      return [{ id, key, name, gaining: gains, losing: loses }];
+    }),
+    points: Object.entries(figures.points ?? {}).flatMap(([no, [gains, loses, given, taken]]) => {
+      const system = compiled.pointsSystemsByNo.get(Number(no));
+      if (system === undefined) return [];
+      const { id, key, name } = system;
+      return [{ id, key, name, gaining: gains, losing: loses, given, taken }];
+    }),
+  };
+}

@@ -1,0 +1,165 @@
+import type { Pool, PoolClient } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { PlanBoost } from '../../catalog/plan.ts';
+import { FREQUENCIES } from '../../domain/settle-streaks.ts';
+import { DAY_MS, dayOf } from '../../domain/periods.ts';
+import { decodeState, unpack, type PackedState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
+import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
+import type { PlannedRow } from '../../postgres/recomputations/planned-users.ts';
+import {
+  awardSums,
+  cohortAfter,
+  completionsOf,
+  eachEvent,
+  fixedAwards,
+  longestEnded,
+  triggersOfEvents,
+  usersWithLateEvents,
+} from '../../postgres/recomputations/read-history.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { UserPlanning, type PlanRules, type UserHistory } from './plan-user.ts';
+import type { UserPlan } from './planned-user.ts';
+import { rulesOf } from './rules.ts';
+
+/** Some users of a plan, in the order of their IDs. */
+export interface PlannedSlice {
+  /** The last one that was looked at; '' where none was left. */
+  lastUser: string;
+  users: number;
+  /** Of whom something is to be done, or who could not be planned. */
+  rows: PlannedRow<UserPlan>[];
+}
+
+interface Planning {
+  planning: UserPlanning;
+  createdMs: number;
+}
+
+const failedRow = (userId: string, error: unknown): PlannedRow<UserPlan> => ({
+  userId,
+  createdMs: 0,
+  plan: null,
+  gains: false,
+  loses: false,
+  skipped: `The user could not be planned: ${(error as Error).message}`,
+});
+
+/** By which a streak ends, or gives way. */
+const ENDED = (['lost', 'replaced', 'reset'] as const).map((kind) => SETTLEMENT_KINDS.indexOf(kind) + 1);
+
+/**
+ * Plans the next users of a recomputation from one snapshot of Postgres. A user who cannot be planned is among the rows with
+ * the reason, and stops no other.
+ */
+export function planSlice(
+  pool: Pool,
+  { job, compiled, nowMs, limit }: { job: RecomputationJob; compiled: CompiledCatalog; nowMs: number; limit: number },
+): Promise<PlannedSlice> {
+  return transaction(pool, async (client) => {
+    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    const { tenantNo, cohort, lastUser: after } = job;
+    const users = await cohortAfter(client, { tenantNo, cohort, after, limit });
+    const by = await planRules(client, { job, compiled, nowMs });
+    const { plannings, rows } = await begin(client, { by, users, compiled });
+    const orFailed = (userId: string, work: (one: Planning) => void): void => {
+      const one = plannings.get(userId);
+      if (one === undefined) return;
+      try {
+        work(one);
+      } catch (error) {
+        plannings.delete(userId);
+        rows.push(failedRow(userId, error));
+      }
+    };
+    const { metricNos, streaks } = by.rules;
+    if (metricNos.length > 0 || streaks)
+      await eachEvent(client, { tenantNo, ids: [...plannings.keys()], metricNos, streaks }, (event) =>
+        orFailed(event.userId, ({ planning }) => planning.event(event)),
+      );
+    for (const userId of [...plannings.keys()])
+      orFailed(userId, ({ planning, createdMs }) => {
+        const plan = planning.plan();
+        if (plan !== null) rows.push({ userId, createdMs, plan, ...directionsOf(plan), skipped: null });
+      });
+    return { lastUser: users.at(-1)?.id ?? '', users: users.length, rows };
+  });
+}
+
+async function planRules(
+  client: PoolClient,
+  { job, compiled, nowMs }: { job: RecomputationJob; compiled: CompiledCatalog; nowMs: number },
+): Promise<PlanRules> {
+  const { what, since, mayRevoke } = job.request;
+  const points = what.includes('points');
+  const triggers = await triggersOfEvents(client, job.tenantNo);
+  return {
+    rules: rulesOf(compiled, { points, utcDay: Math.floor(nowMs / DAY_MS) }),
+    points,
+    achievements: what.includes('achievements'),
+    mayRevoke,
+    sinceDay: since === null ? -Infinity : dayOf(since),
+    nowMs,
+    triggers: new Map(triggers.map(({ no, type }) => [no, type])),
+  };
+}
+
+async function begin(
+  client: PoolClient,
+  { by, users, compiled }: { by: PlanRules; users: { id: string; state: Buffer }[]; compiled: CompiledCatalog },
+): Promise<{ plannings: Map<string, Planning>; rows: PlannedRow<UserPlan>[] }> {
+  const { tenantNo } = compiled.catalog;
+  const who = { tenantNo, ids: users.map(({ id }) => id) };
+  const since = by.sinceDay === -Infinity ? null : new Date(by.sinceDay * DAY_MS).toISOString().slice(0, 10);
+  const { frequency } = compiled.catalog.streaks;
+  const frequencyNo = FREQUENCIES.indexOf(frequency) + 1;
+  const awards = grouped(await awardSums(client, { ...who, since }));
+  const except = [...by.triggers.keys()];
+  const fixed = grouped(by.points ? await fixedAwards(client, { ...who, since, except }) : []);
+  const completions = grouped(await completionsOf(client, who));
+  const ended = await longestEnded(client, { ...who, frequencyNo, kinds: ENDED });
+  const paysStreaks = by.points && [...by.triggers.values()].includes('streak');
+  const late = paysStreaks ? await usersWithLateEvents(client, who) : new Set();
+  const plannings = new Map<string, Planning>();
+  const rows: PlannedRow<UserPlan>[] = [];
+  for (const { id, state: packed } of users) {
+    try {
+      const state = decodeState(packed);
+      const own = compiled.personalBoosts.get(id);
+      const history: UserHistory = {
+        state,
+        completions: (completions.get(id) ?? []).map(({ completion }) => completion),
+        awards: awards.get(id) ?? [],
+        fixed: fixed.get(id) ?? [],
+        boosts: own === undefined ? {} : (JSON.parse(own) as Record<number, PlanBoost[]>),
+        longestStreak: Math.max(state.streaks[frequency].length, ended.get(id) ?? 0),
+        streakAsLived: !late.has(id) && (unpack(packed) as PackedState)[USER.corrections] === undefined,
+      };
+      plannings.set(id, { planning: new UserPlanning(by, history), createdMs: state.createdMs });
+    } catch (error) {
+      rows.push(failedRow(id, error));
+    }
+  }
+  return { plannings, rows };
+}
+
+/** Rows by their users. */
+function grouped<T extends { userId: string }>(rows: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const row of rows) {
+    const group = groups.get(row.userId);
+    if (group === undefined) groups.set(row.userId, [row]);
+    else group.push(row);
+  }
+  return groups;
+}
+
+/** Whether a user gets something by a plan, and whether something goes. */
+function directionsOf({ complete, revoke, totals }: UserPlan): { gains: boolean; loses: boolean } {
+  const moves = Object.values(totals);
+  return {
+    gains: complete.length > 0 || moves.some(([from, to]) => to > from),
+    loses: revoke.length > 0 || moves.some(([from, to]) => to < from),
+  };
+}

@@ -1,0 +1,149 @@
+import type { PlanBoost } from '../../catalog/plan.ts';
+import { dayIn } from '../../domain/zone.ts';
+import type { PackedCompletion } from '../../packed/record.ts';
+import { COMPLETED } from '../../packed/record-fields.ts';
+import type { UserState } from '../../packed/state.ts';
+import type { AwardSum, FixedAward, HistoryEvent } from '../../postgres/recomputations/read-history.ts';
+import { changesOf } from './achievements.ts';
+import { Ledger } from './ledger.ts';
+import type { UserPlan } from './planned-user.ts';
+import type { Rules } from './rules.ts';
+import { UserReplay } from './user-replay.ts';
+
+/** What is computed again, and by what. */
+export interface PlanRules {
+  rules: Rules;
+  /** Whether points are computed again; false: only what achievements pay that change. */
+  points: boolean;
+  achievements: boolean;
+  mayRevoke: boolean;
+  /** First local day (epoch day) of whose awards and completions anything is changed. */
+  sinceDay: number;
+  nowMs: number;
+  /** Types of the triggers, deleted ones too, that pay for events and for what they lead to, by number. */
+  triggers: ReadonlyMap<number, 'metric' | 'streak' | 'achievement'>;
+}
+
+/** A user as history has it. */
+export interface UserHistory {
+  state: UserState;
+  /** Oldest first. */
+  completions: readonly PackedCompletion[];
+  awards: readonly AwardSum[];
+  fixed: readonly FixedAward[];
+  /** The user's own, by system number. */
+  boosts: Readonly<Record<number, PlanBoost[]>>;
+  longestStreak: number;
+  /** Whether the history of the streak is that of the events: no correction has changed it. */
+  streakAsLived: boolean;
+}
+
+/** Plans one user: made before the user's events are read, given each of them, asked at the end. */
+export class UserPlanning {
+  private readonly by: PlanRules;
+  private readonly user: UserHistory;
+  private readonly ledgers: Ledger[];
+  private readonly replay: UserReplay;
+
+  constructor(by: PlanRules, user: UserHistory) {
+    this.by = by;
+    this.user = user;
+    const { state } = user;
+    this.ledgers = by.rules.systems.map((system) => {
+      const since = user.awards.filter(({ systemNo }) => systemNo === system.no);
+      // What the user had before the first day; where only achievements pay, what there is now.
+      const earlier = by.points ? since.reduce((sum, { awarded }) => sum + awarded, 0) : 0;
+      return new Ledger(system, {
+        total: (state.points[system.no] ?? 0) - earlier,
+        boosts: [...system.boosts, ...(user.boosts[system.no] ?? [])],
+        attributes: state.attributes,
+      });
+    });
+    this.replay = new UserReplay({
+      rules: by.rules,
+      ledgers: by.points ? this.ledgers : [],
+      completions: by.points ? user.completions : [],
+      fixed: by.points ? user.fixed : [],
+      sinceDay: by.sinceDay,
+      tz: state.tz,
+      mayLose: by.achievements && by.mayRevoke,
+    });
+  }
+
+  /** Takes the user's next event. */
+  event(event: HistoryEvent): void {
+    this.replay.event(event);
+  }
+
+  /** What is to be done; null: nothing. */
+  plan(): UserPlan | null {
+    const { by, user } = this;
+    const { tz } = user.state;
+    const { gained, lost } = this.changes();
+    const today = dayIn(tz, by.nowMs);
+    if (by.points) this.replay.finish({ gained, lost, day: today });
+    else
+      for (const ledger of this.ledgers)
+        for (const trigger of ledger.system.achievement)
+          if (gained.includes(trigger.achievement ?? 0)) ledger.pay(trigger, 1, today);
+    const revoke = user.completions.filter((each) => lost.includes(each[COMPLETED.achievement]));
+    const { awards, totals } = this.points({ changed: new Set([...gained, ...lost]), lost });
+    if (gained.length + revoke.length + awards.length === 0) return null;
+    return { complete: gained, revoke, awards, keeps: !by.mayRevoke, totals };
+  }
+
+  private changes(): { gained: number[]; lost: number[] } {
+    const { by, user, replay } = this;
+    if (!by.achievements) return { gained: [], lost: [] };
+    const may = (no: number): boolean =>
+      by.mayRevoke && dayIn(user.state.tz, user.state.completions[no] ?? 0) >= by.sinceDay;
+    const reached = {
+      state: user.state,
+      highestCount: (no: number) => replay.highestCount(no),
+      longestStreak: user.longestStreak,
+    };
+    return changesOf(by.rules.achievements, reached, may);
+  }
+
+  /** How the points of each trigger differ from those that history has; of systems whose total changes, and may. */
+  private points({
+    changed,
+    lost,
+  }: {
+    changed: ReadonlySet<number>;
+    lost: readonly number[];
+  }): Pick<UserPlan, 'awards' | 'totals'> {
+    const awards: UserPlan['awards'] = [];
+    const totals: UserPlan['totals'] = {};
+    for (const ledger of this.ledgers) {
+      const { no: systemNo, achievement } = ledger.system;
+      const difference = new Map(ledger.awarded);
+      for (const { systemNo: of, triggerNo, awarded } of this.user.awards) {
+        if (of !== systemNo || !this.isCounted(ledger, triggerNo, lost)) continue;
+        difference.set(triggerNo, (difference.get(triggerNo) ?? 0) - awarded);
+      }
+      if (!this.user.streakAsLived)
+        for (const no of difference.keys()) if (this.by.triggers.get(no) === 'streak') difference.set(no, 0);
+      const moved = [...difference].filter(([, points]) => points !== 0);
+      const sum = moved.reduce((all, [, points]) => all + points, 0);
+      if (sum === 0 || (sum < 0 && !this.by.mayRevoke)) continue;
+      const from = this.user.state.points[systemNo] ?? 0;
+      totals[systemNo] = [from, Math.max(0, from + sum)];
+      const paidFor = new Map(achievement.map((trigger) => [trigger.no, trigger.achievement ?? 0]));
+      for (const [triggerNo, points] of moved) {
+        const of = paidFor.get(triggerNo);
+        awards.push({
+          award: ['', systemNo, triggerNo, -points],
+          ...(of !== undefined && changed.has(of) && { achievement: of }),
+        });
+      }
+    }
+    return { awards, totals };
+  }
+
+  /** Whether what a trigger has awarded is compared: of all that pay for events, or only of the achievements that are lost. */
+  private isCounted({ system }: Ledger, triggerNo: number, lost: readonly number[]): boolean {
+    if (this.by.points) return this.by.triggers.has(triggerNo);
+    return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && lost.includes(achievement));
+  }
+}

@@ -1,0 +1,177 @@
+import type { Pool, PoolClient } from 'pg';
+import { v7 as uuid } from 'uuid';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/author.ts';
+import { isDate } from '../../domain/periods.ts';
+import type {
+  Recomputation,
+  RecomputationAsked,
+  RecomputationDetails,
+  RecomputationRequest,
+  RecomputationStatus,
+} from '../../domain/recomputation.ts';
+import { AppError } from '../../errors.ts';
+import { writeAudit, type AuditAction } from '../../postgres/audit/write-audit.ts';
+import { isUniqueViolation } from '../../postgres/is-unique-violation.ts';
+import {
+  activeJob,
+  beginStep,
+  cancelJob,
+  insertJob,
+  laterStep,
+  listJobs,
+  readJob,
+  type RecomputationJob,
+} from '../../postgres/recomputations/jobs.ts';
+import { samplesOf } from '../../postgres/recomputations/planned-users.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { parseAttributeFilter } from '../attribute-filter.ts';
+import type { UserPlan } from './planned-user.ts';
+import { recomputationAnswer, samplesAnswer } from './recomputation-answer.ts';
+
+export interface RecomputationsOptions {
+  pool: Pool;
+  clock: Clock;
+  /** Has workers look for what is to be done. */
+  wake: (tenantNo: number, catalogVersion: number) => Promise<void>;
+}
+
+/** Most users that an answer names of each sort. */
+const MOST_SAMPLES = 20;
+
+/** What may be done with a recomputation in which status; `cancelled`: what was applied until then. */
+const MAY = {
+  apply: ['planned'],
+  revert: ['applied', 'cancelled'],
+  cancel: ['planning', 'planned', 'applying'],
+} as const satisfies Record<string, readonly RecomputationStatus[]>;
+
+/** Recomputations as administrators ask for them; `Recomputing` does them. */
+export class Recomputations {
+  private readonly options: RecomputationsOptions;
+
+  constructor(options: RecomputationsOptions) {
+    this.options = options;
+  }
+
+  /** Begins one. 422 for a day or a cohort that there is not; 409 while another of the tenant is under way. */
+  async create(compiled: CompiledCatalog, request: RecomputationRequest, by: Author): Promise<Recomputation> {
+    const { pool, clock } = this.options;
+    const { tenantNo, version } = compiled.catalog;
+    const asked = askedOf(request);
+    const cohort = parseAttributeFilter(asked.cohort.userAttributes ?? undefined, compiled.userAttributes);
+    if (asked.since !== null && !isDate(asked.since))
+      throw new AppError('unprocessable', `since: '${asked.since}' is no day.`);
+    const job = await this.unlessActive(tenantNo, () =>
+      transaction(pool, async (client) => {
+        const inserted = await insertJob(client, {
+          id: uuid(),
+          tenantNo,
+          request: asked,
+          cohort: Object.fromEntries(cohort.map(({ attribute, value }) => [attribute.no, value])),
+          catalogVersion: version,
+          requestedBy: by.who,
+          nowMs: clock.now(),
+        });
+        await this.audit(client, { job: inserted, action: 'create', by });
+        return inserted;
+      }),
+    );
+    await this.options.wake(tenantNo, version);
+    return recomputationAnswer(compiled, job);
+  }
+
+  /** The tenant's, newest first, a hundred at most. */
+  async list(compiled: CompiledCatalog): Promise<Recomputation[]> {
+    const jobs = await listJobs(this.options.pool, compiled.catalog.tenantNo);
+    return jobs.map((job) => recomputationAnswer(compiled, job));
+  }
+
+  /** One, with some of its users. 404. */
+  async get(compiled: CompiledCatalog, id: string): Promise<RecomputationDetails> {
+    const { pool } = this.options;
+    const job = await readJob(pool, { tenantNo: compiled.catalog.tenantNo, id });
+    if (job === null) throw unknown(id);
+    const samples = await samplesOf<UserPlan>(pool, job, MOST_SAMPLES);
+    return { ...recomputationAnswer(compiled, job), samples: samplesAnswer(compiled, samples) };
+  }
+
+  /** Begins to apply a plan as it was shown. 404; 409 where it is none, or another was applied or reverted since. */
+  async apply(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
+    return this.change(compiled, id, { action: 'apply', by }, async (client, job) => {
+      const later = await laterStep(client, job);
+      if (later !== null)
+        throw conflict(
+          `The recomputation '${later}' was applied or reverted since this one was planned: plan it again.`,
+        );
+      await beginStep(client, job, 'applying');
+    });
+  }
+
+  /** Begins to take back all that it did. 404; 409 where nothing was applied. */
+  async revert(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
+    return this.change(compiled, id, { action: 'revert', by }, (client, job) => beginStep(client, job, 'reverting'));
+  }
+
+  /** Ends one; what it has applied so far stays, and can be reverted. 404; 409 where it is at rest. */
+  async cancel(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
+    return this.change(compiled, id, { action: 'cancel', by }, cancelJob);
+  }
+
+  private async change(
+    compiled: CompiledCatalog,
+    id: string,
+    { action, by }: { action: keyof typeof MAY; by: Author },
+    work: (client: PoolClient, job: RecomputationJob) => Promise<void>,
+  ): Promise<Recomputation> {
+    const { tenantNo, version } = compiled.catalog;
+    const changed = await this.unlessActive(tenantNo, () =>
+      transaction(this.options.pool, async (client) => {
+        const job = await readJob(client, { tenantNo, id, lock: true });
+        if (job === null) throw unknown(id);
+        if (!(MAY[action] as readonly string[]).includes(job.status))
+          throw conflict(`The recomputation is ${job.status}: it cannot be ${DONE[action]}.`);
+        await work(client, job);
+        await this.audit(client, { job, action: AUDITED[action], by });
+        return (await readJob(client, { tenantNo, id }))!;
+      }),
+    );
+    await this.options.wake(tenantNo, version);
+    return recomputationAnswer(compiled, changed);
+  }
+
+  /** Of a tenant one is under way at a time. */
+  private async unlessActive<T>(tenantNo: number, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error;
+      const active = await activeJob(this.options.pool, tenantNo);
+      throw conflict(`Another recomputation is under way${active === null ? '' : `: '${active}'`}.`);
+    }
+  }
+
+  private audit(
+    client: PoolClient,
+    { job, action, by }: { job: RecomputationJob; action: AuditAction; by: Author },
+  ): Promise<void> {
+    const { tenantNo, id, request } = job;
+    const entry = { action, kind: 'recomputation', id, after: request };
+    return writeAudit(client, { tenantNo, nowMs: this.options.clock.now(), by, entries: [entry] });
+  }
+}
+
+const DONE = { apply: 'applied', revert: 'reverted', cancel: 'cancelled' } as const;
+const AUDITED = { apply: 'apply', revert: 'reverse', cancel: 'cancel' } as const satisfies Record<string, AuditAction>;
+
+const askedOf = ({ what, since, cohort, mayRevoke, dryRun }: RecomputationRequest): RecomputationAsked => ({
+  what,
+  since: since ?? null,
+  cohort: { userAttributes: cohort?.userAttributes ?? null },
+  mayRevoke: mayRevoke ?? false,
+  dryRun: dryRun ?? true,
+});
+
+const unknown = (id: string): AppError => new AppError('not_found', `There is no recomputation with the ID '${id}'.`);
+const conflict = (message: string): AppError => new AppError('conflict', message);

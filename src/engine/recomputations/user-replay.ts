@@ -1,0 +1,182 @@
+import type { PlanTrigger } from '../../catalog/plan.ts';
+import { toMicros } from '../../domain/micros.ts';
+import { dayIn } from '../../domain/zone.ts';
+import type { PackedCompletion } from '../../packed/record.ts';
+import { COMPLETED } from '../../packed/record-fields.ts';
+import type { FixedAward, HistoryEvent } from '../../postgres/recomputations/read-history.ts';
+import type { Ledger } from './ledger.ts';
+import type { Rules } from './rules.ts';
+
+/** A sum over history, and the highest that it ever was, in millionths. */
+interface Running {
+  sum: bigint;
+  peak: bigint;
+}
+
+/** How far the whole part of a sum's peak moved; see `lua/lib/add_to_total.lua`. */
+interface Peaks {
+  before: number;
+  after: number;
+}
+
+/** Something that happened beside the events: a completion by no event that is read, an award that stays. */
+type Timed = { atMs: number } & ({ completion: PackedCompletion } | { fixed: FixedAward });
+
+export interface UserReplayOptions {
+  rules: Rules;
+  /** By points system number; none: only counts are wanted. */
+  ledgers: readonly Ledger[];
+  /** Oldest first. */
+  completions: readonly PackedCompletion[];
+  /** Oldest first. */
+  fixed: readonly FixedAward[];
+  /** Nothing is paid for what happened before this local day (epoch day). */
+  sinceDay: number;
+  /** The user's zone; null: UTC. */
+  tz: string | null;
+  /** Whether completions may turn out to be lost: then nothing is paid before `finish`, which says so. */
+  mayLose: boolean;
+}
+
+/** Something to be paid, for an achievement or for none (0). */
+interface Payment {
+  ledger: Ledger;
+  trigger: PlanTrigger;
+  multiples: number;
+  day: number;
+  achievement: number;
+}
+
+const MILLION = 1_000_000n;
+const wholeOf = (micros: bigint): number => Number(micros / MILLION);
+
+/**
+ * Plays a user's history again by the rules of now: events in the order in which they were applied, then `finish`. In an
+ * event metric triggers pay first, then streak and achievement triggers, as in `lua/lib/fire_triggers.lua`, which owns the rule.
+ */
+export class UserReplay {
+  private readonly options: UserReplayOptions;
+  private readonly totals = new Map<number, Running>();
+  private readonly counts = new Map<number, Running>();
+  private readonly byCause = new Map<string, PackedCompletion[]>();
+  private readonly paid = new Set<PackedCompletion>();
+  private readonly timed: Timed[];
+  private next = 0;
+  private readonly due: (Payment | FixedAward)[] = [];
+
+  constructor(options: UserReplayOptions) {
+    this.options = options;
+    for (const completion of options.completions) {
+      const cause = completion[COMPLETED.causedBy];
+      if (cause) this.byCause.set(cause, [...(this.byCause.get(cause) ?? []), completion]);
+    }
+    this.timed = [
+      ...options.completions.map((completion) => ({ atMs: completion[COMPLETED.atMs], completion })),
+      ...options.fixed.map((fixed) => ({ atMs: fixed.atMs, fixed })),
+    ].toSorted((a, b) => a.atMs - b.atMs);
+  }
+
+  /** The next event. */
+  event(event: HistoryEvent): void {
+    this.passTo(event.atMs);
+    const total = add(this.totals, event.metricNo, toMicros(event.value));
+    const peaks = new Map([[0, total]]);
+    for (const { no, conditions } of this.options.rules.counters.get(event.metricNo) ?? []) {
+      const matches = conditions.every(([key, wanted]) => event.attributes?.[key] === wanted);
+      if (matches) peaks.set(no, add(this.counts, no, toMicros(event.value)));
+    }
+    const completed = this.byCause.get(event.id) ?? [];
+    for (const completion of completed) this.paid.add(completion);
+    const day = event.isDated ? dayIn(this.options.tz, event.atMs) : event.day;
+    if (day < this.options.sinceDay) return;
+    for (const ledger of this.options.ledgers) {
+      for (const trigger of ledger.system.metric.get(event.metricNo) ?? [])
+        this.pay({ ledger, trigger, multiples: crossed(trigger, peaks), day, achievement: 0 });
+      for (const trigger of event.streak === null ? [] : ledger.system.streak)
+        if (event.streak! % (trigger.length ?? 1) === 0)
+          this.pay({ ledger, trigger, multiples: 1, day, achievement: 0 });
+      this.payCompleted(
+        ledger,
+        completed.map((each) => each[COMPLETED.achievement]),
+        day,
+      );
+    }
+  }
+
+  /**
+   * What is left after the last event. `gained`: achievements that are completed now, on a local day (epoch day); `lost`: those
+   * that pay nothing.
+   */
+  finish({ gained, lost, day }: { gained: readonly number[]; lost: readonly number[]; day: number }): void {
+    this.passTo(Infinity);
+    for (const each of this.due) {
+      if ('awarded' in each) this.ledgerOf(each.systemNo)?.add(each.awarded);
+      else if (!lost.includes(each.achievement)) each.ledger.pay(each.trigger, each.multiples, each.day);
+    }
+    this.due.length = 0;
+    for (const ledger of this.options.ledgers) {
+      for (const trigger of ledger.system.achievement)
+        if (gained.includes(trigger.achievement ?? 0)) ledger.pay(trigger, 1, day);
+    }
+  }
+
+  /** The highest that the matching events of an achievement or trigger ever summed up to, in millionths. */
+  highestCount(no: number): bigint {
+    return this.counts.get(no)?.peak ?? 0n;
+  }
+
+  /** What happened beside the events before a time; of the same time, only awards that stay. */
+  private passTo(atMs: number): void {
+    for (; this.next < this.timed.length; this.next += 1) {
+      const item = this.timed[this.next]!;
+      const isPast = 'fixed' in item ? item.atMs <= atMs : item.atMs < atMs;
+      if (!isPast) return;
+      if ('fixed' in item) this.keep(item.fixed);
+      else this.complete(item.completion);
+    }
+  }
+
+  private complete(completion: PackedCompletion): void {
+    if (this.paid.has(completion)) return;
+    this.paid.add(completion);
+    const day = dayIn(this.options.tz, completion[COMPLETED.atMs]);
+    if (day < this.options.sinceDay) return;
+    for (const ledger of this.options.ledgers) this.payCompleted(ledger, [completion[COMPLETED.achievement]], day);
+  }
+
+  private pay(payment: Payment): void {
+    if (payment.multiples === 0) return;
+    if (this.options.mayLose) this.due.push(payment);
+    else payment.ledger.pay(payment.trigger, payment.multiples, payment.day);
+  }
+
+  private keep(fixed: FixedAward): void {
+    if (this.options.mayLose) this.due.push(fixed);
+    else this.ledgerOf(fixed.systemNo)?.add(fixed.awarded);
+  }
+
+  private payCompleted(ledger: Ledger, completed: readonly number[], day: number): void {
+    for (const trigger of ledger.system.achievement)
+      for (const no of completed)
+        if (no === trigger.achievement) this.pay({ ledger, trigger, multiples: 1, day, achievement: no });
+  }
+
+  private ledgerOf(systemNo: number): Ledger | undefined {
+    return this.options.ledgers.find(({ system }) => system.no === systemNo);
+  }
+}
+
+function add(sums: Map<number, Running>, no: number, micros: bigint): Peaks {
+  const running = sums.get(no) ?? { sum: 0n, peak: 0n };
+  const before = wholeOf(running.peak);
+  running.sum += micros;
+  if (running.sum > running.peak) running.peak = running.sum;
+  sums.set(no, running);
+  return { before, after: wholeOf(running.peak) };
+}
+
+/** How many multiples of the threshold are newly crossed, as `lua/lib/crossed.lua` says it. */
+function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
+  const peak = peaks.get(counted ? no : 0);
+  return peak === undefined ? 0 : Math.floor(peak.after / threshold) - Math.floor(peak.before / threshold);
+}

@@ -1,0 +1,177 @@
+import type { PoolClient } from 'pg';
+import type { PackedCompletion } from '../../packed/record.ts';
+
+/** Of whom history is read. */
+export interface ReadUsers {
+  tenantNo: number;
+  ids: readonly string[];
+}
+
+/** An event as its triggers see it. */
+export interface HistoryEvent {
+  userId: string;
+  /** 32 hex digits. */
+  id: string;
+  metricNo: number;
+  /** Decimal text. */
+  value: string;
+  /** When it was applied, epoch ms. */
+  atMs: number;
+  /** Local day (epoch day) of when it happened. */
+  day: number;
+  /** Whether it says when it happened: it awards on the day on which it came. */
+  isDated: boolean;
+  attributes: Record<string, string> | null;
+  /** To which length it extended the streak; null: it did not. */
+  streak: number | null;
+}
+
+/** What an award of a trigger comes to. */
+export interface AwardSum {
+  userId: string;
+  systemNo: number;
+  triggerNo: number;
+  awarded: number;
+}
+
+/** An award that no recomputation touches. */
+export interface FixedAward {
+  userId: string;
+  systemNo: number;
+  awarded: number;
+  atMs: number;
+}
+
+const EVENTS_A_FETCH = 5_000;
+
+/**
+ * Hands on the events of some users that count, user by user in the order of IDs, as they were applied: of some metrics,
+ * and, with `streaks`, all that extended a streak. What is reversed, and what reverses, is not among them.
+ */
+export async function eachEvent(
+  client: PoolClient,
+  { tenantNo, ids, metricNos, streaks }: ReadUsers & { metricNos: readonly number[]; streaks: boolean },
+  onEvent: (event: HistoryEvent) => void,
+): Promise<void> {
+  const gone = await reversedEvents(client, { tenantNo, ids });
+  await client.query(
+    `DECLARE history NO SCROLL CURSOR FOR
+     SELECT user_id AS "userId", replace(id::text, '-', '') AS id, metric_no AS "metricNo", value::text AS value,
+            epoch_ms(at)::float8 AS "atMs", local_date - DATE '1970-01-01' AS day, occurred_at IS NOT NULL AS "isDated",
+            attributes, streak
+       FROM events
+      WHERE tenant_no = $1 AND user_id = ANY ($2) AND reverses IS NULL
+        AND (metric_no = ANY ($3) OR ($4 AND streak IS NOT NULL))
+      ORDER BY user_id, at, id`,
+    [tenantNo, ids, metricNos, streaks],
+  );
+  for (;;) {
+    const { rows } = await client.query<HistoryEvent>(`FETCH ${EVENTS_A_FETCH} FROM history`);
+    for (const event of rows) if (!gone.has(event.id)) onEvent(event);
+    if (rows.length < EVENTS_A_FETCH) break;
+  }
+  await client.query('CLOSE history');
+}
+
+/** 32 hex digits of the events of some users that are reversed. */
+async function reversedEvents(client: PoolClient, { tenantNo, ids }: ReadUsers): Promise<Set<string>> {
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT replace(root_id::text, '-', '') AS id FROM reversals
+      WHERE tenant_no = $1 AND user_id = ANY ($2) AND in_force`,
+    [tenantNo, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** What triggers awarded some users since a day (`YYYY-MM-DD`, null: ever), with what corrections took of it. */
+export async function awardSums(
+  client: PoolClient,
+  { tenantNo, ids, since }: ReadUsers & { since: string | null },
+): Promise<AwardSum[]> {
+  const { rows } = await client.query<AwardSum>(
+    `SELECT user_id AS "userId", system_no AS "systemNo", trigger_no AS "triggerNo", sum(awarded)::float8 AS awarded
+       FROM awards WHERE tenant_no = $1 AND user_id = ANY ($2) AND ($3::date IS NULL OR local_date >= $3)
+      GROUP BY user_id, system_no, trigger_no`,
+    [tenantNo, ids, since],
+  );
+  return rows;
+}
+
+/** The awards since a day of other triggers than some, in their order. */
+export async function fixedAwards(
+  client: PoolClient,
+  { tenantNo, ids, since, except }: ReadUsers & { since: string | null; except: readonly number[] },
+): Promise<FixedAward[]> {
+  const { rows } = await client.query<FixedAward>(
+    `SELECT user_id AS "userId", system_no AS "systemNo", awarded::float8 AS awarded, epoch_ms(at)::float8 AS "atMs"
+       FROM awards
+      WHERE tenant_no = $1 AND user_id = ANY ($2) AND ($3::date IS NULL OR local_date >= $3) AND trigger_no <> ALL ($4)
+      ORDER BY at, id`,
+    [tenantNo, ids, since, except],
+  );
+  return rows;
+}
+
+/** The achievements that some users completed, oldest first. */
+export async function completionsOf(
+  client: PoolClient,
+  { tenantNo, ids }: ReadUsers,
+): Promise<{ userId: string; completion: PackedCompletion }[]> {
+  const { rows } = await client.query<{ userId: string; completion: PackedCompletion }>(
+    `SELECT user_id AS "userId",
+            json_build_array(achievement_no, epoch_ms(at), replace(caused_by::text, '-', '')) AS completion
+       FROM completions WHERE tenant_no = $1 AND user_id = ANY ($2) ORDER BY at, achievement_no`,
+    [tenantNo, ids],
+  );
+  return rows;
+}
+
+/** The longest streak of a frequency that each of some users has lost, been deprived of, or had replaced. */
+export async function longestEnded(
+  client: PoolClient,
+  { tenantNo, ids, frequencyNo, kinds }: ReadUsers & { frequencyNo: number; kinds: readonly number[] },
+): Promise<Map<string, number>> {
+  const { rows } = await client.query<{ userId: string; length: number }>(
+    `SELECT user_id AS "userId", max(length) AS length FROM streak_changes
+      WHERE tenant_no = $1 AND user_id = ANY ($2) AND frequency = $3 AND kind = ANY ($4) AND superseded_by IS NULL
+      GROUP BY user_id`,
+    [tenantNo, ids, frequencyNo, kinds],
+  );
+  return new Map(rows.map(({ userId, length }) => [userId, length]));
+}
+
+/** Those of some users who have events that came later than they happened. */
+export async function usersWithLateEvents(client: PoolClient, { tenantNo, ids }: ReadUsers): Promise<Set<string>> {
+  const { rows } = await client.query<{ userId: string }>(
+    `SELECT user_id AS "userId" FROM unnest($2::text[]) AS asked (user_id)
+      WHERE EXISTS (SELECT FROM events WHERE tenant_no = $1 AND events.user_id = asked.user_id
+                       AND occurred_at IS NOT NULL)`,
+    [tenantNo, ids],
+  );
+  return new Set(rows.map(({ userId }) => userId));
+}
+
+/** The triggers, deleted ones too, that pay for events and for what events lead to. */
+export async function triggersOfEvents(
+  client: PoolClient,
+  tenantNo: number,
+): Promise<{ no: number; type: 'metric' | 'streak' | 'achievement' }[]> {
+  const { rows } = await client.query<{ no: number; type: 'metric' | 'streak' | 'achievement' }>(
+    `SELECT no, doc ->> 'type' AS type FROM catalog_resources
+      WHERE tenant_no = $1 AND kind = 'points_trigger' AND doc ->> 'type' IN ('metric', 'streak', 'achievement')`,
+    [tenantNo],
+  );
+  return rows;
+}
+
+/** Some users of a cohort in the order of their IDs, after one, with their packed states. */
+export async function cohortAfter(
+  client: PoolClient,
+  { tenantNo, cohort, after, limit }: { tenantNo: number; cohort: object; after: string; limit: number },
+): Promise<{ id: string; state: Buffer }[]> {
+  const { rows } = await client.query<{ id: string; state: Buffer }>(
+    `SELECT id, state FROM users WHERE tenant_no = $1 AND id > $2 AND attributes @> $3 ORDER BY id LIMIT $4`,
+    [tenantNo, after, JSON.stringify(cohort), limit],
+  );
+  return rows;
+}

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { backdated, make, plan } from './recompute-laurel.ts';
+
+const configuration = (points: number, needed: number): Configuration => ({
+  attributes: [
+    { key: 'kind', name: 'Kind', type: 'event' },
+    { key: 'plan', name: 'Plan', type: 'user' },
+  ],
+  metrics: [
+    { key: 'orders', name: 'Orders' },
+    { key: 'visits', name: 'Visits' },
+  ],
+  achievements: [
+    { key: 'buyer', name: 'Buyer', trigger: 'metric', metricKey: 'orders', metricValue: needed, status: 'active' },
+    { key: 'guest', name: 'Guest', trigger: 'metric', metricKey: 'visits', metricValue: 2, status: 'active' },
+    { key: 'both', name: 'Both', trigger: 'achievement', achievementKeys: ['buyer', 'guest'], status: 'active' },
+  ],
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      triggers: [
+        { type: 'metric', metricKey: 'orders', metricThreshold: 2, points, status: 'active' },
+        { type: 'achievement', achievementKey: 'both', points: 100, status: 'active' },
+      ],
+    },
+  ],
+  leaderboards: [
+    { key: 'xp', name: 'XP', rankBy: 'points', pointsSystemKey: 'xp', start: '2020-01-01', status: 'active' },
+  ],
+});
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ workers: true, configuration: configuration(5, 10) });
+  await backdated(laurel);
+});
+afterAll(() => laurel.close());
+
+async function configure(points: number, needed: number): Promise<void> {
+  expect((await laurel.admin.put('/v1/configuration', configuration(points, needed))).status).toBe(200);
+  await backdated(laurel);
+}
+
+const event = async (id: string, metric: string, value: number): Promise<void> => {
+  const { status } = await laurel.app.post(`/v1/metrics/${metric}/event`, { user: { id }, value });
+  expect(status).toBe(201);
+};
+
+async function seen(id: string) {
+  const [points, achievements, board] = await Promise.all([
+    laurel.app.get(`/v1/users/${id}/points/xp?awards=100`),
+    laurel.app.get(`/v1/users/${id}/achievements`),
+    laurel.app.get(`/v1/users/${id}/leaderboards/xp`),
+  ]);
+  return {
+    points: points.body.total as number,
+    completed: (achievements.body as { key: string; achievedAt: string }[])
+      .map(({ key, achievedAt }) => `${key} ${achievedAt}`)
+      .toSorted(),
+    board: board.body.value as number | null,
+  };
+}
+const keysOf = ({ completed }: { completed: string[] }): string[] => completed.map((each) => each.split(' ')[0]!);
+
+const differences = () => verify({ redis: laurel.redis, pool: laurel.pool, onDifference: () => undefined });
+
+test('a plan says who would have what, changes nothing, is applied as it was shown, and taken back', async () => {
+  await event('ada', 'orders', 7);
+  await event('ada', 'orders', 5);
+  await event('ada', 'visits', 2);
+  await event('bob', 'orders', 3);
+  await event('eve', 'visits', 1);
+  const before = await seen('ada');
+  expect(before).toMatchObject({ points: 130, board: 130 });
+
+  const same = await plan(laurel, { what: ['achievements', 'points'], mayRevoke: true });
+  expect(same).toMatchObject({ status: 'planned', figures: { users: 3, gaining: 0, losing: 0, unchanged: 3 } });
+
+  await configure(8, 10);
+  const planned = await plan(laurel, { what: ['achievements', 'points'] });
+  expect(planned).toMatchObject({
+    status: 'planned',
+    progress: { users: 3, of: 3 },
+    figures: { users: 3, gaining: 2, losing: 0, unchanged: 1, failed: 0, achievements: [] },
+    samples: { losing: [], left: [] },
+  });
+  expect(planned.figures.points).toMatchObject([{ key: 'xp', gaining: 2, losing: 0, given: 21, taken: 0 }]);
+  expect(planned.samples.gaining).toMatchObject([
+    { userId: 'ada', points: [{ key: 'xp', from: 130, to: 148 }], status: 'planned' },
+    { userId: 'bob', points: [{ key: 'xp', from: 5, to: 8 }] },
+  ]);
+  expect(await seen('ada')).toEqual(before);
+
+  const applied = await make(laurel, planned.id, 'apply');
+  expect(applied).toMatchObject({ status: 'applied', outcome: { applied: 2, skipped: 0, reverted: 0 } });
+  expect(await seen('ada')).toMatchObject({ points: 148, board: 148, completed: before.completed });
+  expect((await seen('bob')).points).toBe(8);
+  expect(await differences()).toBe(0);
+  const nothing = await plan(laurel, { what: ['achievements', 'points'], mayRevoke: true });
+  expect(nothing.figures).toMatchObject({ gaining: 0, losing: 0 });
+
+  const reverted = await make(laurel, planned.id, 'revert');
+  expect(reverted).toMatchObject({ status: 'reverted', outcome: { reverted: 2 } });
+  expect(await seen('ada')).toEqual(before);
+  expect(await differences()).toBe(0);
+  expect((await laurel.admin.post(`/v1/recomputations/${planned.id}/revert`, undefined)).status).toBe(409);
+});
+
+test('with mayRevoke achievements go, composites and their points with them; without, nobody has less', async () => {
+  await configure(5, 10);
+  const before = await seen('ada');
+  expect(keysOf(before)).toEqual(['both', 'buyer', 'guest']);
+  await configure(4, 20);
+  const keeping = await plan(laurel, { what: ['achievements', 'points'] });
+  expect(keeping.figures).toMatchObject({ gaining: 0, losing: 0 });
+
+  const { id, samples, figures } = await plan(laurel, { what: ['achievements', 'points'], mayRevoke: true });
+  expect(figures.achievements).toMatchObject([
+    { key: 'buyer', losing: 1 },
+    { key: 'both', losing: 1 },
+  ]);
+  expect(samples.losing[0]).toMatchObject({ userId: 'ada', lost: ['buyer', 'both'] });
+  const applied = await make(laurel, id, 'apply');
+  expect(applied.status).toBe('applied');
+  expect(keysOf(await seen('ada'))).toEqual(['guest']);
+  expect(await seen('ada')).toMatchObject({ points: 24, board: 24 });
+  expect(await differences()).toBe(0);
+  await make(laurel, id, 'revert');
+  expect(await seen('ada')).toEqual(before);
+  expect(await differences()).toBe(0);
+});
