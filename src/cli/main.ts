@@ -4,7 +4,9 @@ import { withAdminOptionsAnywhere } from './admin-api.ts';
 import { CommandError, EXIT } from './command-error.ts';
 import { addConfig } from './config.ts';
 import { addDeadLetters } from './dead-letters.ts';
+import { addEvents } from './events.ts';
 import { addRebuild } from './rebuild.ts';
+import { addRecompute } from './recompute.ts';
 import { addUsers } from './users.ts';
 import { addVerify } from './verify.ts';
 import { addWebhooks } from './webhooks.ts';
@@ -16,7 +18,8 @@ async function main(): Promise<void> {
     .showHelpAfterError('(--help shows what there is)')
     .exitOverride();
   withAdminOptionsAnywhere(laurel);
-  for (const add of [addConfig, addDeadLetters, addRebuild, addUsers, addVerify, addWebhooks]) add(laurel);
+  for (const add of [addConfig, addDeadLetters, addEvents, addRebuild, addRecompute, addUsers, addVerify, addWebhooks])
+    add(laurel);
   await laurel.parseAsync(process.argv);
 }
 

@@ -3,7 +3,6 @@ import { LocalDate, Nullable, Uuid } from './schemas.ts';
 
 /** What can be computed again. */
 export const RECOMPUTED_KINDS = ['achievements', 'points'] as const;
-export type RecomputedKind = (typeof RECOMPUTED_KINDS)[number];
 
 /** `planned`, `applied`, `reverted`, `cancelled` and `failed` are at rest. */
 export const RECOMPUTATION_STATUSES = [

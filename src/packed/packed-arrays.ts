@@ -1,6 +1,6 @@
 import type { Decimal } from '../domain/decimal.ts';
 import type { HISTORY_SUM, LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
-import type { RecordedGuard } from './record.ts';
+import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
 import type { PackedPause, PackedThreshold, PackedTotal } from './state.ts';
 import type { STREAK_RULE } from './user-fields.ts';
 
@@ -51,6 +51,20 @@ export const sentStreakRule = ({
 
 /** GUARDED, of an event that was not clamped. */
 export const recordedGuard = ({ guard, action }: { guard: number; action: number }): RecordedGuard => [guard, action];
+
+/** COMPLETED, by what is not said. */
+export const packedCompletion = (achievementNo: number, atMs: number): PackedCompletion => [achievementNo, atMs];
+
+/** COMPENSATED, of no single award: points of a trigger that are taken, negative where they are given. */
+export const packedTaken = ({
+  systemNo,
+  triggerNo,
+  points,
+}: {
+  systemNo: number;
+  triggerNo: number;
+  points: number;
+}): Compensated => ['', systemNo, triggerNo, points];
 
 /** LOOKED_UP. */
 export interface PackedLookedUp {

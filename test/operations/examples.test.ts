@@ -52,8 +52,20 @@ function update(): void {
   }
 }
 
+/** When no recomputation is under way, and the newest, where there is one, has a status. */
+async function recomputed(status?: string): Promise<void> {
+  const at = async (): Promise<string[]> =>
+    (await laurel.admin.get('/v1/recomputations')).body.map((job: { status: string }) => job.status);
+  await expect.poll(async () => (await at()).filter((each) => each.endsWith('ing'))).toEqual([]);
+  if (status !== undefined) expect((await at())[0]).toBe(status);
+}
+
 /** What no operation brings about. */
 const BEFORE: Record<string, () => Promise<void>> = {
+  admin_recomputations_create: () => recomputed(),
+  admin_recomputations_get: () => recomputed('planned'),
+  admin_recomputations_revert: () => recomputed('applied'),
+  admin_recomputations_cancel: () => recomputed('planned'),
   // Two entries that cannot be stored, as they claim the ID of an event that there is.
   admin_dead_letters_list: async () => {
     const { eventId } = exchangeOf('metrics_event')!.answer as { eventId: string };

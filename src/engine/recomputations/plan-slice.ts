@@ -78,7 +78,7 @@ export function planSlice(
       await eachEvent(client, { tenantNo, ids: [...plannings.keys()], metricNos, streaks }, (event) =>
         orFailed(event.userId, ({ planning }) => planning.event(event)),
       );
-    for (const userId of [...plannings.keys()])
+    for (const userId of plannings.keys())
       orFailed(userId, ({ planning, createdMs }) => {
         const plan = planning.plan();
         if (plan !== null) rows.push({ userId, createdMs, plan, ...directionsOf(plan), skipped: null });

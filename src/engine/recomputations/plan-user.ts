@@ -1,6 +1,7 @@
 import type { PlanBoost } from '../../catalog/plan.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
+import { packedTaken } from '../../packed/packed-arrays.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { AwardSum, FixedAward, HistoryEvent } from '../../postgres/recomputations/read-history.ts';
@@ -133,7 +134,7 @@ export class UserPlanning {
       for (const [triggerNo, points] of moved) {
         const of = paidFor.get(triggerNo);
         awards.push({
-          award: ['', systemNo, triggerNo, -points],
+          award: packedTaken({ systemNo, triggerNo, points: -points }),
           ...(of !== undefined && changed.has(of) && { achievement: of }),
         });
       }

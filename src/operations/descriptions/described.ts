@@ -6,11 +6,13 @@ import { GUARD_TEXTS } from './guard-texts.ts';
 import { LIVE_TEXTS } from './live-texts.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
+import { RECOMPUTATION_TEXTS } from './recomputation-texts.ts';
 import { TIMELINE_TEXTS } from './timeline-texts.ts';
 import { PAYLOAD_TEXTS } from './webhook-texts.ts';
 
 /** A field means the same wherever it occurs, with few exceptions: so its meaning is written once, by its name. */
 const TEXTS: Readonly<Record<string, string>> = {
+  ...RECOMPUTATION_TEXTS,
   ...CORRECTION_TEXTS,
   ...GUARD_TEXTS,
   ...TIMELINE_TEXTS,

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
+import { packedCompletion } from '../../packed/packed-arrays.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import { storableText } from '../storable-json.ts';
 
@@ -101,7 +102,7 @@ async function restore(client: PoolClient, rows: readonly RecomputedRow[]): Prom
 
 function applied({ completed, atMs, awards, skipped }: RecomputedRow, revoked: PackedCompletion[]): AppliedChanges {
   return {
-    completed: completed.map((no): PackedCompletion => [no, atMs]),
+    completed: completed.map((no) => packedCompletion(no, atMs)),
     revoked,
     awards,
     skipped,

@@ -30,11 +30,6 @@ export async function isJobWaiting(pool: Pool): Promise<boolean> {
   return rows[0]!.waits;
 }
 
-/** Gives back what a worker holds. */
-export async function releaseJobs(pool: Pool, worker: string): Promise<void> {
-  await pool.query('UPDATE recomputations SET worker = NULL, leased_until = NULL WHERE worker = $1', [worker]);
-}
-
 /** Locks one for the transaction. False: it is not where it was seen, for it was cancelled, or another worker has moved it. */
 export async function isAsSeen(
   client: PoolClient,

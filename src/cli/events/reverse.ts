@@ -1,0 +1,76 @@
+import type { Command } from 'commander';
+import type { EventReversal, ReversalIssue, ReversedEvents } from '../../domain/reversal.ts';
+import { askAdmin, withAdminOptions, type AdminOptions } from '../admin-api.ts';
+import { EXIT } from '../command-error.ts';
+import { jsonText, tableText } from '../table.ts';
+
+interface Options extends AdminOptions {
+  keys?: string[];
+  user?: string;
+  metric?: string;
+  from?: string;
+  to?: string;
+  revokeAchievements?: boolean;
+  dryRun?: boolean;
+  json?: boolean;
+}
+
+/** Adds `laurel events reverse [id…]`. */
+export function addReverse(events: Command): void {
+  withAdminOptions(events.command('reverse'))
+    .description(
+      'take events back, as if they had never been: by ID, by idempotency keys of a user, or of a user and time',
+    )
+    .argument('[id...]', 'of events, or of reversals that are to be reversed')
+    .option('--keys <key...>', 'idempotency keys of the user’s events')
+    .option('--user <id>', 'whose events')
+    .option('--metric <key>', 'only events of this metric')
+    .option('--from <time>', 'the user’s events from then on (ISO 8601)')
+    .option('--to <time>', 'the user’s events before then')
+    .option('--revoke-achievements', 'achievements go that the events completed')
+    .option('--dry-run', 'only show what would change')
+    .option('--json', 'as JSON')
+    .action(async (ids: string[], options: Options) => {
+      const { keys, user, metric, from, to, revokeAchievements = false, dryRun = false } = options;
+      const body = {
+        eventIds: ids.length > 0 ? ids : undefined,
+        idempotencyKeys: keys,
+        userId: user,
+        metricKey: metric,
+        from,
+        to,
+        revokeAchievements,
+        dryRun,
+      };
+      const answer = await askAdmin(options, { method: 'POST', path: '/v1/events/reverse', body });
+      const reversed = answer as ReversedEvents;
+      process.stdout.write(options.json === true ? jsonText(reversed) : textOf(reversed));
+      if (reversed.issues.length > 0) process.exitCode = EXIT.failed;
+    });
+}
+
+const HEAD = ['EVENT', 'STATUS', 'USER', 'METRIC', 'VALUE', 'TOTAL', 'STREAK', 'POINTS', 'ACHIEVEMENTS'];
+
+function textOf({ reversals, issues }: ReversedEvents): string {
+  const dry = reversals.some(({ dryRun }) => dryRun) ? 'Nothing is changed: this is what would be.\n' : '';
+  const table = reversals.length === 0 ? 'No events are reversed.\n' : tableText(HEAD, reversals.map(row));
+  return dry + table + issues.map(issueText).join('');
+}
+
+const row = (reversal: EventReversal): (string | number | null)[] => [
+  reversal.eventId,
+  reversal.status,
+  reversal.userId,
+  reversal.metricKey,
+  reversal.value,
+  reversal.total,
+  reversal.streak,
+  reversal.points.map(({ key, changed, total }) => `${key} ${changed} → ${total}`).join(' '),
+  [
+    ...reversal.revokedAchievements.map((key) => `-${key}`),
+    ...reversal.restoredAchievements.map((key) => `+${key}`),
+  ].join(' '),
+];
+
+const issueText = ({ eventId, idempotencyKey, message }: ReversalIssue): string =>
+  `${eventId ?? idempotencyKey ?? ''}: ${message}\n`;
