@@ -75,6 +75,14 @@ const tree = root.addChildren([
     lazyRouteComponent(() => import('./screens/quarantine.tsx'), 'Quarantine'),
   ),
   at(
+    '/recomputations',
+    lazyRouteComponent(() => import('./screens/recomputation/recomputations.tsx'), 'Recomputations'),
+  ),
+  at(
+    '/recomputations/$id',
+    lazyRouteComponent(() => import('./screens/recomputation/recomputation.tsx'), 'RecomputationScreen'),
+  ),
+  at(
     '/audit-log',
     lazyRouteComponent(() => import('./screens/audit-log.tsx'), 'AuditLog'),
   ),

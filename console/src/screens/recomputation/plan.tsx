@@ -1,0 +1,98 @@
+import { Link } from '@tanstack/react-router';
+import type { AdminRead } from '../../api/queries.ts';
+import { number } from '../../ui/format.ts';
+import { Facts, Panel } from '../../ui/parts.tsx';
+import type { Column } from '../../ui/table-frame.tsx';
+import { DataTable } from '../../ui/table.tsx';
+
+type Recomputation = AdminRead<'/v1/recomputations/{id}'>;
+type Figures = Recomputation['figures'];
+type Planned = Recomputation['samples']['gaining'][number];
+
+/** How many users gain and lose, and by what. */
+export function RecomputationFigures({ figures }: { figures: Figures }) {
+  const { users, gaining, losing, unchanged, failed, achievements, points } = figures;
+  return (
+    <Panel title="What it changes">
+      <div className="flex flex-col gap-4">
+        <Facts
+          of={[
+            ['Users looked at', number(users)],
+            ['Gain something', number(gaining)],
+            ['Lose something', number(losing)],
+            ['Stay as they are', number(unchanged)],
+            ...(failed > 0 ? [['Could not be planned', number(failed)] as const] : []),
+          ]}
+        />
+        {achievements.length > 0 && (
+          <DataTable
+            label="By achievement"
+            rowId={({ id }) => id}
+            rows={achievements}
+            columns={[
+              { id: 'name', header: 'Achievement', cell: ({ name }) => name },
+              { id: 'gaining', header: 'Get it', align: 'right', cell: (one) => number(one.gaining) },
+              { id: 'losing', header: 'Lose it', align: 'right', cell: (one) => number(one.losing) },
+            ]}
+          />
+        )}
+        {points.length > 0 && (
+          <DataTable
+            label="By points system"
+            rowId={({ id }) => id}
+            rows={points}
+            columns={[
+              { id: 'name', header: 'Points system', cell: ({ name }) => name },
+              { id: 'gaining', header: 'Gain', align: 'right', cell: (one) => number(one.gaining), spare: true },
+              { id: 'losing', header: 'Lose', align: 'right', cell: (one) => number(one.losing), spare: true },
+              { id: 'given', header: 'Points given', align: 'right', cell: (one) => number(one.given) },
+              { id: 'taken', header: 'Points taken', align: 'right', cell: (one) => number(one.taken) },
+            ]}
+          />
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+const COLUMNS: readonly Column<Planned>[] = [
+  {
+    id: 'user',
+    header: 'User',
+    cell: ({ userId }) => (
+      <Link to="/users/$id" params={{ id: userId }} className="font-medium text-accent hover:underline">
+        {userId}
+      </Link>
+    ),
+  },
+  { id: 'gained', header: 'Gets', cell: ({ gained }) => gained.join(', ') },
+  { id: 'lost', header: 'Loses', cell: ({ lost }) => lost.join(', ') },
+  {
+    id: 'points',
+    header: 'Points',
+    cell: ({ points }) => points.map(({ key, from, to }) => `${key}: ${number(from)} → ${number(to)}`).join(', '),
+  },
+  { id: 'reason', header: 'Why not', cell: ({ reason }) => reason ?? '', spare: true },
+];
+
+/** Some users of the plan; nothing where there is none. */
+export function PlannedUsers({ title, users }: { title: string; users: readonly Planned[] }) {
+  if (users.length === 0) return null;
+  const isThere: Readonly<Record<string, boolean>> = {
+    gained: users.some(({ gained }) => gained.length > 0),
+    lost: users.some(({ lost }) => lost.length > 0),
+    points: users.some(({ points }) => points.length > 0),
+    reason: users.some(({ reason }) => reason !== null),
+  };
+  return (
+    <section className="flex flex-col gap-2">
+      <h2 className="text-base font-semibold">{title}</h2>
+      <DataTable
+        label={title}
+        columns={COLUMNS.filter(({ id }) => isThere[id] !== false)}
+        rows={users}
+        rowId={({ userId }) => userId}
+      />
+    </section>
+  );
+}

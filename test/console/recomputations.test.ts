@@ -1,0 +1,83 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { hasBrowser, keep, startBrowser, violations, watchedPage, WIDTHS } from './browser.ts';
+
+describe.skipIf(!hasBrowser)('recomputations in the console', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  beforeAll(async () => {
+    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+    browser = await startBrowser();
+    const events = Array.from({ length: 30 }, (_, no) => ({
+      key: 'flips',
+      user: { id: `user-${no + 1}` },
+      value: no + 1,
+    }));
+    await laurel.admin.post('/v1/metrics/events?wait=true', events);
+    // The rule of points changes: what users have was given by the previous one.
+    const [system] = (await laurel.admin.get('/v1/points')).body;
+    const { body: triggers } = await laurel.admin.get(`/v1/points/${system.id}/triggers`);
+    const { id } = triggers.find(({ type }: { type: string }) => type === 'metric');
+    await laurel.admin.patch(`/v1/points/${system.id}/triggers`, [{ id, points: 20 }]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  const points = async (user: string) => (await laurel.app.get(`/v1/users/${user}/points/xp`)).body.total;
+
+  test.each([
+    ['desk', false],
+    ['phone', true],
+  ] as const)('a plan is made, looked at, applied and taken back: %s', async (width, dark) => {
+    const before = await points('user-30');
+    const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width], dark });
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+    await context.addCookies([{ name: 'laurel_session', value, url: laurel.adminUrl }]);
+    await page.goto(`${laurel.adminUrl}/console/recomputations`);
+    const seen = async (name: string) => {
+      await keep(page, `${width}-recomputations-${name}`);
+      expect([name, await violations(page)]).toEqual([name, []]);
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    };
+    const main = page.locator('#main');
+    const status = (of: string) => main.locator('h1').getByText(of, { exact: true }).waitFor();
+    const confirm = (action: string) =>
+      page.getByRole('alertdialog').getByRole('button', { name: action, exact: true }).click();
+
+    if (width === 'desk') await main.getByText('Nothing was computed again yet').waitFor();
+    await seen('list');
+    await main.getByRole('button', { name: 'New recomputation' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New recomputation' });
+    await dialog.getByLabel('Users with the attributes').fill('colour:red');
+    await dialog.getByRole('button', { name: 'Make a plan' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Users with the attributes').fill('');
+    await dialog.getByLabel('achievements').uncheck();
+    await seen('new');
+    await dialog.getByRole('button', { name: 'Make a plan' }).click();
+
+    await status('planned');
+    await main.getByText('Some who gain').waitFor();
+    await seen('planned');
+    expect(await points('user-30')).toBe(before);
+    await main.getByRole('button', { name: 'Apply the plan' }).click();
+    await confirm('Apply');
+    await status('applied');
+    await expect.poll(() => points('user-30')).toBeGreaterThan(before);
+    await seen('applied');
+    await main.getByRole('button', { name: 'Revert' }).click();
+    await confirm('Revert');
+    await status('reverted');
+    expect(await points('user-30')).toBe(before);
+    await main.getByRole('link', { name: 'All recomputations' }).click();
+    await main.getByRole('cell', { name: 'reverted' }).first().waitFor();
+    await seen('all');
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+});
