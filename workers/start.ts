@@ -25,7 +25,7 @@ import { AchievementEmails } from '../src/engine/notifications/due/emails/achiev
 import { EmailRounds } from '../src/engine/notifications/due/emails/email-rounds.ts';
 import { PersonalBoosts } from '../src/engine/notifications/due/personal-boosts.ts';
 import { Places } from '../src/engine/notifications/due/places.ts';
-import { Publisher } from '../src/engine/notifications/due/publisher.ts';
+import { Publisher, type PublisherOptions } from '../src/engine/notifications/due/publisher.ts';
 import { Windows } from '../src/engine/notifications/due/windows.ts';
 import { leftOut } from '../src/engine/notifications/left-out.ts';
 import { LiveAudience } from '../src/engine/notifications/live-audience.ts';
@@ -95,6 +95,7 @@ export interface WorkersOptions {
   traces?: Traces | null;
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
+  onPublishStep?: PublisherOptions['onStep'];
 }
 
 export interface Workers {
@@ -126,7 +127,7 @@ const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 /** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer, or is another Laurel's. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const { redisUrl, acknowledgeMs = null, keepMs = 0, databaseUrl, log, metrics, traces = null } = options;
-  const { onStep, onBatchMoment } = options;
+  const { onStep, onBatchMoment, onPublishStep } = options;
   const given = options.clock ?? systemClock;
   const redis = createRedis(redisUrl);
   const queueRedis = createPatientRedis(redisUrl);
@@ -274,7 +275,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     catalogs,
     onWritten: (shard) => wakeUp.touched(shard),
   });
-  const publisher = new Publisher({ pool, catalogs, onMade: () => delivery.queued() });
+  const observed = onPublishStep && { onStep: onPublishStep };
+  const publisher = new Publisher({ pool, catalogs, onMade: () => delivery.queued(), ...observed });
   // Live streams take what comes of records from those; what the clock makes is announced to them.
   const announced = (made: readonly Notification[]): void => {
     delivery.queued();
@@ -285,6 +287,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     catalogs,
     onMade: announced,
     live: { tenants: () => listenedTenants(redis), clock },
+    ...observed,
   });
   const rankings = new BoardRankings(redis);
   // What falls due by the clock; a kind a line. At the same time the first of the list goes first.

@@ -17,6 +17,7 @@ const workers = await startWorkers({
   ...(TEST_CLOCK === '1' && { clock: 'test' }),
   onStep: die,
   onBatchMoment: die,
+  onPublishStep: die,
   delivery: { allowPrivate: true, onStep: die, ...(LEASE_MS && { leaseMs: Number(LEASE_MS) }) },
 });
 process.once('SIGTERM', () => void workers.close().then(() => process.exit(0)));

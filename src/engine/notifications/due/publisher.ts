@@ -12,6 +12,9 @@ import { shardOf } from '../../../redis/keys.ts';
 import { listenersOf } from '../listeners.ts';
 import type { Wants } from '../rules/change.ts';
 
+/** Where making notifications of the clock can be stopped by a crash. */
+export type PublishStep = 'made' | 'inserted' | 'published';
+
 export interface PublisherOptions {
   pool: Pool;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
@@ -19,6 +22,7 @@ export interface PublisherOptions {
   onMade?: (notifications: readonly Notification[]) => void;
   /** Live streams, which want every type of their tenants: the tenants listened to, and Laurel's clock. Without it: webhooks only. */
   live?: { tenants: () => Promise<readonly number[]>; clock: Clock };
+  onStep?: (step: PublishStep) => void | Promise<void>;
 }
 
 /** Who listens is asked again after so long. */
@@ -89,20 +93,23 @@ export class Publisher {
     nowMs: number,
     make: (client: PoolClient) => Promise<Notification[] | null>,
   ): Promise<boolean> {
-    const { pool, onMade } = this.options;
+    const { pool, onMade, onStep } = this.options;
     let made: Notification[] | null = null;
     await transaction(pool, async (client) => {
       await awaitCursor(client, shardOf(compiled.catalog.tenantNo));
       const notifications = await make(client);
       if (notifications === null) throw new Overtaken();
+      await onStep?.('made');
       const listeners = listenersOf(compiled);
       const messages = notifications.flatMap((notification) => listeners.messagesFor(notification));
       await insertMessages(client, messages, nowMs);
+      await onStep?.('inserted');
       made = notifications;
     }).catch((error: unknown) => {
       if (!(error instanceof Overtaken)) throw error;
     });
     const notifications = made as Notification[] | null;
+    if (notifications !== null) await onStep?.('published');
     if (notifications !== null && notifications.length > 0) onMade?.(notifications);
     return notifications !== null;
   }

@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Resources } from '../../src/catalog/resources.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { Notification } from '../../src/domain/notification.ts';
+import type { PublishStep } from '../../src/engine/notifications/due/publisher.ts';
+import { messageId } from '../../src/engine/notifications/message-id.ts';
+import { throttle } from '../../src/engine/notifications/throttles.ts';
+import { transaction } from '../../src/postgres/transaction.ts';
+import { Receiver } from '../engine/webhooks/receiver.ts';
+import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { DyingWorkers } from './dying-workers.ts';
+
+const STEPS: PublishStep[] = ['made', 'inserted', 'published'];
+const USERS = 30;
+const MINUTE_MS = 60_000;
+const SYSTEM = '00000000-0000-4000-8000-000000000001';
+
+let database: TestDatabase;
+let receiver: Receiver;
+const workers = new DyingWorkers();
+beforeAll(async () => {
+  database = await testDatabase();
+  receiver = await Receiver.start();
+});
+afterAll(async () => {
+  workers.close();
+  await receiver.close();
+  await database.close();
+});
+
+const points = (userId: string, total: number, atMs: number): Notification => ({
+  type: 'points.changed',
+  tenantNo: 0,
+  userId,
+  atMs,
+  source: `${userId}:${total}`,
+  about: { pointsSystemId: SYSTEM },
+  payload: JSON.stringify({ type: 'points.changed', user: { id: userId }, points: { total, added: 1, awards: [] } }),
+});
+
+test('workers that are killed while they report the ends of windows leave each message, once, and open each window again', async () => {
+  const { pool, stack } = database;
+  const resources = new Resources({ pool, announce: async () => undefined, clock: systemClock });
+  const hook = { name: 'Killed', url: receiver.url, events: ['points.changed' as const], enabled: true, secretNo: 1 };
+  const { result: webhookId } = await resources.edit(0, { who: 'test' }, (draft) => draft.create('webhook', hook).id);
+  const due: string[] = [];
+  for (const step of STEPS) {
+    const users = Array.from({ length: USERS }, (_, n) => `${step} ${n}`);
+    // Each was reported 17 minutes ago, and changed a minute later: that is due by now.
+    for (const [total, minutesAgo] of [
+      [1, 17],
+      [2, 16],
+    ] as const) {
+      const atMs = Date.now() - minutesAgo * MINUTE_MS;
+      const some = users.map((user) => points(user, total, atMs));
+      const atOnce = await transaction(pool, (client) => throttle(client, some, atMs));
+      expect(atOnce).toHaveLength(total === 1 ? USERS : 0);
+    }
+    due.push(...users.map((user) => messageId({ webhookId, type: 'points.changed', source: `${user}:2` })));
+    const worker = workers.start(stack, { DIE_AT: step, DIE_AT_NTH: '1' });
+    expect(await once(worker, 'exit')).toEqual([null, 'SIGKILL']);
+  }
+  const last = workers.start(stack);
+  await expect.poll(async () => new Set(receiver.ids).size, { timeout: 30_000 }).toBe(due.length);
+  last.kill('SIGTERM');
+  expect(await once(last, 'exit')).toEqual([0, null]);
+
+  const { rows } = await pool.query<{ id: string }>('SELECT id FROM webhook_messages ORDER BY id');
+  expect(rows.map(({ id }) => id)).toEqual(due.toSorted());
+  expect([...new Set(receiver.ids)].toSorted()).toEqual(due.toSorted());
+  const windows = await pool.query('SELECT FROM notification_windows WHERE payload IS NULL AND until_ms > $1', [
+    Date.now(),
+  ]);
+  expect(windows.rowCount).toBe(due.length);
+});
