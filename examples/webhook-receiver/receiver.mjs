@@ -3,7 +3,13 @@
 import { createServer } from 'node:http';
 import { hasBodySignature, isFromLaurel } from './verify.mjs';
 
-const { WEBHOOK_SECRET: secret, PORT = '4000', HOST = '127.0.0.1' } = process.env;
+// The header of the simple signature, where the webhook names another one.
+const {
+  WEBHOOK_SECRET: secret,
+  SIGNATURE_HEADER = 'X-Laurel-Signature',
+  PORT = '4000',
+  HOST = '127.0.0.1',
+} = process.env;
 if (!secret?.startsWith('whsec_')) {
   process.stderr.write('WEBHOOK_SECRET must be the secret of the webhook: whsec_…\n');
   process.exit(1);
@@ -32,7 +38,10 @@ function judge({ id, sequence, payload }) {
   if (seen.has(id)) return 'duplicate';
   remember(seen, id, true);
   if (!LATEST_COUNTS.has(payload.type)) return 'new';
-  const about = [payload.type, payload.user?.id, payload.points?.id, payload.leaderboard?.id].join('\n');
+  const { user, points, leaderboard } = payload;
+  // Each run and group of a leaderboard has rankings of its own.
+  const place = [leaderboard?.id, leaderboard?.start, leaderboard?.breakdownAttributeValues];
+  const about = JSON.stringify([payload.type, user?.id, points?.id, place]);
   if ((latest.get(about) ?? 0) > sequence) return 'outdated';
   remember(latest, about, sequence);
   return 'new';
@@ -56,7 +65,7 @@ async function receive(request, response) {
     chunks.push(chunk);
   }
   const body = Buffer.concat(chunks).toString('utf8');
-  const delivery = { secret, headers: request.headers, body };
+  const delivery = { secret, headers: request.headers, body, header: SIGNATURE_HEADER.toLowerCase() };
   // Either is enough; this example checks both.
   if (!isFromLaurel(delivery) || !hasBodySignature(delivery)) return answer(401, 'the signature is not valid');
   const { 'webhook-id': id, 'webhook-sequence': sequence } = request.headers;

@@ -30,10 +30,11 @@ const lines: Line[] = [];
 
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true, webhookAllowPrivate: true });
-  const hook = { name: 'Example', url: 'https://example.com/', events: [...WEBHOOK_EVENTS] };
+  const header = 'X-Other-Signature';
+  const hook = { name: 'Example', url: 'https://example.com/', events: [...WEBHOOK_EVENTS], header };
   [webhook] = (await laurel.admin.post('/v1/webhooks', [hook])).body.created;
   receiver = spawn(process.execPath, [join(PACKAGE_ROOT, 'examples/webhook-receiver/receiver.mjs')], {
-    env: { ...process.env, WEBHOOK_SECRET: webhook.secret, PORT: '0' },
+    env: { ...process.env, WEBHOOK_SECRET: webhook.secret, SIGNATURE_HEADER: 'X-Other-Signature', PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   url = await new Promise<string>((resolve) => {
@@ -115,16 +116,18 @@ test('a resend of all has what was delivered come again; `laurel webhooks test` 
 test('what is older than what arrived is passed over; what is forged or too old is refused', async () => {
   const key = Buffer.from(webhook.secret.slice('whsec_'.length), 'base64');
   const hmac = (by: string | Buffer, text: string): string => createHmac('sha256', by).update(text).digest('base64');
-  const send = async (sequence: number, { ageS = 0, forged = false } = {}): Promise<[number, string]> => {
+  const send = async (sequence: number, { ageS = 0, forged = false, start = '' } = {}): Promise<[number, string]> => {
     const id = randomUUID();
     const timestamp = String(Math.floor(Date.now() / 1_000) - ageS);
-    const body = JSON.stringify({ type: 'points.changed', user: { id: 'bob' }, points: { id: 'xp' } });
+    const about = start === '' ? { points: { id: 'xp' } } : { leaderboard: { id: 'top', start } };
+    const type = start === '' ? 'points.changed' : 'leaderboard.rank_changed';
+    const body = JSON.stringify({ type, user: { id: 'bob' }, ...about });
     const headers = {
       'webhook-id': id,
       'webhook-timestamp': timestamp,
       'webhook-signature': `v1,${hmac(forged ? 'guess' : key, `${id}.${timestamp}.${body}`)}`,
       'webhook-sequence': String(sequence),
-      'X-Laurel-Signature': hmac(webhook.secret, body),
+      'X-Other-Signature': hmac(webhook.secret, body),
     };
     return [(await fetch(url, { method: 'POST', headers, body })).status, id];
   };
@@ -133,6 +136,12 @@ test('what is older than what arrived is passed over; what is forged or too old 
   await eventually('both are worked on', () => lines.some(({ id }) => id === older));
   const outcomeOf = (wanted: string) => lines.find(({ id }) => id === wanted)?.outcome;
   expect([outcomeOf(younger), outcomeOf(older)]).toEqual(['new', 'outdated']);
+
+  // Of another run it is not older.
+  const [, ofNewRun] = await send(1_000_020, { start: '2030-03-02' });
+  const [, ofOldRun] = await send(1_000_010, { start: '2030-03-01' });
+  await eventually('both are worked on', () => lines.some(({ id }) => id === ofOldRun));
+  expect([outcomeOf(ofNewRun), outcomeOf(ofOldRun)]).toEqual(['new', 'new']);
 
   const refused = [await send(1, { forged: true }), await send(2, { ageS: 600 })];
   expect(refused.map(([status]) => status)).toEqual([401, 401]);
