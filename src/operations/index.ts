@@ -47,6 +47,7 @@ import { adminEventsReverseOne } from './admin/events/reverse-one.ts';
 import { adminEventsSettingsGet } from './admin/events/settings/get.ts';
 import { adminEventsSettingsUpdate } from './admin/events/settings/update.ts';
 import { adminEnvironmentsList } from './admin/environments/list.ts';
+import { adminImportsCreate } from './admin/imports/create.ts';
 import { adminSessionCreate } from './admin/session/create.ts';
 import { adminSessionDelete } from './admin/session/delete.ts';
 import { adminSessionGet } from './admin/session/get.ts';
@@ -230,6 +231,7 @@ export const adminOperations: readonly Operation[] = [
   adminSessionDelete,
   adminSettingsGet,
   adminSettingsUpdate,
+  adminImportsCreate,
   adminEventsReverse,
   adminEventsReverseOne,
   adminEventsSettingsGet,

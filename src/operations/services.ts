@@ -18,6 +18,7 @@ import type { ManyReversals } from '../engine/corrections/many-reversals.ts';
 import type { Reversals } from '../engine/corrections/reversals.ts';
 import type { Recomputations } from '../engine/recomputations/recomputations.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
+import type { Imports } from '../engine/imports/imports.ts';
 import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import type { Live } from '../engine/live/live.ts';
 import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
@@ -76,6 +77,7 @@ export interface Services {
   leaderboards: LeaderboardReads;
   live: Live;
   history: HistoryReads;
+  imports: Imports;
   reversals: Reversals;
   manyReversals: ManyReversals;
   recomputations: Recomputations;

@@ -23,6 +23,8 @@ export const KIND = {
   deletion: 'g',
   /** A guard kept an event from being applied, or what it kept was dropped. */
   guarded: 'a',
+  /** A user was imported, with what happened elsewhere: nothing of it is announced. */
+  imported: 'i',
   /** How far the shard's batches are processed. */
   progress: 'b',
 } as const;
@@ -95,6 +97,12 @@ export const RECORD = {
   version: 'cv',
   /** Of a deletion: the user's generation; absent: the first. */
   generation: 'g',
+  /** Of `KIND.imported`: lists of IMPORTED_DAY, of IMPORTED_AWARD, and of COMPLETED. */
+  days: 'dy',
+  awards: 'aw',
+  completions: 'cp',
+  /** Of `KIND.imported`: the user's zone as its IANA name; '' for UTC. */
+  zone: 'z',
   /** Of `KIND.progress`: the progress, see `src/redis/batches.ts`. */
   progress: 'p',
 } as const;
@@ -141,6 +149,12 @@ export const COMPLETED = { achievement: 0, atMs: 1, causedBy: 2 } as const;
 
 /** A points system's number, and points. */
 export const SHORTFALL = { system: 0, points: 1 } as const;
+
+/** What a metric's events of a local day (epoch day) added, and the total after it, in millionths as text. */
+export const IMPORTED_DAY = { metric: 0, day: 1, change: 2, total: 3 } as const;
+
+/** What a trigger (0: not known) awarded, the total after it, epoch ms, local day (epoch day), numbers of the boosts applied. */
+export const IMPORTED_AWARD = { system: 0, trigger: 1, awarded: 2, after: 3, atMs: 4, day: 5, boosts: 6 } as const;
 
 /** A streak as a record holds it; -1: none. `extended`: 0 or 1. */
 export const RECORDED_STREAK = {

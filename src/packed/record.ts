@@ -1,5 +1,7 @@
 import type {
   AWARD,
+  IMPORTED_AWARD,
+  IMPORTED_DAY,
   kindField,
   RECORD,
   KIND,
@@ -100,6 +102,39 @@ export interface GuardedRecord {
   [RECORD.streak]?: RecordedStreak;
   [RECORD.attributes]?: string;
   [RECORD.idempotencyKey]?: string;
+}
+
+/** A user was imported. Settlements and pauses are as in other records; a settlement with a length says when it was. */
+export interface ImportedRecord {
+  [kindField]: typeof KIND.imported;
+  [RECORD.id]: string;
+  [RECORD.userId]: string;
+  [RECORD.atMs]: number;
+  [RECORD.zone]: string;
+  [RECORD.days]: PackedImportedDay[];
+  [RECORD.awards]: PackedImportedAward[];
+  [RECORD.completions]: PackedCompletion[];
+  [RECORD.settlements]: RecordedSettlement[];
+  [RECORD.pauses]: PackedPause[];
+}
+
+/** IMPORTED_DAY. */
+export interface PackedImportedDay {
+  [IMPORTED_DAY.metric]: number;
+  [IMPORTED_DAY.day]: number;
+  [IMPORTED_DAY.change]: string;
+  [IMPORTED_DAY.total]: string;
+}
+
+/** IMPORTED_AWARD. */
+export interface PackedImportedAward {
+  [IMPORTED_AWARD.system]: number;
+  [IMPORTED_AWARD.trigger]: number;
+  [IMPORTED_AWARD.awarded]: number;
+  [IMPORTED_AWARD.after]: number;
+  [IMPORTED_AWARD.atMs]: number;
+  [IMPORTED_AWARD.day]: number;
+  [IMPORTED_AWARD.boosts]: number[];
 }
 
 /** GUARDED. */
@@ -246,6 +281,8 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.unchanged; [UNCHANGED.why]: StreakRefusal; [UNCHANGED.day]: number }
   | { [kindField]: typeof REFUSAL.notQuarantined }
   | { [kindField]: typeof REFUSAL.unmetConditions }
+  | { [kindField]: typeof REFUSAL.alreadyImported }
+  | { [kindField]: typeof REFUSAL.userExists }
   | { [kindField]: typeof REFUSAL.outdated; [OUTDATED.whole]?: number; [OUTDATED.micros]?: number }
   | { [kindField]: typeof REFUSAL.maybeStored; [MAYBE_STORED.upTo]: string };
 

@@ -31,6 +31,10 @@ export const REFUSAL = {
   maybeStored: 'd',
   /** The event is not in quarantine: it was released or dropped, or never was. */
   notQuarantined: 'y',
+  /** The import brought the user before. */
+  alreadyImported: 't',
+  /** The user who is to be imported exists, and is not from this import. */
+  userExists: 'ex',
   /** The event of a batch was not sent to the script: see UNSENT. */
   unsent: 'x',
 } as const;

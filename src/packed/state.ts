@@ -56,6 +56,8 @@ export interface UserState {
   timePaid: Record<number, number>;
   /** Board number → scores in the runs that are not final yet, newest first. */
   boards: Record<number, BoardScore[]>;
+  /** Name of the import that brought the user; null: none did. */
+  importedBy: string | null;
 }
 
 export interface StreakState {
@@ -226,6 +228,7 @@ export interface PackedState {
   [USER.recomputed]?: number;
   [USER.hidden]?: number;
   [USER.generation]?: number;
+  [USER.importedBy]?: string;
   /** Removed by the next change by an administrator. */
   [USER.earlierChange]?: unknown;
 }
@@ -349,5 +352,6 @@ export function decodeState(packed: Buffer): UserState {
     completions: mapNumbered(state[USER.completions], (at) => at),
     timePaid: mapNumbered(state[USER.timePaid], (at) => at),
     boards: mapNumbered(state[USER.boards], boardScores),
+    importedBy: state[USER.importedBy] ?? null,
   };
 }

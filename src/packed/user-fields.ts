@@ -68,6 +68,8 @@ export const USER = {
   hidden: 'hi',
   /** The user's generation, see `src/redis/idempotency.ts`; absent: the first. */
   generation: 'g',
+  /** The name of the import that brought the user; absent: none did. */
+  importedBy: 'im',
   /** The last change by an administrator: earlier versions kept it here, this one removes it. */
   earlierChange: 'ac',
 } as const;

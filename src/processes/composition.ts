@@ -48,6 +48,7 @@ import { UserCalls } from '../engine/users/user-calls.ts';
 import { QuarantineCalls } from '../engine/quarantine/quarantine-calls.ts';
 import { Quarantine } from '../engine/quarantine/quarantine.ts';
 import { UserDeletion } from '../engine/users/user-deletion.ts';
+import { Imports } from '../engine/imports/imports.ts';
 import { Hiding } from '../engine/users/hiding.ts';
 import { UserDirectory } from '../engine/users/user-directory.ts';
 import { Timeline } from '../engine/timeline/timeline.ts';
@@ -337,6 +338,7 @@ export async function openLaurel({
         // As good as new: workers look for what is to be done whenever a catalog may have changed.
         wake: (tenantNo, version) => publish(`${tenantNo}:${version}`),
       }),
+      imports: new Imports({ redis, pool, calls: batcher.calls, recordAudit, clock, overloaded: backlog.exceeded }),
       history: new HistoryReads({ pool, users: usersWithHistory }),
       wrapped: new WrappedReads({ pool, redis, past, clock, users: usersWithHistory, controlShare }),
       tenants,

@@ -29,7 +29,7 @@ export interface ScriptCallsOptions {
 /** A call of a script that ends its reply with the outbox position after it ('' if it wrote nothing). */
 export interface ScriptCall {
   script: Script;
-  keysAndArgs: (at: { nowMs: number; retryPosition: string }) => { keys: string[]; args: (string | number)[] };
+  keysAndArgs: (at: { nowMs: number; retryPosition: string }) => { keys: string[]; args: (string | number | Buffer)[] };
   /**
    * Asked by a retry whose first try may have left the outbox for Postgres: true ends the call, as its answer
    * was found; false runs it again.

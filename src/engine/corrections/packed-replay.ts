@@ -61,7 +61,7 @@ function packedGain({
 }
 
 /** STREAK. */
-const packedStreak = ({ length, startDay, lastPeriod, extendedMs, currentPeriod, sums }: RunningStreak) => [
+export const packedStreak = ({ length, startDay, lastPeriod, extendedMs, currentPeriod, sums }: RunningStreak) => [
   length,
   startDay ?? -1,
   lastPeriod ?? -1,

@@ -69,13 +69,13 @@ async function factsOf(client: PoolClient, compiled: CompiledCatalog, wanted: Wa
   return { facts: assembled(compiled, { state, nowMs, meeting, rows, pauses, events }), state, packed };
 }
 
-/** What the streaks of a user depend on whom nobody has seen yet. */
+/** What the streaks of a user depend on whom nobody has seen yet. `own`: the preferences that the user comes with. */
 export function factsOfNewUser(
   compiled: CompiledCatalog,
-  { tz, nowMs }: { tz: string | null; nowMs: number },
+  { tz, nowMs, own }: { tz: string | null; nowMs: number; own?: Pick<UserState, 'streakRule' | 'daysOff'> },
 ): UserFacts {
   const { freezes } = compiled.catalog.streaks;
-  const state: UserState = { ...decodeState(NOBODY), createdMs: nowMs, updatedMs: nowMs, tz };
+  const state: UserState = { ...decodeState(NOBODY), ...own, createdMs: nowMs, updatedMs: nowMs, tz };
   state.freezes = freezes.enabled ? freezes.initial : 0;
   const meeting = meetingRule(compiled, state);
   return {

@@ -1,6 +1,13 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Notification, NotificationType } from '../../domain/notification.ts';
-import type { GoneRecord, GuardedRecord, HappenedRecord, ProgressRecord, RecordedBoard } from '../../packed/record.ts';
+import type {
+  GoneRecord,
+  GuardedRecord,
+  HappenedRecord,
+  ImportedRecord,
+  ProgressRecord,
+  RecordedBoard,
+} from '../../packed/record.ts';
 import { KIND, kindField, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import { unpackAll } from '../../packed/state.ts';
 import type { OutboxEntry } from '../../redis/outbox.ts';
@@ -87,7 +94,7 @@ export function happenedIn(
   const happened: Happened = { position, notifications: [], moves: [], hasDeletion: false, events: [], users };
   for (const [index, record] of recordsOf(records, onProblem).entries()) {
     const kind = record[kindField];
-    if (kind === KIND.progress || kind === KIND.guarded) continue;
+    if (kind === KIND.progress || kind === KIND.guarded || kind === KIND.imported) continue;
     if (kind === KIND.deletion) {
       happened.hasDeletion = true;
       continue;
@@ -125,9 +132,9 @@ function numberedIn(index: number, made: readonly Notification[]): Happened['not
 function recordsOf(
   records: Buffer,
   onProblem: (error: unknown) => void,
-): (HappenedRecord | GoneRecord | GuardedRecord | ProgressRecord)[] {
+): (HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord)[] {
   try {
-    return unpackAll(records) as (HappenedRecord | GoneRecord | GuardedRecord | ProgressRecord)[];
+    return unpackAll(records) as (HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord)[];
   } catch (error) {
     onProblem(error);
     return [];

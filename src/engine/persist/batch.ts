@@ -14,6 +14,7 @@ import type {
   GoneRecord,
   GuardedRecord,
   HappenedRecord,
+  ImportedRecord,
   ProgressRecord,
   RecordedSettlement,
 } from '../../packed/record.ts';
@@ -35,10 +36,11 @@ import type { HappenedEntry } from '../notifications/from-entry.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
 import { recomputedRow } from './recomputed-row.ts';
 import { addGuarded, addGuardsOf, type GuardedRows } from './guarded-rows.ts';
+import { addImported, type ImportedRows } from './imported-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
 /** The rows of some outbox entries that follow one another. */
-export interface Batch extends GuardedRows {
+export interface Batch extends GuardedRows, ImportedRows {
   /** Users to be deleted before anything is written: what the entries held of them before their deletion is left out. */
   deletions: Deletion[];
   events: EventRow[];
@@ -137,6 +139,10 @@ const noRows = (): Rows => ({
   supersededChanges: [],
   pauses: [],
   streakCalls: [],
+  importedDays: [],
+  importedCompletions: [],
+  importedAwards: [],
+  importedZones: [],
   entries: [],
   tally: new DayTally(),
   batchProgress: null,
@@ -149,7 +155,7 @@ function add(
   { entry, record: each }: { entry: HappenedEntry; record: unknown },
 ): void {
   const { tenantNo } = entry;
-  const record = each as HappenedRecord | GoneRecord | GuardedRecord | ProgressRecord;
+  const record = each as HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord;
   if (record[kindField] === KIND.progress) {
     if (!isProgress(record[RECORD.progress])) throw new UnreadableEntry('a progress of batches that is none');
     batch.batchProgress = record[RECORD.progress];
@@ -162,6 +168,11 @@ function add(
   }
   if (record[kindField] === KIND.guarded) {
     addGuarded(batch, tenantNo, record);
+    return;
+  }
+  if (record[kindField] === KIND.imported) {
+    addImported(batch, tenantNo, record);
+    touched.noteWhole(record[RECORD.userId]);
     return;
   }
   addRecord(batch, tenantNo, record);
@@ -193,6 +204,9 @@ function addDeletion(
   batch.streakChanges = batch.streakChanges.filter(others);
   batch.supersededChanges = batch.supersededChanges.filter(others);
   batch.pauses = batch.pauses.filter(others);
+  batch.importedDays = batch.importedDays.filter(others);
+  batch.importedCompletions = batch.importedCompletions.filter(others);
+  batch.importedAwards = batch.importedAwards.filter(others);
   for (const entry of batch.entries) {
     if (entry.tenantNo === tenantNo) entry.records = entry.records.filter((record) => record[RECORD.userId] !== userId);
   }

@@ -56,6 +56,11 @@ export class TouchedUsers {
     for (const each of points) news.points[each[RECORDED_POINTS.system]] = each[RECORDED_POINTS.after];
   }
 
+  /** A record that says nothing of the user's news, so that all of the state is written. */
+  noteWhole(userId: string): void {
+    this.noted.set(userId, { whole: true, streaks: true, points: null });
+  }
+
   /** A user's state after the entry. Throws UnreadableEntry for one that is no map. */
   state(tenantNo: number, id: string, packed: Buffer): void {
     if (!isPackedMap(packed)) throw new UnreadableEntry("a user's state is none");

@@ -11,10 +11,12 @@ import { insertCompletions } from '../../postgres/persist/insert-completions.ts'
 import { insertRecomputed } from '../../postgres/persist/insert-recomputed.ts';
 import { insertReversals } from '../../postgres/persist/insert-reversals.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
+import { insertImportedCompletions, insertImportedDays } from '../../postgres/persist/insert-imported.ts';
 import { insertQuarantined, settleQuarantined } from '../../postgres/persist/insert-quarantined.ts';
 import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
 import { insertStreakChanges, supersedeStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import { insertUsedKeys } from '../../postgres/persist/insert-used-keys.ts';
+import { noteZones } from '../../postgres/persist/note-zones.ts';
 import { updatePoints } from '../../postgres/persist/update-points.ts';
 import { updateStates } from '../../postgres/persist/update-states.ts';
 import { updateStreaks } from '../../postgres/persist/update-streaks.ts';
@@ -88,6 +90,10 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);
   await insertStreakCalls(client, batch.streakCalls);
+  await insertImportedDays(client, batch.importedDays);
+  await insertImportedCompletions(client, batch.importedCompletions);
+  await insertAwards(client, batch.importedAwards);
+  if (batch.importedZones.length > 0) await noteZones(client, batch.importedZones);
   const { users, streakUsers, paidUsers, unchangedUsers } = batch.touched;
   await upsertUsers(client, users);
   await updateStreaks(client, streakUsers);

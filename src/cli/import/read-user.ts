@@ -1,0 +1,168 @@
+import type { ImportedUser } from '../../domain/imported-user.ts';
+import { SourceRefusal } from './source.ts';
+
+/** A user as read, in the form of a line, and what could not be read of it. */
+export interface ReadUser {
+  user: ImportedUser;
+  missing: string[];
+}
+
+/** As much of a streak's history as a server gives: the first number that it accepts. */
+const HISTORY_PERIODS = [1_000, 365, 90, 30];
+/** The most awards that the contract gives. */
+const AWARDS = 100;
+const DAY_MS = 86_400_000;
+/** Days a request: other servers may give fewer than ours. */
+const DAYS_A_REQUEST = 1_000;
+/** Late events may have happened before the user was first seen. */
+const DAYS_BEFORE = 400;
+
+type Ask = (path: string) => Promise<unknown>;
+// oxlint-disable-next-line typescript/no-explicit-any -- answers of another server: the import checks what is made of them
+type Answer = any;
+
+/**
+ * Reads all that the Application API of the contract says of a user. `systemKeys`: of the points systems to ask for, since that
+ * API does not list them. Throws SourceRefusal where the user itself cannot be read; what else cannot be is `missing`.
+ */
+export async function readUser(
+  ask: Ask,
+  { userId, systemKeys, nowMs }: { userId: string; systemKeys: readonly string[]; nowMs: number },
+): Promise<ReadUser> {
+  const path = `/v1/users/${encodeURIComponent(userId)}`;
+  const profile = (await ask(path)) as Answer;
+  const missing: string[] = [];
+  const part = async <T>(field: string, read: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof SourceRefusal) || error.status === 0 || error.status >= 500) throw error;
+      missing.push(`${field}: the source answers ${error.message}`);
+      return undefined;
+    }
+  };
+  const dates = rangesOf(profile.created, nowMs);
+  const days = async (of: string): Promise<Record<string, number>> => {
+    const changes: Record<string, number> = {};
+    for (const range of dates) {
+      const entries = (await ask(`${path}/${of}/event-summary?aggregation=daily&${range}`)) as Answer[];
+      for (const { date, change } of entries) if (change !== 0) changes[String(date).slice(0, 10)] = change;
+    }
+    return changes;
+  };
+  const preferences = await part('preferences', () => ask(`${path}/preferences`));
+  const achievements = (await part('achievements', () => ask(`${path}/achievements`))) as Answer[] | undefined;
+  const streak = await part('streak', () => readStreak(ask, path));
+  const metrics: NonNullable<ImportedUser['metrics']> = {};
+  for (const { key, current } of ((await part('metrics', () => ask(`${path}/metrics`))) ?? []) as Answer[]) {
+    const ofMetric = await part(`metrics.${key}.days`, () => days(`metrics/${encodeURIComponent(key)}`));
+    if (current !== 0 || Object.keys(ofMetric ?? {}).length > 0)
+      metrics[key] = { total: current, ...(ofMetric !== undefined && { days: ofMetric }) };
+  }
+  const points: NonNullable<ImportedUser['points']> = {};
+  for (const key of systemKeys) {
+    const of = `points/${encodeURIComponent(key)}`;
+    const read = (await part(`points.${key}`, () => ask(`${path}/${of}?awards=${AWARDS}`))) as Answer;
+    if (read === undefined) continue;
+    const ofPoints = await part(`points.${key}.days`, () => days(of));
+    points[key] = {
+      total: read.total,
+      ...(ofPoints !== undefined && { days: ofPoints }),
+      awards: (read.awards as Answer[]).map(awardOf),
+    };
+    if (read.awards.length === AWARDS)
+      missing.push(`points.${key}.awards: those before the last ${AWARDS} come as sums of their days`);
+  }
+  const user = withoutNulls({
+    ...picked(profile, PROFILE),
+    id: userId,
+    ...(Object.keys(metrics).length > 0 && { metrics }),
+    ...(achievements !== undefined && { achievements: achievements.map((each) => picked(each, COMPLETION)) }),
+    streak,
+    ...(Object.keys(points).length > 0 && { points }),
+    preferences: preferences && picked(preferences, ['notifications', 'streak', 'leaderboards']),
+  }) as unknown as ImportedUser;
+  return { user, missing };
+}
+
+const PROFILE = [
+  'name',
+  'email',
+  'tz',
+  'signUpDate',
+  'deviceTokens',
+  'subscribeToEmails',
+  'attributes',
+  'created',
+  'updated',
+];
+const COMPLETION = ['id', 'key', 'name', 'achievedAt'];
+const PERIOD = ['periodStart', 'periodEnd', 'length', 'usedFreeze', 'usedPause', 'resetAt'];
+const TRIGGER = [
+  'id',
+  'type',
+  'points',
+  'metricName',
+  'metricThreshold',
+  'streakLengthThreshold',
+  'achievementName',
+  'timeUnit',
+  'timeInterval',
+];
+
+const picked = (from: Answer, fields: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(fields.flatMap((field) => (from[field] === undefined ? [] : [[field, from[field]]])));
+
+const awardOf = ({ awarded, date, total, trigger, boosts }: Answer): Answer => ({
+  awarded,
+  date,
+  total,
+  ...(trigger && { trigger: picked(trigger, TRIGGER) }),
+  ...(boosts?.length > 0 && { boosts: (boosts as Answer[]).map((boost) => picked(boost, ['id', 'name'])) }),
+});
+
+async function readStreak(ask: Ask, path: string): Promise<object> {
+  for (const [index, periods] of HISTORY_PERIODS.entries()) {
+    try {
+      const read = (await ask(`${path}/streak?historyPeriods=${periods}`)) as Answer;
+      return {
+        ...picked(read, ['frequency', 'length', 'started', 'expires', 'extended', 'freezes']),
+        history: fromFirst(read.streakHistory as Answer[]).map((each) => picked(each, PERIOD)),
+        pauses: (read.pauses as Answer[] | undefined)?.map((pause) => picked(pause, ['start', 'end'])) ?? [],
+      };
+    } catch (error) {
+      const isBound = error instanceof SourceRefusal && (error.status === 422 || error.status === 400);
+      if (!isBound || index === HISTORY_PERIODS.length - 1) throw error;
+    }
+  }
+  throw new Error('unreachable');
+}
+
+/** The periods from the first on in which there was anything: one without before it says that no earlier streak reached it. */
+function fromFirst(periods: readonly Answer[]): Answer[] {
+  const first = periods.findIndex((each) => each.length > 0 || each.usedFreeze || each.usedPause || each.resetAt);
+  return first === -1 ? [] : periods.slice(Math.max(0, first - 1));
+}
+
+/** Ranges of days from before the user was seen to tomorrow. */
+function rangesOf(created: unknown, nowMs: number): string[] {
+  const createdMs = typeof created === 'string' ? Date.parse(created) : Number.NaN;
+  const date = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+  const last = nowMs + DAY_MS;
+  const ranges = [];
+  const firstMs = Math.max(0, (Number.isNaN(createdMs) ? nowMs - 3_650 * DAY_MS : createdMs) - DAYS_BEFORE * DAY_MS);
+  for (let from = firstMs; from <= last; from += DAYS_A_REQUEST * DAY_MS)
+    ranges.push(`startDate=${date(from)}&endDate=${date(Math.min(last, from + (DAYS_A_REQUEST - 1) * DAY_MS))}`);
+  return ranges;
+}
+
+/** Null means "not there". */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, each]) =>
+      each === null || each === undefined ? [] : [[name, withoutNulls(each)]],
+    ),
+  );
+}

@@ -1,0 +1,116 @@
+import { Type, type Static } from 'typebox';
+import { KEY_PATTERN } from './catalog.ts';
+import { UpdateUserPreferencesRequest } from './preferences.ts';
+import { byKey, LocalDate } from './schemas.ts';
+import { UpsertedUser } from './user.ts';
+
+/*
+ * A user with a past from elsewhere: one line of JSON Lines, one item of an import. Resources are named by their keys, or as
+ * the Application API's answers name them; what is not given stays as it is with a user who never did it.
+ */
+
+/** Days, awards, completions and periods of one user together: what one entry of the outbox has to hold. */
+export const MOST_IMPORTED_ROWS = 40_000;
+
+const DateTime = Type.String({ format: 'date-time' });
+const Name = Type.String({ maxLength: 1_024 });
+
+/** Changes by local day. */
+export const ChangesByDay = Type.Unsafe<Record<string, number>>({
+  type: 'object',
+  maxProperties: MOST_IMPORTED_ROWS,
+  additionalProperties: { type: 'number' },
+});
+
+/** `total` counts; what the days do not add up to happened before the first of them. */
+const ImportedMetric = Type.Object({ total: Type.Number(), days: Type.Optional(ChangesByDay) });
+
+const ImportedCompletion = Type.Object({
+  id: Type.Optional(Name),
+  key: Type.Optional(Name),
+  name: Type.Optional(Name),
+  achievedAt: DateTime,
+});
+export type ImportedCompletion = Static<typeof ImportedCompletion>;
+
+const ImportedPeriod = Type.Object({
+  periodStart: LocalDate,
+  periodEnd: LocalDate,
+  length: Type.Integer({ minimum: 0 }),
+  usedFreeze: Type.Optional(Type.Boolean()),
+  usedPause: Type.Optional(Type.Boolean()),
+  resetAt: Type.Optional(DateTime),
+});
+export type ImportedPeriod = Static<typeof ImportedPeriod>;
+
+const ImportedStreak = Type.Object({
+  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  length: Type.Integer({ minimum: 0, maximum: 100_000 }),
+  started: Type.Optional(LocalDate),
+  expires: Type.Optional(LocalDate),
+  extended: Type.Optional(DateTime),
+  freezes: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  /** Oldest first, without a gap, up to the current period. */
+  history: Type.Optional(Type.Array(ImportedPeriod, { maxItems: 10_000 })),
+  pauses: Type.Optional(Type.Array(Type.Object({ start: LocalDate, end: LocalDate }), { maxItems: 100 })),
+});
+export type ImportedStreak = Static<typeof ImportedStreak>;
+
+/** What awarded points, as `GET /users/{id}/points/{key}` shows it. */
+const ImportedTrigger = Type.Object({
+  id: Type.Optional(Name),
+  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
+  points: Type.Optional(Type.Integer()),
+  metricName: Type.Optional(Name),
+  metricThreshold: Type.Optional(Type.Integer()),
+  streakLengthThreshold: Type.Optional(Type.Integer()),
+  achievementName: Type.Optional(Name),
+  timeUnit: Type.Optional(Type.Enum(['hour', 'day'])),
+  timeInterval: Type.Optional(Type.Integer()),
+});
+export type ImportedTrigger = Static<typeof ImportedTrigger>;
+
+const ImportedAward = Type.Object({
+  awarded: Type.Integer({ minimum: -1e12, maximum: 1e12 }),
+  date: DateTime,
+  /** The system's total after it. */
+  total: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e12 })),
+  trigger: Type.Optional(ImportedTrigger),
+  boosts: Type.Optional(
+    Type.Array(Type.Object({ id: Type.Optional(Name), name: Type.Optional(Name) }), { maxItems: 50 }),
+  ),
+});
+export type ImportedAward = Static<typeof ImportedAward>;
+
+/** `awards`: in any order, the newest at least; the days say what older ones added up to. */
+const ImportedPoints = Type.Object({
+  total: Type.Integer({ minimum: 0, maximum: 1e12 }),
+  days: Type.Optional(ChangesByDay),
+  awards: Type.Optional(Type.Array(ImportedAward, { maxItems: MOST_IMPORTED_ROWS })),
+});
+export type ImportedPoints = Static<typeof ImportedPoints>;
+
+export const ImportedUser = Type.Object({
+  ...UpsertedUser.properties,
+  created: Type.Optional(DateTime),
+  updated: Type.Optional(DateTime),
+  metrics: Type.Optional(byKey(ImportedMetric)),
+  achievements: Type.Optional(Type.Array(ImportedCompletion, { maxItems: 10_000 })),
+  streak: Type.Optional(ImportedStreak),
+  points: Type.Optional(byKey(ImportedPoints)),
+  preferences: Type.Optional(UpdateUserPreferencesRequest),
+});
+export type ImportedUser = Static<typeof ImportedUser>;
+
+export const ImportQuery = Type.Object({
+  /** Whose users these are: the same name brings each of them once. */
+  import: Type.String({ minLength: 1, maxLength: 64, pattern: KEY_PATTERN }),
+  dryRun: Type.Boolean({ default: false }),
+});
+
+/** What became of a user: `already`: this import brought the user before, and nothing was done; `ready`: of a dry run. */
+export const ImportedOutcome = Type.Object({
+  id: Type.String(),
+  status: Type.Enum(['imported', 'already', 'ready']),
+});
+export type ImportedOutcome = Static<typeof ImportedOutcome>;

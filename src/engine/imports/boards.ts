@@ -1,0 +1,70 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { clamped } from '../../domain/decimal.ts';
+import { groupName } from '../../domain/group.ts';
+import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
+import { decimalOfMicros, type Micros } from '../../domain/micros.ts';
+import type { PackedScores } from '../../packed/state.ts';
+import { STREAK, USER } from '../../packed/user-fields.ts';
+import type { Draft } from './draft.ts';
+
+const MILLION = 1_000_000n;
+
+/**
+ * Adds the scores in the runs that are not final, from the daily history, as boards are filled that are activated with a past
+ * start. Those of boards with times of day cannot be had from days. Runs that are final stay as they are.
+ */
+export function addScores(draft: Draft): void {
+  const { compiled, state, missing, nowMs } = draft;
+  const boards: Record<number, PackedScores> = {};
+  for (const board of compiled.catalog.leaderboards) {
+    if (board.status !== 'active' && board.status !== 'finished') continue;
+    const scores = [...scoresOn(draft, board)]
+      .filter(([runDay, score]) => score !== 0n && !isFinal(board, runDay, nowMs))
+      .toSorted(([a], [b]) => b - a);
+    if (scores.length === 0) continue;
+    if (board.startTime !== null || board.endTime !== null) {
+      missing.push(`leaderboards.${board.key}: it goes by the time of day, which days do not say`);
+      continue;
+    }
+    const group = groupOf(compiled, board, draft);
+    boards[board.no] = scores.flatMap(([runDay, score]) => {
+      const { whole, micros } = clamped(decimalOfMicros(score));
+      return [runDay, group, whole, micros];
+    });
+  }
+  state[USER.boards] = boards;
+}
+
+/** What the user's history comes to, by first day (epoch day) of the run. */
+function scoresOn({ compiled, days, awards, state, today }: Draft, board: Leaderboard): Map<number, Micros> {
+  const rule = playedRule(board);
+  const scores = new Map<number, Micros>();
+  const add = (day: number, change: Micros): void => {
+    const run = runOf(rule, day);
+    if (run !== null) scores.set(run.startDay, (scores.get(run.startDay) ?? 0n) + change);
+  };
+  if (board.rankBy === 'metric') {
+    const metric = compiled.metricsById.get(board.metricId ?? '');
+    for (const { metricNo, day, change } of days) if (metricNo === metric?.no) add(day, change);
+  } else if (board.rankBy === 'points') {
+    const system = compiled.pointsSystemsById.get(board.pointsSystemId ?? '');
+    for (const { systemNo, day, awarded } of awards) if (systemNo === system?.no) add(day, BigInt(awarded) * MILLION);
+  } else {
+    const at = ['daily', 'weekly', 'monthly'].indexOf(compiled.catalog.streaks.frequency);
+    add(today, BigInt(state[USER.streaks]![at]![STREAK.length]) * MILLION);
+  }
+  return scores;
+}
+
+function isFinal(board: Leaderboard, runDay: number, nowMs: number): boolean {
+  const endDay = runOf(playedRule(board), runDay)?.endDay ?? null;
+  return endDay !== null && finalMs(endDay) <= nowMs;
+}
+
+/** The user's group on a board: '' without breakdown, and of one who lacks a value. */
+function groupOf({ attributesById }: CompiledCatalog, board: Leaderboard, { state }: Draft): string {
+  const attributes = (state[USER.attributes] ?? {}) as Record<number, string>;
+  const values = board.breakdownAttributes.map((id) => attributes[attributesById.get(id)?.no ?? 0]);
+  return values.includes(undefined) ? '' : groupName(values as string[]);
+}

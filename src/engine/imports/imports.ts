@@ -1,0 +1,163 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/author.ts';
+import { MOST_IMPORTED_ROWS, type ImportedOutcome, type ImportedUser } from '../../domain/imported-user.ts';
+import { pack, packState } from '../../packed/pack-state.ts';
+import type { ScriptReply } from '../../packed/record.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { decodeState, unpack } from '../../packed/state.ts';
+import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import { countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
+import { Script } from '../../redis/script.ts';
+import { refuseOverload } from '../calls/overload.ts';
+import type { ScriptCalls } from '../calls/script-calls.ts';
+import { STATE_IS_FULL } from '../calls/refusal.ts';
+import { eventId } from '../ids/event-id.ts';
+import { BoardsOfTenants, countersOf, placesOf } from '../rebuild/derived-keys.ts';
+import { addScores } from './boards.ts';
+import { BadImport, type Draft } from './draft.ts';
+import { importedRecord } from './packed-import.ts';
+import { addPoints } from './points.ts';
+import { beginDraft } from './profile.ts';
+import { addStreaks } from './streaks.ts';
+import { addTotals } from './totals.ts';
+
+export interface ImportsOptions {
+  redis: Redis;
+  pool: Pool;
+  /** The batcher's, so that both know the same of the outboxes. */
+  calls: ScriptCalls;
+  recordAudit: RecordAudit;
+  clock: Clock;
+  /** Whether the outbox holds more than it may, so that nothing is taken. */
+  overloaded: () => boolean;
+}
+
+/** An import that some users are of. */
+interface Import {
+  name: string;
+  dryRun: boolean;
+  by: Author;
+}
+
+/** What became of a user, and what could not be brought; or why nothing was done. */
+export type ImportResult = { outcome: ImportedOutcome; missing: string[] } | { refused: string };
+
+/** Brings users with their past from elsewhere. */
+export class Imports {
+  private readonly options: ImportsOptions;
+  private readonly script = new Script('import_user');
+  private readonly boards: BoardsOfTenants;
+
+  constructor(options: ImportsOptions) {
+    this.options = options;
+    this.boards = new BoardsOfTenants(options.pool);
+  }
+
+  /**
+   * Brings users, each in one atomic step, and says of each what became of it, in their order. Nothing is announced and nothing
+   * awarded. A user who is there is refused, unless this import (by its name) brought the user: then nothing is done.
+   * Idempotent; after an error (503) some may be there.
+   */
+  async bring(compiled: CompiledCatalog, users: readonly ImportedUser[], from: Import): Promise<ImportResult[]> {
+    refuseOverload(this.options.overloaded);
+    const results: ImportResult[] = [];
+    for (const user of users) results.push(await this.bringOne(compiled, user, from));
+    const brought = results.filter((result) => 'outcome' in result && result.outcome.status === 'imported').length;
+    if (brought > 0) {
+      const entry = { action: 'create', kind: 'import', name: from.name, after: { users: brought } } as const;
+      void this.options.recordAudit({ tenantNo: compiled.catalog.tenantNo, by: from.by, entries: [entry] });
+    }
+    return results;
+  }
+
+  private async bringOne(compiled: CompiledCatalog, user: ImportedUser, from: Import): Promise<ImportResult> {
+    let draft: Draft;
+    try {
+      draft = draftOf(compiled, user, this.options.clock.now());
+    } catch (error) {
+      if (error instanceof BadImport) return { refused: error.message };
+      throw error;
+    }
+    const { missing } = draft;
+    const kind = await (from.dryRun ? this.look(compiled, user.id, from) : this.take(draft, user.id, from));
+    switch (kind) {
+      case REFUSAL.userExists:
+        return { refused: 'The user exists and is not from this import: nothing was changed.' };
+      case REFUSAL.tooLarge:
+        return { refused: STATE_IS_FULL };
+      case REFUSAL.alreadyImported:
+        return { outcome: { id: user.id, status: 'already' }, missing };
+      default:
+        return { outcome: { id: user.id, status: from.dryRun ? 'ready' : 'imported' }, missing };
+    }
+  }
+
+  /** What a dry run can say: whether the user is there. */
+  private async look({ catalog }: CompiledCatalog, userId: string, { name }: Import): Promise<string> {
+    const packed = await this.options.redis.getBuffer(userKey(catalog.tenantNo, userId));
+    if (packed === null) return '';
+    return decodeState(packed).importedBy === name ? REFUSAL.alreadyImported : REFUSAL.userExists;
+  }
+
+  private async take(draft: Draft, userId: string, { name }: Import): Promise<string> {
+    const { compiled, state } = draft;
+    const { tenantNo } = compiled.catalog;
+    const places = placesOf(tenantNo, state, await this.boards.of(tenantNo));
+    const sets = places.flatMap(({ key, score, listedIn }) => [
+      { key, args: [score, ''] },
+      ...(listedIn === null ? [] : [{ key: listedIn.key, args: ['', listedIn.group] }]),
+    ]);
+    const record = pack(importedRecord(draft, { id: eventId(draft.nowMs), userId }));
+    const packed = packState(state);
+    let isRetry = false;
+    const replies = await this.options.calls.run(tenantNo, {
+      script: this.script,
+      keysAndArgs: ({ retryPosition }) => {
+        isRetry = retryPosition !== '';
+        return {
+          keys: [
+            outboxKey(shardOf(tenantNo)),
+            countersKey(tenantNo),
+            userKey(tenantNo, userId),
+            ...sets.map(({ key }) => key),
+          ],
+          args: [
+            tenantNo,
+            userId,
+            name,
+            record,
+            packed,
+            JSON.stringify(countersOf(state)),
+            ...sets.flatMap(({ args }) => args),
+          ],
+        };
+      },
+      // A retry finds the user.
+      foundElsewhere: async () => false,
+    });
+    const kind = (unpack(replies![0]!) as ScriptReply)[kindField];
+    return isRetry && kind === REFUSAL.alreadyImported ? KIND.imported : kind;
+  }
+}
+
+function draftOf(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): Draft {
+  if (rowsOf(user) > MOST_IMPORTED_ROWS)
+    throw new BadImport(`The user has more than ${MOST_IMPORTED_ROWS} days, awards, completions and periods together.`);
+  const draft = beginDraft(compiled, user, nowMs);
+  addTotals(draft, user);
+  addPoints(draft, user);
+  addStreaks(draft, user);
+  addScores(draft);
+  draft.missing = [...new Set(draft.missing)];
+  return draft;
+}
+
+function rowsOf({ metrics = {}, points = {}, achievements = [], streak }: ImportedUser): number {
+  const days = [...Object.values(metrics), ...Object.values(points)].map((each) => Object.keys(each.days ?? {}).length);
+  const awards = Object.values(points).map((each) => each.awards?.length ?? 0);
+  return [...days, ...awards, achievements.length, streak?.history?.length ?? 0].reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,115 @@
+import type { PointsSystem } from '../../domain/catalog.ts';
+import type { ImportedAward, ImportedPoints, ImportedUser } from '../../domain/imported-user.ts';
+import { microsNumber } from '../../domain/micros.ts';
+import { dayIn, dayStartMs } from '../../domain/zone.ts';
+import { USER } from '../../packed/user-fields.ts';
+import type { Draft, ImportedAwardRow } from './draft.ts';
+import { pastMs } from './profile.ts';
+import { namedBoost, namedTrigger } from './references.ts';
+import { changesOf } from './totals.ts';
+
+/**
+ * Adds points with their awards. What the days say beyond the awards that are given becomes one award of no known trigger a
+ * day, before the others of that day. Throws BadImport.
+ */
+export function addPoints(draft: Draft, { points = {} }: ImportedUser): void {
+  const totals: Record<number, number> = {};
+  for (const [key, imported] of Object.entries(points)) {
+    const system = draft.compiled.pointsSystems.get(key);
+    if (system === undefined) {
+      draft.missing.push(`points.${key}: there is no points system of this key`);
+      continue;
+    }
+    totals[system.no] = imported.total;
+    draft.awards.push(...ledgerOf(draft, system, imported));
+  }
+  draft.state[USER.points] = totals;
+}
+
+/** All awards of a system, oldest first, with the total after each: backwards from the total of now. */
+function ledgerOf(
+  draft: Draft,
+  system: PointsSystem,
+  { total, days, awards = [] }: ImportedPoints,
+): ImportedAwardRow[] {
+  // The newest come first, as the contract answers them: those of one millisecond keep their order.
+  const known = awards
+    .toReversed()
+    .map((award, index) =>
+      awardRow(draft, system, { award, field: `points.${system.key}.awards[${awards.length - 1 - index}]` }),
+    )
+    .toSorted((a, b) => a.atMs - b.atMs);
+  const ofDays = days === undefined ? [] : unnamedAwards(draft, { system, days, known });
+  const rows = [...ofDays, ...known].toSorted((a, b) => a.atMs - b.atMs);
+  let after = total;
+  for (const row of rows.toReversed()) {
+    if (row.total === -1) row.total = Math.max(0, after);
+    after = row.total - row.awarded;
+  }
+  return rows;
+}
+
+function awardRow(
+  draft: Draft,
+  system: PointsSystem,
+  { award, field }: { award: ImportedAward; field: string },
+): ImportedAwardRow {
+  const { compiled, missing, nowMs, tz } = draft;
+  const atMs = pastMs(`${field}.date`, award.date, nowMs);
+  const trigger = award.trigger && namedTrigger(compiled, system, award.trigger);
+  if (award.trigger !== undefined && trigger === undefined)
+    missing.push(`points.${system.key}.awards: there is no such trigger of type '${award.trigger.type}'`);
+  const boosts = (award.boosts ?? []).flatMap((named) => {
+    const boost = namedBoost(compiled, system, named);
+    if (boost === undefined) missing.push(`points.${system.key}.awards: there is no boost '${named.name ?? named.id}'`);
+    return boost === undefined ? [] : [boost.no];
+  });
+  const { awarded, total = -1 } = award;
+  return {
+    systemNo: system.no,
+    triggerNo: trigger?.no ?? 0,
+    awarded,
+    total,
+    atMs,
+    day: dayIn(tz, atMs),
+    boostNos: boosts,
+  };
+}
+
+function unnamedAwards(
+  { tz, today }: Draft,
+  { system, days, known }: { system: PointsSystem; days: Record<string, number>; known: readonly ImportedAwardRow[] },
+): ImportedAwardRow[] {
+  const left = new Map<number, number>();
+  for (const { day, change } of changesOf(`points.${system.key}.days`, days, today))
+    left.set(day, Math.round(microsNumber(change)));
+  for (const { day, awarded } of known) left.set(day, (left.get(day) ?? 0) - awarded);
+  for (const award of known) moveToItsDay(award, left);
+  return [...left]
+    .filter(([, awarded]) => awarded !== 0)
+    .map(([day, awarded]) => ({
+      systemNo: system.no,
+      triggerNo: 0,
+      awarded,
+      total: -1,
+      atMs: dayStartMs(tz ?? 'UTC', day),
+      day,
+      boostNos: [],
+    }));
+}
+
+/**
+ * An award may count for another day than that of its time: what a reversal takes counts for the day of what was awarded, and
+ * the zone may have been another. Where what is left of both days says so, it is moved.
+ */
+function moveToItsDay(award: ImportedAwardRow, left: Map<number, number>): void {
+  const { awarded, day } = award;
+  const holds = (rest: number, sign: 1 | -1): boolean =>
+    Math.sign(rest) === sign * Math.sign(awarded) && Math.abs(rest) >= Math.abs(awarded);
+  if (!holds(left.get(day) ?? 0, -1)) return;
+  const other = [...left].find(([, rest]) => holds(rest, 1));
+  if (other === undefined) return;
+  award.day = other[0];
+  left.set(day, left.get(day)! + awarded);
+  left.set(other[0], other[1] - awarded);
+}

@@ -1,0 +1,119 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { signUpDay, yearsAt } from '../../domain/anniversary.ts';
+import type { ImportedUser } from '../../domain/imported-user.ts';
+import { dayIn, zoneName, zoneOffset } from '../../domain/zone.ts';
+import { AppError } from '../../errors.ts';
+import { SENT } from '../../packed/call-fields.ts';
+import { HIDDEN_BY, STREAK_RULE, USER } from '../../packed/user-fields.ts';
+import type { PackedState } from '../../packed/state.ts';
+import { namedAchievement } from './references.ts';
+import { sentPreferences } from '../users/preferences.ts';
+import { BadImport, type Draft } from './draft.ts';
+
+/** Begins the draft of a user: who it is. Throws BadImport for a time that cannot be. */
+export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): Draft {
+  const missing: string[] = [];
+  const tz = zoneOf(user.tz ?? '', missing);
+  const createdMs = user.created === undefined ? nowMs : pastMs('created', user.created, nowMs);
+  const updatedMs = user.updated === undefined ? nowMs : pastMs('updated', user.updated, nowMs);
+  const state: PackedState = {
+    [USER.createdMs]: createdMs,
+    [USER.updatedMs]: Math.max(createdMs, updatedMs),
+    [USER.activeDay]: -1,
+    // By today's rules: no midnight of earlier ones is to be settled again.
+    [USER.settledMs]: nowMs,
+  };
+  const draft: Draft = {
+    compiled,
+    nowMs,
+    tz,
+    today: dayIn(tz, nowMs),
+    state,
+    days: [],
+    awards: [],
+    settlements: [],
+    pauses: [],
+    missing,
+  };
+  addContact(draft, user);
+  addAttributes(draft, user);
+  addSignUp(draft, user);
+  addPreferences(draft, user);
+  addCompletions(draft, user);
+  return draft;
+}
+
+/** A time that is over, epoch ms. Throws BadImport. */
+export function pastMs(field: string, text: string, nowMs: number): number {
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms) || ms < 0) throw new BadImport(`${field} is no time from 1970 on: '${text}'.`);
+  if (ms > nowMs) throw new BadImport(`${field} is in the future: '${text}'.`);
+  return ms;
+}
+
+function zoneOf(tz: string, missing: string[]): string | null {
+  if (tz === '') return null;
+  const name = zoneName(tz);
+  if (name === null) missing.push(`tz: '${tz}' is no IANA name; UTC counts`);
+  return name;
+}
+
+function addContact({ state, tz, nowMs }: Draft, user: ImportedUser): void {
+  const { name, email, deviceTokens, subscribeToEmails } = user;
+  if (name !== undefined && name !== '') state[USER.name] = name;
+  if (subscribeToEmails === false) state[USER.unsubscribed] = 1;
+  else if (email !== undefined && email !== '') state[USER.email] = email;
+  if (deviceTokens?.length) state[USER.deviceTokens] = JSON.stringify(deviceTokens);
+  if (tz === null) return;
+  const offset = zoneOffset(tz, nowMs)!;
+  state[USER.zone] = tz;
+  state[USER.offsetSeconds] = offset.offsetSeconds;
+  state[USER.offsetUntilMs] = offset.untilMs;
+}
+
+function addAttributes({ compiled, state, missing }: Draft, { attributes = {} }: ImportedUser): void {
+  const known: Record<number, string> = {};
+  for (const [key, value] of Object.entries(attributes)) {
+    const attribute = compiled.userAttributes.get(key);
+    if (attribute === undefined) missing.push(`attributes.${key}: there is no user attribute of this key`);
+    else known[attribute.no] = value;
+  }
+  if (Object.keys(known).length > 0) state[USER.attributes] = known;
+}
+
+function addSignUp({ state, tz, today, nowMs }: Draft, { signUpDate }: ImportedUser): void {
+  if (signUpDate === undefined || signUpDate === null) return;
+  const day = signUpDay(signUpDate);
+  if (day === null || day > today) throw new BadImport(`signUpDate is no past day: '${signUpDate}'.`);
+  // The years that are over were counted where the user comes from.
+  state[USER.signUp] = [day, yearsAt({ day, years: 0, sinceMs: nowMs }, tz, nowMs), nowMs];
+}
+
+function addPreferences({ compiled, state, missing, today }: Draft, { preferences = {} }: ImportedUser): void {
+  const parts = [{ notifications: preferences.notifications }, { streak: preferences.streak }];
+  for (const part of parts) {
+    try {
+      const sent = sentPreferences(compiled, part as typeof preferences);
+      const { [SENT.notifications]: notifications, [SENT.streakRule]: rule, [SENT.daysOff]: daysOff } = sent;
+      if (notifications !== undefined) state[USER.notifications] = notifications;
+      if (rule !== undefined)
+        state[USER.streakRule] = [rule[STREAK_RULE.enabled], rule[STREAK_RULE.all], rule[STREAK_RULE.metrics] || []];
+      if (daysOff !== undefined) state[USER.daysOff] = [daysOff, today, -1];
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      missing.push(`preferences.${error.message}`);
+    }
+  }
+  if (preferences.leaderboards?.hidden === true) state[USER.hidden] = HIDDEN_BY.user;
+}
+
+function addCompletions({ compiled, state, missing, nowMs }: Draft, { achievements = [] }: ImportedUser): void {
+  const completions: Record<number, number> = {};
+  for (const [index, completion] of achievements.entries()) {
+    const atMs = pastMs(`achievements[${index}].achievedAt`, completion.achievedAt, nowMs);
+    const achievement = namedAchievement(compiled, completion);
+    if (achievement !== undefined) completions[achievement.no] = atMs;
+    else missing.push(`achievements: there is no '${completion.key ?? completion.name ?? completion.id}'`);
+  }
+  state[USER.completions] = completions;
+}

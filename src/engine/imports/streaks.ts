@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import { settlementsOfHistory } from '../../domain/imported-streak.ts';
+import type { ImportedStreak, ImportedUser } from '../../domain/imported-user.ts';
+import { dayOf, isDate, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import { FREQUENCIES } from '../../domain/settle-streaks.ts';
+import { StreakMachine, type RunningStreak } from '../../domain/streak-machine.ts';
+import { dayIn, dayStartMs } from '../../domain/zone.ts';
+import { factsFrom } from '../../domain/replay-streaks.ts';
+import { packedStreak } from '../corrections/packed-replay.ts';
+import { factsOfNewUser } from '../corrections/streak-facts.ts';
+import { packState } from '../../packed/pack-state.ts';
+import { decodeState, type PackedStreak } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
+import { BadImport, type Draft } from './draft.ts';
+
+/**
+ * Adds streaks: in each frequency what the daily history comes to by today's rules; in the one that counts, where the user brings
+ * it, the streak as it was. Totals and preferences are there already. Throws BadImport.
+ */
+export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
+  const { compiled, state, today } = draft;
+  const { frequency } = compiled.catalog.streaks;
+  for (const { start, end } of streak?.pauses ?? []) {
+    if (!isDate(start) || !isDate(end) || end < start)
+      throw new BadImport(`streak.pauses: ${start} to ${end} is no time.`);
+    draft.pauses.push({ id: randomUUID().replaceAll('-', ''), from: dayOf(start), to: dayOf(end) });
+  }
+  draft.pauses.sort((a, b) => a.from - b.from);
+  const machine = replayed(draft);
+  const streaks = { ...machine.streaks };
+  draft.settlements = machine.settlements.map((one) => ({ ...one, atMs: dayStartMs(draft.tz ?? 'UTC', one.to + 1) }));
+  let { freezes } = machine;
+  if (streak !== undefined && streak.frequency === frequency) {
+    const taken = asItWas(draft, streak, streaks[frequency]);
+    streaks[frequency] = taken.live;
+    draft.settlements = [...draft.settlements.filter((one) => one.frequency !== frequency), ...taken.settlements];
+    freezes = streak.freezes ?? 0;
+  } else if (streak !== undefined) {
+    draft.missing.push(
+      `streak: it is ${streak.frequency} there and ${frequency} here; what the daily history comes to counts`,
+    );
+  }
+  state[USER.streaks] = FREQUENCIES.map((each) => packedStreak(streaks[each])) as unknown as [
+    PackedStreak,
+    PackedStreak,
+    PackedStreak,
+  ];
+  if (freezes > 0) state[USER.freezes] = freezes;
+  // When the next one would have been earned is not known: the interval begins now.
+  state[USER.earnedDay] = today;
+  const ahead = draft.pauses.filter(({ to }) => to >= today);
+  if (ahead.length > 0) state[USER.pauses] = ahead.map(({ id, from, to }) => [from, to, id]);
+}
+
+/** The streaks that the daily history comes to. */
+function replayed(draft: Draft): StreakMachine {
+  const { compiled, state, tz, today, nowMs, days } = draft;
+  const { streakRule, daysOff } = decodeState(packState(state));
+  const { facts } = factsOfNewUser(compiled, { tz, nowMs, own: { streakRule, daysOff } });
+  const { weekStart } = compiled.catalog.streaks;
+  const firstDay = days.reduce((first, { day }) => Math.min(first, day), today);
+  const begin = factsFrom(firstDay, weekStart);
+  const machine = new StreakMachine({ ...facts, pauses: draft.pauses, endedBefore: [], resetsMade: new Set() }, begin);
+  machine.freezes = facts.now.freezes;
+  for (const each of FREQUENCIES)
+    machine.begin(each, periodStart(periodOf(begin, each, weekStart), each, weekStart), {
+      length: 0,
+      startDay: null,
+      lastPeriod: null,
+    });
+  for (const { metricNo, day, change } of days.toSorted((a, b) => a.day - b.day))
+    if (day <= today) machine.take({ do: 'event', metricNo, value: change, day, atMs: dayStartMs(tz ?? 'UTC', day) });
+  machine.settleTo(today);
+  return machine;
+}
+
+/** The streak that counts, as it was; of the current period what the history says. */
+function asItWas(
+  draft: Draft,
+  streak: ImportedStreak,
+  byHistory: RunningStreak,
+): { live: RunningStreak; settlements: ReturnType<typeof settlementsOfHistory> } {
+  const { compiled, today, nowMs } = draft;
+  const { frequency, weekStart } = compiled.catalog.streaks;
+  const { length, history = [] } = streak;
+  const current = periodOf(today, frequency, weekStart);
+  const extendedMs = streak.extended === undefined ? null : Math.min(Date.parse(streak.extended), nowMs);
+  const startDay =
+    length === 0
+      ? null
+      : streak.started === undefined
+        ? periodStart(current - length, frequency, weekStart)
+        : dayOf(streak.started);
+  const live: RunningStreak = {
+    ...byHistory,
+    length,
+    startDay,
+    lastPeriod:
+      length === 0 ? byHistory.lastPeriod : isMet(draft, { streak, extendedMs, current }) ? current : current - 1,
+    extendedMs,
+  };
+  for (const { periodStart: start, periodEnd: end } of history)
+    if (!isDate(start) || !isDate(end)) throw new BadImport(`streak.history: ${start} to ${end} is no period.`);
+  const calendar = { frequency, weekStart };
+  return { live, settlements: settlementsOfHistory({ history, calendar, current, liveStartDay: startDay }) };
+}
+
+/** Whether the current period is met: the streak was extended in it, or expires at the end of the next. */
+function isMet(
+  { compiled, tz }: Draft,
+  { streak, extendedMs, current }: { streak: ImportedStreak; extendedMs: number | null; current: number },
+): boolean {
+  const { frequency, weekStart, daysOff } = compiled.catalog.streaks;
+  if (streak.expires !== undefined && daysOff.length === 0)
+    return dayOf(streak.expires) > periodEnd(current, frequency, weekStart);
+  return extendedMs !== null && periodOf(dayIn(tz, extendedMs), frequency, weekStart) >= current;
+}

@@ -1,0 +1,96 @@
+import { DAY_MS } from '../../domain/periods.ts';
+import type { ImportedRecord, RecordedSettlement } from '../../packed/record.ts';
+import { COMPLETED, IMPORTED_AWARD, IMPORTED_DAY, RECORD, SETTLEMENT } from '../../packed/record-fields.ts';
+import { PAUSE } from '../../packed/user-fields.ts';
+import type { AwardRow } from '../../postgres/persist/insert-awards.ts';
+import type { ImportedCompletionRow, ImportedDayRow } from '../../postgres/persist/insert-imported.ts';
+import type { StreakChangeRow } from '../../postgres/persist/insert-streak-changes.ts';
+import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.ts';
+import { eventId } from '../ids/event-id.ts';
+import { decimalOfMicros } from '../../domain/micros.ts';
+import type { UserZone } from '../../postgres/persist/note-zones.ts';
+
+/** What is stored of imported users. */
+export interface ImportedRows {
+  importedDays: ImportedDayRow[];
+  importedCompletions: ImportedCompletionRow[];
+  importedAwards: AwardRow[];
+  /** The zones that they are in from the import on. */
+  importedZones: UserZone[];
+  streakChanges: StreakChangeRow[];
+  pauses: StreakPauseRow[];
+}
+
+const NOON_MS = DAY_MS / 2;
+
+/**
+ * Adds the rows of an imported user. Their IDs are of the times of what they are about, so that they are read in that order; they
+ * are made here, for a batch that is stored once or not at all.
+ */
+export function addImported(rows: ImportedRows, tenantNo: number, record: ImportedRecord): void {
+  const { [RECORD.userId]: userId, [RECORD.atMs]: atMs } = record;
+  for (const each of record[RECORD.days]) {
+    const localDay = each[IMPORTED_DAY.day];
+    const noonMs = localDay * DAY_MS + NOON_MS;
+    rows.importedDays.push({
+      id: eventId(noonMs),
+      tenantNo,
+      userId,
+      metricNo: each[IMPORTED_DAY.metric],
+      value: decimalOfMicros(BigInt(each[IMPORTED_DAY.change])),
+      total: decimalOfMicros(BigInt(each[IMPORTED_DAY.total])),
+      atMs: noonMs,
+      localDay,
+    });
+  }
+  for (const each of record[RECORD.awards]) {
+    rows.importedAwards.push({
+      id: eventId(each[IMPORTED_AWARD.atMs]),
+      tenantNo,
+      userId,
+      systemNo: each[IMPORTED_AWARD.system],
+      triggerNo: each[IMPORTED_AWARD.trigger],
+      awarded: each[IMPORTED_AWARD.awarded],
+      total: each[IMPORTED_AWARD.after],
+      boostNos: each[IMPORTED_AWARD.boosts],
+      atMs: each[IMPORTED_AWARD.atMs],
+      localDay: each[IMPORTED_AWARD.day],
+      catalogVersion: null,
+    });
+  }
+  for (const each of record[RECORD.completions])
+    rows.importedCompletions.push({
+      tenantNo,
+      userId,
+      achievementNo: each[COMPLETED.achievement],
+      atMs: each[COMPLETED.atMs],
+    });
+  for (const each of record[RECORD.settlements]) rows.streakChanges.push(changeOf(each, { tenantNo, userId, atMs }));
+  for (const each of record[RECORD.pauses])
+    rows.pauses.push({
+      id: each[PAUSE.id],
+      tenantNo,
+      userId,
+      fromDay: each[PAUSE.firstDay],
+      toDay: each[PAUSE.lastDay],
+      atMs,
+    });
+  rows.importedZones.push({ tenantNo, zone: record[RECORD.zone], atMs });
+}
+
+const changeOf = (
+  settlement: RecordedSettlement,
+  { atMs, ...user }: { tenantNo: number; userId: string; atMs: number },
+): StreakChangeRow => {
+  const length = settlement[SETTLEMENT.length] ?? -1;
+  return {
+    ...user,
+    frequency: settlement[SETTLEMENT.frequency],
+    kind: settlement[SETTLEMENT.kind],
+    fromDay: settlement[SETTLEMENT.firstDay],
+    toDay: settlement[SETTLEMENT.lastDay],
+    length: length < 0 ? null : length,
+    atMs: settlement[SETTLEMENT.atMs] ?? atMs,
+    correction: null,
+  };
+};

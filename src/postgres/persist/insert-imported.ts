@@ -1,0 +1,67 @@
+import type { PoolClient } from 'pg';
+import { decimalText, type Decimal } from '../../domain/decimal.ts';
+import { storableText } from '../storable-json.ts';
+
+/** What a user's events of a metric added on a local day elsewhere. */
+export interface ImportedDayRow {
+  /** 32 hex digits. */
+  id: string;
+  tenantNo: number;
+  userId: string;
+  metricNo: number;
+  value: Decimal;
+  /** The user's total of the metric after it. */
+  total: Decimal;
+  atMs: number;
+  /** Epoch day. */
+  localDay: number;
+}
+
+const DAYS = `
+  INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, imported)
+  SELECT id, tenant_no, user_id, metric_no, value, total, to_timestamp(at_ms / 1000.0), DATE '1970-01-01' + day, true
+  FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::numeric[], $6::numeric[], $7::float8[], $8::int[])
+    AS imported (id, tenant_no, user_id, metric_no, value, total, at_ms, day)`;
+
+/** Adds days that were imported. Each is to be given once. */
+export async function insertImportedDays(client: PoolClient, days: readonly ImportedDayRow[]): Promise<void> {
+  if (days.length === 0) return;
+  await client.query(DAYS, [
+    days.map(({ id }) => id),
+    days.map(({ tenantNo }) => tenantNo),
+    days.map(({ userId }) => storableText(userId)),
+    days.map(({ metricNo }) => metricNo),
+    days.map(({ value }) => decimalText(value)),
+    days.map(({ total }) => decimalText(total)),
+    days.map(({ atMs }) => atMs),
+    days.map(({ localDay }) => localDay),
+  ]);
+}
+
+/** A completion from elsewhere: what completed it is not known. */
+export interface ImportedCompletionRow {
+  tenantNo: number;
+  userId: string;
+  achievementNo: number;
+  atMs: number;
+}
+
+const COMPLETIONS = `
+  INSERT INTO completions (tenant_no, user_id, achievement_no, at)
+  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0)
+  FROM unnest($1::int[], $2::text[], $3::int[], $4::float8[]) AS imported (tenant_no, user_id, achievement_no, at_ms)
+  ON CONFLICT DO NOTHING`;
+
+/** Adds completions that were imported. They are none of the newest, which the console shows. */
+export async function insertImportedCompletions(
+  client: PoolClient,
+  completions: readonly ImportedCompletionRow[],
+): Promise<void> {
+  if (completions.length === 0) return;
+  await client.query(COMPLETIONS, [
+    completions.map(({ tenantNo }) => tenantNo),
+    completions.map(({ userId }) => storableText(userId)),
+    completions.map(({ achievementNo }) => achievementNo),
+    completions.map(({ atMs }) => atMs),
+  ]);
+}
