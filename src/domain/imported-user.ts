@@ -15,10 +15,13 @@ export const MOST_IMPORTED_ROWS = 40_000;
 const DateTime = Type.String({ format: 'date-time' });
 const Name = Type.String({ maxLength: 1_024 });
 
+/** As many fields as an object of a body may have at all: 27 years. */
+const MOST_DAYS = 10_000;
+
 /** Changes by local day. */
 export const ChangesByDay = Type.Unsafe<Record<string, number>>({
   type: 'object',
-  maxProperties: MOST_IMPORTED_ROWS,
+  maxProperties: MOST_DAYS,
   additionalProperties: { type: 'number' },
 });
 

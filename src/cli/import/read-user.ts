@@ -1,5 +1,5 @@
 import type { ImportedUser } from '../../domain/imported-user.ts';
-import { SourceRefusal } from './source.ts';
+import { SourceRefusal } from './source-refusal.ts';
 
 /** A user as read, in the form of a line, and what could not be read of it. */
 export interface ReadUser {

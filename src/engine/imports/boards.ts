@@ -4,6 +4,7 @@ import { clamped } from '../../domain/decimal.ts';
 import { groupName } from '../../domain/group.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { decimalOfMicros, type Micros } from '../../domain/micros.ts';
+import { packedScore } from '../../packed/packed-import.ts';
 import type { PackedScores } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
 import type { Draft } from './draft.ts';
@@ -30,7 +31,7 @@ export function addScores(draft: Draft): void {
     const group = groupOf(compiled, board, draft);
     boards[board.no] = scores.flatMap(([runDay, score]) => {
       const { whole, micros } = clamped(decimalOfMicros(score));
-      return [runDay, group, whole, micros];
+      return packedScore({ runDay, group, whole, micros });
     });
   }
   state[USER.boards] = boards;

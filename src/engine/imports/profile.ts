@@ -4,7 +4,8 @@ import type { ImportedUser } from '../../domain/imported-user.ts';
 import { dayIn, zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { SENT } from '../../packed/call-fields.ts';
-import { HIDDEN_BY, STREAK_RULE, USER } from '../../packed/user-fields.ts';
+import { packedDaysOff, packedSignUp, packedStreakRule } from '../../packed/packed-import.ts';
+import { HIDDEN_BY, USER } from '../../packed/user-fields.ts';
 import type { PackedState } from '../../packed/state.ts';
 import { namedAchievement } from './references.ts';
 import { sentPreferences } from '../users/preferences.ts';
@@ -86,7 +87,11 @@ function addSignUp({ state, tz, today, nowMs }: Draft, { signUpDate }: ImportedU
   const day = signUpDay(signUpDate);
   if (day === null || day > today) throw new BadImport(`signUpDate is no past day: '${signUpDate}'.`);
   // The years that are over were counted where the user comes from.
-  state[USER.signUp] = [day, yearsAt({ day, years: 0, sinceMs: nowMs }, tz, nowMs), nowMs];
+  state[USER.signUp] = packedSignUp({
+    day,
+    years: yearsAt({ day, years: 0, sinceMs: nowMs }, tz, nowMs),
+    sinceMs: nowMs,
+  });
 }
 
 function addPreferences({ compiled, state, missing, today }: Draft, { preferences = {} }: ImportedUser): void {
@@ -96,9 +101,8 @@ function addPreferences({ compiled, state, missing, today }: Draft, { preference
       const sent = sentPreferences(compiled, part as typeof preferences);
       const { [SENT.notifications]: notifications, [SENT.streakRule]: rule, [SENT.daysOff]: daysOff } = sent;
       if (notifications !== undefined) state[USER.notifications] = notifications;
-      if (rule !== undefined)
-        state[USER.streakRule] = [rule[STREAK_RULE.enabled], rule[STREAK_RULE.all], rule[STREAK_RULE.metrics] || []];
-      if (daysOff !== undefined) state[USER.daysOff] = [daysOff, today, -1];
+      if (rule !== undefined) state[USER.streakRule] = packedStreakRule(rule);
+      if (daysOff !== undefined) state[USER.daysOff] = packedDaysOff({ set: daysOff, fromDay: today });
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       missing.push(`preferences.${error.message}`);

@@ -14,7 +14,7 @@ export function namedAchievement(
   );
 }
 
-/** What tells triggers of a system apart where their IDs are others. */
+/** By what triggers of a system differ where their IDs are others. */
 const COMPARED = [
   'type',
   'points',

@@ -8,6 +8,7 @@ import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { factsFrom } from '../../domain/replay-streaks.ts';
 import { packedStreak } from '../corrections/packed-replay.ts';
 import { factsOfNewUser } from '../corrections/streak-facts.ts';
+import { packedPause } from '../../packed/packed-arrays.ts';
 import { packState } from '../../packed/pack-state.ts';
 import { decodeState, type PackedStreak } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
@@ -49,7 +50,8 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
   // When the next one would have been earned is not known: the interval begins now.
   state[USER.earnedDay] = today;
   const ahead = draft.pauses.filter(({ to }) => to >= today);
-  if (ahead.length > 0) state[USER.pauses] = ahead.map(({ id, from, to }) => [from, to, id]);
+  if (ahead.length > 0)
+    state[USER.pauses] = ahead.map(({ id, from, to }) => packedPause({ firstDay: from, lastDay: to, id }));
 }
 
 /** The streaks that the daily history comes to. */

@@ -2,7 +2,8 @@ import { decimalText, SUM_BOUND, toDecimal } from '../../domain/decimal.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
 import { decimalOfMicros, toMicros, type Micros } from '../../domain/micros.ts';
 import { dayOf, isDate } from '../../domain/periods.ts';
-import { TOTAL, USER } from '../../packed/user-fields.ts';
+import { packedTotal } from '../../packed/packed-import.ts';
+import { USER } from '../../packed/user-fields.ts';
 import type { PackedTotal } from '../../packed/state.ts';
 import { BadImport, type Draft } from './draft.ts';
 
@@ -38,11 +39,7 @@ export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
 
 /** TOTAL, of sums in millionths. */
 export function totalOf(micros: Micros, peak = micros): PackedTotal {
-  const { whole, micros: rest } = decimalOfMicros(micros);
-  const packed: PackedTotal = [whole, rest] as unknown as PackedTotal;
-  const highest = decimalOfMicros(peak).whole;
-  if (highest > whole) packed[TOTAL.peak] = highest;
-  return packed;
+  return packedTotal(decimalOfMicros(micros), decimalOfMicros(peak).whole);
 }
 
 /** Changes by day, oldest first, without those of 0. Throws BadImport. */

@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../domain/periods.ts';
+import { NO_LENGTH } from '../../packed/packed-import.ts';
 import type { ImportedRecord, RecordedSettlement } from '../../packed/record.ts';
 import { COMPLETED, IMPORTED_AWARD, IMPORTED_DAY, RECORD, SETTLEMENT } from '../../packed/record-fields.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
@@ -82,14 +83,14 @@ const changeOf = (
   settlement: RecordedSettlement,
   { atMs, ...user }: { tenantNo: number; userId: string; atMs: number },
 ): StreakChangeRow => {
-  const length = settlement[SETTLEMENT.length] ?? -1;
+  const length = settlement[SETTLEMENT.length] ?? NO_LENGTH;
   return {
     ...user,
     frequency: settlement[SETTLEMENT.frequency],
     kind: settlement[SETTLEMENT.kind],
     fromDay: settlement[SETTLEMENT.firstDay],
     toDay: settlement[SETTLEMENT.lastDay],
-    length: length < 0 ? null : length,
+    length: length === NO_LENGTH ? null : length,
     atMs: settlement[SETTLEMENT.atMs] ?? atMs,
     correction: null,
   };

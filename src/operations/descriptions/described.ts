@@ -3,6 +3,7 @@ import { CONFIGURATION_TEXTS } from './configuration-texts.ts';
 import { CORRECTION_TEXTS } from './correction-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
 import { GUARD_TEXTS } from './guard-texts.ts';
+import { IMPORT_TEXTS } from './import-texts.ts';
 import { LIVE_TEXTS } from './live-texts.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
@@ -15,6 +16,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...RECOMPUTATION_TEXTS,
   ...CORRECTION_TEXTS,
   ...GUARD_TEXTS,
+  ...IMPORT_TEXTS,
   ...TIMELINE_TEXTS,
   ...LIVE_TEXTS,
   ...PROGRESS_TEXTS,

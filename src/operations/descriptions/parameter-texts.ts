@@ -19,6 +19,8 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   limit: 'How many items, or places, at most.',
   userId: 'Only what is about this user; of a leaderboard the user around whom places are shown.',
   demo: 'What becomes of resources of the demo that the document does not name.',
+  'admin_imports_create:import': 'Name of the import: the same name brings each user once.',
+  'admin_imports_create:dryRun': 'Whether nothing is to be written: the answer says what would be.',
   'admin_users_timeline:order': '`desc` (default): newest first; `asc`: oldest first.',
   'admin_users_timeline:kind': 'Only entries of this kind; of `achievement` and `award` also what caused one.',
   'admin_users_timeline:from': 'Only what happened from then on.',

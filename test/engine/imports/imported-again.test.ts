@@ -1,7 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { readUser } from '../../../src/cli/import/read-user.ts';
-import { SourceRefusal } from '../../../src/cli/import/source.ts';
+import { SourceRefusal } from '../../../src/cli/import/source-refusal.ts';
+import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { readsOf } from './reads-of.ts';
 import { CATALOG, happen, USERS } from './random-past.ts';
 
@@ -65,3 +69,18 @@ test.each(PASTS)(
     expect(await readsOf(laurel, { tenantId: here, ...read })).toEqual(expected);
   },
 );
+
+test('what is imported is as Postgres has it, and is there again after a rebuild', async () => {
+  const redis = createRedis(laurel.redisUrl);
+  onTestFinished(() => redis.disconnect());
+  await redisReady(redis);
+  const differences: Difference[] = [];
+  const verified = { redis, pool: laurel.pool, onDifference: (each: Difference) => differences.push(each) };
+  await verify(verified);
+  const at = { tenantId: `here-${PASTS[0]!.seed}`, users: USERS, from: '2030-05-20', to: '2030-06-25' };
+  const before = await readsOf(laurel, at);
+  await rebuildByHand(laurel, redis);
+  await verify(verified);
+  expect(differences).toEqual([]);
+  expect(await readsOf(laurel, at)).toEqual(before);
+});

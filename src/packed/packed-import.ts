@@ -1,0 +1,94 @@
+import type { Decimal } from '../domain/decimal.ts';
+import type { OwnDaysOff } from '../domain/days-off.ts';
+import type { SignUp } from '../domain/anniversary.ts';
+import type { PackedCompletion, PackedImportedAward, PackedImportedDay, RecordedSettlement } from './record.ts';
+import type { SentStreakRule } from './packed-arrays.ts';
+import type { PackedScores, PackedState, PackedTotal } from './state.ts';
+import { STREAK_RULE, TOTAL, type USER } from './user-fields.ts';
+
+// What an import packs as arrays, in the order of their positions: nothing else needs to know the order.
+
+/** IMPORTED_DAY. */
+export const packedImportedDay = (day: {
+  metricNo: number;
+  day: number;
+  change: bigint;
+  total: bigint;
+}): PackedImportedDay => [day.metricNo, day.day, String(day.change), String(day.total)];
+
+/** IMPORTED_AWARD. */
+export const packedImportedAward = (award: {
+  systemNo: number;
+  triggerNo: number;
+  awarded: number;
+  total: number;
+  atMs: number;
+  day: number;
+  boostNos: number[];
+}): PackedImportedAward => [
+  award.systemNo,
+  award.triggerNo,
+  award.awarded,
+  award.total,
+  award.atMs,
+  award.day,
+  award.boostNos,
+];
+
+/** COMPLETED, of which the cause is not known. */
+export const packedCompletion = (achievementNo: number, atMs: number): PackedCompletion => [achievementNo, atMs];
+
+/** A length that is none, where a time follows it. */
+export const NO_LENGTH = -1;
+
+/** SETTLEMENT with its time. */
+export const packedImportedSettlement = (settlement: {
+  frequency: number;
+  kind: RecordedSettlement[1];
+  from: number;
+  to: number;
+  length: number | null;
+  atMs: number;
+}): RecordedSettlement => [
+  settlement.frequency,
+  settlement.kind,
+  settlement.from,
+  settlement.to,
+  settlement.length ?? NO_LENGTH,
+  settlement.atMs,
+];
+
+/** TOTAL; `peak`: the whole part of the highest total ever. */
+export function packedTotal({ whole, micros }: Decimal, peak: number): PackedTotal {
+  const packed: PackedTotal = [whole, micros];
+  if (peak > whole) packed[TOTAL.peak] = peak;
+  return packed;
+}
+
+/** SIGN_UP. */
+export const packedSignUp = ({ day, years, sinceMs }: SignUp): NonNullable<PackedState[typeof USER.signUp]> => [
+  day,
+  years,
+  sinceMs,
+];
+
+/** STREAK_RULE as a state holds it. */
+export const packedStreakRule = (sent: SentStreakRule): NonNullable<PackedState[typeof USER.streakRule]> => [
+  sent[STREAK_RULE.enabled],
+  sent[STREAK_RULE.all],
+  sent[STREAK_RULE.metrics] || [],
+];
+
+/** DAYS_OFF, as everyone's until then. */
+export const packedDaysOff = ({
+  set,
+  fromDay,
+}: Pick<OwnDaysOff, 'set' | 'fromDay'>): NonNullable<PackedState[typeof USER.daysOff]> => [set, fromDay, -1];
+
+/** SCORE, of one run. */
+export const packedScore = (score: { runDay: number; group: string } & Decimal): PackedScores => [
+  score.runDay,
+  score.group,
+  score.whole,
+  score.micros,
+];

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FixedClock } from '../../../../src/clock.ts';
+import { untilPersisted } from '../../../../src/engine/persisted/until-persisted.ts';
+import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { STUDY_APP } from '../../../study-app.ts';
+import { says } from '../../issue.ts';
+
+const clock = new FixedClock(Date.parse('2026-11-22T12:00:00Z'));
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ clock, configuration: STUDY_APP, workers: true });
+  const hook = { name: 'Hook', url: 'https://example.org/hook', events: ['achievement.completed', 'points.changed'] };
+  await laurel.admin.post('/v1/webhooks', [hook]);
+});
+afterAll(() => laurel.close());
+
+const bring = (users: unknown, query = 'import=crm') => laurel.admin.post(`/v1/imports?${query}`, users);
+const ADA = {
+  id: 'ada',
+  created: '2025-03-01T08:00:00Z',
+  metrics: { flips: { total: 23, days: { '2026-11-20': 11, '2026-11-21': 12 } } },
+  achievements: [{ key: 'ten', achievedAt: '2026-11-20T09:00:00Z' }],
+  points: { xp: { total: 95, days: { '2026-11-20': 95 }, awards: [] } },
+  streak: {
+    frequency: 'daily',
+    length: 2,
+    started: '2026-11-20',
+    expires: '2026-11-22',
+    history: [
+      { periodStart: '2026-11-19', periodEnd: '2026-11-19', length: 0 },
+      { periodStart: '2026-11-20', periodEnd: '2026-11-20', length: 1 },
+      { periodStart: '2026-11-21', periodEnd: '2026-11-21', length: 2 },
+      { periodStart: '2026-11-22', periodEnd: '2026-11-22', length: 2 },
+    ],
+  },
+};
+
+test('admin_imports_create: good users go through, bad ones are issues, what cannot be brought is a warning', async () => {
+  const { status, body } = await bring([
+    ADA,
+    { id: 'bo', metrics: { steps: { total: 5 }, flips: { total: 1, days: { '2026-02-30': 1 } } } },
+    { id: 'cy', created: '2027-01-01T00:00:00Z' },
+    { id: 'dee', metrics: { steps: { total: 5 } }, attributes: { shoe: '42' }, tz: 'Mars/Base' },
+    { id: '', name: 'Nobody' },
+    { id: 'el', achievement: [] },
+  ]);
+  expect(body).toEqual({
+    users: [
+      { id: 'ada', status: 'imported' },
+      { id: 'dee', status: 'imported' },
+    ],
+    issues: [
+      { id: 'bo', ...says('error', "metrics.flips.days: '2026-02-30' is no past day as YYYY-MM-DD.") },
+      { id: 'cy', ...says('error', "created is in the future: '2027-01-01T00:00:00Z'.") },
+      { id: '', ...says('error', 'id must not be empty') },
+      { id: 'el', ...says('error', expect.stringContaining('achievement')) },
+      { id: 'dee', ...says('warning', "tz: 'Mars/Base' is no IANA name; UTC counts") },
+      { id: 'dee', ...says('warning', 'attributes.shoe: there is no user attribute of this key') },
+      { id: 'dee', ...says('warning', 'metrics.steps: there is no metric of this key') },
+    ],
+  });
+  expect(status).toBe(201);
+});
+
+test('the same import brings a user once; another one, or one who is here, is refused; a dry run changes nothing', async () => {
+  await laurel.app.put('/v1/users/here', { name: 'Here' });
+  const refused = (id: string) => ({
+    id,
+    ...says('error', 'The user exists and is not from this import: nothing was changed.'),
+  });
+  const twice = await bring([{ ...ADA, name: 'Another' }, { id: 'here' }]);
+  expect(twice.status).toBe(200);
+  expect(twice.body).toEqual({ users: [{ id: 'ada', status: 'already' }], issues: [refused('here')] });
+  expect((await bring([ADA], 'import=other')).body).toEqual({ users: [], issues: [refused('ada')] });
+  const dry = await bring([{ id: 'fay' }, ADA, { id: 'here' }], 'import=crm&dryRun=true');
+  expect(dry.body.users).toEqual([
+    { id: 'fay', status: 'ready' },
+    { id: 'ada', status: 'already' },
+  ]);
+  expect((await laurel.app.get('/v1/users/fay')).status).toBe(404);
+  expect((await laurel.app.get('/v1/users/ada')).body.name).toBe(null);
+  // At the same time the same user is brought once.
+  const many = await Promise.all(Array.from({ length: 8 }, () => bring([{ ...ADA, id: 'gus' }])));
+  expect(many.filter(({ status }) => status === 201)).toHaveLength(1);
+  await untilPersisted(laurel, 0);
+  const { rows } = await laurel.pool.query(`SELECT count(*)::int AS days FROM events WHERE user_id = 'gus'`);
+  expect(rows).toEqual([{ days: 2 }]);
+});
+
+test('the user goes on where it stopped: nothing is awarded or announced again', async () => {
+  await untilPersisted(laurel, 0);
+  const messages = async (): Promise<string[]> =>
+    (await laurel.pool.query<{ type: string }>(`SELECT type FROM webhook_messages WHERE user_id <> 'here'`)).rows.map(
+      ({ type }) => type,
+    );
+  expect(await messages()).toEqual([]);
+  const { body } = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 3 });
+  expect(body.total).toBe(26);
+  expect(body.currentStreak).toMatchObject({ length: 3, started: '2026-11-20', extended: true });
+  expect(body.points.xp).toMatchObject({ total: 115, added: 20 });
+  expect(body.achievements.map(({ key }: { key: string }) => key)).toEqual(['day', 'both']);
+  expect(body.leaderboards.flips).toMatchObject({ rank: 1, previousRank: 1 });
+});
+
+test('a deleted user can be imported again', async () => {
+  await laurel.admin.delete('/v1/users?ids=ada');
+  expect((await bring([ADA])).body.users).toEqual([{ id: 'ada', status: 'imported' }]);
+  await untilPersisted(laurel, 0);
+  const { rows } = await laurel.pool.query(`SELECT sum(value)::int AS total FROM events WHERE user_id = 'ada'`);
+  expect(rows).toEqual([{ total: 23 }]);
+  expect((await laurel.admin.get('/v1/users/ada/export')).body.events).toHaveLength(2);
+});
+
+test('bounds: a body that is no list of 1 to 100, a name that is none, a key that may only read', async () => {
+  expect((await bring({})).status).toBe(422);
+  expect((await bring([])).status).toBe(422);
+  expect((await bring([ADA], 'import=a%20b')).status).toBe(422);
+  expect((await bring([ADA], '')).status).toBe(422);
+  const days = Object.fromEntries(
+    Array.from({ length: 9_000 }, (_, day) => [new Date(day * 86_400_000).toISOString().slice(0, 10), 1]),
+  );
+  const awards = Array.from({ length: 32_000 }, () => ({ awarded: 1, date: '2026-01-01T00:00:00Z' }));
+  const large = { id: 'large', metrics: { flips: { total: 1, days } }, points: { xp: { total: 1, awards } } };
+  const { body } = await bring([large]);
+  expect(body.issues[0].message).toContain('40000');
+});
