@@ -99,9 +99,13 @@ async function measure(root: string): Promise<Result> {
 }
 
 async function ask(child: ChildProcess, job: DirectJob): Promise<Outcome> {
-  const answer = once(child, 'message');
+  const ended = new AbortController();
+  const end = (): void => ended.abort(new Error('The process that calls the function ended.'));
+  child.once('exit', end);
+  const answer = once(child, 'message', { signal: ended.signal });
   child.send(job);
   const [outcome] = (await answer) as [Outcome];
+  child.off('exit', end);
   if (outcome.processed !== job.amount)
     throw new Error(`Not every event was applied: ${JSON.stringify(outcome.statuses)}`);
   return outcome;

@@ -1,3 +1,5 @@
+--- @include "text_of"
+
 -- Writes that wait for the end of a call, to be made by few commands: an event had eight commands, two or three of them
 -- ZADD and as many ZREVRANGE, and has three (demo catalog, 20 events a call, 30,000 users, with the reads and writes of
 -- users taken together too; old and new in turn: 0.95 to 0.98 of Redis's CPU without AOF, 0.88 with it; direct calls of
@@ -23,7 +25,7 @@ local function hold_score(key, score, member)
     list = {}
     scores[key] = list
   end
-  list[#list + 1] = score
+  list[#list + 1] = text_of(score)
   list[#list + 1] = member
 end
 
@@ -55,7 +57,7 @@ local function write_all_held()
   end
   for key, counts in pairs(held('counts')) do
     for field, count in pairs(counts) do
-      redis.call('HINCRBY', key, field, count)
+      redis.call('HINCRBY', key, field, text_of(count))
     end
   end
 end

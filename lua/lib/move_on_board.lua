@@ -1,5 +1,6 @@
 --- @include "held_writes"
 --- @include "leave_board"
+--- @include "text_of"
 
 -- Moves a user on the sorted sets of a run: out of the old group into the new one, with the score there; a score
 -- <= 0 is on none. The groups of a board with a breakdown are listed, for readers of a whole run: in a set
@@ -18,7 +19,7 @@ local function move_on_board(change, user_id, prefix, key, later)
     hold_score(key, score, user_id)
   elseif score > 0 then
     write_held(key)
-    redis.call('ZADD', key, score, user_id)
+    redis.call('ZADD', key, text_of(score), user_id)
   elseif stood then
     leave_board(prefix, board.no .. ':' .. run_day, group, user_id)
   end

@@ -1,5 +1,6 @@
 --- @include "held_writes"
 --- @include "move_on_board"
+--- @include "text_of"
 
 -- Moves a user on the boards' sorted sets, and returns the ranks. Equal scores share a rank: 1 + the number of
 -- members above. A score <= 0 is not on the board; with `max`, neither is a rank beyond it.
@@ -13,7 +14,7 @@ local function rank_of(key, score, max, lowest)
   if score <= 0 or score < lowest then
     return -1
   end
-  local rank = 1 + redis.call('ZCOUNT', key, string.format('(%.17g', score), '+inf')
+  local rank = 1 + redis.call('ZCOUNT', key, '(' .. text_of(score), '+inf')
   return (max and rank > max) and -1 or rank
 end
 
@@ -26,7 +27,8 @@ local function threshold_of(key, max)
   local known = thresholds[key]
   if not known then
     write_held(key)
-    known = tonumber(redis.call('ZREVRANGE', key, max - 1, max - 1, 'WITHSCORES')[2]) or 0
+    local last = text_of(max - 1)
+    known = tonumber(redis.call('ZREVRANGE', key, last, last, 'WITHSCORES')[2]) or 0
     thresholds[key] = known
   end
   return known
