@@ -197,7 +197,7 @@ export const CASES: readonly Case[] = [
   },
   {
     name: 'plain',
-    about: 'Fastify and pg: the same work in one SQL statement a request',
+    about: 'Fastify and pg: the same work in one prepared statement a request, ranks kept in a table',
     apart: true,
     node: 'plain',
     warmUp: 200,
@@ -206,11 +206,20 @@ export const CASES: readonly Case[] = [
   },
   {
     name: 'plain unranked',
-    about: '`plain` without the ranks before and after, which Postgres has to count',
+    about: '`plain` without the ranks before and after',
     apart: true,
     node: 'unranked',
     warmUp: 1_000,
     elsewhere: true,
     job: load(({ stack }) => ({ url: stack.plainUrls.unranked })),
+  },
+  {
+    name: 'plain batch',
+    about: '`batch` to `plain`: 1,000 events a request, copied in, one transaction',
+    apart: true,
+    node: 'plain',
+    warmUp: 4,
+    elsewhere: true,
+    job: load(({ stack }) => ({ url: stack.plainUrls.ranked, requests: 'batch', connections: 4 })),
   },
 ];

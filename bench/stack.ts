@@ -8,6 +8,7 @@ import type { Pool } from 'pg';
 import { readEnv } from '../src/env.ts';
 import { prepareDatabase } from '../src/processes/first-start.ts';
 import { freePort } from '../src/local/free-port.ts';
+import { WORKER_NODE_OPTIONS } from '../src/processes/worker-node-options.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
 import { loadCatalog } from '../src/postgres/load-catalog.ts';
@@ -126,7 +127,8 @@ export async function startStack({
       return child;
     };
     const profiling = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
-    const worker = await ready(start('../workers/main.js', { env: variables }));
+    const workerArgs = ['--enable-source-maps', ...WORKER_NODE_OPTIONS];
+    const worker = await ready(start('../workers/main.js', { env: variables, execArgv: workerArgs }));
     const frontend = await ready(start('../src/processes/frontend.js', { env: variables, execArgv: profiling }));
     const receiver = start('./webhooks/receiver.js');
     const { port: receiverPort } = (await message(receiver)) as { port: number };

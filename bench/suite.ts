@@ -178,7 +178,8 @@ async function storedBytes(
   events: number,
 ): Promise<Pick<Memory, 'postgresBytesAnEvent' | 'outboxEntriesAtLast'>> {
   const { rows } = await stack.pool.query<{ bytes: string }>(
-    "SELECT pg_total_relation_size('events') + pg_total_relation_size('awards') AS bytes",
+    `SELECT sum(pg_total_relation_size(relid)) AS bytes
+       FROM (SELECT relid FROM pg_partition_tree('events') UNION ALL SELECT relid FROM pg_partition_tree('awards')) AS parts`,
   );
   const entries = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => backlog(stack.redis, shard)));
   return {

@@ -75,6 +75,12 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
       quotient(of('event', 'perSecond'), of('plain', 'perSecond')),
       [5, 10],
     ),
+    least('the same without ranks', quotient(of('event', 'perSecond'), of('plain unranked', 'perSecond')), [5, 10]),
+    least(
+      'events of batches ÷ those of Fastify and pg',
+      quotient(of('batch', 'perSecond'), of('plain batch', 'perSecond')),
+      [5, 10],
+    ),
     least('batch ÷ single events, throughput', throughput('batch', 'event'), [2, 3]),
     least('ingest with persisting ÷ without', throughput('event', 'event unpersisted'), [0.8, 0.9]),
     most('frontend, CPU an event', of('event', 'nodeMicros'), 'µs', [60, 45]),

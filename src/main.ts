@@ -7,6 +7,7 @@ import { startServers } from './local/private-services.ts';
 import { createLog, lastWords, logProcessErrors } from './log/log.ts';
 import { StartError } from './start-error.ts';
 import { Supervisor } from './processes/supervisor.ts';
+import { WORKER_NODE_OPTIONS } from './processes/worker-node-options.ts';
 import { keyOfFailedStart, welcome } from './processes/welcome.ts';
 
 /** What one `npm start` runs: everything, or on machines that share the work, one of the two. */
@@ -88,7 +89,12 @@ async function startProcesses(
 ): Promise<void> {
   const variables = { ...process.env, REDIS_URL: servers.redisUrl, DATABASE_URL: servers.databaseUrl };
   if (role !== 'http') {
-    await supervisor.start({ name: 'worker', file: new URL('../workers/main.js', import.meta.url), env: variables });
+    await supervisor.start({
+      name: 'worker',
+      file: new URL('../workers/main.js', import.meta.url),
+      env: variables,
+      nodeOptions: WORKER_NODE_OPTIONS,
+    });
   }
   if (role !== 'workers') {
     for (let no = 1; no <= env.httpProcesses; no++) {

@@ -1,6 +1,6 @@
--- The same work as Laurel's event, as one would first think of building it: everything in Postgres, one function
--- call a request, which is one transaction. Written to be fast: every look-up has its index, every statement takes
--- a set, the plans are cached by PL/pgSQL, and nothing is counted that the answer does not need.
+-- The same work as Laurel's event, as who knows Postgres would build it: everything in Postgres, one prepared function
+-- call a request, which is one transaction. Written to be fast: every look-up has its index, every statement takes a set,
+-- the plans are cached by PL/pgSQL, and ranks are kept as numbers of members by score, so that none is counted.
 
 CREATE TABLE metrics (no integer PRIMARY KEY, key text NOT NULL UNIQUE);
 CREATE TABLE achievements (
@@ -32,7 +32,12 @@ CREATE TABLE completions (user_id text, achievement integer, at timestamptz NOT 
 CREATE TABLE scores (
   board integer, run date, grp text, user_id text, score numeric NOT NULL, PRIMARY KEY (board, run, grp, user_id)
 );
-CREATE INDEX scores_by_rank ON scores (board, run, grp, score);
+CREATE INDEX scores_by_rank ON scores (board, run, grp, score, user_id);
+-- How many members of a board have a score of which this is the whole part: a rank is a sum over the larger ones, and those
+-- of the same whole part counted.
+CREATE TABLE standings (
+  board integer, run date, grp text, whole bigint, members bigint NOT NULL, PRIMARY KEY (board, run, grp, whole)
+) WITH (fillfactor = 50);
 CREATE TABLE events (
   id uuid PRIMARY KEY, user_id text NOT NULL, metric integer NOT NULL, value numeric NOT NULL, total numeric NOT NULL,
   at timestamptz NOT NULL, attributes jsonb, idempotency_key text
@@ -45,10 +50,39 @@ CREATE TABLE awards (
 );
 CREATE INDEX awards_of_user ON awards (user_id, at);
 
--- With `p_ranks`, the user's rank on every board before and after, as Laurel's answer has it.
+-- The ranks that the score had and that the new one has, of a user whose new one is stored; null: there was none. Standings
+-- still have the old one.
+CREATE FUNCTION ranks_of(
+  p_board integer, p_run date, p_group text, p_user text, p_old numeric, p_new numeric, OUT old_rank bigint, OUT new_rank bigint
+) LANGUAGE plpgsql AS $$
+BEGIN
+  SELECT 1 + coalesce(sum(members) FILTER (WHERE whole > floor(p_new)), 0)
+           - CASE WHEN floor(p_old) > floor(p_new) THEN 1 ELSE 0 END,
+         1 + coalesce(sum(members) FILTER (WHERE whole > floor(p_old)), 0)
+    INTO new_rank, old_rank
+    FROM standings WHERE board = p_board AND run = p_run AND grp = p_group
+     AND whole > floor(least(p_old, p_new));
+  new_rank := new_rank + (
+    SELECT count(*) FROM scores WHERE board = p_board AND run = p_run AND grp = p_group
+       AND score > p_new AND score < floor(p_new) + 1 AND user_id <> p_user);
+  old_rank := CASE WHEN p_old IS NOT NULL THEN old_rank + (
+    SELECT count(*) FROM scores WHERE board = p_board AND run = p_run AND grp = p_group
+       AND score > p_old AND score < floor(p_old) + 1 AND user_id <> p_user) END;
+END $$;
+
+-- Moves members in the order of the rows, so that no two transactions wait for each other.
+CREATE FUNCTION move_standings(p_moves standings[]) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO standings AS s
+  SELECT board, run, grp, whole, sum(members) FROM unnest(p_moves) GROUP BY board, run, grp, whole HAVING sum(members) <> 0
+  ORDER BY board, run, grp, whole
+  ON CONFLICT (board, run, grp, whole) DO UPDATE SET members = s.members + EXCLUDED.members
+$$;
+
+-- With `p_ranks`, the user's rank on every board before and after, as Laurel's answer has it. In a batch there are none, and
+-- what moves is put aside in `moved`, to be moved once.
 CREATE FUNCTION record_event(
   p_id uuid, p_user text, p_tz text, p_user_attributes jsonb, p_metric integer, p_value numeric,
-  p_event_attributes jsonb, p_key text, p_at timestamptz, p_ranks boolean
+  p_event_attributes jsonb, p_key text, p_at timestamptz, p_ranks boolean, p_batched boolean DEFAULT false
 ) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   the_user users; is_new boolean; today date; old_event uuid;
@@ -59,7 +93,7 @@ DECLARE
   completed integer[] := '{}'; composites integer[];
   award record; awarded integer; awards_made jsonb := '[]'; points_before integer; boost numeric;
   the_board record; the_run date; the_group text; old_score numeric; new_score numeric; change numeric;
-  old_rank bigint; new_rank bigint; boards_moved jsonb := '[]';
+  old_rank bigint; new_rank bigint; boards_moved jsonb := '[]'; moves standings[] := '{}';
 BEGIN
   INSERT INTO users AS u (id, tz, attributes) VALUES (p_user, coalesce(p_tz, 'UTC'), p_user_attributes)
   ON CONFLICT (id) DO UPDATE SET tz = coalesce(p_tz, u.tz), attributes = u.attributes || p_user_attributes
@@ -164,24 +198,45 @@ BEGIN
       ELSE today - (today - the_board.first_day) % the_board.interval_days END;
     INSERT INTO scores AS s VALUES (the_board.no, the_run, the_group, p_user, change)
     ON CONFLICT (board, run, grp, user_id) DO UPDATE SET score = s.score + change
-    RETURNING score INTO new_score;
+    RETURNING score, CASE WHEN xmax = 0 THEN NULL ELSE score - change END INTO new_score, old_score;
     IF p_ranks THEN
-      old_score := new_score - change;
-      old_rank := NULL;
-      SELECT 1 + count(*) INTO new_rank FROM scores
-      WHERE scores.board = the_board.no AND run = the_run AND grp = the_group AND score > new_score;
-      IF old_score > 0 THEN
-        SELECT new_rank + count(*) INTO old_rank FROM scores
-        WHERE scores.board = the_board.no AND run = the_run AND grp = the_group AND score > old_score AND score <= new_score
-          AND user_id <> p_user;
-      END IF;
+      SELECT r.old_rank, r.new_rank INTO old_rank, new_rank
+        FROM ranks_of(the_board.no, the_run, the_group, p_user, old_score, new_score) r;
+    END IF;
+    IF (p_ranks OR p_batched) AND floor(old_score) IS DISTINCT FROM floor(new_score) THEN
+      moves := moves || ROW(the_board.no, the_run, the_group, floor(new_score), 1)::standings;
+      IF old_score IS NOT NULL THEN moves := moves || ROW(the_board.no, the_run, the_group, floor(old_score), -1)::standings; END IF;
     END IF;
     boards_moved := boards_moved
       || jsonb_build_object('board', the_board.no, 'score', new_score, 'previousRank', old_rank, 'rank', new_rank);
   END LOOP;
 
   INSERT INTO events VALUES (p_id, p_user, p_metric, p_value, the_total, p_at, p_event_attributes, p_key);
+  -- Last, since others wait for these rows until the transaction ends.
+  IF cardinality(moves) > 0 THEN
+    IF p_batched THEN
+      INSERT INTO moved SELECT * FROM unnest(moves);
+    ELSE
+      PERFORM move_standings(moves);
+    END IF;
+  END IF;
   RETURN jsonb_build_object('eventId', p_id, 'metric', p_metric, 'total', the_total, 'achievements', completed,
     'streak', jsonb_build_object('length', the_user.streak, 'extended', extended),
     'points', jsonb_build_object('total', the_user.points, 'awards', awards_made), 'leaderboards', boards_moved);
+END $$;
+
+-- What a batch copies in, and what it moves. Temporary: each connection has its own.
+CREATE FUNCTION make_temporary_tables() RETURNS void LANGUAGE sql SET client_min_messages = warning AS $$
+  CREATE TEMPORARY TABLE IF NOT EXISTS staged (
+    n integer, id uuid, user_id text, tz text, user_attributes jsonb, metric integer, value numeric, attributes jsonb, key text
+  ) ON COMMIT DELETE ROWS;
+  CREATE TEMPORARY TABLE IF NOT EXISTS moved (LIKE standings) ON COMMIT DELETE ROWS
+$$;
+
+-- The staged events, user by user, each user's in their order: batches lock users in one order too.
+CREATE FUNCTION record_staged(p_at timestamptz) RETURNS SETOF jsonb LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN QUERY SELECT record_event(id, user_id, tz, user_attributes, metric, value, attributes, key, p_at, false, true)
+    FROM (SELECT * FROM staged ORDER BY user_id COLLATE "C", n) AS ordered;
+  PERFORM move_standings(ARRAY(SELECT ROW(board, run, grp, whole, members)::standings FROM moved));
 END $$;

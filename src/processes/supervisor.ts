@@ -12,6 +12,8 @@ export interface ChildCommand {
   /** The JavaScript file; it says `ready` (see `child-process.ts`) and ends on SIGTERM. */
   file: URL;
   env: NodeJS.ProcessEnv;
+  /** Options of Node for it. */
+  nodeOptions?: readonly string[];
 }
 
 interface Child {
@@ -94,7 +96,8 @@ export class Supervisor {
   }
 
   private launch(command: ChildCommand): ChildProcess {
-    const child = fork(command.file, { env: command.env, execArgv: ['--enable-source-maps'], detached: true });
+    const execArgv = ['--enable-source-maps', ...(command.nodeOptions ?? [])];
+    const child = fork(command.file, { env: command.env, execArgv, detached: true });
     // A child that cannot even be launched has no `exit`; it is the same to us.
     child.once('error', () => child.emit('exit', -1, null));
     this.gather(child);

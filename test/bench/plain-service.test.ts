@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pool } from 'pg';
 import { v7 } from 'uuid';
 import { preparePlainService } from '../../bench/plain-service/prepare.ts';
+import { recordBatch } from '../../bench/plain-service/record-batch.ts';
 import { EventMaker, shapeOf } from '../../bench/shape.ts';
 import { DEMO } from '../../src/catalog/demo.ts';
 import type { Catalog } from '../../src/domain/catalog.ts';
@@ -81,4 +82,29 @@ test('the plain service of the bench does the same work: its answers are those o
     }
     expect(theirs.leaderboards).toHaveLength(Object.keys(ours.leaderboards).length);
   }
+});
+
+test('a batch of it is recorded as its events are one by one, and ranks are kept for both', async () => {
+  const metrics = new Map(catalog.metrics.map(({ key, no }) => [key, no]));
+  const maker = new EventMaker({
+    shape: shapeOf(catalog),
+    crowd: { users: 20 },
+    seed: Number(process.env['SEED']),
+    keyed: 0.5,
+  });
+  const events = Array.from({ length: 200 }, () => {
+    const { metricKey: key, event, idempotencyKey } = maker.next();
+    return { key, ...event, ...(idempotencyKey !== null && { idempotencyKey }) };
+  });
+  const { rows: before } = await plain.query<{ count: number }>('SELECT count(*)::int AS count FROM events');
+  const answers = await recordBatch(plain, [...events, events.find(({ idempotencyKey }) => idempotencyKey)!], metrics);
+  expect(answers.filter((answer) => (answer as { idempotentReplayed?: true }).idempotentReplayed)).toHaveLength(1);
+  const { rows: after } = await plain.query<{ count: number }>('SELECT count(*)::int AS count FROM events');
+  expect(after[0]!.count - before[0]!.count).toBe(events.length);
+  const { rows: wrong } = await plain.query(
+    `SELECT * FROM (SELECT board, run, grp, floor(score)::bigint AS whole, count(*)::bigint AS members FROM scores GROUP BY 1, 2, 3, 4)
+       AS counted FULL JOIN (SELECT * FROM standings WHERE members <> 0) AS kept USING (board, run, grp, whole, members)
+      WHERE counted IS NULL OR kept IS NULL`,
+  );
+  expect(wrong).toEqual([]);
 });

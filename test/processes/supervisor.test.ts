@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { WORKER_NODE_OPTIONS } from '../../src/processes/worker-node-options.ts';
 import { Supervisor, type ChildCommand } from '../../src/processes/supervisor.ts';
 
 let folder: string;
@@ -49,6 +50,17 @@ describe('Supervisor', () => {
     const all = await starts('dies');
     expect(all).toHaveLength(2);
     expect(all.filter(runs)).toEqual([]);
+  });
+
+  test('a child has the options of Node that are asked for, also when it is started again', async () => {
+    const supervisor = new Supervisor(new Lines());
+    await supervisor.start({ ...child('roomy', 'works'), nodeOptions: WORKER_NODE_OPTIONS });
+    const options = (): Promise<string> => readFile(join(folder, 'roomy.options'), 'utf8');
+    expect(await options()).toContain('--max-semi-space-size=64');
+    await rm(join(folder, 'roomy.options'));
+    process.kill((await starts('roomy'))[0]!, 'SIGKILL');
+    await expect.poll(() => options().catch(() => '')).toContain('--max-semi-space-size=64');
+    await supervisor.stop('roomy', 10_000);
   });
 
   test('one that ends before it is ready stops the start', async () => {
