@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { firstIdAt } from '../../domain/timeline-position.ts';
+import { storableText } from '../storable-json.ts';
 
 export interface EventsOfUser {
   tenantNo: number;
@@ -10,9 +12,16 @@ export interface EventsOfUser {
   most: number;
 }
 
+/** How long before it is applied an event may get its ID: those of batches wait. */
+const ID_BEFORE_MS = 86_400_000;
+
+/** Parameters: tenant, user, metrics, from and to (epoch ms). */
+const SENT = `e.tenant_no = $1 AND e.user_id = $2 AND e.metric_no = ANY ($3::int[]) AND e.reverses IS NULL
+          AND e.at >= to_timestamp($4 / 1000.0) AND e.at < to_timestamp($5 / 1000.0)`;
+
 /**
- * IDs (32 hex digits) of a user's events of a time, oldest first, at most `most`; without opposite events and those that are
- * reversed already. An index scan of the days a metric.
+ * IDs (32 hex digits) of the events that a user sent in a time, oldest first, at most `most`; without opposite events and those
+ * that are reversed already. An index scan of the days a metric, and one of those that came days late (`events_late`).
  */
 export async function findEvents(
   pool: Pool,
@@ -20,16 +29,20 @@ export async function findEvents(
 ): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `SELECT replace(id::text, '-', '') AS id
-       FROM events e
-      WHERE tenant_no = $1 AND user_id = $2 AND metric_no = ANY ($3::int[])
-        AND local_date BETWEEN (to_timestamp($4 / 1000.0) AT TIME ZONE 'UTC')::date - 1
-                           AND (to_timestamp($5 / 1000.0) AT TIME ZONE 'UTC')::date + 1
-        AND at >= to_timestamp($4 / 1000.0) AND at < to_timestamp($5 / 1000.0)
-        AND reverses IS NULL
-        AND NOT EXISTS (SELECT FROM reversals r WHERE r.root_id = e.id AND r.in_force)
+       FROM (SELECT e.id FROM events e
+              WHERE ${SENT}
+                AND e.local_date BETWEEN (to_timestamp($4 / 1000.0) AT TIME ZONE 'UTC')::date - 1
+                                     AND (to_timestamp($5 / 1000.0) AT TIME ZONE 'UTC')::date + 1
+             UNION
+             SELECT e.id FROM events e
+              WHERE ${SENT}
+                AND e.id >= $7::uuid
+                AND e.at - TIMESTAMPTZ '2000-01-01 00:00:00+00'
+                    >= (e.local_date - DATE '2000-01-01' + 2) * INTERVAL '1 day') AS sent
+      WHERE NOT EXISTS (SELECT FROM reversals r WHERE r.root_id = sent.id AND r.in_force)
       ORDER BY id
       LIMIT $6`,
-    [tenantNo, userId, metricNos, fromMs, toMs, most],
+    [tenantNo, storableText(userId), metricNos, fromMs, toMs, most, firstIdAt(Math.max(fromMs - ID_BEFORE_MS, 0))],
   );
   return rows.map(({ id }) => id);
 }

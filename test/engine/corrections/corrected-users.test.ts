@@ -138,6 +138,23 @@ test('the time between events is that between when they happened', async () => {
   expect(await total('pings')).toBe(3);
 });
 
+test('points are taken as they were given, whatever the rules are by then', async () => {
+  const { eventId } = (await send(50)).body;
+  const [system] = (await laurel.admin.get('/v1/points')).body;
+  const { body: triggers } = await laurel.admin.get(`/v1/points/${system.id}/triggers`);
+  const { id } = triggers.find(({ points }: { points: number }) => points === 1);
+  const path = `/v1/points/${system.id}/triggers`;
+  expect((await laurel.admin.patch(path, [{ id, points: 100 }])).body.issues).toEqual([]);
+  expect((await reverse(eventId)).points).toEqual([{ key: 'xp', total: 0, changed: -5, shortfall: 0 }]);
+  await laurel.admin.patch(path, [{ id, points: 1 }]);
+});
+
+test('no more than 1,000 are reversed at a time', async () => {
+  const eventIds = Array.from({ length: 1_001 }, (_, n) => `01890000-0000-7000-8000-${String(n).padStart(12, '0')}`);
+  const many = await laurel.admin.post('/v1/events/reverse', { eventIds });
+  expect([many.status, many.body.error]).toEqual([400, expect.stringContaining('eventIds')]);
+});
+
 /** A user with one event of each kind. */
 async function withEverything(): Promise<void> {
   const early = (await send(20, { key: 'in time' })).body.eventId;
@@ -202,4 +219,22 @@ test('a deleted user leaves nothing of it, and one of the same ID begins with no
   expect(await reverse(late.body.eventId)).toMatchObject({ status: 'reversed', total: 3, streak: 1 });
   expect((await laurel.app.get(`/v1/users/${user}/points/xp`)).body.total).toBe(0);
   expect(await differences()).toEqual([]);
+});
+
+test('what a user sent in a time is reversed whatever day it happened on', async () => {
+  const clock = (now: string) => laurel.admin.put('/v1/clock', { now });
+  await send(1);
+  await clock('2030-03-11T12:00:00Z');
+  const late = (await send(2, { occurredAt: '2030-02-20T10:00:00Z' })).body.eventId;
+  const kept = (await send(150)).body.eventId;
+  const now = (await send(4)).body.eventId;
+  await clock('2030-03-12T12:00:00Z');
+  await release(kept);
+  await send(8, { occurredAt: '2030-03-11T12:00:00Z' });
+  const range = { userId: user, from: '2030-03-11T00:00:00Z', to: '2030-03-12T00:00:00Z' };
+  const { body } = await laurel.admin.post('/v1/events/reverse', range);
+  expect(body.issues).toEqual([]);
+  const ids = (body.reversals as { eventId: string }[]).map(({ eventId }) => eventId);
+  expect(ids.toSorted()).toEqual([late, now].toSorted());
+  expect(await total()).toBe(159);
 });

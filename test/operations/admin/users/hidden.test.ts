@@ -98,6 +98,13 @@ test('users hide themselves; they are shown when neither they nor an administrat
   await hide('bob', false);
   expect(await place('bob', 'ever')).toEqual([2, 41]);
   expect((await hide('nobody', true)).status).toBe(404);
+  // With the key of their own app; nobody else's.
+  const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'bob' }])).body.created[0];
+  expect((await laurel.app.patch(path, { leaderboards: { hidden: true } }, { key })).status).toBe(200);
+  expect(await place('bob', 'ever')).toEqual([null, null]);
+  expect((await laurel.app.patch(path, { leaderboards: { hidden: false } }, { key })).status).toBe(200);
+  const others = await laurel.app.patch('/v1/users/ada/preferences', { leaderboards: { hidden: true } }, { key });
+  expect([others.status, (await laurel.admin.get('/v1/users/ada')).body.hiddenByUser]).toEqual([403, false]);
   expect((await laurel.admin.patch('/v1/users/bob', { hiden: true })).status).toBe(400);
 });
 
