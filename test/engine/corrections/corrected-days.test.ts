@@ -143,6 +143,14 @@ test('points of a revoked composite leave the day on which they were awarded, an
   await to('11T12:01');
   const again = await reverse(eventId, { revokeAchievements: true });
   expect([await points(), await score('points', day('10')), await score('points', day('11'))]).toEqual([0, 10, null]);
+  // A board that is filled from history says the same.
+  const { leaderboards } = CONFIGURATION;
+  const filled = { ...leaderboards![0]!, key: 'filled', name: 'Filled' };
+  await laurel.admin.put('/v1/configuration', { leaderboards: [...leaderboards!, filled] });
+  const fillings = async () =>
+    (await laurel.admin.get('/v1/leaderboard-fillings')).body.map(({ status }: { status: string }) => status);
+  await expect.poll(fillings, { timeout: 20_000 }).toEqual(['done']);
+  expect(await score('filled', day('11'))).toBe(null);
   await to('12T09:00');
   await reverse(again.reversalId);
   expect([await points(), await score('points', day('10')), await score('points', day('11'))]).toEqual([110, 10, 100]);
@@ -157,6 +165,17 @@ test('a late event is reversed on its own day, and what it awarded on the day of
   const { eventId } = await event('visits', 5, { occurredAt: '10T20:00' });
   expect([await score('visits', day('10')), await score('visits', day('11'))]).toEqual([6, null]);
   expect([await score('points', day('10')), await score('points', day('11'))]).toEqual([1, 5]);
+  const { body } = await laurel.admin.get(`/v1/users/${encodeURIComponent(user)}/timeline?kind=event&limit=1`);
+  expect(body.entries).toMatchObject([
+    {
+      id: eventId,
+      at: `${day('11')}T08:00:00.000Z`,
+      late: true,
+      occurredAt: `${day('10')}T20:00:00.000Z`,
+      localDate: day('10'),
+      caused: expect.arrayContaining([expect.objectContaining({ kind: 'award', awarded: 5 })]),
+    },
+  ]);
   await to('11T12:01');
   const { reversalId } = await reverse(eventId);
   expect([await score('visits', day('10')), await score('points', day('10'))]).toEqual([6, 1]);

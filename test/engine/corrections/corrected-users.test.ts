@@ -235,6 +235,6 @@ test('what a user sent in a time is reversed whatever day it happened on', async
   const { body } = await laurel.admin.post('/v1/events/reverse', range);
   expect(body.issues).toEqual([]);
   const ids = (body.reversals as { eventId: string }[]).map(({ eventId }) => eventId);
-  expect(ids.toSorted()).toEqual([late, now].toSorted());
+  expect(new Set(ids)).toEqual(new Set([late, now]));
   expect(await total()).toBe(159);
 });
