@@ -44,6 +44,12 @@ describe('readEnv', () => {
     });
   });
 
+  test('a try to deliver to a webhook may take from 5 s to 5 minutes', () => {
+    expect(readEnv({ WEBHOOK_TIMEOUT_MS: '5000' }).webhookTimeoutMs).toBe(5_000);
+    for (const WEBHOOK_TIMEOUT_MS of ['4999', '300001', '1e4', 'soon'])
+      expect(() => readEnv({ WEBHOOK_TIMEOUT_MS })).toThrow('WEBHOOK_TIMEOUT_MS');
+  });
+
   test('an empty variable counts as not set', () => {
     expect(readEnv({ APP_PORT: '', REDIS_URL: ' ' })).toEqual(readEnv({}));
   });

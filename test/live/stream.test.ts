@@ -5,9 +5,12 @@ import { LiveClient, type SeenMessage } from './live-client.ts';
 
 let laurel: TestLaurel;
 const clients: LiveClient[] = [];
+/** Hears of nothing, from the beginning on. */
+let quiet: LiveClient;
 
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  quiet = await listen({ types: ['streak.lost'] });
 });
 afterAll(async () => {
   for (const client of clients) client.close();
@@ -161,3 +164,14 @@ test('many at once hear the same of a board, and each of its own user', async ()
     expect(client.of('leaderboard.changed').at(-1)!.leaderboard.rankings).toHaveLength(10);
   }
 }, 60_000);
+
+test('a stream on which nothing happens shows a sign of life, with an ID behind all that happened', async () => {
+  const [ready, ...others] = quiet.messages;
+  expect([ready!.type, others]).toEqual(['ready', []]);
+  await expect.poll(() => quiet.lastId, { timeout: 30_000, interval: 100 }).not.toBe(ready!.id);
+  const { lastId } = quiet;
+  quiet.close();
+  const back = await LiveClient.open(laurel.appUrl, {}, lastId!);
+  clients.push(back);
+  expect(await back.next('ready')).toMatchObject({ resumed: true, heartbeatSeconds: 25 });
+}, 40_000);

@@ -43,6 +43,7 @@ test('each run of a repeating board starts and finishes, of one with a breakdown
   await event('ada', 'at');
   await event('bob', 'de');
   await event('cyd', 'de');
+  for (let n = 1; n <= 12; n += 1) await event(`user ${n}`, 'es');
   await listening.to('2030-03-03T12:59');
   const messages = await listening.messages();
   const shown = messages.map(({ at, type, payload: { leaderboard } }) => [
@@ -56,6 +57,8 @@ test('each run of a repeating board starts and finishes, of one with a breakdown
     ['2030-03-02T10:00', 'leaderboard.started', '2030-03-03', undefined, 0],
     ['2030-03-02T13:00', 'leaderboard.finished', '2030-03-01', 'at', 1],
     ['2030-03-02T13:00', 'leaderboard.finished', '2030-03-01', 'de', 2],
+    // Of 12 who share the first rank, as of any others, ten.
+    ['2030-03-02T13:00', 'leaderboard.finished', '2030-03-01', 'es', 10],
     ['2030-03-03T10:00', 'leaderboard.started', '2030-03-04', undefined, 0],
   ]);
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { Receiver } from '../webhooks/receiver.ts';
+import { hang, Receiver } from '../webhooks/receiver.ts';
 import { Listening } from './listening.ts';
 
 const CONFIGURATION: Configuration = {
@@ -96,6 +96,24 @@ test('what an event makes is sent at once', async () => {
     const messages = await listening.messages(body.created[0].id);
     expect(sent).toEqual(messages.map(({ payload }) => payload as object));
   } finally {
+    await receiver.close();
+  }
+});
+
+test('a receiver that hangs keeps nothing from being stored, and no message from being made', async () => {
+  const receiver = await Receiver.start(() => hang);
+  const item = { name: 'Hangs', url: receiver.url, events: ['streak.started'] };
+  const { body } = await listening.laurel.admin.post('/v1/webhooks', [item]);
+  try {
+    await send('hung 1', 1);
+    await expect.poll(() => receiver.received.length, { interval: 20 }).toBe(1);
+    // Its message is under way all the while.
+    for (let n = 2; n <= 20; n += 1) await send(`hung ${n}`, 1);
+    await listening.stored();
+    expect(await listening.messages(body.created[0].id)).toHaveLength(20);
+    expect(receiver.received).toHaveLength(1);
+  } finally {
+    await listening.laurel.admin.delete(`/v1/webhooks?ids=${body.created[0].id}`);
     await receiver.close();
   }
 });

@@ -76,6 +76,30 @@ test('ties: who shared the first rank is passed by one who stays first', async (
   expect(await changes()).toEqual(['10:15 bob 1 (10) → 2 (10)']);
 });
 
+test('rankings are reported at once, and then at most once in 15 minutes, with the latest state', async () => {
+  const webhook = await listening.listen('leaderboard.changed');
+  const reported = async (): Promise<string[]> =>
+    (await listening.messages(webhook)).map(({ payload: { leaderboard } }) =>
+      leaderboard.rankings.map(({ userId, value }: Record<string, unknown>) => `${userId} ${value}`).join(', '),
+    );
+  await event('ada', 1);
+  await expect.poll(reported).toEqual(['ada 1']);
+  for (const [minute, id] of [
+    ['05', 'bob'],
+    ['10', 'cyd'],
+    ['12', 'ada'],
+  ] as const) {
+    await listening.to(`2030-03-01T09:${minute}`);
+    await event(id, 5);
+  }
+  await listening.to('2030-03-01T09:14:50');
+  expect(await reported()).toEqual(['ada 1']);
+  await listening.to('2030-03-01T09:16');
+  expect(await reported()).toEqual(['ada 1', 'ada 6, cyd 5, bob 5']);
+  await listening.to('2030-03-01T12:00');
+  expect(await reported()).toHaveLength(2);
+});
+
 test('who is hidden falls off and moves the others up; whatever the hidden user does, nobody hears of a rank', async () => {
   seen = 0;
   const hide = (hidden: boolean) => listening.laurel.admin.patch('/v1/users/ada', { hidden });
