@@ -49,7 +49,8 @@ local function recompute(user, planned)
   local settlements = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
   outcome.length = state[USER.streaks][plan.streak.frequency][STREAK.length]
   local done = recompute_completions(state, planned, now)
-  local due = due_points(state, planned, done.changed, plan.limits)
+  -- What there was before may have been more than the maximum of now.
+  local due = due_points(state, planned, done.changed, reverts and {} or plan.limits)
   if #done.completed + #done.revoked + #done.restored + #due == 0 then
     return nil
   end

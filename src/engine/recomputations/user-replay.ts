@@ -70,9 +70,10 @@ export class UserReplay {
       const cause = completion[COMPLETED.causedBy];
       if (cause) this.byCause.set(cause, [...(this.byCause.get(cause) ?? []), completion]);
     }
+    // Of the same time, what stays comes first: a first sight is paid before the event that it came with.
     this.timed = [
-      ...options.completions.map((completion) => ({ atMs: completion[COMPLETED.atMs], completion })),
       ...options.fixed.map((fixed) => ({ atMs: fixed.atMs, fixed })),
+      ...options.completions.map((completion) => ({ atMs: completion[COMPLETED.atMs], completion })),
     ].toSorted((a, b) => a.atMs - b.atMs);
   }
 

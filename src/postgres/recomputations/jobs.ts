@@ -13,7 +13,7 @@ export interface RecomputationJob {
   status: RecomputationStatus;
   error: string | null;
   catalogVersion: number;
-  /** Of the step in which it is, or was, applied or reverted; null before that. */
+  /** Grows with each step that any was planned, applied or reverted in; null: it is not planned. */
   stepNo: number | null;
   /** All users with an ID up to this one were looked at in this step. */
   lastUser: string;
@@ -89,12 +89,14 @@ export async function activeJob(client: Pool | PoolClient, tenantNo: number): Pr
 /** The ID of a recomputation of the tenant that was applied or reverted after another was planned; null: none was. */
 export async function laterStep(
   client: PoolClient,
-  { tenantNo, no, planned }: RecomputationJob,
+  { tenantNo, no, stepNo }: RecomputationJob,
 ): Promise<string | null> {
   const { rows } = await client.query<{ id: string }>(
-    `SELECT id::text FROM recomputations
-      WHERE tenant_no = $1 AND no <> $2 AND (applied >= $3 OR reverted >= $3) ORDER BY no DESC LIMIT 1`,
-    [tenantNo, no, planned],
+    `SELECT id::text FROM recomputations AS later
+      WHERE tenant_no = $1 AND no <> $2 AND step_no > $3 AND status IN ('applied', 'reverted', 'cancelled')
+        AND EXISTS (SELECT FROM recomputed_users WHERE recomputation_no = later.no AND applied_id IS NOT NULL)
+      ORDER BY step_no DESC LIMIT 1`,
+    [tenantNo, no, stepNo],
   );
   return rows[0]?.id ?? null;
 }

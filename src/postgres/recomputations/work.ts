@@ -87,6 +87,7 @@ export async function endStep(
   const column = ENDED[status];
   await client.query(
     `UPDATE recomputations SET status = $2, error = $3, worker = NULL, leased_until = NULL
+            ${status === 'planned' ? ", step_no = nextval('recomputation_steps')" : ''}
             ${column === undefined ? '' : `, ${column} = to_timestamp(${Math.round(nowMs)} / 1000.0)`}
       WHERE no = $1`,
     [no, status, error],
