@@ -124,6 +124,20 @@ const AchievementEntry = Type.Object({
 });
 export type AchievementEntry = Static<typeof AchievementEntry>;
 
+/** A recomputation gave and took, or what it had done was taken back. */
+const RecomputationEntry = Type.Object({
+  kind: Type.Literal('recomputation'),
+  ...Entry,
+  recomputationId: Uuid,
+  action: Type.Enum(['applied', 'reverted']),
+  /** The readable part of the administrator's key. */
+  who: Type.String(),
+  gained: Type.Array(Named),
+  lost: Type.Array(Named),
+  caused: Type.Array(Caused),
+});
+export type RecomputationEntry = Static<typeof RecomputationEntry>;
+
 /** The first sight of the user; or, of `time`, a period of `time` triggers that ended. */
 const ClockEntry = Type.Object({
   kind: Type.Enum(['user_creation', 'time']),
@@ -178,6 +192,7 @@ export const TimelineEntry = Type.Union([
   EventEntry,
   ReversalEntry,
   AchievementEntry,
+  RecomputationEntry,
   ClockEntry,
   StreakEntry,
   LeaderboardEntry,
@@ -195,6 +210,7 @@ export type TimelinePage = Static<typeof TimelinePage>;
 export const TIMELINE_KINDS = [
   'event',
   'reversal',
+  'recomputation',
   'achievement',
   'award',
   'user_creation',

@@ -70,6 +70,8 @@ function subjectOf(entry: TimelineEntry): string {
       return `${entry.value} ${entry.metric.name}`;
     case 'achievement':
       return entry.achievement.name;
+    case 'recomputation':
+      return `${entry.action} by ${entry.who}`;
     case 'streak':
       return [entry.change, entry.frequency, entry.who ?? ''].join(' ').trim();
     case 'leaderboard':

@@ -10,7 +10,8 @@ import { scoresOf, type UserNow } from './scores.ts';
 /** Reads what the causes of a page are explained with. */
 export async function loadCauses(then: CatalogThen, all: readonly Happening[]): Promise<void> {
   await then.load(
-    all.flatMap(({ event, awards, completions }) => [
+    all.flatMap(({ event, recomputation, awards, completions }) => [
+      ...(recomputation === null ? [] : [...recomputation.gained, ...recomputation.lost]),
       ...(event === null ? [] : [event.metricNo, ...event.achievementNos]),
       ...awards.flatMap(({ systemNo, triggerNo, boostNos }) => [systemNo, triggerNo, ...boostNos]),
       ...completions.map(({ achievementNo }) => achievementNo),

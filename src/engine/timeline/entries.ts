@@ -8,6 +8,7 @@ import type {
   ClockEntry,
   EventEntry,
   LeaderboardEntry,
+  RecomputationEntry,
   ReversalEntry,
   StreakEntry,
 } from '../../domain/timeline.ts';
@@ -28,7 +29,7 @@ const isoOf = (ms: number): string => new Date(ms).toISOString();
 export function happeningEntry(
   happening: Happening,
   { catalog: then, user }: Explained,
-): EventEntry | ReversalEntry | AchievementEntry | ClockEntry | null {
+): EventEntry | ReversalEntry | RecomputationEntry | AchievementEntry | ClockEntry | null {
   const when = thenOf(happening);
   if (when === null) return null;
   const { position, event } = happening;
@@ -51,6 +52,10 @@ export function happeningEntry(
       reversedBy: event.reversedBy,
       caused: causedBy(then, happening, user),
     };
+  }
+  if (happening.recomputation !== null) {
+    const { recomputation } = happening;
+    return recomputationEntry(recomputation, { placed, catalog: then, caused: causedBy(then, happening, user) });
   }
   const [first, ...others] = inOrder(then, happening.completions);
   if (first !== undefined) {
@@ -86,6 +91,24 @@ const reversalEntry = (
   who: event.who,
   achievements: event.achievementNos.map((no) => catalog.namedNo(no)),
   reversedBy: event.reversedBy,
+  caused,
+});
+
+const recomputationEntry = (
+  { recomputationId, reverts, who, gained, lost }: NonNullable<Happening['recomputation']>,
+  {
+    placed,
+    catalog,
+    caused,
+  }: { placed: { position: string; at: string }; catalog: CatalogThen; caused: RecomputationEntry['caused'] },
+): RecomputationEntry => ({
+  kind: 'recomputation',
+  ...placed,
+  recomputationId,
+  action: reverts ? 'reverted' : 'applied',
+  who,
+  gained: gained.map((no) => catalog.namedNo(no)),
+  lost: lost.map((no) => catalog.namedNo(no)),
   caused,
 });
 

@@ -1,4 +1,5 @@
 import type { TimelineAwardRow, TimelineCompletionRow, TimelineEventRow } from '../../postgres/timeline/cause-rows.ts';
+import type { TimelineRecomputationRow } from '../../postgres/timeline/recomputation-rows.ts';
 import type { Then } from '../../postgres/timeline/catalog-then.ts';
 
 /** What happened at once, with one cause: an event, or a call, or the clock; and what came of it. */
@@ -6,13 +7,15 @@ export interface Happening {
   position: string;
   /** Null: it was no event. */
   event: TimelineEventRow | null;
+  /** Null: no recomputation made it. */
+  recomputation: TimelineRecomputationRow | null;
   awards: TimelineAwardRow[];
   completions: TimelineCompletionRow[];
 }
 
 /** When it was applied; null: there is nothing of it any more. */
-export function thenOf({ event, awards, completions }: Happening): Then | null {
-  const any = [event, ...completions, ...awards].filter((row) => row !== null);
+export function thenOf({ event, awards, completions, recomputation }: Happening): Then | null {
+  const any = [event, ...completions, ...awards, recomputation].filter((row) => row !== null);
   const [first] = any;
   if (first === undefined) return null;
   return { version: any.find((row) => row.catalogVersion !== null)?.catalogVersion ?? null, atMs: first.at.getTime() };
@@ -23,6 +26,7 @@ export function happenings(
   positions: readonly string[],
   rows: {
     events: TimelineEventRow[];
+    recomputations: TimelineRecomputationRow[];
     awards: TimelineAwardRow[];
     completions: ReadonlyMap<string, TimelineCompletionRow[]>;
   },
@@ -33,6 +37,7 @@ export function happenings(
   return positions.map((position) => ({
     position,
     event: events.get(position) ?? null,
+    recomputation: rows.recomputations.find(({ cause }) => cause === position) ?? null,
     awards: awards.get(position) ?? [],
     completions: rows.completions.get(position) ?? [],
   }));

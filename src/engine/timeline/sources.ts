@@ -13,6 +13,7 @@ import {
   type TimelineFinalRow,
   type TimelineStreakRow,
 } from '../../postgres/timeline/other-rows.ts';
+import { recomputationIds } from '../../postgres/timeline/recomputation-rows.ts';
 import type { TimelineRange } from '../../postgres/timeline/range.ts';
 
 /** Something at its place in a timeline; what only has a position is looked up by it (`happening.ts`). */
@@ -51,6 +52,7 @@ interface Source {
 const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
   event: async ({ pool, range }) => happening(await eventIds(pool, range)),
   reversal: async ({ pool, range }) => happening(await reversalIds(pool, range)),
+  recomputation: async ({ pool, range }) => happening(await recomputationIds(pool, range)),
   award: async ({ pool, range }) => happening(await awardCauses(pool, range)),
   achievement: async ({ completions, range }) => happening(inRange([...completions.keys()], range)),
   user_creation: async ({ createdMs, range }) =>

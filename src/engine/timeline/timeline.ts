@@ -5,6 +5,7 @@ import type { TimelineEntry, TimelinePage, TimelineQuery } from '../../domain/ti
 import type { UserState } from '../../packed/state.ts';
 import { awardCauses } from '../../postgres/timeline/award-causes.ts';
 import { awardsOf, eventsOf } from '../../postgres/timeline/cause-rows.ts';
+import { recomputationsOf } from '../../postgres/timeline/recomputation-rows.ts';
 import { spanOf } from '../span.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { CatalogThen } from './catalog-then.ts';
@@ -108,7 +109,8 @@ export class Timeline {
     const { pool } = this.options;
     const of = { tenantNo: compiled.catalog.tenantNo, userId };
     const [events, awards] = [await eventsOf(pool, of, positions), await awardsOf(pool, of, positions)];
-    return happenings(positions, { events, awards, completions });
+    const recomputations = await recomputationsOf(pool, of, positions);
+    return happenings(positions, { events, recomputations, awards, completions });
   }
 
   /** Whether the first sight of the user gave awards without an event: then it is at their place. */

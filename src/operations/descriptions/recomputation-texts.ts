@@ -44,5 +44,8 @@ export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
   'left.points': 'How totals change.',
   'points.from': 'The total when it was planned.',
   'points.to': 'The total that it becomes.',
+  recomputationId: 'ID of the recomputation.',
+  'entries.gained': 'Achievements that the user got by it, or got back.',
+  'entries.lost': 'Achievements that the user lost by it.',
   reason: 'Why something of the plan was not done; null: there is none.',
 };

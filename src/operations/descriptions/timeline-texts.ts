@@ -22,7 +22,7 @@ export const TIMELINE_TEXTS: Readonly<Record<string, string>> = {
   'entries.reverses': 'ID of the event or reversal that it is the opposite of.',
   'entries.reversedBy': 'ID of the reversal of it; null: none.',
   'entries.achievements': 'Achievements that it took; of the reversal of a reversal those that it gave back.',
-  'entries.action': 'What the administrator did.',
+  'entries.action': 'What the administrator did, or whether a recomputation was applied or reverted.',
   'entries.subject': 'What it was done to, as the audit log has it.',
   'entries.resourceId': 'ID of what it was done to; null: it has none.',
   'entries.rank': 'Rank at the end of the run; null: not on the board.',

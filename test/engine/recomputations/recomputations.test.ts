@@ -129,7 +129,22 @@ test('with mayRevoke achievements go, composites and their points with them; wit
   expect(keysOf(await seen('ada'))).toEqual(['guest']);
   expect(await seen('ada')).toMatchObject({ points: 24, board: 24 });
   expect(await differences()).toBe(0);
+  const timeline = async () => (await laurel.admin.get('/v1/users/ada/timeline?kind=recomputation')).body.entries;
+  expect((await timeline())[0]).toMatchObject({
+    recomputationId: id,
+    action: 'applied',
+    gained: [],
+    lost: [{ key: 'buyer' }, { key: 'both' }],
+    caused: expect.arrayContaining([expect.objectContaining({ kind: 'award', awarded: -100 })]),
+  });
   await make(laurel, id, 'revert');
   expect(await seen('ada')).toEqual(before);
   expect(await differences()).toBe(0);
+  expect((await timeline())[0]).toMatchObject({
+    recomputationId: id,
+    action: 'reverted',
+    gained: [{ key: 'buyer' }, { key: 'both' }],
+  });
+  const whole = (await laurel.admin.get('/v1/users/ada/timeline?limit=100')).body.entries;
+  expect(whole).toEqual(expect.arrayContaining(await timeline()));
 });

@@ -1,4 +1,15 @@
-import { Award, CircleDot, Flame, Shield, Trophy, Undo2, UserPlus, Zap, type LucideIcon } from 'lucide-react';
+import {
+  Award,
+  CircleDot,
+  Flame,
+  RefreshCw,
+  Shield,
+  Trophy,
+  Undo2,
+  UserPlus,
+  Zap,
+  type LucideIcon,
+} from 'lucide-react';
 import type { TimelineEntry } from '../../api/queries.ts';
 import { ago, moment } from '../../ui/format.ts';
 import { Tag } from '../../ui/parts.tsx';
@@ -9,6 +20,7 @@ const ICONS: Record<TimelineEntry['kind'], LucideIcon> = {
   event: Zap,
   reversal: Undo2,
   achievement: Award,
+  recomputation: RefreshCw,
   time: CircleDot,
   user_creation: UserPlus,
   streak: Flame,

@@ -47,6 +47,17 @@ export function saidOf(entry: TimelineEntry): ReactNode {
           </span>
         </>
       );
+    case 'recomputation':
+      return (
+        <>
+          <strong>Recomputation {entry.action}</strong>{' '}
+          <span className="text-muted">
+            {entry.gained.length > 0 && `gained ${entry.gained.map(({ name }) => name).join(', ')} `}
+            {entry.lost.length > 0 && `lost ${entry.lost.map(({ name }) => name).join(', ')}`}
+          </span>{' '}
+          <Code>{entry.who}</Code>
+        </>
+      );
     case 'time':
       return 'Points for time';
     case 'user_creation':
