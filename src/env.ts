@@ -3,6 +3,7 @@ import { KEY_PATTERN } from './domain/catalog.ts';
 import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
 import { parseNetworks, type Network } from './domain/networks.ts';
 import { parseRedisUrl } from './redis-address.ts';
+import { parseRedisEntries } from './redis-entries.ts';
 import { StartError } from './start-error.ts';
 import { traceSettings, type TraceSettings } from './trace-settings.ts';
 
@@ -238,18 +239,22 @@ function reader(variables: Variables, problems: string[]) {
       problems.push(`${name} must be addresses or networks such as 10.0.0.0/8, separated by commas; it is "${value}".`);
       return [];
     },
-    /** One that `parseRedisUrl` takes. `ca`: goes into it as the parameter of that name. */
+    /** What `parseRedisEntries` takes. `ca`: goes into each as the parameter of that name. */
     redisUrl: (name: string, ca: string | null): string | null => {
       const value = text(name);
       if (value === null) {
         if (ca !== null) problems.push(`REDIS_TLS_CA is of no use without ${name}.`);
         return null;
       }
-      const url =
-        ca === null || /[?&]ca=/.test(value) ? value : withParameter(value, `ca=${encodeURIComponent(resolve(ca))}`);
-      const address = parseRedisUrl(url);
-      if (typeof address === 'string') problems.push(`${name} ${address}`);
-      return url;
+      const entries = parseRedisEntries(value);
+      if (typeof entries === 'string') problems.push(`${name} ${entries}`);
+      if (ca === null || typeof entries === 'string') return value;
+      const withCa = (url: string): string =>
+        /[?&]ca=/.test(url) ? url : withParameter(url, `ca=${encodeURIComponent(resolve(ca))}`);
+      const urls = entries.map((entry) => ({ ...entry, url: withCa(entry.url) }));
+      const address = urls.map(({ url }) => parseRedisUrl(url)).find((parsed) => typeof parsed === 'string');
+      if (address !== undefined) problems.push(`${name} ${String(address)}`);
+      return urls.length === 1 ? urls[0]!.url : urls.map((entry) => `${entry.name}=${entry.url}`).join();
     },
     url: (name: string, protocols: readonly string[]): string | null => {
       const value = text(name);

@@ -38,7 +38,7 @@ import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
-import { RedisGuard } from '../src/engine/rebuild/redis-guard.ts';
+import { RedisGuards } from '../src/engine/rebuild/redis-guards.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { Recomputing } from '../src/engine/recomputations/recomputing.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
@@ -48,9 +48,12 @@ import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
 import { MessageLog } from '../src/engine/webhooks/message-log.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
-import { LogThrottle, OUTAGE_MS } from '../src/log/log-throttle.ts';
 import { createPool } from '../src/postgres/pool.ts';
-import { createPatientRedis, createRedis, redisReady } from '../src/redis/client.ts';
+import { connectRedis } from '../src/engine/shards/connect-redis.ts';
+import { createPatientRedis, redisReady } from '../src/redis/client.ts';
+import { endpointsOf } from '../src/redis/endpoints.ts';
+import { logOutages } from '../src/redis/log-outages.ts';
+import { firstUrl } from '../src/redis-entries.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
 import { SHARDS } from '../src/redis/keys.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
@@ -129,14 +132,14 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const { redisUrl, acknowledgeMs = null, keepMs = 0, databaseUrl, log, metrics, traces = null } = options;
   const { onStep, onBatchMoment, onPublishStep } = options;
   const given = options.clock ?? systemClock;
-  const redis = createRedis(redisUrl);
-  const queueRedis = createPatientRedis(redisUrl);
-  const outages = new LogThrottle(OUTAGE_MS);
-  for (const connection of [redis, queueRedis]) {
-    connection.on('error', (error) => outages.log('', () => log.warn({ err: error }, 'Redis does not answer')));
-  }
   const pool = createPool(databaseUrl, { max: SHARDS + 4 });
-  const guard = new RedisGuard({ redis, pool, log, acknowledgeMs });
+  const redis = await connectRedis(redisUrl, pool).catch(async (error: unknown) => {
+    await pool.end();
+    throw error;
+  });
+  const queueRedis = createPatientRedis(firstUrl(redisUrl));
+  logOutages(redis, log, [queueRedis]);
+  const guard = new RedisGuards({ redis, pool, log, acknowledgeMs });
   const catalogs = new Catalogs({ pool });
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: true }) : null;
   const clock = testClock ?? (given as Clock);
@@ -157,7 +160,10 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     await redisReady(redis);
     await guard.start();
     ids = await KeyedIds.of(pool);
-    await forgetOtherScripts(redis);
+    // One that is away keeps those of other versions until the next start.
+    for (const server of endpointsOf(redis)) {
+      if (server.redis.status === 'ready') await forgetOtherScripts(server.redis);
+    }
     changes.listen(catalogs);
     await changes.start();
     await testClock?.start();
@@ -180,7 +186,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const persister = new Persister({
     redis,
     pool,
-    gate: guard.gate,
+    gate: guard,
     keepMs,
     reporter: new Reporter({
       pool,
@@ -332,9 +338,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const due = scheduleWorker({
     // What is due is read from Redis as well, so from one that is whole.
     pass: async () => {
-      if (!guard.gate.isWhole) return null;
+      if (!guard.isWhole) return null;
       const outcome = await exclusively(pool, SCHEDULE_LOCK, (lost) => {
-        const signal = AbortSignal.any([ending.signal, lost, guard.gate.shutting]);
+        const signal = AbortSignal.any([ending.signal, lost, guard.shutting]);
         return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
       });
       if (outcome === null) schedule.forget();
@@ -359,7 +365,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     },
   });
   testClock?.onChange(() => due.wake());
-  guard.gate.listen(() => guard.gate.isWhole && wakeAll());
+  guard.listen(() => guard.isWhole && wakeAll());
 
   // What one step of ending cannot do keeps none of the following back: each closes connections of its own.
   const all = async (closings: Promise<unknown>[]): Promise<void> => {

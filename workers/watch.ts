@@ -5,6 +5,7 @@ import { LogThrottle } from '../src/log/log-throttle.ts';
 import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
 import { Arrivals } from '../src/redis/arrivals.ts';
+import { byServer } from '../src/redis/endpoints.ts';
 import { outboxKey, SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
 import { BehindLog } from './behind-log.ts';
@@ -63,29 +64,29 @@ export function watchOutbox({
   };
 
   const underWay = new Map<number, Promise<void>>();
-  // The first look takes everything: the wake-ups of a process that died may hang on the job that died with it.
-  let overdueMs = 0;
-  /** Whether anything waits. */
-  const look = async (): Promise<boolean> => {
-    const waits = await waitingMs(redis, SHARD_NUMBERS);
-    for (const [shard, waiting] of waits.entries()) {
-      behind.note(shard, persister.gaveWay(shard) ? null : waiting);
-      if (waiting === null || waiting < overdueMs) continue;
-      if (waiting > LATE_MS && !persister.gaveWay(shard))
-        complain(shard, { waitingMs: waiting }, 'persisting is behind');
-      if (persister.isAtWork(shard)) continue;
-      underWay.set(
-        shard,
-        rescue(shard, waiting).finally(() => underWay.delete(shard)),
-      );
-    }
-    overdueMs = OVERDUE_MS;
-    return waits.some((waiting) => waiting !== null);
-  };
-
-  const arrivals = new Arrivals(redis, SHARD_NUMBERS.map(outboxKey));
   const ended = new AbortController();
-  const run = async (): Promise<void> => {
+  const watchServer = async (server: { redis: Redis; shards: readonly number[] }): Promise<void> => {
+    // The first look takes everything: the wake-ups of a process that died may hang on the job that died with it.
+    let overdueMs = 0;
+    /** Whether anything waits. */
+    const look = async (): Promise<boolean> => {
+      const waits = await waitingMs(server.redis, server.shards);
+      for (const [index, waiting] of waits.entries()) {
+        const shard = server.shards[index]!;
+        behind.note(shard, persister.gaveWay(shard) ? null : waiting);
+        if (waiting === null || waiting < overdueMs) continue;
+        if (waiting > LATE_MS && !persister.gaveWay(shard))
+          complain(shard, { waitingMs: waiting }, 'persisting is behind');
+        if (persister.isAtWork(shard)) continue;
+        underWay.set(
+          shard,
+          rescue(shard, waiting).finally(() => underWay.delete(shard)),
+        );
+      }
+      overdueMs = OVERDUE_MS;
+      return waits.some((waiting) => waiting !== null);
+    };
+    const arrivals = new Arrivals(server.redis, server.shards.map(outboxKey));
     while (!ended.signal.aborted) {
       const waits = await look().catch((error: unknown) => {
         complain(-1, { err: error }, 'the outbox cannot be watched');
@@ -94,12 +95,13 @@ export function watchOutbox({
       if (!waits) await arrivals.wait(backstopMs, ended.signal);
       await sleep(INTERVAL_MS, undefined, { signal: ended.signal }).catch(() => undefined);
     }
+    arrivals.close();
   };
-  const running = run();
+  // Each server by itself: one that is away holds up none of the others.
+  const running = Promise.all(byServer(redis, SHARD_NUMBERS).map(watchServer));
   return async () => {
     ended.abort();
     await running;
-    arrivals.close();
     await Promise.all(underWay.values());
   };
 }

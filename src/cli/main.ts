@@ -7,6 +7,7 @@ import { addDeadLetters } from './dead-letters.ts';
 import { addEvents } from './events.ts';
 import { addRebuild } from './rebuild.ts';
 import { addRecompute } from './recompute.ts';
+import { addShards } from './shards.ts';
 import { addUsers } from './users.ts';
 import { addVerify } from './verify.ts';
 import { addWebhooks } from './webhooks.ts';
@@ -18,7 +19,17 @@ async function main(): Promise<void> {
     .showHelpAfterError('(--help shows what there is)')
     .exitOverride();
   withAdminOptionsAnywhere(laurel);
-  for (const add of [addConfig, addDeadLetters, addEvents, addRebuild, addRecompute, addUsers, addVerify, addWebhooks])
+  for (const add of [
+    addConfig,
+    addDeadLetters,
+    addEvents,
+    addRebuild,
+    addRecompute,
+    addShards,
+    addUsers,
+    addVerify,
+    addWebhooks,
+  ])
     add(laurel);
   await laurel.parseAsync(process.argv);
 }

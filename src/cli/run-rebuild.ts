@@ -1,5 +1,7 @@
 import type { SetAside } from '../engine/persist/set-aside.ts';
 import { rebuildAnyway } from '../engine/rebuild/accept.ts';
+import { byServer } from '../redis/endpoints.ts';
+import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { progressLine, withServers } from './servers.ts';
 
@@ -15,15 +17,10 @@ export const runRebuild = ({
     const startedMs = performance.now();
     const onSetAside = ({ id, reason }: SetAside): void =>
       void process.stderr.write(`\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`);
-    await rebuildAnyway({
-      redis,
-      pool,
-      acceptLoss,
-      ...(shards && { shards }),
-      onProgress: progressLine(),
-      onSetAside,
-      onUnreadable: nameUnreadable,
-    });
+    const onProgress = progressLine();
+    for (const server of byServer(redis, shards ?? SHARD_NUMBERS)) {
+      await rebuildAnyway({ ...server, pool, acceptLoss, onProgress, onSetAside, onUnreadable: nameUnreadable });
+    }
     const what =
       shards === undefined
         ? 'Redis is'

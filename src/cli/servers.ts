@@ -4,7 +4,9 @@ import { readEnv } from '../env.ts';
 import { startServers } from '../local/private-services.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
-import { createRedis, redisReady } from '../redis/client.ts';
+import { connectRedis } from '../engine/shards/connect-redis.ts';
+import { redisReady } from '../redis/client.ts';
+import { endpointsOf } from '../redis/endpoints.ts';
 import { CommandError } from './command-error.ts';
 
 /**
@@ -13,20 +15,23 @@ import { CommandError } from './command-error.ts';
  */
 export async function withServers<T>(work: (servers: { redis: Redis; pool: Pool }) => Promise<T>): Promise<T> {
   const servers = await startServers(readEnv(process.env), (line) => process.stderr.write(`${line}\n`));
-  const redis = createRedis(servers.redisUrl);
-  redis.on('error', () => undefined);
   const pool = createPool(servers.databaseUrl, { max: 5 });
+  let redis: Redis | null = null;
   try {
-    await redisReady(redis).catch((error: Error) => {
-      throw new CommandError(`${error.message} REDIS_URL says where it is.`);
-    });
     const migrated = await isMigrated(pool).catch((error: Error) => {
       throw new CommandError(`Postgres cannot be asked (${error.message}). DATABASE_URL says where it is.`);
     });
     if (!migrated) throw new CommandError('The database is not of this version: start Laurel first.');
+    redis = await connectRedis(servers.redisUrl, pool);
+    for (const server of new Set([redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)])) {
+      server.on('error', () => undefined);
+      await redisReady(server).catch((error: Error) => {
+        throw new CommandError(`${error.message} REDIS_URL says where it is.`);
+      });
+    }
     return await work({ redis, pool });
   } finally {
-    redis.disconnect();
+    redis?.disconnect();
     await pool.end();
     await servers.stop();
   }

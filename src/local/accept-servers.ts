@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { addressOptions } from '../redis-address.ts';
+import { parseRedisEntries } from '../redis-entries.ts';
 import { StartError } from '../start-error.ts';
 
 const REDIS_AT_LEAST = [7, 0] as const;
@@ -20,7 +21,9 @@ export async function acceptServers({
   redisUrl: string;
   databaseUrl: string;
 }): Promise<void> {
-  await Promise.all([acceptRedis(redisUrl), acceptPostgres(databaseUrl)]);
+  const entries = parseRedisEntries(redisUrl);
+  if (typeof entries === 'string') throw new StartError(`REDIS_URL ${entries}`);
+  await Promise.all([...entries.map(({ url }) => acceptRedis(url)), acceptPostgres(databaseUrl)]);
 }
 
 async function acceptRedis(url: string): Promise<void> {
@@ -64,7 +67,8 @@ export function refuseRedis(info: string): void {
   }
   if (field('cluster_enabled') === '1') {
     throw new StartError(
-      'The Redis at REDIS_URL is a node of a cluster; Laurel needs a Redis that holds all keys: one master, with replicas or without.',
+      'The Redis at REDIS_URL is a node of a cluster; Laurel places its shards itself: name a master, with replicas or without, ' +
+        'or several that know nothing of each other, with commas between them.',
     );
   }
   const policy = field('maxmemory_policy') ?? 'noeviction';

@@ -41,7 +41,7 @@ import { CaughtUp } from '../engine/persisted/caught-up.ts';
 import { untilPersisted } from '../engine/persisted/until-persisted.ts';
 import { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import { StreakCall } from '../engine/streaks/streak-call.ts';
-import { RedisGuard } from '../engine/rebuild/redis-guard.ts';
+import { RedisGuards } from '../engine/rebuild/redis-guards.ts';
 import { setsOfBoards } from '../engine/leaderboards/sets-of-boards.ts';
 import { StreakReads } from '../engine/streaks/streak-reads.ts';
 import { UserCalls } from '../engine/users/user-calls.ts';
@@ -57,7 +57,6 @@ import { UserProfiles } from '../engine/users/user-profiles.ts';
 import { UserReads } from '../engine/users/user-reads.ts';
 import { sendTest } from '../engine/webhooks/test-delivery.ts';
 import { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
-import { LogThrottle, OUTAGE_MS } from '../log/log-throttle.ts';
 import type { Log } from '../log/log.ts';
 import type { Services } from '../operations/services.ts';
 import { AdminKeys } from '../postgres/admin-keys.ts';
@@ -74,12 +73,14 @@ import { isStreakCallStored } from '../postgres/streaks/is-streak-call-stored.ts
 import { isReversalStored } from '../postgres/corrections/is-reversal-stored.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { webhookSecrets } from '../postgres/webhook-secrets.ts';
-import { createRedis, redisReady } from '../redis/client.ts';
+import { redisReady } from '../redis/client.ts';
+import { logOutages } from '../redis/log-outages.ts';
 import { DeliveryHints } from '../redis/delivery-hints.ts';
 import { shardOf } from '../redis/keys.ts';
 import { Script } from '../redis/script.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import type { Traces } from '../traces/traces.ts';
+import { connectRedis } from '../engine/shards/connect-redis.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
 import { systemState } from './system-state.ts';
 
@@ -141,12 +142,14 @@ export async function openLaurel({
   traces?: Traces | null;
   log: Log;
 }): Promise<Laurel> {
-  const redis = createRedis(redisUrl);
-  const outages = new LogThrottle(OUTAGE_MS);
-  redis.on('error', (error) => outages.log('', () => log.warn({ err: error }, 'Redis does not answer')));
   const pool = createPool(databaseUrl, { max: POOL_SIZE, timeoutMs: POSTGRES_TIMEOUT_MS });
+  const redis = await connectRedis(redisUrl, pool).catch(async (error: unknown) => {
+    await pool.end();
+    throw error;
+  });
+  logOutages(redis, log);
   const guardPool = createPool(databaseUrl, GUARD_POOL);
-  const guard = new RedisGuard({ redis, pool: guardPool, log, acknowledgeMs, written: () => batcher.calls.positions });
+  const guard = new RedisGuards({ redis, pool: guardPool, log, acknowledgeMs, written: () => batcher.calls.positions });
 
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);
@@ -248,7 +251,7 @@ export async function openLaurel({
     recordAudit,
     persisted,
   });
-  const isServed = (tenantNo: number): boolean => guard.gate.isOpen(shardOf(tenantNo));
+  const isServed = (tenantNo: number): boolean => guard.isOpen(shardOf(tenantNo));
   const controlShare = (): number => tenants.organisation().controlShare;
   return {
     services: {

@@ -10,6 +10,7 @@ import { migrate } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
 import { makeSignInToken } from '../postgres/sessions/sign-in-tokens.ts';
 import { createRedis, redisReady } from '../redis/client.ts';
+import { firstUrl } from '../redis-entries.ts';
 import { isConsoleBuilt } from './pages.ts';
 
 export interface Prepared {
@@ -37,7 +38,7 @@ export async function prepareDatabase({
   log?: Log;
 }): Promise<Prepared> {
   const pool = createPool(servers.databaseUrl, { max: 3 });
-  const redis = createRedis(servers.redisUrl);
+  const redis = createRedis(firstUrl(servers.redisUrl));
   redis.on('error', () => undefined);
   const publish = (message: string): Promise<void> => announce(redis, message);
   try {

@@ -16,6 +16,7 @@ import { ownMetrics } from './gathered-metrics.ts';
 import { createInstallationMetrics } from './installation-metrics.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
+import { endpointsOf } from '../redis/endpoints.ts';
 import { findKey, type KeyRecord } from '../postgres/find-key.ts';
 import { RefusedKeys } from '../postgres/audit/refused-keys.ts';
 import { KeyUses } from '../postgres/key-uses.ts';
@@ -81,7 +82,8 @@ export async function serve(
     sessions.invalidate();
   });
   const readiness = createReadiness({
-    Redis: () => redis.ping(),
+    // One that is away keeps the tenants of the others from nothing.
+    Redis: () => Promise.any(endpointsOf(redis).map((server) => server.redis.ping())),
     'live data': async () => {
       if (!laurel.isReady(null)) throw new Error('Redis does not hold what Postgres does.');
     },

@@ -3,6 +3,7 @@ import type { BatchMetricEvent } from '../domain/event.ts';
 import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, SHARD_NUMBERS, shardOf } from './keys.ts';
 import { waitingMs } from './outbox.ts';
+import { connectionOf } from './endpoints.ts';
 import type { ScriptReply, UnsentReply } from '../packed/record.ts';
 import { unpackAll } from '../packed/state.ts';
 
@@ -51,7 +52,7 @@ export async function firstBatch(
   redis: Redis,
   shard: number,
 ): Promise<{ progress: string; batch: QueuedBatch | null }> {
-  const replies = await redis
+  const replies = await connectionOf(redis, shard)
     .multi()
     .get(batchProgressKey(shard))
     .xrange(batchesKey(shard), '-', '+', 'COUNT', 1)

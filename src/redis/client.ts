@@ -1,9 +1,17 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { addressOptions } from '../redis-address.ts';
 import { corkWrites } from './cork.ts';
+import { RoutingRedis } from './endpoints.ts';
 import { gateOf } from './gate.ts';
 import { isElsewhere } from './outage.ts';
 import { PatientRedis } from './patient-redis.ts';
+
+/** A server and the shards that are placed on it. */
+export interface PlacedServer {
+  name: string;
+  url: string;
+  shards: readonly number[];
+}
 
 /** Delay before the nth attempt to reconnect: 50 ms, doubled each time, at most 2 s. */
 const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt - 1, 6), 2000);
@@ -53,8 +61,23 @@ function reconnecting(onElsewhere: () => void): Pick<RedisOptions, 'retryStrateg
  * knows how to find out. It reconnects by itself. Listen to `error`, or the process ends with the first one.
  * Throws as `addressOptions`.
  */
-export function createRedis(url: string): Redis {
-  const redis: Redis = new Redis({
+export const createRedis = (url: string): Redis => connected(url, (options) => new Redis(options));
+
+/**
+ * The same for several servers, each with its shards: see `RoutingRedis`. Of one, a plain connection. Their connections are closed
+ * with the first.
+ */
+export function createRedises(placed: readonly PlacedServer[]): Redis {
+  const [first, ...others] = placed;
+  if (others.length === 0) return createRedis(first!.url);
+  const endpoints = placed.map(({ name, url, shards }) => ({ name, shards, redis: createRedis(url) }));
+  const routing = connected(first!.url, (options) => new RoutingRedis(options, endpoints));
+  routing.connect().catch(() => undefined);
+  return routing;
+}
+
+function connected(url: string, make: (options: Omit<RedisOptions, 'replyMapping'>) => Redis): Redis {
+  const redis: Redis = make({
     ...addressOptions(url),
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

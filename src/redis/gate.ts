@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { connectionOf } from './endpoints.ts';
 import { markKey, SHARD_NUMBERS } from './keys.ts';
 import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 import { runOfFence, serverOf } from './run.ts';
@@ -48,14 +49,16 @@ const gates = new WeakMap<Redis, Gate>();
 export class Gate {
   /** Waits for a replica to have what was written; null: the master's word is enough. */
   acknowledgement: ReplicaAcknowledgement | null = null;
+  private readonly own: readonly number[];
   private readonly shards: (Open | null)[] = SHARD_NUMBERS.map(() => null);
   private readonly doubted = new Set<number>();
   private connections = 0;
   private closing = new AbortController();
   private readonly listeners = new Set<() => void>();
 
-  /** From now on scripts that are run on this connection ask the gate. */
-  constructor(redis: Redis) {
+  /** From now on scripts that are run on this connection ask the gate. `shards`: those that its Redis holds. */
+  constructor(redis: Redis, shards = SHARD_NUMBERS) {
+    this.own = shards;
     gates.set(redis, this);
     redis.on('close', () => {
       this.connections += 1;
@@ -77,14 +80,19 @@ export class Gate {
     return this.shards[shard] !== null;
   }
 
-  /** Whether all shards are open. */
+  /** Whether all shards of this Redis are open. */
   get isWhole(): boolean {
-    return !this.shards.includes(null);
+    return this.own.every((shard) => this.shards[shard] !== null);
   }
 
-  /** The shards that are shut. */
+  /** The shards of this Redis that are shut. */
   get shutShards(): number[] {
-    return SHARD_NUMBERS.filter((shard) => this.shards[shard] === null);
+    return this.own.filter((shard) => this.shards[shard] === null);
+  }
+
+  /** Whoever waits for a replica to have what was written to a shard; null: nobody has to. */
+  acknowledgementOf(_shard: number): ReplicaAcknowledgement | null {
+    return this.acknowledgement;
   }
 
   /** The run of Redis that the open shards were accepted in; null while all are shut. */
@@ -127,7 +135,7 @@ export class Gate {
 
   /** To be called where something of a shard is found missing, or of all of them. */
   shut(shard?: number): void {
-    const open = (shard === undefined ? SHARD_NUMBERS : [shard]).filter((each) => this.shards[each] !== null);
+    const open = (shard === undefined ? this.own : [shard]).filter((each) => this.shards[each] !== null);
     if (open.length === 0) return;
     for (const each of open) this.shards[each] = null;
     this.closing.abort();
@@ -149,15 +157,17 @@ export class Gate {
 export const gateOf = (redis: Redis): Gate | undefined => gates.get(redis);
 
 /** Whether scripts may be sent to a shard on this connection now. */
-export const isOpen = (redis: Redis, shard: number): boolean => gates.get(redis)?.isOpen(shard) !== false;
+export const isOpen = (redis: Redis, shard: number): boolean =>
+  gates.get(connectionOf(redis, shard))?.isOpen(shard) !== false;
 
 /**
- * Resolves when what Redis answered before the call is as safe as it has to be before somebody hears of it: at once, or
- * when a replica has it. Throws NotReplicated.
+ * Resolves when what Redis answered of a shard before the call is as safe as it has to be before somebody hears of it: at once,
+ * or when a replica has it. Throws NotReplicated.
  */
-export async function acknowledged(redis: Redis): Promise<void> {
-  await gates.get(redis)?.acknowledgement?.wait();
+export async function acknowledged(redis: Redis, shard: number): Promise<void> {
+  await gates.get(connectionOf(redis, shard))?.acknowledgement?.wait();
 }
 
 /** To be called before something is written that `acknowledged` is asked for. Throws NotReplicated where that is known to be in vain. */
-export const refuseUnacknowledged = (redis: Redis): void => gates.get(redis)?.acknowledgement?.refuseAway();
+export const refuseUnacknowledged = (redis: Redis, shard: number): void =>
+  gates.get(connectionOf(redis, shard))?.acknowledgement?.refuseAway();

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { idempotencyKey } from './keys.ts';
+import { connectionOf } from './endpoints.ts';
+import { idempotencyKey, shardOf } from './keys.ts';
 
 /**
  * A bucket holds beside a field the time (epoch ms) in the ID of the event that used the key; plus this, where the rest of
@@ -35,7 +36,7 @@ const CHUNK = 1000;
 /** Removes used keys. Idempotent. */
 export async function forgetUsedKeys(redis: Redis, tenantNo: number, keys: readonly UsedKey[]): Promise<void> {
   for (let from = 0; from < keys.length; from += CHUNK) {
-    const pipeline = redis.pipeline();
+    const pipeline = connectionOf(redis, shardOf(tenantNo)).pipeline();
     for (const { bucket, field } of keys.slice(from, from + CHUNK))
       pipeline.hdel(idempotencyKey(tenantNo, bucket), field);
     for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;

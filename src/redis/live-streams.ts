@@ -11,6 +11,7 @@ import {
   SHARD_NUMBERS,
   shardOf,
 } from './keys.ts';
+import { byServer, connectionOf } from './endpoints.ts';
 import { comparePositions, RECENT_BYTES, RECENT_MS, type RawEntry } from './outbox.ts';
 import { Script } from './script.ts';
 
@@ -60,14 +61,19 @@ export async function listenLive(redis: Redis, shard: number, tenantNos: readonl
 
 /** The tenants whose live streams somebody listens to, or did within `LISTENED_MS`. Errors of Redis. */
 export async function listenedTenants(redis: Redis): Promise<number[]> {
+  const servers = await Promise.all(byServer(redis, SHARD_NUMBERS).map(listenedOn));
+  return servers.flat();
+}
+
+async function listenedOn({ redis, shards }: { redis: Redis; shards: readonly number[] }): Promise<number[]> {
   const pipeline = redis.pipeline().time();
-  for (const shard of SHARD_NUMBERS) pipeline.hgetall(listenedKey(shard));
-  const [time, ...shards] = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+  for (const shard of shards) pipeline.hgetall(listenedKey(shard));
+  const [time, ...found] = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
     if (error) throw error;
     return reply;
   }) as [[number | string, number | string], ...Record<string, string>[]];
   const nowMs = Number(time[0]) * 1000;
-  return shards.flatMap((listened) =>
+  return found.flatMap((listened) =>
     Object.entries(listened).flatMap(([field, value]) =>
       /^\d+$/.test(field) && Number(value.split(' ')[0]) > nowMs ? [Number(field)] : [],
     ),
@@ -106,7 +112,7 @@ export async function readLive(
   redis: Redis,
   { shard, after, count }: { shard: number; after: LivePosition; count: number },
 ): Promise<LiveEntries> {
-  const replies = await redis
+  const replies = await connectionOf(redis, shard)
     .pipeline()
     .xrangeBuffer(outboxKey(shard), `(${after.outbox}`, '+', 'COUNT', count)
     .xrangeBuffer(recentKey(shard), `(${after.outbox}`, '+', 'COUNT', count)

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { scanServers } from './endpoints.ts';
 import type { Belief } from './gate.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEYS_PATTERN, oldKeysKey, shardOf } from './keys.ts';
 import { Script } from './script.ts';
@@ -27,7 +28,7 @@ export async function scanBuckets(
   cursor: string,
   keysLooked: number,
 ): Promise<{ cursor: string; buckets: { tenantNo: number; bucket: string }[] }> {
-  const [next, keys] = await redis.scan(cursor, 'MATCH', IDEMPOTENCY_KEYS_PATTERN, 'COUNT', keysLooked);
+  const [next, keys] = await scanServers(redis, cursor, { match: IDEMPOTENCY_KEYS_PATTERN, count: keysLooked });
   const buckets = keys.flatMap((bucket) => {
     const match = IDEMPOTENCY_KEY.exec(bucket);
     return match === null ? [] : [{ tenantNo: Number(match[1]), bucket }];

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { handedKey, handedUpToKey, listenedKey, outboxKey, recentKey, SHARD_NUMBERS } from './keys.ts';
+import { byServer } from './endpoints.ts';
 import { OUTBOX } from '../packed/call-fields.ts';
 import { Script } from './script.ts';
 
@@ -99,20 +100,20 @@ export function positionAfter(position: string): string {
 /** Script calls that Postgres does not hold yet. */
 export const backlog = (redis: Redis, shard: number): Promise<number> => redis.xlen(outboxKey(shard));
 
-/** The same of all shards together. */
-export async function wholeBacklog(redis: Redis): Promise<number> {
-  const lengths = await Promise.all(SHARD_NUMBERS.map((shard) => backlog(redis, shard)));
+/** The same of some shards together, all without them. */
+export async function wholeBacklog(redis: Redis, shards = SHARD_NUMBERS): Promise<number> {
+  const lengths = await Promise.all(shards.map((shard) => backlog(redis, shard)));
   return lengths.reduce((sum, length) => sum + length, 0);
 }
 
 /**
- * Bytes of Redis that the outboxes of all shards take, exactly. Cost: 0.14 µs a node of the streams, of which each has up to
+ * Bytes of Redis that the outboxes of some shards take, all without them, exactly. Cost: 0.14 µs a node of the streams, of which each has up to
  * 4 KB or one larger entry: 0.2 ms of Redis for 100,000 entries of 250 bytes, 14 ms for as many of 3 KB. (A sample is
  * cheaper, but would be of the oldest entries: large ones behind many small ones would not be seen.)
  */
-export async function wholeBacklogBytes(redis: Redis): Promise<number> {
+export async function wholeBacklogBytes(redis: Redis, shards = SHARD_NUMBERS): Promise<number> {
   const sizes = await Promise.all(
-    SHARD_NUMBERS.map((shard) => redis.memory('USAGE', outboxKey(shard), 'SAMPLES', 0) as Promise<number | null>),
+    shards.map((shard) => redis.memory('USAGE', outboxKey(shard), 'SAMPLES', 0) as Promise<number | null>),
   );
   return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
 }
@@ -140,6 +141,17 @@ export async function waitingMs(
   redis: Redis,
   shards: readonly number[],
   keyOf: (shard: number) => string = outboxKey,
+): Promise<(number | null)[]> {
+  const waits = new Map<number, number | null>();
+  for (const server of byServer(redis, shards)) {
+    for (const [index, ms] of (await waitingOn(server, keyOf)).entries()) waits.set(server.shards[index]!, ms);
+  }
+  return shards.map((shard) => waits.get(shard) ?? null);
+}
+
+async function waitingOn(
+  { redis, shards }: { redis: Redis; shards: readonly number[] },
+  keyOf: (shard: number) => string,
 ): Promise<(number | null)[]> {
   const pipeline = redis.pipeline();
   for (const shard of shards) pipeline.xrange(keyOf(shard), '-', '+', 'COUNT', 1);

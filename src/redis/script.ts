@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import type { Redis } from 'ioredis';
 import { PACKAGE_ROOT } from '../package-root.ts';
+import { connectionOf } from './endpoints.ts';
 import { gateOf, RedisNotReady, type Belief } from './gate.ts';
 import { inlineNames } from './inline-names.ts';
 import { shardOfKey } from './keys.ts';
@@ -149,21 +150,22 @@ export class Script {
    */
   async run(redis: Redis, keys: string[], args: Words): Promise<unknown> {
     const reply = await this.runUnacknowledged(redis, keys, args);
-    const acknowledgement = gateOf(redis)?.acknowledgement ?? null;
+    const acknowledgement = gateOf(serverFor(redis, keys))?.acknowledgement ?? null;
     if (acknowledgement !== null) await acknowledgement.wait();
     return reply;
   }
 
   /** The same without waiting for a replica: for who does that before anybody hears of it (`acknowledged`). */
   async runUnacknowledged(redis: Redis, keys: string[], args: Words): Promise<unknown> {
-    const gate = gateOf(redis);
-    if (gate === undefined) return this.call(redis, this.name, { keys, args });
+    const server = serverFor(redis, keys);
+    const gate = gateOf(server);
+    if (gate === undefined) return this.call(server, this.name, { keys, args });
     const shard = shardOfKey(keys[0]!);
     const belief = gate.belief(shard);
     if (belief === null) throw new RedisNotReady();
     gate.acknowledgement?.refuseAway();
     try {
-      return await this.runBelieving(redis, belief, { keys, args, mayStill: () => gate.belief(shard) === belief });
+      return await this.runBelieving(server, belief, { keys, args, mayStill: () => gate.belief(shard) === belief });
     } catch (error) {
       if (!(error instanceof RedisNotReady)) throw error;
       // What opened it again meanwhile has seen more.
@@ -191,7 +193,7 @@ export class Script {
 
   /** Runs the script whatever the gate says: for what may be done to a Redis in any state. */
   runUnguarded(redis: Redis, keys: string[], args: Words): Promise<unknown> {
-    return this.call(redis, this.name, { keys, args });
+    return this.call(serverFor(redis, keys), this.name, { keys, args });
   }
 
   private async call(
@@ -221,6 +223,10 @@ export class Script {
     }
   }
 }
+
+/** The connection to the server that holds the shard of the first key. */
+const serverFor = (redis: Redis, [key]: readonly string[]): Redis =>
+  key === undefined ? redis : connectionOf(redis, shardOfKey(key));
 
 /**
  * Removes the scripts of other versions of Laurel from Redis, which would keep them for ever. A process of such a version

@@ -6,6 +6,7 @@ import { LogThrottle, OUTAGE_MS } from '../../src/log/log-throttle.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { Arrivals } from '../../src/redis/arrivals.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
+import { byServer } from '../../src/redis/endpoints.ts';
 import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 import { WAKE_UP_OPTIONS } from '../wake-up-options.ts';
@@ -68,32 +69,33 @@ export function batchWorker({
     outages.log('', (suppressed) => log.warn({ err: error, suppressed }, 'the batch queue does not answer')),
   );
 
-  /** Whether any waits. */
-  const look = async (): Promise<boolean> => {
-    try {
-      const shards = await shardsWithBatches(redis, SHARD_NUMBERS);
-      for (const shard of shards) void drain(shard);
-      return shards.length > 0;
-    } catch (error) {
-      complain(-1, error);
-      return true;
-    }
-  };
-  const arrivals = new Arrivals(redis, SHARD_NUMBERS.map(batchesKey));
   const closing = new AbortController();
   const ended = AbortSignal.any([ending, closing.signal]);
-  const run = async (): Promise<void> => {
+  const watchServer = async (server: { redis: Redis; shards: readonly number[] }): Promise<void> => {
+    /** Whether any waits. */
+    const look = async (): Promise<boolean> => {
+      try {
+        const shards = await shardsWithBatches(server.redis, server.shards);
+        for (const shard of shards) void drain(shard);
+        return shards.length > 0;
+      } catch (error) {
+        complain(-1, error);
+        return true;
+      }
+    };
+    const arrivals = new Arrivals(server.redis, server.shards.map(batchesKey));
     while (!ended.aborted) {
       if (!(await look())) await arrivals.wait(backstopMs, ended);
       await sleep(LOOK_MS, undefined, { signal: ended }).catch(() => undefined);
     }
+    arrivals.close();
   };
-  const running = run();
+  // Each server by itself: one that is away holds up none of the others.
+  const running = Promise.all(byServer(redis, SHARD_NUMBERS).map(watchServer));
   return {
     close: async () => {
       closing.abort();
       await running;
-      arrivals.close();
       await worker.close();
       await Promise.all(underWay);
     },

@@ -63,14 +63,14 @@ export class BatchIntake {
     await checkEvents(compiled, events, { nowMs: acceptedMs, window: { ...compiled.catalog.events, byClient: false } });
     const unreachable = await firstWithoutAddress(events, (userIds) => this.options.withAddress(tenantNo, userIds));
     if (unreachable !== null) throw new AppError('unprocessable', `[${unreachable}].${SUBSCRIBED_WITHOUT_ADDRESS}`);
-    refuseUnacknowledged(redis);
+    refuseUnacknowledged(redis, shardOf(tenantNo));
     const batchId = await addBatch(
       redis,
       { tenantNo, acceptedMs, catalogVersion: compiled.catalog.version, awaited: wait, events },
       MAX_WAITING,
     );
     if (batchId === null) throw tooMuch();
-    await acknowledged(redis);
+    await acknowledged(redis, shardOf(tenantNo));
     onAccepted(shardOf(tenantNo));
     onQueued?.();
     if (!wait) return null;
@@ -79,7 +79,7 @@ export class BatchIntake {
     while (performance.now() < deadlineMs) {
       const replies = await batchReplies(redis, { tenantNo, batchId, events: events.length });
       if (replies !== null) {
-        await acknowledged(redis);
+        await acknowledged(redis, shardOf(tenantNo));
         const compiled = await catalogs.of(tenantNo);
         return await resultsOf({ compiled, ids }, events, replies);
       }

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { Fence } from '../../redis/fence.ts';
+import { connectionOf, endpointsOf } from '../../redis/endpoints.ts';
 import { gateOf, isOpen, RedisNotReady } from '../../redis/gate.ts';
 import { NotReplicated } from '../../redis/replica-acknowledgement.ts';
 import { outboxKey, shardOf } from '../../redis/keys.ts';
@@ -55,11 +56,12 @@ export class ScriptCalls {
   private readonly options: ScriptCallsOptions;
   /** The position after the last write, by shard. */
   readonly positions = new Map<number, string>();
-  private readonly fence: Fence;
+  /** By server. */
+  private readonly fences: ReadonlyMap<Redis, Fence>;
 
   constructor(options: ScriptCallsOptions) {
     this.options = options;
-    this.fence = new Fence(options.redis);
+    this.fences = new Map(endpointsOf(options.redis).map(({ redis }) => [redis, new Fence(redis)]));
   }
 
   /**
@@ -86,8 +88,10 @@ export class ScriptCalls {
   }
 
   private async make(tenantNo: number, call: ScriptCall): Promise<Buffer[] | null> {
-    const { redis, clock } = this.options;
+    const { clock } = this.options;
     const shard = shardOf(tenantNo);
+    const redis = connectionOf(this.options.redis, shard);
+    const fence = this.fences.get(redis)!;
     if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
@@ -97,9 +101,9 @@ export class ScriptCalls {
     let toClose: number | null = null;
     for (;;) {
       try {
-        if (toClose !== null) await this.fence.close(toClose);
+        if (toClose !== null) await fence.close(toClose);
         toClose = null;
-        sentOver = this.fence.connection;
+        sentOver = fence.connection;
         const { keys, args } = call.keysAndArgs({ nowMs, retryPosition });
         const running =
           call.isAcknowledgedLater === true
@@ -134,9 +138,9 @@ export class ScriptCalls {
     }
   }
 
-  /** Resolves when what was replied so far is as safe as it has to be; null: it is. Rejects with 503. */
-  replicated(): Promise<void> | null {
-    const acknowledgement = gateOf(this.options.redis)?.acknowledgement ?? null;
+  /** Resolves when what was replied so far to a tenant's calls is as safe as it has to be; null: it is. Rejects with 503. */
+  replicated(tenantNo: number): Promise<void> | null {
+    const acknowledgement = gateOf(connectionOf(this.options.redis, shardOf(tenantNo)))?.acknowledgement ?? null;
     if (acknowledgement === null) return null;
     return acknowledgement.wait().catch((error: unknown) => {
       throw error instanceof NotReplicated ? unavailable() : error;

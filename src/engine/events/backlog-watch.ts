@@ -1,4 +1,6 @@
 import type { Redis } from 'ioredis';
+import { byServer } from '../../redis/endpoints.ts';
+import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
 
 /** How often the outboxes are measured: what is accepted past the limit meanwhile is small against the limit. */
@@ -20,6 +22,8 @@ export interface BacklogWatchOptions {
  * measure within 200 ms, so that no more is accepted past the limit than if there were always one.
  */
 export class BacklogWatch {
+  private readonly entries = new Measures();
+  private readonly bytes = new Measures();
   private tooMany = false;
   private tooLarge = false;
   private bytesMeasuredMs = -Infinity;
@@ -51,19 +55,19 @@ export class BacklogWatch {
     return this.tooMany || this.tooLarge;
   };
 
-  /** Measures now. While Redis is away the last measure counts: events fail there by themselves. */
+  /** Measures now. Of a Redis that is away the last measure counts: events fail there by themselves. Never rejects. */
   async measure(): Promise<void> {
     const { redis, limit, limitBytes } = this.options;
     this.asked = false;
-    try {
-      this.tooMany = (await wholeBacklog(redis)) >= limit;
-      if (performance.now() - this.bytesMeasuredMs < BYTES_INTERVAL_MS) return;
-      this.tooLarge = (await wholeBacklogBytes(redis)) >= limitBytes;
-      this.bytesMeasuredMs = performance.now();
-    } catch {
-      // Redis is away.
-    }
+    const servers = byServer(redis, SHARD_NUMBERS);
+    await Promise.all(servers.map((server) => this.entries.measure(server, wholeBacklog)));
+    this.tooMany = this.entries.sum >= limit;
+    if (performance.now() - this.bytesMeasuredMs < BYTES_INTERVAL_MS) return;
+    await Promise.all(servers.map((server) => this.bytes.measure(server, wholeBacklogBytes)));
+    this.tooLarge = this.bytes.sum >= limitBytes;
+    this.bytesMeasuredMs = performance.now();
   }
+
   private measureSoon(): void {
     if (!this.started) return;
     this.timer = setTimeout(() => void this.measureAgain(), INTERVAL_MS).unref();
@@ -73,5 +77,22 @@ export class BacklogWatch {
     await this.measure();
     this.timer = null;
     if (this.asked || this.tooMany || this.tooLarge) this.measureSoon();
+  }
+}
+
+/** The last measures of some servers. */
+class Measures {
+  private readonly last = new Map<Redis, number>();
+
+  get sum(): number {
+    return [...this.last.values()].reduce((sum, measure) => sum + measure, 0);
+  }
+
+  async measure(
+    { redis, shards }: { redis: Redis; shards: readonly number[] },
+    of: (redis: Redis, shards: readonly number[]) => Promise<number>,
+  ): Promise<void> {
+    const measure = await of(redis, shards).catch(() => null);
+    if (measure !== null) this.last.set(redis, measure);
   }
 }

@@ -5,7 +5,8 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
 import { boardsInProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
 import { unclearedRuns } from '../../postgres/boards/uncleared-runs.ts';
-import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
+import { connectionOf } from '../../redis/endpoints.ts';
+import { boardGroupsKey, boardKey, shardOf } from '../../redis/keys.ts';
 
 /**
  * The sorted sets of a tenant's boards that Redis holds, of all runs that are not cleared, whatever their members; maybe
@@ -21,7 +22,7 @@ export async function setsOfBoards(
   const newest = Math.floor(clock.now() / DAY_MS) + 2;
   const [boards, uncleared] = await Promise.all([boardsInProgress(pool, tenantNo), unclearedRuns(pool, tenantNo)]);
   const runs = [...boards.flatMap((progress) => openRuns(progress, newest)), ...uncleared];
-  const pipeline = redis.pipeline();
+  const pipeline = connectionOf(redis, shardOf(tenantNo)).pipeline();
   for (const run of runs) pipeline.smembers(boardGroupsKey(tenantNo, run));
   const replies = (await pipeline.exec()) ?? [];
   const sets = new Set<string>();

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { forgetBoard, noteSwept, straySets, type DeadBoard } from '../../postgres/boards/stray-sets.ts';
+import { scanServers } from '../../redis/endpoints.ts';
 import { boardOfKey, BOARDS_PATTERN } from '../../redis/keys.ts';
 import { BoardsOfTenants, type Boards } from '../rebuild/derived-keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
@@ -58,8 +59,9 @@ export class StraySets implements ScheduledWork {
     const { at, redis } = this;
     do {
       if (ending.aborted || performance.now() > endMs) return;
-      const [next, keys] = await redis.scan(at.cursor, 'MATCH', BOARDS_PATTERN, 'COUNT', KEYS_A_STEP);
+      const [next, keys] = await scanServers(redis, at.cursor, { match: BOARDS_PATTERN, count: KEYS_A_STEP });
       const stray = await this.strayOf(keys, ending);
+      // All keys of a step are of one server.
       if (stray.length > 0) await redis.unlink(...stray);
       at.cursor = next;
       // Events go first.

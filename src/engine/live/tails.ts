@@ -4,6 +4,7 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { AppError } from '../../errors.ts';
 import { decodeState } from '../../packed/state.ts';
 import { redisReady } from '../../redis/client.ts';
+import { connectionOf } from '../../redis/endpoints.ts';
 import { markKey, shardOf, userKey } from '../../redis/keys.ts';
 import { gapAfter, listenLive, type LivePosition } from '../../redis/live-streams.ts';
 import { comparePlaces, seatedUser, type BoardSources } from './board-report.ts';
@@ -28,8 +29,9 @@ type TailSources = Omit<FeedSources, 'redis' | 'catalogs'> & {
 export class Tails {
   private readonly options: TailSources;
   private readonly tails = new Map<number, ShardTail>();
-  private connecting: Promise<Redis> | null = null;
-  private connection: Redis | null = null;
+  /** By server. */
+  private readonly connecting = new Map<Redis, Promise<Redis>>();
+  private readonly connections = new Set<Redis>();
 
   constructor(options: TailSources) {
     this.options = options;
@@ -42,7 +44,7 @@ export class Tails {
   async begin(listener: LiveListener, from: BeginFrom): Promise<void> {
     const { tenantNo } = listener.grant;
     const shard = shardOf(tenantNo);
-    const [redis, compiled] = await Promise.all([this.connect(), this.options.catalogs.of(tenantNo)]);
+    const [redis, compiled] = await Promise.all([this.connect(shard), this.options.catalogs.of(tenantNo)]);
     const [listened, mark] = await Promise.all([listenLive(redis, shard, [tenantNo]), redis.get(markKey(shard))]);
     if (mark === null) throw new AppError('unavailable', 'Redis is being filled from Postgres; try again in a moment.');
     listener.digest = digestOf(mark, tenantNo);
@@ -89,20 +91,25 @@ export class Tails {
   close(): void {
     for (const tail of this.tails.values()) tail.stop();
     this.tails.clear();
-    this.connection?.disconnect();
+    for (const connection of this.connections) connection.disconnect();
   }
 
-  private connect(): Promise<Redis> {
-    this.connecting ??= this.opened().catch((error: unknown) => {
-      this.connecting = null;
-      throw error;
-    });
-    return this.connecting;
+  private connect(shard: number): Promise<Redis> {
+    const server = connectionOf(this.options.redis, shard);
+    let connecting = this.connecting.get(server);
+    if (connecting === undefined) {
+      connecting = this.opened(server).catch((error: unknown) => {
+        this.connecting.delete(server);
+        throw error;
+      });
+      this.connecting.set(server, connecting);
+    }
+    return connecting;
   }
 
-  private async opened(): Promise<Redis> {
-    const redis = this.options.redis.duplicate();
-    this.connection = redis;
+  private async opened(server: Redis): Promise<Redis> {
+    const redis = server.duplicate();
+    this.connections.add(redis);
     // What is wrong with Redis shows with the next read.
     redis.on('error', () => undefined);
     try {
@@ -110,6 +117,7 @@ export class Tails {
       return redis;
     } catch (error) {
       redis.disconnect();
+      this.connections.delete(redis);
       throw error;
     }
   }

@@ -37,7 +37,7 @@ export interface PersisterOptions {
     fenceOf(shard: number): string | null;
     doubt?(shard: number): void;
     /** Only what a replica has is stored: Postgres may not hold what a Redis that takes over does not. */
-    readonly acknowledgement?: { wait(): Promise<void> } | null;
+    acknowledgementOf?(shard: number): { wait(): Promise<void> } | null;
   };
   /** How long entries are kept that Postgres holds (`handed-over.ts`); not at all without it. */
   keepMs?: number;
@@ -194,7 +194,7 @@ export class Persister {
         this.gaveWayAt.delete(shard);
         return stored;
       }
-      if (gate?.acknowledgement) await gate.acknowledgement.wait();
+      await gate?.acknowledgementOf?.(shard)?.wait();
       let position: string | null;
       try {
         position = await this.store(shard, { after: cursor, fence, raw });

@@ -34,6 +34,14 @@ export class ForeignRedis extends StartError {
   }
 }
 
+/** The entries of REDIS_URL do not lead where the shards are placed; nothing is done to this Redis. */
+export class WrongLayout extends StartError {
+  constructor(what: string) {
+    super(`REDIS_URL does not fit where the shards are: ${what}. \`laurel shards list\` says where they are placed.`);
+    this.name = 'WrongLayout';
+  }
+}
+
 /** Held by the process that rebuilds. */
 export const REBUILD_LOCK = 0x6c61_7265; // 'lare'
 

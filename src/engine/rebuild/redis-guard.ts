@@ -10,14 +10,19 @@ import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { readRun, RedisIsReplica, runOfFence } from '../../redis/run.ts';
 import { leftOut } from '../notifications/left-out.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';
-import { accept, ForeignRedis } from './accept.ts';
+import { accept, ForeignRedis, WrongLayout } from './accept.ts';
 import { readEpoch } from '../../postgres/rebuild/epoch.ts';
-import { LOOK_MS, PostgresIsOlder, readGaps, readMarks, RedisIsSuperseded } from './inspect.ts';
+import { epochOf, LOOK_MS, markOf, PostgresIsOlder, readGaps, readMarks, RedisIsSuperseded } from './inspect.ts';
 import { lostWrites } from './lost-writes.ts';
 import type { RebuildProgress } from './rebuild.ts';
 
 export interface RedisGuardOptions {
+  /** A plain connection to one server. */
   redis: Redis;
+  /** Those that are placed on it; all unless said otherwise. */
+  shards?: readonly number[];
+  /** Where there are several: what this one is called, and which run each was, by run; null: there is one. */
+  server?: { name: string; runs: Map<string, string> } | null;
   pool: Pool;
   log: Log;
   /** The position of this process's last write, by shard: a Redis that takes over is asked whether it holds that. */
@@ -48,11 +53,12 @@ const REPEAT_MS = 5_000;
  */
 export class RedisGuard {
   readonly gate: Gate;
+  private readonly shards: readonly number[];
   private readonly options: RedisGuardOptions;
   private readonly ending = new AbortController();
   private running: Promise<void> | null = null;
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
-  private foreign: ForeignRedis | null = null;
+  private refused: ForeignRedis | WrongLayout | null = null;
   private askedMs = -Infinity;
   /** Ends the wait for the next look. */
   private wake = (): void => undefined;
@@ -66,7 +72,8 @@ export class RedisGuard {
   constructor(options: RedisGuardOptions) {
     this.options = options;
     const { redis, log, acknowledgeMs = null } = options;
-    this.gate = new Gate(redis);
+    this.shards = options.shards ?? SHARD_NUMBERS;
+    this.gate = new Gate(redis, this.shards);
     this.gate.listen(() => this.wake());
     if (acknowledgeMs === null) return;
     const onChange = (isAway: boolean): void =>
@@ -91,7 +98,7 @@ export class RedisGuard {
     this.running = this.run();
     const deadlineMs = performance.now() + waitMs;
     while (!this.gate.isWhole && performance.now() < deadlineMs) {
-      if (this.foreign !== null) throw this.foreign;
+      if (this.refused !== null) throw this.refused;
       await sleep(5);
     }
   }
@@ -119,15 +126,23 @@ export class RedisGuard {
     }
   }
 
+  /** What a line of the log says of the server. */
+  private get where(): { redis?: string } {
+    const { server = null } = this.options;
+    return server === null ? {} : { redis: server.name };
+  }
+
   private async failed(error: unknown): Promise<void> {
     if (this.ending.signal.aborted) return;
-    if (error instanceof ForeignRedis) this.foreign = error;
+    if (isRefused(error)) this.refused = error;
+    // It may be open from before it was known.
+    if (error instanceof WrongLayout) this.gate.shut();
     this.complain(error);
     if (isElsewhere(error)) return this.leave();
     if (!(error instanceof PostgresIsOlder)) return;
     // Somebody has to decide, which takes longer. What the others took meanwhile would be lost with the older Postgres.
     this.againMs = performance.now() + ASK_MS;
-    for (const shard of SHARD_NUMBERS) this.gate.doubt(shard);
+    for (const shard of this.shards) this.gate.doubt(shard);
   }
 
   /**
@@ -141,8 +156,9 @@ export class RedisGuard {
     const { connection } = gate;
     const isDue = gate.run !== null && this.isDue();
     if (isDue) await this.refuseOlder();
-    const before = SHARD_NUMBERS.map((shard) => gate.belief(shard));
+    const before = new Map(this.shards.map((shard) => [shard, gate.belief(shard)]));
     const [run, marks] = await Promise.all([readRun(redis), readMarks(redis)]);
+    this.refuseSame(run);
     const same = new Map(
       [...accepted].filter(([shard, { fence, mark }]) => mark === marks[shard] && runOfFence(fence) === run),
     );
@@ -150,13 +166,14 @@ export class RedisGuard {
     for (const shard of doubtful) same.delete(shard);
     const opening = [...same.keys()].some((shard) => !gate.isOpen(shard));
     if (isDue || opening) for (const shard of await this.superseded(same, run)) same.delete(shard);
-    for (const shard of SHARD_NUMBERS) {
+    for (const shard of this.shards) {
       const belief = gate.belief(shard);
-      if (belief !== null && belief === before[shard] && !same.has(shard)) gate.shut(shard);
+      if (belief !== null && belief === before.get(shard) && !same.has(shard)) gate.shut(shard);
     }
     if (opening) gate.open(same, connection);
     const rest = gate.shutShards.filter((shard) => !same.has(shard));
     if (rest.length === 0 || this.accepting !== null || performance.now() < this.againMs) return;
+    await this.refuseMisplaced(marks);
     this.accepting = this.accept(rest)
       .catch((error: unknown) => this.failed(error))
       .finally(() => (this.accepting = null));
@@ -164,12 +181,35 @@ export class RedisGuard {
     await Promise.race([this.accepting, this.pause(LOOK_MS)]);
   }
 
+  /** Throws where another entry of REDIS_URL leads to the same process. */
+  private refuseSame(run: string): void {
+    const { server = null } = this.options;
+    if (server === null) return;
+    const other = server.runs.get(run);
+    if (other !== undefined && other !== server.name)
+      throw new WrongLayout(`"${other}" and "${server.name}" are one server`);
+    for (const [earlier, name] of server.runs) if (name === server.name && earlier !== run) server.runs.delete(earlier);
+    server.runs.set(run, server.name);
+  }
+
+  /** Throws where this server holds shards that are placed on another: its entry and another one were exchanged. */
+  private async refuseMisplaced(marks: readonly (string | null)[]): Promise<void> {
+    const { server = null, pool } = this.options;
+    if (server === null) return;
+    const { installation, cursors } = await readEpoch(pool);
+    const others = SHARD_NUMBERS.filter(
+      (shard) => !this.shards.includes(shard) && marks[shard] === markOf(installation, epochOf(cursors[shard]!)),
+    );
+    if (others.length > 0)
+      throw new WrongLayout(`"${server.name}" holds the shards ${others.join(', ')}, which are placed on another`);
+  }
+
   private async accept(shards: readonly number[]): Promise<void> {
     const { redis, pool, log } = this.options;
     const { connection } = this.gate;
     const startedMs = performance.now();
     const seconds = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
-    const which = shards.length === SHARD_NUMBERS.length ? {} : { shards };
+    const which = shards.length === this.shards.length ? this.where : { ...this.where, shards };
     let rebuilt = false;
     let toldMs = startedMs;
     const accepted = await accept({
@@ -246,7 +286,7 @@ export class RedisGuard {
    * it did not.
    */
   private async refuseOlder(): Promise<void> {
-    const gaps = await this.inTime(readGaps(this.options.redis, this.options.pool), []);
+    const gaps = await this.inTime(readGaps(this.options.redis, this.options.pool, this.shards), []);
     if (gaps.length > 0) throw new PostgresIsOlder(gaps);
   }
 
@@ -288,12 +328,16 @@ export class RedisGuard {
 
   private complain(error: unknown): void {
     const message =
-      error instanceof ForeignRedis || error instanceof PostgresIsOlder || isElsewhere(error)
+      isRefused(error) || error instanceof PostgresIsOlder || isElsewhere(error)
         ? error.message
         : 'Redis could not be looked at or rebuilt; trying again';
-    this.logThrottle.log('', () => this.options.log.error({ err: error }, message));
+    this.logThrottle.log('', () => this.options.log.error({ err: error, ...this.where }, message));
   }
 }
+
+/** Whether nothing is done to this Redis until somebody changes what REDIS_URL says, or what is there. */
+const isRefused = (error: unknown): error is ForeignRedis | WrongLayout =>
+  error instanceof ForeignRedis || error instanceof WrongLayout;
 
 /** Whether it says that the master is elsewhere. */
 const isElsewhere = (error: unknown): error is Error =>

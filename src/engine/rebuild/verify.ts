@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { readIdempotencyKeys, type UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import { waitingTenants } from '../../postgres/quarantine/read-quarantine.ts';
 import { estimateRows, readUsers } from '../../postgres/rebuild/read-users.ts';
+import { scanServers } from '../../redis/endpoints.ts';
 import {
   ALL_SHARDS_PATTERN,
   countersKey,
@@ -155,7 +156,7 @@ class Verification {
     let done = 0;
     let cursor = '0';
     do {
-      const [next, found] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', PAGE);
+      const [next, found] = await scanServers(redis, cursor, { match: pattern, count: PAGE });
       const keys = found.filter((key) => shards.includes(shardOfKey(key)));
       await this.settle(await superfluous(this.sides, keys, this.members));
       for (const key of keys) {

@@ -1,0 +1,77 @@
+import type { Redis } from 'ioredis';
+import { endpointsOf } from '../../redis/endpoints.ts';
+import type { Gate } from '../../redis/gate.ts';
+import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
+import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
+
+/**
+ * The guards of all servers that a connection leads to, each of which looks after its own shards: one that is away keeps
+ * the shards of the others from nothing.
+ */
+export class RedisGuards {
+  private readonly guards: readonly RedisGuard[];
+  private readonly gates: readonly Gate[];
+  private readonly byShard = new Map<number, Gate>();
+
+  constructor({ redis, ...options }: Omit<RedisGuardOptions, 'shards' | 'server'> & { redis: Redis }) {
+    const endpoints = endpointsOf(redis).filter(({ shards }) => shards.length > 0);
+    const runs = new Map<string, string>();
+    this.guards = endpoints.map(
+      (endpoint) =>
+        new RedisGuard({
+          ...options,
+          ...endpoint,
+          server: endpoints.length === 1 ? null : { name: endpoint.name, runs },
+        }),
+    );
+    this.gates = this.guards.map(({ gate }) => gate);
+    for (const [index, { shards }] of endpoints.entries()) {
+      for (const shard of shards) this.byShard.set(shard, this.gates[index]!);
+    }
+  }
+
+  /** Begins; see `RedisGuard.start`. */
+  async start(): Promise<void> {
+    await Promise.all(this.guards.map((guard) => guard.start()));
+  }
+
+  /** Ends, and with it a rebuild under way in this process. */
+  async close(): Promise<void> {
+    await Promise.all(this.guards.map((guard) => guard.close()));
+  }
+
+  /** Whether a shard is known to hold what Postgres does. */
+  isOpen(shard: number): boolean {
+    return this.byShard.get(shard)!.isOpen(shard);
+  }
+
+  /** Whether all shards are. */
+  get isWhole(): boolean {
+    return this.gates.every((gate) => gate.isWhole);
+  }
+
+  /** See `Gate.fenceOf`. */
+  fenceOf(shard: number): string | null {
+    return this.byShard.get(shard)!.fenceOf(shard);
+  }
+
+  /** See `Gate.doubt`. */
+  doubt(shard: number): void {
+    this.byShard.get(shard)!.doubt(shard);
+  }
+
+  /** See `Gate.acknowledgementOf`. */
+  acknowledgementOf(shard: number): ReplicaAcknowledgement | null {
+    return this.byShard.get(shard)!.acknowledgement;
+  }
+
+  /** Aborted when a shard shuts. */
+  get shutting(): AbortSignal {
+    return AbortSignal.any(this.gates.map((gate) => gate.shutting));
+  }
+
+  /** Called whenever shards open or shut. */
+  listen(listener: () => void): void {
+    for (const gate of this.gates) gate.listen(listener);
+  }
+}

@@ -1,0 +1,21 @@
+import type { Redis } from 'ioredis';
+import { LogThrottle, OUTAGE_MS } from '../log/log-throttle.ts';
+import type { Log } from '../log/log.ts';
+import { endpointsOf } from './endpoints.ts';
+
+/** Has what is wrong with the servers of a connection, and with some more connections to the first, logged now and then. */
+export function logOutages(redis: Redis, log: Log, more: readonly Redis[] = []): void {
+  const throttle = new LogThrottle(OUTAGE_MS);
+  const [first, ...others] = endpointsOf(redis);
+  const watch = (name: string, connections: Iterable<Redis>): void => {
+    for (const connection of connections) {
+      connection.on('error', (error) =>
+        throttle.log(name, () =>
+          log.warn({ err: error, ...(name !== '' && { redis: name }) }, 'Redis does not answer'),
+        ),
+      );
+    }
+  };
+  watch(first!.name, new Set([first!.redis, redis, ...more]));
+  for (const { name, redis: server } of others) watch(name, [server]);
+}
