@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
+import { PatientRedis } from './patient-redis.ts';
 
 /** A read that blocks for so much longer than it should has lost its connection, which nobody may have said. */
 const OVERDUE_MS = 2_000;
@@ -15,7 +16,9 @@ export class Arrivals {
   /** `redis` is only copied. */
   constructor(redis: Redis, keys: readonly string[]) {
     this.keys = keys;
-    this.redis = redis.duplicate({
+    // One that waits to reconnect must end what waits for it.
+    this.redis = new PatientRedis({
+      ...(redis.options as Omit<RedisOptions, 'replyMapping'>),
       lazyConnect: true,
       enableOfflineQueue: true,
       maxRetriesPerRequest: null,
