@@ -17,6 +17,7 @@
 --- @include "lib/used_key"
 --- @include "lib/standing"
 --- @include "lib/guarded_record"
+--- @include "lib/number_list"
 
 --[[
 Applies 1..n events of one tenant, in their order, in one atomic step: idempotency, user, total, streak,
@@ -67,18 +68,6 @@ if find_retried and find_retried.left then
   end
   replies[count + 1] = find_retried.left
   return replies
-end
-
-local NO_NUMBERS = {}
-local function number_list(text)
-  if text == '' then
-    return NO_NUMBERS
-  end
-  local numbers = {}
-  for no in string.gmatch(text, '%d+') do
-    numbers[#numbers + 1] = tonumber(no)
-  end
-  return numbers
 end
 
 -- What a bucket would hold of the use of the nth event's key, which is not hot; false: it was not used; or nothing and a
@@ -286,14 +275,15 @@ end
 
 -- 2. Write. All that could fail is computed by now.
 local touched = {}
-for _, user in ipairs(users) do
+for i = 1, #users do
+  local user = users[i]
   if user.changed then
     touched[#touched + 1] = { user.key, user.id, user.state and cmsgpack.pack(user.state) or user.packed }
   end
 end
 local records = {}
-for _, event in ipairs(applied) do
-  local n, record, changes, use, bucket, field = unpack(event)
+for i = 1, #applied do
+  local n, record, changes, use, bucket, field = unpack(applied[i])
   if use then
     redis.call('HSET', bucket, field, used[use])
   end

@@ -12,7 +12,10 @@ local function add_to_total(totals, no, whole, micros)
   local peak = total[TOTAL.peak] or math.max(total[TOTAL.whole], 0)
   total[TOTAL.whole], total[TOTAL.micros] = decimal_add(total[TOTAL.whole], total[TOTAL.micros], whole, micros)
   if total[TOTAL.whole] >= peak then
-    total[TOTAL.peak] = nil
+    -- Nil for what is not there would make room for it.
+    if total[TOTAL.peak] then
+      total[TOTAL.peak] = nil
+    end
     return peak, total[TOTAL.whole]
   end
   total[TOTAL.peak] = peak

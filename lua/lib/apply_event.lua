@@ -79,7 +79,8 @@ local function apply_event(event, state, is_new)
     return nil,
       { [RECORD.kind] = REFUSAL.outOfRange, [OUT_OF_RANGE.metric] = plan.metric, [OUT_OF_RANGE.sum] = SUM.total }
   end
-  for _, no in ipairs(event.counted) do
+  for i = 1, #event.counted do
+    local no = event.counted[i]
     outcome.peaks[no] = { add_to_total(state[USER.counts], no, whole, micros) }
     if leaves_range(state[USER.counts][no][TOTAL.whole], whole, micros) then
       return nil,
@@ -154,10 +155,11 @@ local function apply_event(event, state, is_new)
   drop_gone_boards(plan, state)
   outcome.first_of_day = note_active_day(state, now)
   -- An event of a batch may come late.
-  state[USER.settledMs] = plan.streak.before
-      and state[USER.updatedMs] > now
-      and math.max(state[USER.updatedMs], state[USER.settledMs] or 0)
-    or nil
+  if plan.streak.before and state[USER.updatedMs] > now then
+    state[USER.settledMs] = math.max(state[USER.updatedMs], state[USER.settledMs] or 0)
+  elseif state[USER.settledMs] then
+    state[USER.settledMs] = nil
+  end
   state[USER.updatedMs] = now
   return outcome
 end

@@ -20,7 +20,8 @@ local function fire_triggers(ledgers, event, state, outcome)
     local due
     local late = outcome.late
     if outcome.extended or late then
-      for _, trigger in ipairs(system.streak) do
+      for j = 1, #system.streak do
+        local trigger = system.streak[j]
         local reached = late and multiples_reached(late, trigger.length) > 0
           or not late and outcome.length % trigger.length == 0
         if reached and holds(trigger.users, state[USER.attributes]) then
@@ -30,16 +31,18 @@ local function fire_triggers(ledgers, event, state, outcome)
       end
     end
     if #outcome.completed > 0 then
-      for _, trigger in ipairs(system.achievement) do
-        for _, no in ipairs(outcome.completed) do
-          if no == trigger.achievement and holds(trigger.users, state[USER.attributes]) then
+      for j = 1, #system.achievement do
+        local trigger = system.achievement[j]
+        for k = 1, #outcome.completed do
+          if outcome.completed[k] == trigger.achievement and holds(trigger.users, state[USER.attributes]) then
             due = due or {}
             due[#due + 1] = trigger
           end
         end
       end
     end
-    for _, trigger in ipairs(due or {}) do
+    for j = 1, due and #due or 0 do
+      local trigger = due[j]
       if trigger.blocks and trigger.points < 0 then
         ledger.left = ledger.left + trigger.points
         if ledger.left < 0 then

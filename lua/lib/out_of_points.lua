@@ -6,7 +6,9 @@
 local function out_of_points(ledgers, peaks, attributes)
   for i = 1, #ledgers do
     local ledger = ledgers[i]
-    for _, trigger in ipairs(ledger.system.metric) do
+    local metric = ledger.system.metric
+    for j = 1, #metric do
+      local trigger = metric[j]
       if trigger.blocks then
         local multiples = crossed(trigger, peaks, attributes)
         if multiples > 0 and trigger.points < 0 then

@@ -15,7 +15,8 @@ end
 -- Reads users who are not read yet with one command. `ids` and `keys` go together.
 local function read_users(users, keys, ids)
   local wanted, new = {}, {}
-  for i, key in ipairs(keys) do
+  for i = 1, #keys do
+    local key = keys[i]
     if not users[key] then
       local user = { id = ids[i], key = key, packed = nil, state = nil, changed = nil, sent = 0 }
       users[key] = user
@@ -24,8 +25,9 @@ local function read_users(users, keys, ids)
     end
   end
   if #wanted > 0 then
-    for i, packed in ipairs(redis.call('MGET', unpack(wanted))) do
-      new[i].packed = packed or nil
+    local packed = redis.call('MGET', unpack(wanted))
+    for i = 1, #new do
+      new[i].packed = packed[i] or nil
     end
   end
 end

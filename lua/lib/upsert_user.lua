@@ -25,7 +25,9 @@ local function upsert_user(state, sent, now, plan)
   if sent[SENT.name] ~= nil then
     state[USER.name] = sent[SENT.name] or nil
   end
-  state[USER.email] = address
+  if address ~= email then
+    state[USER.email] = address
+  end
   if sent[SENT.subscribe] == false then
     state[USER.email], state[USER.unsubscribed] = nil, 1
   elseif sent[SENT.subscribe] == true then

@@ -8,8 +8,9 @@ local function write_record(record, changes, counters, points_prefix, board_pref
   if record[RECORD.isNew] then
     hold_count(counters, COUNTER.users)
   end
-  for _, no in ipairs(record[RECORD.completed] or {}) do
-    hold_count(counters, COUNTER.completions .. no)
+  local completed = record[RECORD.completed]
+  for i = 1, completed and #completed or 0 do
+    hold_count(counters, COUNTER.completions .. completed[i])
   end
   move_points(record[RECORD.points], record[RECORD.userId], points_prefix)
   record[RECORD.boards] = rank_boards(changes, record[RECORD.userId], board_prefix)

@@ -4,7 +4,7 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { readScript } from '../../src/redis/script.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
-// What is remembered is forgotten at 4,096: more than that, twice, in one run of a script.
+// What is remembered is forgotten at 4,096 or less: more than that, twice, in one run of a script.
 const NUMBERS = Array.from({ length: 5_000 }, (_, at) => (at % 2 === 0 ? at : at / 3));
 
 const redis = await connectedRedis();
@@ -36,4 +36,11 @@ test('a boosted award is rounded from 15 digits, remembered or not', async () =>
   const boosted = await resultsOf('boosted', `(boosted(number, ${boosts}, nil, 1))`, awards);
   const exact = awards.map((award) => Math.ceil((award * 11) / 10));
   expect(boosted.map(Number)).toEqual([...exact, ...exact]);
+});
+
+test('a list of numbers is what its text says, remembered or not', async () => {
+  const numbers = Array.from({ length: 5_000 }, (_, at) => at);
+  const lists = await resultsOf('number_list', "number_list(text .. ',7')[1] + number_list(text .. ',7')[2]", numbers);
+  const sums = numbers.map((number) => number + 7);
+  expect(lists.map(Number)).toEqual([...sums, ...sums]);
 });
