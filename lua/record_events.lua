@@ -287,7 +287,7 @@ for i = 1, #applied do
   if use then
     redis.call('HSET', bucket, field, used[use])
   end
-  replies[n] = write_record(record, changes, counters, points_prefix, board_prefix)
+  replies[n] = write_record(record, changes, counters, points_prefix, board_prefix, step and step.unheard)
   records[#records + 1] = replies[n]
 end
 for _, event in ipairs(guarded) do

@@ -8,7 +8,8 @@ import type { Event } from './event.ts';
 const COPY = 'COPY staged FROM STDIN';
 const NULL = String.raw`\N`;
 
-const text = (value: string | null | undefined): string => (value == null ? NULL : copyText(value));
+const text = (value: string | null | undefined): string =>
+  value === undefined || value === null ? NULL : copyText(value);
 
 /** Records events in one transaction, copied in together. Answers what became of each, user by user. */
 export async function recordBatch(

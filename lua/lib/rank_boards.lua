@@ -9,6 +9,8 @@
 -- the others of the call are known: such scores are held back, and written together.
 -- Returns, of those that did more than move to another group: a list of { board no, run day, group, previous rank,
 -- rank, threshold }; rank -1: not on the board. Behind them, for boards with `scores`, the scores before and after.
+-- `unheard`: only who follows boards with `heard` wants ranks. Of the others the scores are moved, those of a call together,
+-- and nothing is counted or returned.
 -- Cost: O(log N) a board.
 local function rank_of(key, score, max, lowest)
   if score <= 0 or score < lowest then
@@ -45,7 +47,7 @@ local function run_prefix(prefix, no, run_day)
   return run.text
 end
 
-local function rank_boards(changes, user_id, prefix)
+local function rank_boards(changes, user_id, prefix, unheard)
   local ranked, thresholds = {}, held('thresholds')
   for i = 1, #changes do
     local change = changes[i]
@@ -60,6 +62,8 @@ local function rank_boards(changes, user_id, prefix)
     if change[CHANGE.onlyGroup] then
       move_on_board(change, user_id, prefix, key)
       thresholds[key] = nil
+    elseif unheard and not board.heard then
+      move_on_board(change, user_id, prefix, key, true)
     else
       local threshold, before = threshold_of(key, max), group == old_group and old_score or 0
       if before < threshold and score < threshold then

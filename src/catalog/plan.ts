@@ -141,6 +141,8 @@ export interface PlanBoard {
   runs: number[];
   /** Records hold the scores as well: a webhook is to hear of its ranks. */
   scores?: true;
+  /** A webhook is to hear of its ranks, or of who was overtaken: events of batches are ranked, too. */
+  heard?: true;
 }
 
 /** Achievements and triggers that count matching events themselves, with their event-attribute conditions. */

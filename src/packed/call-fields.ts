@@ -27,7 +27,7 @@ export const EVENT = {
 export const EVENT_KEY = { user: 0, bucket: 1, size: 2 } as const;
 
 /** The keys of a step of a batch, behind those of its events. */
-export const BATCH_KEY = { progress: 0, queue: 1, results: 2 } as const;
+export const BATCH_KEY = { progress: 0, queue: 1, results: 2, listened: 3 } as const;
 
 /** The arguments of a step of a batch, behind those of its events. */
 export const BATCH_ARG = { expected: 0, after: 1, finished: 2, wanted: 3 } as const;

@@ -3,6 +3,7 @@ import { runOf } from '../../domain/runs.ts';
 import { LISTS } from '../../domain/kinds.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { Plan, PlanBoard } from '../plan.ts';
+import type { NotificationType } from '../../domain/notification.ts';
 import { isWanted } from '../wanted.ts';
 import { present } from './conditions.ts';
 
@@ -28,12 +29,16 @@ export function compileBoard(
     to: board.endTime === null ? undefined : secondOfDay(board.endTime),
     groups: groups.length === 0 ? undefined : groups,
     runs: days.map((day) => runOf(board, day)?.startDay ?? -1),
-    scores: isReported(catalogIndex, board) || undefined,
+    scores: isWantedBy(catalogIndex, board, ['leaderboard.rank_changed']) || undefined,
+    heard: isWantedBy(catalogIndex, board, ['leaderboard.rank_changed', 'leaderboard.changed']) || undefined,
   });
 }
 
-const isReported = ({ catalog }: CatalogIndex, { id: leaderboardId }: Leaderboard): boolean =>
-  catalog.webhooks.some((webhook) => isWanted(webhook, 'leaderboard.rank_changed', { leaderboardId }));
+const isWantedBy = (
+  { catalog }: CatalogIndex,
+  { id: leaderboardId }: Leaderboard,
+  types: readonly NotificationType[],
+): boolean => catalog.webhooks.some((webhook) => types.some((type) => isWanted(webhook, type, { leaderboardId })));
 
 /** Numbers only grow, whatever they are given to: one up to the newest that no board has now is not to come. */
 export function presentBoards({ catalog }: CatalogIndex): NonNullable<Plan['present']> {

@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { BatchMetricEvent } from '../../domain/event.ts';
 import { AppError } from '../../errors.ts';
 import { progressText, type QueuedBatch } from '../../redis/batches.ts';
-import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from '../../redis/keys.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, listenedKey, shardOf } from '../../redis/keys.ts';
 import { eventCall, type ReadyEvent } from '../events/event-call.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { prepareEvent } from '../events/prepare-event.ts';
@@ -80,7 +80,7 @@ export function batchStepCall(
 ): { keys: string[]; args: (string | number)[] } {
   const { keys, args } = eventCall(batch.tenantNo, ready, { nowMs: batch.acceptedMs, retryPosition: '' });
   const shard = shardOf(batch.tenantNo);
-  keys.push(batchProgressKey(shard), batchesKey(shard), batchResultsKey(shard, batch.id));
+  keys.push(batchProgressKey(shard), batchesKey(shard), batchResultsKey(shard, batch.id), listenedKey(shard));
   args.push(
     progress,
     progressText(batch.id, to),
