@@ -80,7 +80,9 @@ test('rankings are reported at once, and then at most once in 15 minutes, with t
   const webhook = await listening.listen('leaderboard.changed');
   const reported = async (): Promise<string[]> =>
     (await listening.messages(webhook)).map(({ payload: { leaderboard } }) =>
-      leaderboard.rankings.map(({ userId, value }: Record<string, unknown>) => `${userId} ${value}`).join(', '),
+      leaderboard.rankings
+        .map(({ userId, value }: { userId: string; value: number }) => `${userId} ${value}`)
+        .join(', '),
     );
   await event('ada', 1);
   await expect.poll(reported).toEqual(['ada 1']);
