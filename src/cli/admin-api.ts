@@ -8,6 +8,17 @@ export interface AdminOptions {
   tenant?: string;
 }
 
+/** The Admin API refuses a request, or does not answer. */
+export class AdminRefusal extends CommandError {
+  /** Of the answer; 0: there was none. */
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
+  }
+}
+
 const TIMEOUT_MS = 60_000;
 
 /** Adds the options that say which Laurel a command is about; what is not given is read from the environment. */
@@ -50,7 +61,7 @@ export async function askAdmin(
   });
   const answer = parsed(response.text);
   if (response.status < 300 && answer !== undefined) return answer;
-  throw new CommandError(refusal({ url, path, status: response.status, answer }));
+  throw new AdminRefusal(refusal({ url, path, status: response.status, answer }), response.status);
 }
 
 function addressOf(url: string, path: string): URL {
@@ -72,7 +83,7 @@ async function send(address: URL, request: RequestInit): Promise<{ status: numbe
         : cause instanceof Error
           ? ((cause as NodeJS.ErrnoException).code ?? cause.message)
           : message;
-    throw new CommandError(`Laurel does not answer at ${address.origin} (${why}). Is it running? --url says where.`);
+    throw new AdminRefusal(`Laurel does not answer at ${address.origin} (${why}). Is it running? --url says where.`, 0);
   }
 }
 

@@ -5,6 +5,7 @@ import { CommandError, EXIT } from './command-error.ts';
 import { addConfig } from './config.ts';
 import { addDeadLetters } from './dead-letters.ts';
 import { addEvents } from './events.ts';
+import { addImport } from './import.ts';
 import { addRebuild } from './rebuild.ts';
 import { addRecompute } from './recompute.ts';
 import { addShards } from './shards.ts';
@@ -23,6 +24,7 @@ async function main(): Promise<void> {
     addConfig,
     addDeadLetters,
     addEvents,
+    addImport,
     addRebuild,
     addRecompute,
     addShards,

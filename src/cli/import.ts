@@ -1,0 +1,90 @@
+import { basename } from 'node:path';
+import { Option, type Command } from 'commander';
+import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
+import { CommandError, EXIT } from './command-error.ts';
+import { readSource } from './import/read-source.ts';
+import { Report } from './import/report.ts';
+import { sendUsers } from './import/send-users.ts';
+import { Source } from './import/source.ts';
+import { wholeNumber } from './whole-number.ts';
+
+interface Options extends AdminOptions {
+  from?: string;
+  fromKey?: string;
+  fromTenant?: string;
+  users?: string;
+  file?: string;
+  name?: string;
+  rate: number;
+  concurrency: number;
+  sample?: number;
+  dryRun?: boolean;
+}
+
+/** Adds `laurel import`: users with their past, from another server or a file. */
+export function addImport(laurel: Command): void {
+  withAdminOptions(laurel.command('import'))
+    .description('bring users with their past, from a server of the same Application API or from JSON Lines')
+    .option('--from <url>', 'the Application API to read from; takes --from-key and --users')
+    .addOption(new Option('--from-key <key>', 'an admin key there').env('SOURCE_API_KEY'))
+    .option('--from-tenant <id>', 'the tenant there')
+    .option('--users <file>', 'IDs of the users to be read, one a line')
+    .option('--file <file>', 'users as JSON Lines, instead of --from')
+    .option('--name <name>', 'of the import, which brings each user once; by default that of the file')
+    .option('--rate <n>', 'requests a second at most to the source', wholeNumber, 5)
+    .option('--concurrency <n>', 'users read at the same time', wholeNumber, 2)
+    .option('--sample <n>', 'only the first users', wholeNumber)
+    .option('--dry-run', 'say what would be brought and what would be missing; change nothing here')
+    .action(run);
+}
+
+async function run(options: Options): Promise<void> {
+  const { from, users, file, sample, dryRun = false } = options;
+  if ((from === undefined) === (file === undefined)) throw new CommandError('Either --from or --file is needed.');
+  if (from !== undefined && users === undefined) throw new CommandError('--from takes --users, a file of user IDs.');
+  const base = file ?? users!;
+  const report = await Report.open(`${base}.${dryRun ? 'dry-run' : 'import'}-report.jsonl`);
+  const onProgress = progress();
+  const rows = file ?? `${users!}.laurel.jsonl`;
+  if (from !== undefined) {
+    const source = sourceOf(from, options);
+    const systemKeys = await systemKeysOf(options);
+    await readSource({
+      source,
+      users: users!,
+      rows,
+      systemKeys,
+      report,
+      sample,
+      onProgress,
+      concurrency: options.concurrency,
+    });
+  }
+  const name =
+    options.name ??
+    basename(base)
+      .replaceAll(/[^a-zA-Z\d\-_]/g, '-')
+      .slice(0, 64);
+  await sendUsers({ admin: options, name, dryRun, rows, report, sample, onProgress });
+  process.stdout.write(`\n${report.text()}`);
+  if (report.count('refused') + report.count('unread') > 0) process.exitCode = EXIT.differs;
+}
+
+function sourceOf(url: string, { fromKey, fromTenant, rate }: Options): Source {
+  if (!URL.canParse(url) || !/^https?:/.test(url))
+    throw new CommandError(`--from must be an address like https://api.example.org; it is "${url}".`);
+  if (fromKey === undefined || fromKey === '')
+    throw new CommandError('A key of the source is needed: set SOURCE_API_KEY, or --from-key.');
+  return new Source({ url, key: fromKey, tenant: fromTenant, perSecond: rate });
+}
+
+/** The points systems here: the Application API lists none, and others could not be brought. */
+async function systemKeysOf(options: Options): Promise<string[]> {
+  const document = await askAdmin(options, { method: 'GET', path: '/v1/configuration' });
+  return ((document as { pointsSystems?: { key: string }[] }).pointsSystems ?? []).map(({ key }) => key);
+}
+
+/** Reports progress to a terminal in one line; elsewhere not at all. */
+function progress(): (text: string) => void {
+  return process.stderr.isTTY ? (text) => void process.stderr.write(`\r${text.padEnd(60)}`) : () => undefined;
+}

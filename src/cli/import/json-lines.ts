@@ -1,0 +1,65 @@
+import { createReadStream } from 'node:fs';
+import { appendFile, open, stat } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { CommandError } from '../command-error.ts';
+
+/** A line of a file; `value` undefined: it is no JSON. */
+export interface Line {
+  no: number;
+  value: unknown;
+}
+
+const LINE_END = 10;
+
+/** The lines of a file that are not empty, one at a time. Ends the command where the file cannot be read. */
+export async function* jsonLines(file: string): AsyncGenerator<Line> {
+  await present(file);
+  let no = 0;
+  for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
+    no += 1;
+    if (text.trim() !== '') yield { no, value: parsed(text) };
+  }
+}
+
+/** The lines of a text file that are not empty. Ends the command where it cannot be read. */
+export async function* textLines(file: string): AsyncGenerator<string> {
+  await present(file);
+  for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity }))
+    if (text.trim() !== '') yield text.trim();
+}
+
+/** Adds lines, all in one write. */
+export const addLines = (file: string, values: readonly unknown[]): Promise<void> =>
+  appendFile(file, values.map((value) => `${JSON.stringify(value)}\n`).join(''));
+
+/** Cuts off a last line that a process which was killed did not finish; a file that is not there is made. */
+export async function cutUnfinished(file: string): Promise<void> {
+  const handle = await open(file, 'a+');
+  try {
+    let { size } = await handle.stat();
+    const byte = Buffer.alloc(1);
+    for (; size > 0; size -= 1) {
+      await handle.read(byte, 0, 1, size - 1);
+      if (byte[0] === LINE_END) break;
+    }
+    await handle.truncate(size);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function present(file: string): Promise<void> {
+  await stat(file).catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(
+      `${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`,
+    );
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+import { CommandError } from '../command-error.ts';
+import { addLines, cutUnfinished, jsonLines, textLines } from './json-lines.ts';
+import { readUser } from './read-user.ts';
+import type { Report } from './report.ts';
+import type { Source } from './source.ts';
+import { SourceRefusal } from './source-refusal.ts';
+
+/** So many users in a row that a source does not answer for: it is away. */
+const MOST_AWAY = 3;
+
+interface Reading {
+  source: Source;
+  /** File of user IDs, one a line. */
+  users: string;
+  /** Where the users go, one a line. */
+  rows: string;
+  systemKeys: readonly string[];
+  report: Report;
+  concurrency: number;
+  /** Only the first of them; undefined: all. */
+  sample: number | undefined;
+  onProgress: (text: string) => void;
+}
+
+/**
+ * Reads users from a source into a file of lines. Who is in it already is not asked for again; who cannot be read is reported, and
+ * tried again by the next run. Ends the command where the source refuses the key, or does not answer any more.
+ */
+export async function readSource(reading: Reading): Promise<void> {
+  const { source, rows, systemKeys, report, onProgress } = reading;
+  await cutUnfinished(rows);
+  const read = new Set<string>();
+  for await (const { value } of jsonLines(rows)) read.add((value as { id: string }).id);
+  const wanted: string[] = [];
+  for await (const id of textLines(reading.users)) {
+    if (wanted.length === reading.sample) break;
+    wanted.push(id);
+  }
+  const left = [...new Set(wanted)].filter((id) => !read.has(id));
+  let [next, away, done] = [0, 0, wanted.length - left.length];
+  const work = async (): Promise<void> => {
+    while (next < left.length && away < MOST_AWAY) {
+      const userId = left[next++]!;
+      try {
+        const { user, missing } = await readUser((path) => source.ask(path), { userId, systemKeys, nowMs: Date.now() });
+        // In this order a process that is killed between the two reads the user again, and no gap is forgotten.
+        await report.add([{ id: userId, status: 'read', ...(missing.length > 0 && { missing }) }]);
+        await addLines(rows, [user]);
+        away = 0;
+      } catch (error) {
+        if (!(error instanceof SourceRefusal)) throw error;
+        if (error.status === 401 || error.status === 403)
+          throw new CommandError(
+            `The source refuses the key (${error.message}): --from-key must be an admin key there.`,
+          );
+        if (error.status === 0 || error.status >= 500) away += 1;
+        await report.add([{ id: userId, status: 'unread', why: error.message }]);
+      }
+      done += 1;
+      onProgress(`${done} of ${wanted.length} users read, ${source.requests} requests`);
+    }
+  };
+  await Promise.all(Array.from({ length: reading.concurrency }, work));
+  if (away >= MOST_AWAY)
+    throw new CommandError('The source does not answer any more. What was read is kept: run the same command again.');
+}

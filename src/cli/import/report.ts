@@ -1,0 +1,64 @@
+import { addLines, cutUnfinished, jsonLines } from './json-lines.ts';
+import { tableText } from '../table.ts';
+
+/** What became of a user, as the report's file has it: one line a step. */
+export interface Reported {
+  id: string;
+  /** `read`: it is in the file of users; `unread` and `refused` say why. */
+  status: 'read' | 'unread' | 'imported' | 'already' | 'ready' | 'refused';
+  why?: string;
+  missing?: string[];
+}
+
+/** The report of an import: a file that says of each user what became of it, and what could not be had. */
+export class Report {
+  readonly file: string;
+  /** Users who are imported, or were refused: by their last lines. */
+  private readonly last = new Map<string, Reported['status']>();
+  private readonly missing = new Map<string, number>();
+
+  private constructor(file: string) {
+    this.file = file;
+  }
+
+  /** Opens one, with what runs before have left. */
+  static async open(file: string): Promise<Report> {
+    await cutUnfinished(file);
+    const report = new Report(file);
+    for await (const { value } of jsonLines(file)) report.note(value as Reported);
+    return report;
+  }
+
+  /** Whether a user is here already. */
+  isDone = (id: string): boolean => ['imported', 'already'].includes(this.last.get(id) ?? '');
+
+  async add(lines: readonly Reported[]): Promise<void> {
+    if (lines.length === 0) return;
+    await addLines(this.file, lines);
+    for (const line of lines) this.note(line);
+  }
+
+  private note({ id, status, missing = [] }: Reported): void {
+    this.last.set(id, status);
+    for (const each of missing) this.missing.set(each, (this.missing.get(each) ?? 0) + 1);
+  }
+
+  count(status: Reported['status']): number {
+    return [...this.last.values()].filter((each) => each === status).length;
+  }
+
+  /** Figures for a terminal, and what could not be had, the most frequent first. */
+  text(): string {
+    const figures = (['imported', 'already', 'ready', 'refused', 'unread', 'read'] as const)
+      .map((status) => [status, this.count(status)] as const)
+      .filter(([, count]) => count > 0);
+    const missing = [...this.missing].toSorted(([, a], [, b]) => b - a).slice(0, MOST_SHOWN);
+    return [
+      tableText(['USERS', ''], figures),
+      ...(missing.length > 0 ? ['\n', tableText(['COULD NOT BE HAD', 'TIMES'], missing)] : []),
+      `\nEach user: ${this.file}\n`,
+    ].join('');
+  }
+}
+
+const MOST_SHOWN = 40;
