@@ -91,6 +91,10 @@ describe.each([
     for (const tenantId of away) expect(await event(tenantId)).toBe(503);
     expect((await fetch(`${laurel.appUrl}/readyz`)).status).toBe(200);
     expect(taken).toBe(before + 20 * served.length);
+    // A batch is found without its wake-up.
+    const batch = Array.from({ length: 5 }, () => ({ key: 'flips', user: { id: 'eve' }, value: 1 }));
+    expect((await laurel.admin.post('/v1/metrics/events', batch, { tenantId: served[0]! })).status).toBe(202);
+    taken += batch.length;
     await expect.poll(stored, { timeout: 20_000 }).toBe(taken);
 
     // It comes back empty: its shards alone are rebuilt.
@@ -100,6 +104,18 @@ describe.each([
     expect(await answers(TENANTS, 1)).toEqual(READ_AND_WRITTEN);
     await expect.poll(stored, { timeout: 20_000 }).toBe(taken);
   });
+});
+
+test('a server that hangs holds up its own tenants alone', async () => {
+  first.pause();
+  const waiting = event('two');
+  let status: number | null = null;
+  void waiting.then((answered) => (status = answered));
+  while (status === null) expect(await answers(ON_SECOND, 1)).toEqual(READ_AND_WRITTEN);
+  expect(status).toBe(503);
+  expect(await answers(ON_SECOND, 5)).toEqual(READ_AND_WRITTEN);
+  first.resume();
+  await expect.poll(() => event('two')).toBe(201);
 });
 
 describe('a REDIS_URL that does not fit where the shards are is refused', () => {
