@@ -47,6 +47,8 @@ export interface Env {
   webhookAllowPrivate: boolean;
   /** Days that messages to webhooks are kept with their tries. */
   webhookLogDays: number;
+  /** Days that events and awards are kept one by one; null: for ever. */
+  eventRetentionDays: number | null;
   /** How long a try to deliver to a webhook may take. */
   webhookTimeoutMs: number;
   /** Messages that may wait for a webhook before further ones are not sent by themselves. */
@@ -150,6 +152,7 @@ export function readEnv(variables: Variables): Env {
       max: 10_000_000,
     }),
     webhookLogDays: read.whole('WEBHOOK_LOG_DAYS', { fallback: WEBHOOK_LOG_DAYS, min: 2, max: 366 }),
+    eventRetentionDays: read.optional('EVENT_RETENTION_DAYS', { min: 2, max: 36_500 }),
     environment: {
       name: read.text('ENVIRONMENT_NAME') ?? ENVIRONMENT.name,
       key: read.text('ENVIRONMENT_KEY') ?? ENVIRONMENT.key,

@@ -23,6 +23,7 @@ describe('readEnv', () => {
       testClock: false,
       webhookAllowPrivate: false,
       webhookLogDays: 7,
+      eventRetentionDays: null,
       webhookTimeoutMs: 60_000,
       webhookPendingLimit: 100_000,
       environment: { name: 'Production', key: 'production' },

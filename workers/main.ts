@@ -28,7 +28,7 @@ async function main(): Promise<void> {
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
-  const { idempotencyHotDays, auditRetentionDays, backlogLimit, webhookLogDays } = env;
+  const { idempotencyHotDays, auditRetentionDays, backlogLimit, webhookLogDays, eventRetentionDays } = env;
   const metrics = new WorkerMetrics();
   const gathered = gatheredMetrics(metrics.registry, 'worker');
   const { webhookAllowPrivate, webhookTimeoutMs, webhookPendingLimit } = env;
@@ -44,6 +44,7 @@ async function main(): Promise<void> {
     auditRetentionDays,
     backlogLimit,
     webhookLogDays,
+    eventRetentionDays,
     delivery: {
       allowPrivate: webhookAllowPrivate,
       timeoutMs: webhookTimeoutMs,

@@ -31,6 +31,7 @@ import { leftOut } from '../src/engine/notifications/left-out.ts';
 import { LiveAudience } from '../src/engine/notifications/live-audience.ts';
 import { Reporter } from '../src/engine/notifications/reporter.ts';
 import { EventPartitionsAhead } from '../src/engine/partitions/event-partitions-ahead.ts';
+import { EventRetention } from '../src/engine/partitions/event-retention.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import { sayWhatIsSetAside } from '../src/engine/persist/set-aside.ts';
 import { YearCounts } from '../src/engine/achievements/year-counts.ts';
@@ -90,6 +91,8 @@ export interface WorkersOptions {
   backlogLimit?: number;
   /** Days that messages to webhooks are kept. */
   webhookLogDays?: number;
+  /** Days that events and awards are kept one by one; for ever without it. */
+  eventRetentionDays?: number | null;
   /** Of what is sent to webhooks. */
   delivery?: DeliveryOptions;
   /** Observes what is done; without it nobody does. */
@@ -323,6 +326,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new Resends({ pool, onQueued: delivery.queued }),
     new KeyCopying({ pool, onProgress: (upToMs) => sayHowFarKeysAre(log, upToMs) }),
     new EventPartitionsAhead({ pool }),
+    new EventRetention({ pool, days: options.eventRetentionDays ?? null }),
     new ActivityBackfill({ pool }),
     new AuditRetention({ pool, days: options.auditRetentionDays ?? AUDIT_RETENTION_DAYS }),
     new MessageLog({ pool, days: options.webhookLogDays ?? WEBHOOK_LOG_DAYS }),

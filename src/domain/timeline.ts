@@ -200,9 +200,10 @@ export const TimelineEntry = Type.Union([
 ]);
 export type TimelineEntry = Static<typeof TimelineEntry>;
 
-/** A page; `nextCursor` leads to the next, null: this is the last. */
+/** A page; `nextCursor` leads to the next, null: this is the last. `detailsFrom`: events and awards before this UTC date were dropped. */
 export const TimelinePage = Type.Object({
   entries: Type.Array(TimelineEntry),
+  detailsFrom: Nullable(Type.String({ format: 'date' })),
   nextCursor: Nullable(Type.String()),
 });
 export type TimelinePage = Static<typeof TimelinePage>;

@@ -7,8 +7,10 @@ import type { Log } from '../log/log.ts';
 import { AdminKeys } from '../postgres/admin-keys.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
 import { migrate } from '../postgres/migrate.ts';
+import { retentionTooShort } from '../postgres/partitions/late-days.ts';
 import { createPool } from '../postgres/pool.ts';
 import { makeSignInToken } from '../postgres/sessions/sign-in-tokens.ts';
+import { StartError } from '../start-error.ts';
 import { createRedis, redisReady } from '../redis/client.ts';
 import { firstUrl } from '../redis-entries.ts';
 import { isConsoleBuilt } from './pages.ts';
@@ -49,6 +51,8 @@ export async function prepareDatabase({
       const seconds = Math.round((performance.now() - startedMs) / 100) / 10;
       log?.info({ migrations: applied.length, newest: applied.at(-1), seconds }, 'the database is migrated');
     }
+    const tooShort = await retentionTooShort(pool, env.eventRetentionDays);
+    if (tooShort !== null) throw new StartError(tooShort);
     const stored = await new AdminKeys({ pool, announce: publish }).ensureFirst(env.adminApiKey);
     const configuration = new ConfigurationStore({ pool, announce: publish });
     if (env.demo && (await loadDemo(configuration)))

@@ -19,6 +19,7 @@ import {
   readRoot,
   type StoredEvent,
 } from '../../postgres/corrections/read-reversible.ts';
+import { isDropped } from '../../postgres/partitions/dropped-days.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { uuidText } from '../ids/event-id.ts';
 import { countedBy } from './counted-by.ts';
@@ -114,7 +115,7 @@ export class Reversals {
       await persisted(tenantNo);
       found = await read();
     }
-    if (found === null) throw unknownEvent(id);
+    if (found === null) throw (await isDropped(pool, id)) ? droppedEvent(id) : unknownEvent(id);
     return found;
   }
 
@@ -175,6 +176,12 @@ function negated(award: Compensated): Compensated {
   opposite[COMPENSATED.points] = -award[COMPENSATED.points];
   return opposite;
 }
+
+const droppedEvent = (id: string): AppError =>
+  new AppError(
+    'not_found',
+    `The event with the ID '${id.includes('-') ? id : uuidText(id)}' is older than events are kept: only the sums of its day are left, and it can be reversed no more.`,
+  );
 
 const unknownEvent = (id: string): AppError =>
   new AppError('not_found', `There is no event with the ID '${id.includes('-') ? id : uuidText(id)}'.`);

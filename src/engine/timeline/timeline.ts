@@ -4,6 +4,7 @@ import { BEFORE_APPLIED_MS, FIRST_POSITION, firstIdAt, LAST_POSITION } from '../
 import type { TimelineEntry, TimelinePage, TimelineQuery } from '../../domain/timeline.ts';
 import type { UserState } from '../../packed/state.ts';
 import { awardCauses } from '../../postgres/timeline/award-causes.ts';
+import { detailsFrom } from '../../postgres/partitions/dropped-days.ts';
 import { awardsOf, eventsOf } from '../../postgres/timeline/cause-rows.ts';
 import { recomputationsOf } from '../../postgres/timeline/recomputation-rows.ts';
 import { spanOf } from '../span.ts';
@@ -68,7 +69,9 @@ export class Timeline {
           (toMs === null || Date.parse(at) < toMs),
       );
       cursor = found.length > query.limit ? page.at(-1)!.position : null;
-      if (entries.length > 0 || cursor === null) return { entries, nextCursor: cursor };
+      if (entries.length > 0 || cursor === null) {
+        return { entries, detailsFrom: await detailsFrom(this.options.pool), nextCursor: cursor };
+      }
     }
   }
 

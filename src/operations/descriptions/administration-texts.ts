@@ -126,6 +126,10 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   failures: 'Tries that failed since the last one that succeeded.',
   full: 'Whether as many messages wait as may: further ones go to the log as failed.',
   lastStatus: 'Status of the answer to the last try; null: no try, or no answer.',
+  detailsFrom:
+    'From which UTC date on single events and awards are kept; null: all are. Of what is older, sums by day are left.',
+  eventDays: 'Sums, by metric, local day and attributes, of events that are kept one by one no more.',
+  awardDays: 'Sums, by points system and local day, of awards that are kept one by one no more.',
   nextCursor: 'What to send as `cursor` for the next page; null: this is the last.',
   nextTry: 'When the message is tried next; null: it does not wait.',
   oldest: 'When the oldest of the messages that wait was made; null: none waits.',

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { eventsAndSums } from '../partitions/dropped-days.ts';
 
 export interface CountedUser {
   id: string;
@@ -14,9 +15,10 @@ export async function countedUsers(
   { tenantNo, ids, metricNo, attributes }: { tenantNo: number; ids: string[]; metricNo: number; attributes: object },
 ): Promise<CountedUser[]> {
   const { rows } = await client.query<CountedUser>(
-    `SELECT users.id, users.state, coalesce(sum(events.value), 0)::text AS count
-       FROM users LEFT JOIN events
-         ON events.tenant_no = $1 AND events.user_id = users.id AND events.metric_no = $3 AND events.attributes @> $4
+    `SELECT users.id, users.state, coalesce(sum(kept.value), 0)::text AS count
+       FROM users LEFT JOIN LATERAL ${eventsAndSums(
+         'tenant_no = $1 AND user_id = users.id AND metric_no = $3 AND attributes @> $4',
+       )} AS kept ON true
       WHERE users.tenant_no = $1 AND users.id = ANY($2)
       GROUP BY users.tenant_no, users.id`,
     [tenantNo, ids, metricNo, JSON.stringify(attributes)],

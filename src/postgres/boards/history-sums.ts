@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 import { type HistorySum } from '../../packed/packed-arrays.ts';
+import { awardsAndSums, eventsAndSums } from '../partitions/dropped-days.ts';
 
 /** What a board adds up: values of a metric's events, or awards of a points system. */
 export type Counted = { metricNo: number } | { systemNo: number };
@@ -49,17 +50,18 @@ const times = (at: string): string => `
 const statement = (counted: Counted, held: CountedTimes | null): string => {
   const [table, value, no, at] =
     'metricNo' in counted
-      ? ['events', 'value', 'metric_no', 'coalesce(counted.occurred_at, counted.at)']
-      : ['awards', 'awarded', 'system_no', 'counted.at'];
+      ? (['events', 'value', 'metric_no', 'coalesce(occurred_at, at)'] as const)
+      : (['awards', 'awarded', 'system_no', 'at'] as const);
+  const where = `tenant_no = $1 AND user_id = users.id AND ${no} = $3
+                  AND local_date >= ($4::date[])[1] AND ($6::date IS NULL OR local_date <= $6)`;
+  // Sums of days do not say at which time of the day: events that were dropped do not count where that matters.
+  const kept = table === 'events' ? eventsAndSums(where) : awardsAndSums(where);
+  const from = held === null ? kept : `(SELECT * FROM ${table} WHERE ${where}${times(at)})`;
   return `
     SELECT users.id, users.state, coalesce((
              SELECT json_agg(json_build_array(($5::integer[])[run], trunc(total), ((total - trunc(total)) * 1000000)::integer))
                FROM (SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS total
-                       FROM ${table} AS counted
-                      WHERE counted.tenant_no = $1 AND counted.user_id = users.id AND counted.${no} = $3
-                        AND counted.local_date >= ($4::date[])[1]
-                        AND ($6::date IS NULL OR counted.local_date <= $6)${held === null ? '' : times(at!)}
-                      GROUP BY 1) AS runs), '[]') AS sums
+                       FROM ${from} AS counted GROUP BY 1) AS runs), '[]') AS sums
       FROM users WHERE users.tenant_no = $1 AND users.id = ANY ($2)`;
 };
 

@@ -149,7 +149,7 @@ export async function readCompletions(
     `WITH gone AS (
        SELECT $3::uuid AS id, to_timestamp($4 / 1000.0) AS at
        UNION ALL
-       SELECT e.id, e.at FROM reversals r JOIN events e ON e.id = r.root_id
+       SELECT r.root_id, e.at FROM reversals r LEFT JOIN events e ON e.id = r.root_id
         WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force)
      SELECT achievement_no AS "achievementNo", (extract(epoch FROM at) * 1000)::bigint AS "atMs",
             CASE WHEN caused_by IS NULL THEN at = ANY (ARRAY(SELECT at FROM gone))

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import type { DayRows } from './day-rows.ts';
+import { eventsAndSums } from '../partitions/dropped-days.ts';
 
 /** Parameters: tenant number, user ID, metric number, first and last epoch day. */
 export const METRIC_DAYS = `
   WITH days AS MATERIALIZED (
     SELECT local_date - DATE '1970-01-01' AS day, sum(value) AS change
-    FROM events
-    WHERE tenant_no = $1 AND user_id = $2 AND metric_no = $3 AND local_date >= DATE '1970-01-01' + $4::int
+    FROM ${eventsAndSums("tenant_no = $1 AND user_id = $2 AND metric_no = $3 AND local_date >= DATE '1970-01-01' + $4::int")} AS kept
     GROUP BY local_date
   )
   SELECT

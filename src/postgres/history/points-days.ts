@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import type { DayRows } from './day-rows.ts';
+import { awardsAndSums } from '../partitions/dropped-days.ts';
 
 /** Parameters: tenant number, user ID, points system number, first and last epoch day. */
 export const POINTS_DAYS = `
   WITH days AS MATERIALIZED (
     SELECT local_date - DATE '1970-01-01' AS day, sum(awarded) AS change
-    FROM awards
-    WHERE tenant_no = $1 AND user_id = $2 AND system_no = $3 AND local_date >= DATE '1970-01-01' + $4::int
+    FROM ${awardsAndSums("tenant_no = $1 AND user_id = $2 AND system_no = $3 AND local_date >= DATE '1970-01-01' + $4::int")} AS kept
     GROUP BY local_date
   )
   SELECT

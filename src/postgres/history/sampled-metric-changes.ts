@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { toSampledChanges, type SampledChanges, type SampledRow } from './sampled-changes.ts';
+import { eventsAndSums } from '../partitions/dropped-days.ts';
 
 /** Parameters: tenant number, number of users, first and last epoch day. */
 export const SAMPLED_METRIC_CHANGES = `
@@ -8,9 +9,8 @@ export const SAMPLED_METRIC_CHANGES = `
   ), changes AS (
     SELECT no, change FROM sample CROSS JOIN LATERAL (
       SELECT metric_no AS no, sum(value)::float8 AS change
-      FROM events
-      WHERE tenant_no = $1 AND user_id = sample.id
-        AND local_date BETWEEN DATE '1970-01-01' + $3::int AND DATE '1970-01-01' + $4::int
+      FROM ${eventsAndSums(`tenant_no = $1 AND user_id = sample.id
+        AND local_date BETWEEN DATE '1970-01-01' + $3::int AND DATE '1970-01-01' + $4::int`)} AS kept
       GROUP BY metric_no
     ) AS of_user
   )

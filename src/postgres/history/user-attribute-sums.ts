@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Days } from '../../domain/periods.ts';
+import { eventsAndSums } from '../partitions/dropped-days.ts';
 
 /** Most values of one attribute of a metric that are answered of a window: those with the largest sums. */
 export const MOST_VALUES = 100;
@@ -13,9 +14,10 @@ export const MOST_IN_ALL = 1_000;
 export const USER_ATTRIBUTE_SUMS = `
   WITH days AS MATERIALIZED (
     SELECT metric_no, attribute.key, attribute.value, local_date - DATE '1970-01-01' AS day,
-      sum(events.value) AS change
-    FROM events CROSS JOIN LATERAL jsonb_each_text(attributes) AS attribute
-    WHERE tenant_no = $1 AND user_id = $2 AND attributes IS NOT NULL AND attribute.key = ANY($6::text[])
+      sum(kept.value) AS change
+    FROM ${eventsAndSums('tenant_no = $1 AND user_id = $2 AND attributes IS NOT NULL')} AS kept
+      CROSS JOIN LATERAL jsonb_each_text(attributes) AS attribute
+    WHERE attribute.key = ANY($6::text[])
     GROUP BY 1, 2, 3, 4
   ), sums AS MATERIALIZED (
     SELECT metric_no, key, value, no::int - 1 AS window_no, sum(change) AS change

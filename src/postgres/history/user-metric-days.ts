@@ -1,15 +1,15 @@
 import type { Pool } from 'pg';
+import { eventsAndSums } from '../partitions/dropped-days.ts';
 
 /** Parameters: tenant number, user ID, last epoch day. */
 export const USER_METRIC_DAYS = `
   SELECT
     metric_no AS "metricNo",
     local_date - DATE '1970-01-01' AS day,
-    count(*) AS events,
-    count(*) FILTER (WHERE value > 0) AS positive,
+    sum(events)::bigint AS events,
+    sum(positive)::bigint AS positive,
     sum(value)::text AS change
-  FROM events
-  WHERE tenant_no = $1 AND user_id = $2 AND local_date <= DATE '1970-01-01' + $3::int
+  FROM ${eventsAndSums("tenant_no = $1 AND user_id = $2 AND local_date <= DATE '1970-01-01' + $3::int")} AS kept
   GROUP BY metric_no, local_date
   ORDER BY metric_no, local_date`;
 

@@ -14,23 +14,23 @@ const COLUMNS = `replace(id::text, '-', '') AS id, user_id AS "userId", metric_n
 /** Whether the part of an ID that comes from a key is one of those asked for. */
 const HAS_PART = 'substr(uuid_send(id), 7, 8) = ANY ($1::bytea[])';
 /** The first ID of which the index of used keys is not made yet (`indexUsedKeys`). */
-const UNINDEXED = `
-  coalesce((SELECT end_id FROM event_partitions WHERE keys_indexed ORDER BY end_day DESC LIMIT 1),
-           '00000000-0000-0000-0000-000000000000')`;
+const UNINDEXED = 'SELECT end_id AS id FROM event_partitions WHERE keys_indexed ORDER BY end_day DESC LIMIT 1';
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Parameters: parts of IDs, tenant number; users and metrics, as pairs. What is younger than the index of used keys is found
+ * Parameters: parts of IDs, tenant number; users and metrics, as pairs; the first ID without an index, as a value of its own so that
+ * the other partitions are not even planned for: with 1,000,000 keys in one, Postgres compiled the plan for 5 ms. What is younger than the index of used keys is found
  * among the user's events of the metric, by an index that holds their IDs; only those that are found are read.
  */
 const SELECT = `
   SELECT ${COLUMNS} FROM used_keys
-   WHERE tenant_no = $2 AND user_id = ANY ($3::text[]) AND ${HAS_PART} AND id < ${UNINDEXED}
+   WHERE tenant_no = $2 AND user_id = ANY ($3::text[]) AND ${HAS_PART} AND id < $5::uuid
   UNION ALL
   SELECT ${COLUMNS} FROM events
-   WHERE id >= ${UNINDEXED} AND idempotency_key IS NOT NULL AND id = ANY (ARRAY(
+   WHERE id >= $5::uuid AND idempotency_key IS NOT NULL AND id = ANY (ARRAY(
       SELECT id FROM unnest($3::text[], $4::int[]) AS asked (user_id, metric_no)
         JOIN events USING (user_id, metric_no)
-       WHERE tenant_no = $2 AND id >= ${UNINDEXED} AND ${HAS_PART}
+       WHERE tenant_no = $2 AND id >= $5::uuid AND ${HAS_PART}
    ))
   UNION ALL
   SELECT ${COLUMNS} FROM quarantine WHERE ${HAS_PART} AND idempotency_key IS NOT NULL AND tenant_no = $2`;
@@ -50,11 +50,13 @@ export async function findUsedKeys(
 ): Promise<(string | null)[]> {
   const parts = asked.flatMap(({ idParts }) => idParts.map((part) => Buffer.from(part, 'hex')));
   const pairs = [...new Map(asked.map((each) => [`${each.metricNo} ${each.userId}`, each])).values()];
+  const unindexed = await pool.query<{ id: string }>(UNINDEXED);
   const { rows } = await pool.query<Row>(SELECT, [
     parts,
     tenantNo,
     pairs.map(({ userId }) => storableText(userId)),
     pairs.map(({ metricNo }) => metricNo),
+    unindexed.rows[0]?.id ?? FIRST_ID,
   ]);
   return asked.map(({ userId, metricNo, key, idParts }) => {
     const used = rows.find(

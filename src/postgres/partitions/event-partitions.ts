@@ -10,6 +10,8 @@ export interface EventPartition {
   endDay: number;
   /** Whether the used keys of it have their index. */
   keysIndexed: boolean;
+  /** Whether its events and awards are gone. */
+  isDropped: boolean;
 }
 
 /** The tables that are partitioned by the time in events' IDs. Each has a default partition for what is of no stretch. */
@@ -19,7 +21,7 @@ export const PARTITIONED = ['events', 'awards', 'used_keys'] as const;
  * How long a change of the partitions waits for those who use the tables. Whoever comes after it waits as long, the persister
  * among them, so it gives up soon, and is tried again.
  */
-const LOCK_WAIT_MS = 1_000;
+export const LOCK_WAIT_MS = 1_000;
 
 /** The first ID of an epoch day, in its usual text form. */
 export const firstIdOf = (day: number): string => {
@@ -30,7 +32,7 @@ export const firstIdOf = (day: number): string => {
 /** Those that there are, in the order of their days. */
 export async function readEventPartitions(client: Pool | PoolClient): Promise<EventPartition[]> {
   const { rows } = await client.query<EventPartition>(
-    `SELECT first_day AS "firstDay", end_day AS "endDay", keys_indexed AS "keysIndexed"
+    `SELECT first_day AS "firstDay", end_day AS "endDay", keys_indexed AS "keysIndexed", is_dropped AS "isDropped"
        FROM event_partitions ORDER BY first_day`,
   );
   return rows;

@@ -40,4 +40,13 @@ export async function deleteEvents(
       if (ids.length < EVENTS) break;
     }
   }
+  const left = await client.query<EventKey>(DELETE_LEFT, [tenantNo, storableText(userId)]);
+  if (left.rows.length > 0) await onKeys(left.rows);
 }
+
+/** The used keys of events that were dropped: they have an index by user. */
+const DELETE_LEFT = `
+  DELETE FROM used_keys
+   WHERE tenant_no = $1 AND user_id = $2
+     AND id < (SELECT end_id FROM event_partitions WHERE is_dropped ORDER BY end_day DESC LIMIT 1)
+  RETURNING metric_no AS "metricNo", idempotency_key AS key`;

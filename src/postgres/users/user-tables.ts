@@ -36,6 +36,9 @@ const VERSION = ['catalog_version'];
 export const USER_TABLES: readonly UserTable[] = [
   { table: 'users', user: 'id', section: null, order: ['id'] },
   { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'], hidden: VERSION },
+  // What is left of events and awards that were dropped.
+  { table: 'event_days', user: 'user_id', section: 'eventDays', order: ['no'], hidden: ['no', 'part'] },
+  { table: 'award_days', user: 'user_id', section: 'awardDays', order: ['no'], hidden: ['no', 'part'] },
   // The export shows the keys with their events.
   { table: 'used_keys', user: 'user_id', section: null, order: ['id'], withEvents: true },
   {

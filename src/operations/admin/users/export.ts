@@ -17,6 +17,9 @@ const UserDocument = Type.Object({
   freezes: Type.Integer(),
   leaderboards: Named,
   events: Rows,
+  /** Sums by day of events, and of awards, that are older than EVENT_RETENTION_DAYS. */
+  eventDays: Rows,
+  awardDays: Rows,
   /** Events that guards keep or kept, and how often guards stopped events. */
   quarantine: Rows,
   guards: Rows,

@@ -1,0 +1,196 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { FixedClock } from '../../../src/clock.ts';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { KeyAgeing } from '../../../src/engine/idempotency/key-ageing.ts';
+import { EventPartitionsAhead } from '../../../src/engine/partitions/event-partitions-ahead.ts';
+import { EventRetention } from '../../../src/engine/partitions/event-retention.ts';
+import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { countedUsers } from '../../../src/postgres/backdating/counted-users.ts';
+import { historySums } from '../../../src/postgres/boards/history-sums.ts';
+import { metricDays } from '../../../src/postgres/history/metric-days.ts';
+import { pointsDays } from '../../../src/postgres/history/points-days.ts';
+import { sampledMetricChanges } from '../../../src/postgres/history/sampled-metric-changes.ts';
+import { sampledPointsChanges } from '../../../src/postgres/history/sampled-points-changes.ts';
+import { userAttributeSums } from '../../../src/postgres/history/user-attribute-sums.ts';
+import { userMetricDays } from '../../../src/postgres/history/user-metric-days.ts';
+import { userPointsDays } from '../../../src/postgres/history/user-points-days.ts';
+import { dropEvents, sumNextUsers } from '../../../src/postgres/partitions/drop-events.ts';
+import { retentionTooShort } from '../../../src/postgres/partitions/late-days.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import type { ScheduledWork } from '../../../src/engine/schedule/due-work.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+import { rebuildByHand } from '../rebuild/by-hand.ts';
+
+const DAY_MS = 86_400_000;
+const NEVER = new AbortController().signal;
+const TODAY = Math.floor(Date.now() / DAY_MS);
+const KEPT_DAYS = 40;
+/** The last day on which the first partition is kept. */
+const LAST_DAY = TODAY + KEPT_DAYS - 1;
+
+let laurel: TestLaurel;
+let clock: FixedClock;
+let redis: ReturnType<typeof createRedis>;
+
+beforeEach(async () => {
+  clock = new FixedClock((TODAY - 3) * DAY_MS + 1_000);
+  laurel = await startLaurel({ configuration: STUDY_APP, clock });
+  redis = createRedis(laurel.redisUrl);
+  await redisReady(redis);
+});
+afterEach(async () => {
+  redis.disconnect();
+  await laurel.close();
+});
+
+const flip = (id: string, value: number, more: { key?: string; deck?: string } = {}) =>
+  laurel.app.post(
+    '/v1/metrics/flips/event',
+    { user: { id }, value, ...(more.deck !== undefined && { attributes: { deck: more.deck } }) },
+    { headers: more.key === undefined ? {} : { 'Idempotency-Key': more.key } },
+  );
+const persist = () => new Persister({ redis, pool: laurel.pool }).drain(0, AbortSignal.abort());
+
+async function workOff(work: ScheduledWork): Promise<void> {
+  const nowMs = clock.now();
+  for (let due = await work.due(nowMs); due !== null; due = await work.due(nowMs))
+    await work.perform(due, NEVER, due, nowMs);
+}
+
+/** All that the schedule does about partitions on a day. */
+async function onDay(day: number): Promise<void> {
+  clock.set(day * DAY_MS + 1_000);
+  await persist();
+  await workOff(new KeyAgeing({ redis, pool: laurel.pool, hotDays: 7 }));
+  await workOff(new EventPartitionsAhead(laurel));
+  await workOff(new EventRetention({ pool: laurel.pool, days: KEPT_DAYS }));
+}
+
+/** Some days of two users, with all that is summed. */
+async function play(): Promise<void> {
+  for (let n = 0; n < 3; n += 1) {
+    clock.set((TODAY - 3 + n) * DAY_MS + 1_000);
+    for (const deck of ['verbs', 'nouns', 'verbs']) expect((await flip('ada', 4, { deck })).status).toBe(201);
+    await flip('ada', -1.5);
+    await flip('bob', 2, { key: `key ${n}` });
+  }
+  await persist();
+}
+
+const rows = async (text: string): Promise<Record<string, unknown>[]> => (await laurel.pool.query(text)).rows;
+const details = async (): Promise<number> =>
+  Number((await rows('SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM awards) AS n'))[0]!.n);
+
+/** What is read of the past from sums, in every way. */
+async function history(): Promise<unknown[]> {
+  const { pool } = laurel;
+  const [metricNo, systemNo] = [
+    (await rows("SELECT min(no) AS no FROM catalog_resources WHERE doc ->> 'key' = 'flips' AND kind = 'metric'"))[0]!
+      .no as number,
+    (await rows("SELECT min(no) AS no FROM catalog_resources WHERE kind = 'points_system'"))[0]!.no as number,
+  ];
+  const [fromDay, toDay] = [TODAY - 10, TODAY - 1];
+  const of = { tenantNo: 0, userId: 'ada' };
+  const windows = [
+    { fromDay, toDay: TODAY - 2 },
+    { fromDay: TODAY - 2, toDay },
+  ];
+  const board = { tenantNo: 0, ids: ['ada', 'bob'], runDays: [fromDay, TODAY - 2], lastDay: null, times: null };
+  const without = (all: readonly { state: Buffer }[]): unknown[] => all.map((each) => ({ ...each, state: null }));
+  const attributes = await userAttributeSums(pool, { ...of, windows, shown: [0, 1], keys: ['deck'] });
+  return [
+    await metricDays(pool, { ...of, metricNo, fromDay, toDay }),
+    await pointsDays(pool, { ...of, systemNo, fromDay, toDay }),
+    await userMetricDays(pool, { ...of, toDay }),
+    await userPointsDays(pool, { ...of, toDay }),
+    await sampledMetricChanges(pool, { tenantNo: 0, users: 10, fromDay, toDay }).then(sorted),
+    await sampledPointsChanges(pool, { tenantNo: 0, users: 10, fromDay, toDay }).then(sorted),
+    attributes.map((each) => JSON.stringify(each)).toSorted(),
+    without(await countedUsers(pool, { tenantNo: 0, ids: ['ada', 'bob'], metricNo, attributes: { deck: 'verbs' } })),
+    without(await historySums(pool, { ...board, counted: { metricNo } })),
+    without(await historySums(pool, { ...board, counted: { systemNo } })),
+  ];
+}
+
+const sorted = ({ users, changes }: { users: number; changes: Map<number, number[]> }): unknown => [
+  users,
+  [...changes].map(([no, all]) => [no, all.toSorted((a, b) => a - b)]),
+];
+
+test('what is older goes with its partition, on its day, and every sum of the past stays as it was', async () => {
+  await play();
+  const before = await history();
+  expect(JSON.stringify(before)).toContain('31.5');
+  await onDay(LAST_DAY);
+  const kept = await details();
+  expect(kept).toBeGreaterThan(15);
+  await sumNextUsers(laurel.pool, 0);
+  expect(await history()).toEqual(before);
+  await onDay(LAST_DAY + 1);
+  expect(await details()).toBe(0);
+  expect(await history()).toEqual(before);
+});
+
+test('a key whose event is gone is still used, also after a rebuild; its event can be reversed no more', async () => {
+  await play();
+  const { eventId } = (await flip('bob', 2, { key: 'key 0' })).body;
+  await onDay(LAST_DAY + 1);
+  const check = async (): Promise<void> => {
+    const again = await flip('bob', 2, { key: 'key 0' });
+    expect([again.status, again.body.eventId]).toEqual([202, eventId]);
+    const differences: Difference[] = [];
+    await verify({ redis, pool: laurel.pool, onDifference: (difference) => differences.push(difference) });
+    expect(differences).toEqual([]);
+  };
+  await check();
+  await rebuildByHand(laurel, redis);
+  await check();
+  const reversal = await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
+  expect([reversal.status, reversal.body.error]).toEqual([404, expect.stringContaining('older than events are kept')]);
+  const { body } = await laurel.admin.get('/v1/users/bob/timeline');
+  expect(body.detailsFrom).toBe(new Date(TODAY * DAY_MS).toISOString().slice(0, 10));
+  expect((await flip('bob', 2, { key: 'key 9' })).status).toBe(201);
+});
+
+test('who is deleted leaves neither sums nor used keys behind', async () => {
+  await play();
+  await onDay(LAST_DAY + 1);
+  expect((await rows(`SELECT FROM event_days WHERE user_id = 'bob'`)).length).toBe(3);
+  expect((await laurel.admin.delete('/v1/users?ids=bob')).status).toBe(200);
+  await persist();
+  for (const table of ['event_days', 'award_days', 'used_keys', 'events'])
+    expect([table, await rows(`SELECT FROM ${table} WHERE user_id = 'bob'`)]).toEqual([table, []]);
+  expect((await flip('bob', 1, { key: 'key 0' })).status).toBe(201);
+});
+
+test('what is added to a partition after it was summed is not lost: it is summed again', async () => {
+  await play();
+  const { pool } = laurel;
+  expect(await sumNextUsers(pool, 0)).toBe(true);
+  expect(await sumNextUsers(pool, 0)).toBe(false);
+  clock.set((TODAY - 1) * DAY_MS + 1_000);
+  await flip('cat', 7);
+  await persist();
+  expect(await dropEvents(pool, 0)).toBe(false);
+  expect(await rows('SELECT FROM event_days')).toEqual([]);
+  expect(await sumNextUsers(pool, 0)).toBe(true);
+  expect(await dropEvents(pool, 0)).toBe(true);
+  expect(await rows(`SELECT value::float8 FROM event_days WHERE user_id = 'cat'`)).toEqual([{ value: 7 }]);
+});
+
+test('events are kept for longer than they may come late, whatever is asked for', async () => {
+  const { pool } = laurel;
+  expect(await retentionTooShort(pool, null)).toBeNull();
+  expect(await retentionTooShort(pool, 36)).toBeNull();
+  expect(await retentionTooShort(pool, 35)).toContain('keep them for 36 days at least');
+  await play();
+  clock.set((TODAY + 35) * DAY_MS);
+  await workOff(new EventPartitionsAhead(laurel));
+  await workOff(new EventRetention({ pool, days: 2 }));
+  expect(await details()).toBeGreaterThan(0);
+  clock.set((TODAY + 36) * DAY_MS);
+  await workOff(new EventRetention({ pool, days: 2 }));
+  expect(await details()).toBe(0);
+});
