@@ -109,6 +109,9 @@ test('a deleted user can be imported again', async () => {
   const { rows } = await laurel.pool.query(`SELECT sum(value)::int AS total FROM events WHERE user_id = 'ada'`);
   expect(rows).toEqual([{ total: 23 }]);
   expect((await laurel.admin.get('/v1/users/ada/export')).body.events).toHaveLength(2);
+  const timeline = await laurel.admin.get('/v1/users/ada/timeline');
+  expect(timeline.status).toBe(200);
+  expect(timeline.body.entries.map(({ kind }: { kind: string }) => kind)).toContain('event');
 });
 
 test('bounds: a body that is no list of 1 to 100, a name that is none, a key that may only read', async () => {
