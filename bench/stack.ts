@@ -53,6 +53,8 @@ export interface Stack {
   drained(): Promise<void>;
   /** Those that hear of what happens, none at first. */
   webhooks: ListeningWebhooks;
+  /** Starts one more frontend, with options of Node; its URL. */
+  anotherFrontend(nodeOptions: readonly string[]): Promise<string>;
   /** Ends the frontend, so that it writes its profile. */
   endFrontend(): Promise<void>;
   stop(): Promise<void>;
@@ -177,6 +179,13 @@ export async function startStack({
         pool,
         receiverUrl: `http://127.0.0.1:${receiverPort}/`,
       }),
+      anotherFrontend: async (nodeOptions) => {
+        const [port, otherPort] = [await freePort(), await freePort()];
+        const env = { ...variables, APP_PORT: String(port), ADMIN_PORT: String(otherPort) };
+        const execArgv = ['--enable-source-maps', ...nodeOptions];
+        await ready(start('../src/processes/frontend.js', { env, execArgv }));
+        return `http://127.0.0.1:${port}`;
+      },
       endFrontend: () => end(frontend),
       stop,
     };
