@@ -12,6 +12,8 @@ const MOST_WAITING = 2_048;
 const SENT_TOGETHER = 512;
 /** How long spans are gathered. */
 const GATHER_MS = 2_000;
+/** Until when what was gathered is tried to be sent, again and again where the receiver is away. */
+const SEND_MS = 4_000;
 /** A process that ends waits for the receiver of its spans no longer than this. */
 const FLUSH_MS = 2_000;
 /** The same problem is not logged again sooner. */
@@ -59,7 +61,7 @@ export async function openTraces(
     sampler: new sdk.AlwaysOnSampler(),
     spanProcessors: [
       new sdk.BatchSpanProcessor({
-        exporter: new otlp.OTLPTraceExporter({ url }),
+        exporter: new otlp.OTLPTraceExporter({ url, timeoutMillis: SEND_MS }),
         maxQueueSize: MOST_WAITING,
         maxExportBatchSize: SENT_TOGETHER,
         scheduledDelayMillis: GATHER_MS,

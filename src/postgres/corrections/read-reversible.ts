@@ -117,15 +117,15 @@ export async function readAwardsOf(
 ): Promise<Compensated[]> {
   const times = [...new Set(timesMs)];
   const { rows } = await client.query<{ award: Compensated }>(
-    `SELECT ${compensated('a')} AS award
+    `SELECT ${compensated('given')} AS award
        FROM unnest($3::bigint[], $6::uuid[], $7::uuid[]) AS time (at_ms, first_id, last_id)
-       JOIN awards a ON a.tenant_no = $1 AND a.user_id = $2 AND a.system_no = ANY ($4::int[])
-        AND a.id BETWEEN first_id AND last_id AND a.at = to_timestamp(at_ms / 1000.0)
-      WHERE a.trigger_no = ANY ($5::int[])
+       JOIN awards AS given ON given.tenant_no = $1 AND given.user_id = $2 AND given.system_no = ANY ($4::int[])
+        AND given.id BETWEEN first_id AND last_id AND given.at = to_timestamp(at_ms / 1000.0)
+      WHERE given.trigger_no = ANY ($5::int[])
         AND NOT EXISTS (
           SELECT FROM reversals r, jsonb_array_elements(r.awards) AS taken
-           WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force AND taken ->> 0 = ${digitsOf('a.id')})
-      ORDER BY a.id`,
+           WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force AND taken ->> 0 = ${digitsOf('given.id')})
+      ORDER BY given.id`,
     [
       tenantNo,
       userId,
