@@ -153,6 +153,6 @@ test(
         const inTime = await taken(drawn, ({ atMs: when }) => when);
         expect(await taken(drawn, ({ atMs: when, delayMs }) => when + delayMs)).toEqual(inTime);
       }),
-      { numRuns: Math.ceil(RUNS / 5), seed: SEED },
+      { numRuns: Math.ceil(RUNS / 5), seed: SEED, endOnFailure: true },
     ),
 );
