@@ -149,6 +149,8 @@ test('a key whose event is gone is still used, also after a rebuild; its event c
   await check();
   const reversal = await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
   expect([reversal.status, reversal.body.error]).toEqual([404, expect.stringContaining('older than events are kept')]);
+  const recomputation = await laurel.admin.post('/v1/recomputations', { what: ['achievements'] });
+  expect([recomputation.status, recomputation.body.error]).toEqual([422, expect.stringContaining('were dropped')]);
   const { body } = await laurel.admin.get('/v1/users/bob/timeline');
   expect(body.detailsFrom).toBe(new Date(TODAY * DAY_MS).toISOString().slice(0, 10));
   expect((await flip('bob', 2, { key: 'key 9' })).status).toBe(201);
