@@ -56,10 +56,10 @@ export function settlementsOfHistory({ history, calendar, current, liveStartDay 
     if (length === 0) continue;
     if (chain === null) {
       // In the middle: of the live one it is known where it began.
-      const isRestored = index > 0 && length > 1;
+      const isRestored = index > 0 && (length > 1 || isExcused);
       const startDay =
         (isRestored && livesFrom(history.slice(index)) ? liveStartDay : null) ??
-        (isRestored ? lostStart(settlements, length) : undefined) ??
+        (isRestored ? lostStart(settlements, length, isExcused) : undefined) ??
         startOf(period - (isExcused ? length : length - 1));
       if (isRestored) add('restored', startDay, startOf(period), length);
       chain = { startDay, length, last: period };
@@ -88,8 +88,8 @@ function livesFrom(periods: readonly ImportedPeriod[]): boolean {
 }
 
 /** Where a streak began that was restored to a length, or to one less and extended at once: a lost one was as long. */
-const lostStart = (settlements: readonly Settlement[], length: number): number | undefined =>
-  (endedAt(settlements, length - 1) ?? endedAt(settlements, length))?.from;
+const lostStart = (settlements: readonly Settlement[], length: number, isExcused: boolean): number | undefined =>
+  ((isExcused ? undefined : endedAt(settlements, length - 1)) ?? endedAt(settlements, length))?.from;
 
 const endedAt = (settlements: readonly Settlement[], length: number): Settlement | undefined =>
   settlements.findLast((one) => ['lost', 'reset', 'replaced'].includes(one.kind) && one.length === length);

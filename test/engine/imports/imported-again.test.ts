@@ -31,7 +31,8 @@ const asking =
 const SEEDS = Number(process.env['RUNS'] ?? 20) > 100 ? 20 : 1;
 const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
 const PASTS = Array.from({ length: SEEDS * FREQUENCIES.length }, (_, nth) => ({
-  seed: 17 + nth,
+  // With seed 40, a streak of 1 is restored and then kept by freezes.
+  seed: nth === 0 ? 40 : 17 + nth,
   frequency: FREQUENCIES[nth % FREQUENCIES.length]!,
 }));
 
