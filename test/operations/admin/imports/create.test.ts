@@ -127,3 +127,15 @@ test('bounds: a body that is no list of 1 to 100, a name that is none, a key tha
   const { body } = await bring([large]);
   expect(body.issues[0].message).toContain('40000');
 });
+
+test('an imported day is reversed like an event: total, streak and board as without it, points stay as they were brought', async () => {
+  await bring([{ ...ADA, id: 'rue' }]);
+  await untilPersisted(laurel, 0);
+  const { body: timeline } = await laurel.admin.get('/v1/users/rue/timeline?kind=event');
+  const [newest] = timeline.entries;
+  expect(newest).toMatchObject({ value: 12, localDate: '2026-11-21' });
+  const { status, body } = await laurel.admin.post(`/v1/events/${newest.id}/reverse`, {});
+  expect([status, body]).toMatchObject([200, { status: 'reversed', total: 11, points: {} }]);
+  expect((await laurel.app.get('/v1/users/rue/metrics/flips')).body.current).toBe(11);
+  expect((await laurel.app.get('/v1/users/rue/points/xp')).body.total).toBe(95);
+});
