@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { Gate } from './gate.ts';
 import { REPLICATED_CHANNEL } from './keys.ts';
 import { readRun } from './run.ts';
 
@@ -15,8 +14,8 @@ export class NotReplicated extends Error {
 export interface ReplicaAcknowledgementOptions {
   /** The connection that writes; only copied. */
   redis: Redis;
-  /** Its gate. */
-  gate: Gate;
+  /** Its gate: the run of Redis, and the connection, that it is open for. */
+  gate: { readonly run: string | null; readonly connection: number };
   /** How long a replica may take. */
   timeoutMs: number;
   /** Called when replicas stop to acknowledge, and when they begin again. */

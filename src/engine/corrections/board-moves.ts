@@ -7,7 +7,7 @@ import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { StoredEvent } from '../../postgres/corrections/read-reversible.ts';
-import type { PlannedReversal } from './reversal-plan.ts';
+import type { PlannedReversal } from './planned-reversal.ts';
 
 /** What is added to a user's score in a run. */
 export interface BoardMove {

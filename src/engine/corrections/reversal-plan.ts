@@ -1,12 +1,10 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanAchievement } from '../../catalog/plan.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { dayOf } from '../../domain/periods.ts';
-import type { StreakReplay } from '../../domain/replay-repairs.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
-import type { StoredEvent } from '../../postgres/corrections/read-reversible.ts';
 import { awardDay, boardMoves, type BoardMove } from './board-moves.ts';
 import { repairsOf, replayed, type Replayed } from './packed-replay.ts';
+import type { PlannedReversal, Revocation } from './planned-reversal.ts';
 
 /** What `lua/reverse_event.lua` is to do; its names are used there. */
 export interface ReversalPlan {
@@ -40,29 +38,6 @@ export interface ReversalPlan {
   restored: PackedCompletion[];
   /** Runs that are not final in which the event counted. */
   boards: BoardMove[];
-}
-
-/** An achievement that goes, unless the user still has what it takes; and what it awarded beyond what the event itself did. */
-export interface Revocation {
-  achievement: PlanAchievement;
-  awards: Compensated[];
-}
-
-export interface PlannedReversal {
-  expected: string;
-  replay: StreakReplay;
-  /** The event at the root, and what is reversed. */
-  root: StoredEvent;
-  reversed: string;
-  voids: boolean;
-  /** See `ReversalPlan`. */
-  counted: number[];
-  awards: Compensated[];
-  revoked: Revocation[];
-  restored: PackedCompletion[];
-  /** The user's zone; null: UTC. */
-  tz: string | null;
-  nowMs: number;
 }
 
 /** Makes the plan of a reversal from what is stored. Pure. */

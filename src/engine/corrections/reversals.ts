@@ -25,7 +25,8 @@ import { uuidText } from '../ids/event-id.ts';
 import { countedBy } from './counted-by.ts';
 import { reversalAnswer, unchangedAnswer } from './reversal-answer.ts';
 import type { ReversalCall } from './reversal-call.ts';
-import { reversalPlan, type PlannedReversal } from './reversal-plan.ts';
+import type { PlannedReversal } from './planned-reversal.ts';
+import { reversalPlan } from './reversal-plan.ts';
 import { revocationsOf } from './revocations.ts';
 import { readStreakFacts } from './streak-facts.ts';
 

@@ -10,7 +10,7 @@ import {
   type StoredCompletion,
   type StoredEvent,
 } from '../../postgres/corrections/read-reversible.ts';
-import type { Revocation } from './reversal-plan.ts';
+import type { Revocation } from './planned-reversal.ts';
 
 /**
  * The achievements that go with an event, each before those that need it: those that it completed, and those

@@ -5,7 +5,7 @@ import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.
 import type { EventRow } from '../../postgres/persist/insert-events.ts';
 import type { RecomputedRow } from '../../postgres/persist/insert-recomputed.ts';
 import type { ReversalRow } from '../../postgres/persist/insert-reversals.ts';
-import type { EventKey, NamedUser } from '../../postgres/persist/delete-users.ts';
+import type { EventKey, NamedUser } from '../../postgres/persist/delete-events.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import type { ReadEntry } from '../../redis/outbox-entry.ts';
 import { isProgress } from '../../redis/batches.ts';

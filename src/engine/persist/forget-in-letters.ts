@@ -7,7 +7,7 @@ import {
   rewriteLetter,
   type WholeDeadLetter,
 } from '../../postgres/dead-letters/letters.ts';
-import type { NamedUser } from '../../postgres/persist/delete-users.ts';
+import type { NamedUser } from '../../postgres/persist/delete-events.ts';
 import { forgetEntry, keepEntry, keptEntry } from '../../redis/kept-entries.ts';
 import { packFields, readEntry, unpackFields, type ReadEntry } from '../../redis/outbox-entry.ts';
 import { userOf, usersOf } from './users-of.ts';

@@ -1,6 +1,17 @@
 import type { PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
-import type { EventKey, NamedUser } from './delete-users.ts';
+
+/** A user of a tenant. */
+export interface NamedUser {
+  tenantNo: number;
+  userId: string;
+}
+
+/** An idempotency key that an event used. */
+export interface EventKey {
+  metricNo: number;
+  key: string;
+}
 
 /** Events deleted by one statement: a user may have very many, and their keys are handed on. */
 const EVENTS = 10_000;

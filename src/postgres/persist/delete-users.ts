@@ -1,19 +1,7 @@
 import type { PoolClient } from 'pg';
 import { USER_TABLES } from '../users/user-tables.ts';
 import { storableText } from '../storable-json.ts';
-import { deleteEvents } from './delete-events.ts';
-
-/** A user of a tenant. */
-export interface NamedUser {
-  tenantNo: number;
-  userId: string;
-}
-
-/** An idempotency key that an event used. */
-export interface EventKey {
-  metricNo: number;
-  key: string;
-}
+import { deleteEvents, type EventKey, type NamedUser } from './delete-events.ts';
 
 /** Deletes what the tables hold of a user. `onKeys` is given the idempotency keys of the events, some at a time. */
 export async function deleteUser(
