@@ -101,6 +101,8 @@ export interface Operation {
   opensStream: boolean;
   /** Whether the body holds a secret to sign in with: a wrong one (401) counts as a wrong key, and is bounded like one. */
   signsIn: boolean;
+  /** Whether what it asks for may be impossible as things are now: 409. */
+  mayConflict: boolean;
   /** The operation exists only where this service does; null: always. */
   onlyWith: 'testClock' | null;
   /** True where the `Idempotency-Key` header is read. */
@@ -143,6 +145,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   audited?: boolean;
   signsIn?: boolean;
   opensStream?: boolean;
+  mayConflict?: boolean;
   onlyWith?: Operation['onlyWith'];
   idempotent?: boolean;
   params?: P;
@@ -169,6 +172,7 @@ export function operation<
     audited: definition.surface === 'admin',
     signsIn: false,
     opensStream: false,
+    mayConflict: false,
     onlyWith: null,
     idempotent: false,
     namedUsers: null,

@@ -41,7 +41,7 @@ export const REFUSALS: Record<ErrorStatus, Refusal> = {
   409: {
     description: 'Not as things are now; the text says why',
     headers: [],
-    of: ({ id, method }) => id.startsWith('admin_recomputations_') && method === 'post',
+    of: ({ mayConflict }) => mayConflict,
   },
   413: { description: 'The body is too large', headers: [], of: withBody },
   415: { description: 'The body is not declared as JSON', headers: [], of: withBody },

@@ -24,6 +24,7 @@ const throwing = operation({
   surface: 'application',
   method: 'post',
   path: '/v1/throw/{what}',
+  mayConflict: true,
   summary: 'Throws',
   params: Type.Object({ what: Type.String() }),
   body: Type.Object({}),

@@ -8,6 +8,7 @@ export const adminRecomputationsApply = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/recomputations/{id}/apply',
+  mayConflict: true,
   summary: 'Apply a plan, exactly as it was shown',
   description: `Each user in one step, once, whatever crashes. Points are moved by the difference that was planned; an achievement that
 is no longer as it was planned from stays as it is. 409 where the recomputation is not planned, or another one was applied or

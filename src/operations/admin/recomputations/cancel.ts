@@ -8,6 +8,7 @@ export const adminRecomputationsCancel = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/recomputations/{id}/cancel',
+  mayConflict: true,
   summary: 'End a recomputation that is planned, being planned, or being applied',
   description: `What it has applied so far stays, and can be reverted. 409 where it is at rest.`,
   params: Type.Object({ id: Uuid }),

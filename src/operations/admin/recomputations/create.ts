@@ -6,6 +6,7 @@ export const adminRecomputationsCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/recomputations',
+  mayConflict: true,
   summary: 'Compute again what users would have by the rules of now, from all of their history',
   description: `A job plans, user by user, who would gain and lose what: \`achievements\` by their conditions of now, \`points\` by the
 triggers of now, for what happened \`since\` a day. Nothing is changed by that. The plan is shown by

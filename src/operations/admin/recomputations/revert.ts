@@ -8,6 +8,7 @@ export const adminRecomputationsRevert = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/recomputations/{id}/revert',
+  mayConflict: true,
   summary: 'Take back all that a recomputation did',
   description: `Points by compensating entries, never below 0; achievements that it completed go, those that it revoked come back as they
 were. 409 where nothing was applied.`,

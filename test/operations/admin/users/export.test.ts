@@ -50,6 +50,7 @@ test('everything that is held, by names, without secrets, and nothing of others'
       occurredAt: null,
       streak: 1,
       reverses: null,
+      imported: false,
     },
     expect.objectContaining({ metric: 'minutes', value: 3, idempotencyKey: null }),
   ]);
