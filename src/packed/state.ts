@@ -58,6 +58,8 @@ export interface UserState {
   boards: Record<number, BoardScore[]>;
   /** Name of the import that brought the user; null: none did. */
   importedBy: string | null;
+  /** When, epoch ms; null: never. */
+  importedMs: number | null;
 }
 
 export interface StreakState {
@@ -229,6 +231,7 @@ export interface PackedState {
   [USER.hidden]?: number;
   [USER.generation]?: number;
   [USER.importedBy]?: string;
+  [USER.importedMs]?: number;
   /** Removed by the next change by an administrator. */
   [USER.earlierChange]?: unknown;
 }
@@ -353,5 +356,6 @@ export function decodeState(packed: Buffer): UserState {
     timePaid: mapNumbered(state[USER.timePaid], (at) => at),
     boards: mapNumbered(state[USER.boards], boardScores),
     importedBy: state[USER.importedBy] ?? null,
+    importedMs: state[USER.importedMs] ?? null,
   };
 }

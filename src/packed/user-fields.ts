@@ -70,6 +70,8 @@ export const USER = {
   generation: 'g',
   /** The name of the import that brought the user; absent: none did. */
   importedBy: 'im',
+  /** When, epoch ms: nothing up to then is given or taken by a recomputation; absent: never. */
+  importedMs: 'it',
   /** The last change by an administrator: earlier versions kept it here, this one removes it. */
   earlierChange: 'ac',
 } as const;

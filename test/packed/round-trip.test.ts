@@ -24,7 +24,7 @@ const STATE = inlineNames(
   [USER.completions] = { [4] = 1650000000000 }, [USER.timePaid] = { [6] = 1660000000000 },
   [USER.boards] = { [8] = { 20000, '3:red', 12, 500000, 19993, '', 1, 0 } },
   [USER.guarded] = { [9] = { 472222, 5, 0, 19675, 8, 500000, 1700000000000 } },
-  [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.earlierChange] = 'call',
+  [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000, [USER.earlierChange] = 'call',
 })`,
   'round trip',
 );
@@ -68,6 +68,7 @@ test('a state packed by Redis with every field is decoded whole', async () => {
     completions: { 4: 1650000000000 },
     timePaid: { 6: 1660000000000 },
     importedBy: 'crm',
+    importedMs: 1_772_000_000_000,
     boards: {
       8: [
         { runDay: 20000, group: '3:red', score: '12.5' },

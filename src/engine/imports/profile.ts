@@ -21,8 +21,11 @@ export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs:
     [USER.createdMs]: createdMs,
     [USER.updatedMs]: Math.max(createdMs, updatedMs),
     [USER.activeDay]: -1,
+    // Filtered counts begin at 0: which attributes events had is not known.
+    [USER.counts]: {},
     // By today's rules: no midnight of earlier ones is to be settled again.
     [USER.settledMs]: nowMs,
+    [USER.importedMs]: nowMs,
   };
   const draft: Draft = {
     compiled,

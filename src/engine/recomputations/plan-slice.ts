@@ -3,7 +3,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoost } from '../../catalog/plan.ts';
 import { FREQUENCIES } from '../../domain/settle-streaks.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
-import { decodeState, unpack, type PackedState } from '../../packed/state.ts';
+import { decodeState, unpack, type PackedState, type UserState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
 import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
@@ -19,8 +19,9 @@ import {
   usersWithLateEvents,
 } from '../../postgres/recomputations/read-history.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { importedPasts } from './imported-past.ts';
 import { UserPlanning, type PlanRules, type UserHistory } from './plan-user.ts';
-import type { UserPlan } from './planned-user.ts';
+import { directionsOf, type UserPlan } from './planned-user.ts';
 import { rulesOf } from './rules.ts';
 
 /** Some users of a plan, in the order of their IDs. */
@@ -110,25 +111,37 @@ async function begin(
   { by, users, compiled }: { by: PlanRules; users: { id: string; state: Buffer }[]; compiled: CompiledCatalog },
 ): Promise<{ plannings: Map<string, Planning>; rows: PlannedRow<UserPlan>[] }> {
   const { tenantNo } = compiled.catalog;
-  const who = { tenantNo, ids: users.map(({ id }) => id) };
+  const rows: PlannedRow<UserPlan>[] = [];
+  const states = new Map<string, UserState>();
+  for (const { id, state } of users) {
+    try {
+      states.set(id, decodeState(state));
+    } catch (error) {
+      rows.push(failedRow(id, error));
+    }
+  }
+  const who = { tenantNo, ids: [...states.keys()] };
+  const pasts = await importedPasts(client, { tenantNo, users: states, metricNos: by.rules.metricNos });
+  const importedMs = new Map(Array.from(pasts, ([id, { atMs }]) => [id, atMs]));
   const since = by.sinceDay === -Infinity ? null : new Date(by.sinceDay * DAY_MS).toISOString().slice(0, 10);
   const { frequency } = compiled.catalog.streaks;
   const frequencyNo = FREQUENCIES.indexOf(frequency) + 1;
-  const awards = grouped(await awardSums(client, { ...who, since }));
+  const awards = grouped(await awardSums(client, { ...who, since, importedMs }));
   const except = [...by.triggers.keys()];
-  const fixed = grouped(by.points ? await fixedAwards(client, { ...who, since, except }) : []);
+  const fixed = grouped(by.points ? await fixedAwards(client, { ...who, since, importedMs, except }) : []);
   const completions = grouped(await completionsOf(client, who));
   const ended = await longestEnded(client, { ...who, frequencyNo, kinds: ENDED });
   const paysStreaks = by.points && [...by.triggers.values()].includes('streak');
   const late = paysStreaks ? await usersWithLateEvents(client, who) : new Set();
   const plannings = new Map<string, Planning>();
-  const rows: PlannedRow<UserPlan>[] = [];
   for (const { id, state: packed } of users) {
+    const state = states.get(id);
+    if (state === undefined) continue;
     try {
-      const state = decodeState(packed);
       const own = compiled.personalBoosts.get(id);
       const history: UserHistory = {
         state,
+        imported: pasts.get(id) ?? null,
         completions: (completions.get(id) ?? []).map(({ completion }) => completion),
         awards: awards.get(id) ?? [],
         fixed: fixed.get(id) ?? [],
@@ -153,13 +166,4 @@ function grouped<T extends { userId: string }>(rows: readonly T[]): Map<string, 
     else group.push(row);
   }
   return groups;
-}
-
-/** Whether a user gets something by a plan, and whether something goes. */
-function directionsOf({ complete, revoke, totals }: UserPlan): { gains: boolean; loses: boolean } {
-  const moves = Object.values(totals);
-  return {
-    gains: complete.length > 0 || moves.some(([from, to]) => to > from),
-    loses: revoke.length > 0 || moves.some(([from, to]) => to < from),
-  };
 }

@@ -6,6 +6,7 @@ import { COMPLETED } from '../../packed/record-fields.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { AwardSum, FixedAward, HistoryEvent } from '../../postgres/recomputations/read-history.ts';
 import { changesOf } from './achievements.ts';
+import type { ImportedPast } from './imported-past.ts';
 import { Ledger } from './ledger.ts';
 import type { UserPlan } from './planned-user.ts';
 import type { Rules } from './rules.ts';
@@ -28,6 +29,8 @@ export interface PlanRules {
 /** A user as history has it. */
 export interface UserHistory {
   state: UserState;
+  /** What was imported, whose awards are not among those here; null: nothing. */
+  imported: ImportedPast | null;
   /** Oldest first. */
   completions: readonly PackedCompletion[];
   awards: readonly AwardSum[];
@@ -66,6 +69,7 @@ export class UserPlanning {
       completions: by.points ? user.completions : [],
       fixed: by.points ? user.fixed : [],
       sinceDay: by.sinceDay,
+      imported: user.imported,
       tz: state.tz,
       mayLose: by.achievements && by.mayRevoke,
     });
@@ -96,8 +100,10 @@ export class UserPlanning {
   private changes(): { gained: number[]; lost: number[] } {
     const { by, user, replay } = this;
     if (!by.achievements) return { gained: [], lost: [] };
-    const may = (no: number): boolean =>
-      by.mayRevoke && dayIn(user.state.tz, user.state.completions[no] ?? 0) >= by.sinceDay;
+    const may = (no: number): boolean => {
+      const atMs = user.state.completions[no] ?? 0;
+      return by.mayRevoke && atMs > (user.imported?.atMs ?? -1) && dayIn(user.state.tz, atMs) >= by.sinceDay;
+    };
     const reached = {
       state: user.state,
       highestCount: (no: number) => replay.highestCount(no),

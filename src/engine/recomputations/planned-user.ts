@@ -24,6 +24,15 @@ export interface UserPlan extends Omit<PlannedUser, 'created' | 'restore'> {
   totals: Record<number, [from: number, to: number]>;
 }
 
+/** Whether a user gets something by a plan, and whether something goes. */
+export function directionsOf({ complete, revoke, totals }: UserPlan): { gains: boolean; loses: boolean } {
+  const moves = Object.values(totals);
+  return {
+    gains: complete.length > 0 || moves.some(([from, to]) => to > from),
+    loses: revoke.length > 0 || moves.some(([from, to]) => to < from),
+  };
+}
+
 /** What an application of the plan is to do; without what was deleted from the catalog since. */
 export function toApply(compiled: CompiledCatalog, createdMs: number, plan: UserPlan): PlannedUser {
   const { complete, revoke, awards, keeps } = plan;

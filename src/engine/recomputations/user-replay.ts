@@ -4,14 +4,9 @@ import { dayIn } from '../../domain/zone.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { FixedAward, HistoryEvent } from '../../postgres/recomputations/read-history.ts';
+import type { ImportedPast, Running } from './imported-past.ts';
 import type { Ledger } from './ledger.ts';
 import type { Rules } from './rules.ts';
-
-/** A sum over history, and the highest that it ever was, in millionths. */
-interface Running {
-  sum: bigint;
-  peak: bigint;
-}
 
 /** How far the whole part of a sum's peak moved; see `lua/lib/add_to_total.lua`. */
 interface Peaks {
@@ -32,6 +27,8 @@ export interface UserReplayOptions {
   fixed: readonly FixedAward[];
   /** Nothing is paid for what happened before this local day (epoch day). */
   sinceDay: number;
+  /** Where an imported user's events begin; null: they are all here. */
+  imported: ImportedPast | null;
   /** The user's zone; null: UTC. */
   tz: string | null;
   /** Whether completions may turn out to be lost: then nothing is paid before `finish`, which says so. */
@@ -56,7 +53,9 @@ const wholeOf = (micros: bigint): number => Number(micros / MILLION);
  */
 export class UserReplay {
   private readonly options: UserReplayOptions;
-  private readonly totals = new Map<number, Running>();
+  private readonly totals: Map<number, Running>;
+  /** Nothing is paid for what happened up to then, epoch ms. */
+  private readonly importedMs: number;
   private readonly counts = new Map<number, Running>();
   private readonly byCause = new Map<string, PackedCompletion[]>();
   private readonly paid = new Set<PackedCompletion>();
@@ -66,6 +65,10 @@ export class UserReplay {
 
   constructor(options: UserReplayOptions) {
     this.options = options;
+    this.totals = new Map(
+      Array.from(options.imported?.totals ?? [], ([metricNo, running]) => [metricNo, { ...running }]),
+    );
+    this.importedMs = options.imported?.atMs ?? -Infinity;
     for (const completion of options.completions) {
       const cause = completion[COMPLETED.causedBy];
       if (cause) this.byCause.set(cause, [...(this.byCause.get(cause) ?? []), completion]);
@@ -89,7 +92,7 @@ export class UserReplay {
     const completed = this.byCause.get(event.id) ?? [];
     for (const completion of completed) this.paid.add(completion);
     const day = event.isDated ? dayIn(this.options.tz, event.atMs) : event.day;
-    if (day < this.options.sinceDay) return;
+    if (day < this.options.sinceDay || event.atMs <= this.importedMs) return;
     for (const ledger of this.options.ledgers) {
       for (const trigger of ledger.system.metric.get(event.metricNo) ?? [])
         this.pay({ ledger, trigger, multiples: crossed(trigger, peaks), day, achievement: 0 });
@@ -141,7 +144,7 @@ export class UserReplay {
     if (this.paid.has(completion)) return;
     this.paid.add(completion);
     const day = dayIn(this.options.tz, completion[COMPLETED.atMs]);
-    if (day < this.options.sinceDay) return;
+    if (day < this.options.sinceDay || completion[COMPLETED.atMs] <= this.importedMs) return;
     for (const ledger of this.options.ledgers) this.payCompleted(ledger, [completion[COMPLETED.achievement]], day);
   }
 

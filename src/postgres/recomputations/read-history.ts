@@ -7,6 +7,11 @@ export interface ReadUsers {
   ids: readonly string[];
 }
 
+/** Whose awards are read: of an imported user only those after the import (epoch ms, by user ID). */
+export interface ReadAwards extends ReadUsers {
+  importedMs: ReadonlyMap<string, number>;
+}
+
 /** An event as its triggers see it. */
 export interface HistoryEvent {
   userId: string;
@@ -44,9 +49,14 @@ export interface FixedAward {
 
 const EVENTS_A_FETCH = 5_000;
 
+/** Whether an award is none that was imported; $4 and $5 are the users and times of `importedMs`. */
+const EARNED_HERE = `NOT EXISTS (
+         SELECT FROM unnest($4::text[], $5::float8[]) AS imported (id, until_ms)
+          WHERE imported.id = awards.user_id AND epoch_ms(awards.at) <= imported.until_ms)`;
+
 /**
  * Hands on the events of some users that count, user by user in the order of IDs, as they were applied: of some metrics,
- * and, with `streaks`, all that extended a streak. What is reversed, and what reverses, is not among them.
+ * and, with `streaks`, all that extended a streak. What is reversed, what reverses, and imported days are not among them.
  */
 export async function eachEvent(
   client: PoolClient,
@@ -60,7 +70,7 @@ export async function eachEvent(
             epoch_ms(at)::float8 AS "atMs", local_date - DATE '1970-01-01' AS day, occurred_at IS NOT NULL AS "isDated",
             attributes, streak
        FROM events
-      WHERE tenant_no = $1 AND user_id = ANY ($2) AND reverses IS NULL
+      WHERE tenant_no = $1 AND user_id = ANY ($2) AND reverses IS NULL AND NOT imported
         AND (metric_no = ANY ($3) OR ($4 AND streak IS NOT NULL))
       ORDER BY user_id, at, id`,
     [tenantNo, ids, metricNos, streaks],
@@ -86,13 +96,14 @@ async function reversedEvents(client: PoolClient, { tenantNo, ids }: ReadUsers):
 /** What triggers awarded some users since a day (`YYYY-MM-DD`, null: ever), with what corrections took of it. */
 export async function awardSums(
   client: PoolClient,
-  { tenantNo, ids, since }: ReadUsers & { since: string | null },
+  { tenantNo, ids, since, importedMs }: ReadAwards & { since: string | null },
 ): Promise<AwardSum[]> {
   const { rows } = await client.query<AwardSum>(
     `SELECT user_id AS "userId", system_no AS "systemNo", trigger_no AS "triggerNo", sum(awarded)::float8 AS awarded
        FROM awards WHERE tenant_no = $1 AND user_id = ANY ($2) AND ($3::date IS NULL OR local_date >= $3)
+        AND ${EARNED_HERE}
       GROUP BY user_id, system_no, trigger_no`,
-    [tenantNo, ids, since],
+    [tenantNo, ids, since, [...importedMs.keys()], [...importedMs.values()]],
   );
   return rows;
 }
@@ -100,14 +111,15 @@ export async function awardSums(
 /** The awards since a day of other triggers than some, in their order. */
 export async function fixedAwards(
   client: PoolClient,
-  { tenantNo, ids, since, except }: ReadUsers & { since: string | null; except: readonly number[] },
+  { tenantNo, ids, since, importedMs, except }: ReadAwards & { since: string | null; except: readonly number[] },
 ): Promise<FixedAward[]> {
   const { rows } = await client.query<FixedAward>(
     `SELECT user_id AS "userId", system_no AS "systemNo", awarded::float8 AS awarded, epoch_ms(at)::float8 AS "atMs"
        FROM awards
-      WHERE tenant_no = $1 AND user_id = ANY ($2) AND ($3::date IS NULL OR local_date >= $3) AND trigger_no <> ALL ($4)
+      WHERE tenant_no = $1 AND user_id = ANY ($2) AND ($3::date IS NULL OR local_date >= $3) AND ${EARNED_HERE}
+        AND trigger_no <> ALL ($6)
       ORDER BY at, id`,
-    [tenantNo, ids, since, except],
+    [tenantNo, ids, since, [...importedMs.keys()], [...importedMs.values()], except],
   );
   return rows;
 }
