@@ -84,7 +84,8 @@ function unnamedAwards(
   for (const { day, change } of changesOf(`points.${system.key}.days`, days, today))
     left.set(day, Math.round(microsNumber(change)));
   for (const { day, awarded } of known) left.set(day, (left.get(day) ?? 0) - awarded);
-  for (const award of known) moveToItsDay(award, left);
+  // Reversals first: an award of the day that they are taken from would explain it as well.
+  for (const award of known.toSorted((a, b) => Math.sign(a.awarded) - Math.sign(b.awarded))) moveToItsDay(award, left);
   return [...left]
     .filter(([, awarded]) => awarded !== 0)
     .map(([day, awarded]) => ({
@@ -100,14 +101,16 @@ function unnamedAwards(
 
 /**
  * An award may count for another day than that of its time: what a reversal takes counts for the day of what was awarded, and
- * the zone may have been another. Where what is left of both days says so, it is moved.
+ * the zone may have been another. Where what is left of both days says so, it is moved: to the day that it explains whole,
+ * if there is one.
  */
 function moveToItsDay(award: ImportedAwardRow, left: Map<number, number>): void {
   const { awarded, day } = award;
   const holds = (rest: number, sign: 1 | -1): boolean =>
     Math.sign(rest) === sign * Math.sign(awarded) && Math.abs(rest) >= Math.abs(awarded);
   if (!holds(left.get(day) ?? 0, -1)) return;
-  const other = [...left].find(([, rest]) => holds(rest, 1));
+  const others = [...left].filter(([, rest]) => holds(rest, 1));
+  const other = others.find(([, rest]) => rest === awarded) ?? others[0];
   if (other === undefined) return;
   award.day = other[0];
   left.set(day, left.get(day)! + awarded);

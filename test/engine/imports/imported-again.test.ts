@@ -31,8 +31,9 @@ const asking =
 const SEEDS = Number(process.env['RUNS'] ?? 20) > 100 ? 20 : 1;
 const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
 const PASTS = Array.from({ length: SEEDS * FREQUENCIES.length }, (_, nth) => ({
-  // With seed 40, a streak of 1 is restored and then kept by freezes.
-  seed: nth === 0 ? 40 : 17 + nth,
+  nth,
+  // With seed 40, a streak of 1 is restored and then kept by freezes; with 46, points of the first day are taken on the second.
+  seed: { 0: 40, 2: 46 }[nth] ?? 17 + nth,
   frequency: FREQUENCIES[nth % FREQUENCIES.length]!,
 }));
 
@@ -44,8 +45,8 @@ const dateBefore = (time: string, days: number): string =>
 test.each(PASTS)(
   'every read of the Application API answers alike: $frequency streaks, seed $seed',
   { timeout: 180_000 },
-  async ({ seed, frequency }) => {
-    const [there, here] = [`there-${seed}`, `here-${seed}`];
+  async ({ nth, seed, frequency }) => {
+    const [there, here] = [`there-${nth}`, `here-${nth}`];
     await laurel.admin.post('/v1/tenants', [
       { customerId: there, name: 'There' },
       { customerId: here, name: 'Here' },
@@ -78,7 +79,7 @@ test('what is imported is as Postgres has it, and is there again after a rebuild
   const differences: Difference[] = [];
   const verified = { redis, pool: laurel.pool, onDifference: (each: Difference) => differences.push(each) };
   await verify(verified);
-  const at = { tenantId: `here-${PASTS[0]!.seed}`, users: USERS, from: '2030-05-20', to: '2030-06-25' };
+  const at = { tenantId: `here-${PASTS[0]!.nth}`, users: USERS, from: '2030-05-20', to: '2030-06-25' };
   const before = await readsOf(laurel, at);
   await rebuildByHand(laurel, redis);
   await verify(verified);
