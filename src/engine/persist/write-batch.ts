@@ -11,6 +11,7 @@ import { insertCompletions } from '../../postgres/persist/insert-completions.ts'
 import { insertRecomputed } from '../../postgres/persist/insert-recomputed.ts';
 import { insertReversals } from '../../postgres/persist/insert-reversals.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
+import { readPlacesAnew } from '../../postgres/notifications/read-places-anew.ts';
 import { insertImportedCompletions, insertImportedDays } from '../../postgres/persist/insert-imported.ts';
 import { insertQuarantined, settleQuarantined } from '../../postgres/persist/insert-quarantined.ts';
 import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
@@ -94,6 +95,8 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertImportedCompletions(client, batch.importedCompletions);
   await insertAwards(client, batch.importedAwards);
   if (batch.importedZones.length > 0) await noteZones(client, batch.importedZones);
+  // Nothing is announced of an import: neither the places of those imported nor that others were overtaken by them.
+  await readPlacesAnew(client, batch.importedZones);
   const { users, streakUsers, paidUsers, unchangedUsers } = batch.touched;
   await upsertUsers(client, users);
   await updateStreaks(client, streakUsers);

@@ -126,3 +126,21 @@ test('who is hidden falls off and moves the others up; whatever the hidden user 
   await listening.to('2030-03-01T11:30');
   expect(await changes(ranks)).toEqual(['11:00 ada - → 1 (60)', '11:15 bob 1 (21) → 2 (21)']);
 });
+
+test('an import is announced to nobody: its users are on the board from the next comparison on', async () => {
+  seen = 0;
+  await event('ada', 30);
+  await event('bob', 20);
+  await listening.listen('leaderboard.rank_changed');
+  await listening.to('2030-03-01T09:30');
+  const users = [{ id: 'old', metrics: { flips: { total: 25, days: { '2030-03-01': 25 } } } }];
+  expect((await listening.laurel.admin.post('/v1/imports?import=past', users)).status).toBe(201);
+  await listening.stored();
+  await event('ada', 1);
+  expect(await changes()).toEqual([]);
+  await listening.to('2030-03-01T10:15');
+  expect(await changes()).toEqual([]);
+  await event('bob', 8);
+  await listening.to('2030-03-01T10:45');
+  expect((await changes()).toSorted()).toEqual(['10:15 bob 3 (20) → 2 (28)', '10:30 old 2 (25) → 3 (25)']);
+});
