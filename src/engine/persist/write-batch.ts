@@ -11,7 +11,7 @@ import { insertCompletions } from '../../postgres/persist/insert-completions.ts'
 import { insertRecomputed } from '../../postgres/persist/insert-recomputed.ts';
 import { insertReversals } from '../../postgres/persist/insert-reversals.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
-import { readPlacesAnew } from '../../postgres/notifications/read-places-anew.ts';
+import { resetPlaces } from '../../postgres/notifications/reset-places.ts';
 import { insertImportedCompletions, insertImportedDays } from '../../postgres/persist/insert-imported.ts';
 import { insertQuarantined, settleQuarantined } from '../../postgres/persist/insert-quarantined.ts';
 import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
@@ -96,7 +96,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertAwards(client, batch.importedAwards);
   if (batch.importedZones.length > 0) await noteZones(client, batch.importedZones);
   // Nothing is announced of an import: neither the places of those imported nor that others were overtaken by them.
-  await readPlacesAnew(client, batch.importedZones);
+  await resetPlaces(client, batch.importedZones);
   const { users, streakUsers, paidUsers, unchangedUsers } = batch.touched;
   await upsertUsers(client, users);
   await updateStreaks(client, streakUsers);

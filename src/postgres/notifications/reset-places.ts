@@ -2,10 +2,10 @@ import type { PoolClient } from 'pg';
 import { windowEndMs } from '../../domain/notification-windows.ts';
 
 /**
- * Has the places of tenants' boards read anew within 15 minutes of a time (epoch ms), in the client's transaction: ranks that
- * changed by then without an event of the user's own are not reported. Idempotent.
+ * Forgets the places of tenants' boards, and has them read within 15 minutes of a time (epoch ms), in the client's transaction:
+ * ranks that changed by then without an event of the user's own are not reported. Idempotent.
  */
-export async function readPlacesAnew(
+export async function resetPlaces(
   client: PoolClient,
   tenants: readonly { tenantNo: number; atMs: number }[],
 ): Promise<void> {
