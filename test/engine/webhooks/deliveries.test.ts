@@ -308,7 +308,8 @@ test('what waits for a webhook that is disabled or deleted is not sent', async (
 test('a webhook for which as much waits as may gets no more into its queue, until there is room', async () => {
   let well = false;
   const { id, receiver: to } = await webhook(() => (well ? 200 : hang));
-  bed.worker({ pendingLimit: 5, timeoutMs: 200, leaseMs: 600, firstPauseMs: 1 });
+  // Queues are measured at looks.
+  bed.worker({ pendingLimit: 5, timeoutMs: 200, leaseMs: 600, firstPauseMs: 1, lookMs: 50 });
   const isFull = async (): Promise<boolean> =>
     (await bed.pool.query('SELECT is_full FROM webhook_state WHERE webhook_id = $1', [id])).rows[0]!.is_full;
   await bed.send(id, users(5, 5));
