@@ -60,8 +60,10 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<stri
   }
 }
 
-/** Whether every migration of this version is applied: for the readiness check. */
+/** Whether every migration of this version is applied; false for an empty database, too. Errors are those of Postgres. */
 export async function isMigrated(pool: Pool): Promise<boolean> {
+  const known = await pool.query<{ any: boolean }>(`SELECT to_regclass('laurel_migrations') IS NOT NULL AS any`);
+  if (known.rows[0]?.any !== true) return false;
   const newest = (await migrationsIn(FOLDER)).at(-1)?.no ?? 0;
   const { rows } = await pool.query<{ ready: boolean }>(
     'SELECT EXISTS (SELECT FROM laurel_migrations WHERE no = $1) AS ready',

@@ -24,6 +24,7 @@ const applied = async (): Promise<string[]> =>
   (await pool.query('SELECT file FROM laurel_migrations ORDER BY no')).rows.map(({ file }) => file);
 
 test('many at once apply every file of ours once', async () => {
+  expect(await isMigrated(pool)).toBe(false);
   await Promise.all(Array.from({ length: 5 }, () => migrate(pool)));
   const files = await readdir(new URL('../../src/postgres/migrations/', import.meta.url));
   expect(await applied()).toEqual(files.toSorted());
