@@ -2,8 +2,9 @@ import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
 import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, SHARD_NUMBERS, shardOf } from './keys.ts';
-import { waitingMs } from './outbox.ts';
+import { comparePositions, OUTBOX_START, waitingMs } from './outbox.ts';
 import { connectionOf } from './endpoints.ts';
+import { Script } from './script.ts';
 import type { ScriptReply, UnsentReply } from '../packed/record.ts';
 import { unpackAll } from '../packed/state.ts';
 
@@ -27,13 +28,14 @@ export interface QueuedBatch extends AcceptedBatch {
 /** What became of one event: the script's answer, or why it was not sent to the script. */
 export type BatchReply = ScriptReply | UnsentReply;
 
-/** Puts a batch at the end of its shard's queue, in one write. Its ID; null and nothing done if `limit` are there. */
+const add = new Script('add_batch');
+
+/**
+ * Puts a batch at the end of its shard's queue, in one write. Its ID; null and nothing done if `limit` are there. Errors as
+ * `Script.runUnacknowledged`: no batch is put where the shard is not what it is believed to be.
+ */
 export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number): Promise<string | null> {
-  const key = batchesKey(shardOf(batch.tenantNo));
-  if ((await redis.xlen(key)) >= limit) return null;
-  return redis.xadd(
-    key,
-    '*',
+  const fields = [
     QUEUED_BATCH.tenant,
     batch.tenantNo,
     QUEUED_BATCH.acceptedMs,
@@ -44,7 +46,10 @@ export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number
     batch.awaited ? 1 : 0,
     QUEUED_BATCH.events,
     JSON.stringify(batch.events),
-  );
+  ];
+  const keys = [batchesKey(shardOf(batch.tenantNo))];
+  const id = (await add.runUnacknowledged(redis, keys, [limit, ...fields])) as Buffer | null;
+  return id === null ? null : id.toString('latin1');
 }
 
 /** The oldest batch of a shard, null without one, and the shard's progress, both of one moment. */
@@ -88,6 +93,22 @@ export function eventsProcessed(progress: string, batchId: string): number {
   const [id, events] = progress.split(':');
   return id === batchId ? Number(events) : 0;
 }
+
+/** How far a shard's batches are processed, as Redis says; '' where it does not. */
+export const readBatchProgress = async (redis: Redis, shard: number): Promise<string> =>
+  (await redis.get(batchProgressKey(shard))) ?? '';
+
+/** Negative, 0 or positive as progress `a` is before, at or after `b`; '' is before all. */
+export function compareProgress(a: string, b: string): number {
+  const [aBatch = '', aEvents] = a.split(':');
+  const [bBatch = '', bEvents] = b.split(':');
+  return (
+    comparePositions(aBatch || OUTBOX_START, bBatch || OUTBOX_START) || Number(aEvents ?? 0) - Number(bEvents ?? 0)
+  );
+}
+
+/** Of two progresses of one shard the one that is further. */
+export const laterProgress = (a: string, b: string): string => (compareProgress(a, b) < 0 ? b : a);
 
 /** The shards that have batches waiting. */
 export async function shardsWithBatches(redis: Redis, shards: readonly number[]): Promise<number[]> {

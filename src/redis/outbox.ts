@@ -124,11 +124,15 @@ export async function shardsWithEntries(redis: Redis, shards: readonly number[])
   return shards.filter((_, index) => lengths[index]! > 0);
 }
 
-/** The position of the youngest entry that ever was, though it may have left; `0-0` before the first. */
-export async function lastPosition(redis: Redis, shard: number): Promise<string> {
+/** The position of the youngest entry that ever was of a shard's stream, though it may have left; `0-0` before the first. */
+export async function lastPosition(
+  redis: Redis,
+  shard: number,
+  keyOf: (shard: number) => string = outboxKey,
+): Promise<string> {
   let info: unknown[];
   try {
-    info = (await redis.xinfo('STREAM', outboxKey(shard))) as unknown[];
+    info = (await redis.xinfo('STREAM', keyOf(shard))) as unknown[];
   } catch (error) {
     if (error instanceof Error && error.message.includes('no such key')) return OUTBOX_START;
     throw error;

@@ -1,4 +1,5 @@
 import { readEpoch } from '../../postgres/rebuild/epoch.ts';
+import { compareProgress } from '../../redis/batches.ts';
 import { batchProgressKey, outboxKey } from '../../redis/keys.ts';
 import { comparePositions, lastPosition, OUTBOX_START } from '../../redis/outbox.ts';
 import type { Difference } from './confirm.ts';
@@ -30,13 +31,4 @@ export async function behindPostgres({
     }
   }
   return found;
-}
-
-/** Of two `<batch>:<events of it>`; '' is before all. */
-function compareProgress(a: string, b: string): number {
-  const [aBatch = '', aEvents] = a.split(':');
-  const [bBatch = '', bEvents] = b.split(':');
-  return (
-    comparePositions(aBatch || OUTBOX_START, bBatch || OUTBOX_START) || Number(aEvents ?? 0) - Number(bEvents ?? 0)
-  );
 }
