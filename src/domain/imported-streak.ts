@@ -20,14 +20,20 @@ interface Past {
   current: number;
   /** First day (epoch day) of the streak that lives; null: none does. */
   liveStartDay: number | null;
+  /** Periods that the daily sums meet by today's rule, with the day (epoch day) on which each was met. */
+  met: ReadonlyMap<number, number>;
+  /** The user's local day at a time (epoch ms). */
+  dayAt: (ms: number) => number;
 }
 
 /**
  * What must have become of a user's streaks for the history of them to read as it does: the inverse of `streakHistory`
  * (`src/engine/streaks/streak-history.ts`). Pure. Where the history begins in the middle of a streak, that began as many
- * periods earlier as it was long.
+ * periods earlier as it was long. A history does not say whether a streak was extended in the period of its reset before
+ * that, nor does it name more than the last reset of a period: it was where the period was met on an earlier day, or on any
+ * and has length 0, since a streak would have begun anew otherwise.
  */
-export function settlementsOfHistory({ history, calendar, current, liveStartDay }: Past): Settlement[] {
+export function settlementsOfHistory({ history, calendar, current, liveStartDay, met, dayAt }: Past): Settlement[] {
   const { frequency, weekStart } = calendar;
   const startOf = (period: number): number => periodStart(period, frequency, weekStart);
   const endOf = (period: number): number => periodEnd(period, frequency, weekStart);
@@ -43,8 +49,11 @@ export function settlementsOfHistory({ history, calendar, current, liveStartDay 
     const isExcused = usedFreeze || usedPause;
     if (resetAt !== undefined) {
       const atMs = Date.parse(resetAt);
-      if (chain !== null) add('reset', chain.startDay, endOf(chain.last), chain.length, atMs);
-      else add('reset', startOf(period), endOf(period), 1, atMs);
+      const metDay = met.get(period);
+      const wasExtended = metDay !== undefined && (length === 0 || metDay < dayAt(atMs));
+      if (chain === null) add('reset', startOf(period), endOf(period), 1, atMs);
+      else if (wasExtended) add('reset', chain.startDay, endOf(period), chain.length + 1, atMs);
+      else add('reset', chain.startDay, endOf(chain.last), chain.length, atMs);
       chain = null;
     }
     if (chain !== null && !continues(chain, { length, isExcused, isCurrent: period === current })) {

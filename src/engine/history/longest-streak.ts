@@ -6,7 +6,7 @@ import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { WrappedStreak } from '../../domain/wrapped.ts';
 import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
 import type { StreakState } from '../../packed/state.ts';
-import { reachedLengths } from '../../domain/reached-lengths.ts';
+import { periodEndedOn, reachedLengths } from '../../domain/reached-lengths.ts';
 
 interface StreakHistory {
   settings: StreakSettings;
@@ -41,6 +41,14 @@ export function longestStreak(history: StreakHistory): WrappedStreak {
   for (let period = firstPeriod; period <= lastPeriod; period++) {
     const { length, startDay } = reached.get(period) ?? best;
     if (length > best.length && !excused.has(period)) best = { length, period, startDay };
+  }
+  // One that was reset may have given its last period to the next.
+  for (const { kind, from, to, length } of settlements) {
+    const period = periodEndedOn(to, settings);
+    const isOfYear = period >= firstPeriod && period <= lastPeriod && !excused.has(period);
+    if (kind !== 'reset' || length === null || !isOfYear) continue;
+    if (length > best.length || (length === best.length && period < best.period))
+      best = { length, period, startDay: from };
   }
   if (best.length === 0) return none;
   return {

@@ -27,12 +27,12 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
     draft.pauses.push({ id: randomUUID().replaceAll('-', ''), from: dayOf(start), to: dayOf(end) });
   }
   draft.pauses.sort((a, b) => a.from - b.from);
-  const machine = replayed(draft);
+  const { machine, met } = replayed(draft);
   const streaks = { ...machine.streaks };
   draft.settlements = machine.settlements.map((one) => ({ ...one, atMs: dayStartMs(draft.tz ?? 'UTC', one.to + 1) }));
   let { freezes } = machine;
   if (streak !== undefined && streak.frequency === frequency) {
-    const taken = asItWas(draft, streak, streaks[frequency]);
+    const taken = asItWas(draft, streak, { live: streaks[frequency], met });
     streaks[frequency] = taken.live;
     draft.settlements = [...draft.settlements.filter((one) => one.frequency !== frequency), ...taken.settlements];
     freezes = streak.freezes ?? 0;
@@ -54,12 +54,12 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
     state[USER.pauses] = ahead.map(({ id, from, to }) => packedPause({ firstDay: from, lastDay: to, id }));
 }
 
-/** The streaks that the daily history comes to. */
-function replayed(draft: Draft): StreakMachine {
+/** The streaks that the daily history comes to, and the periods that are met in the frequency that counts, with the day of each. */
+function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<number, number> } {
   const { compiled, state, tz, today, nowMs, days } = draft;
   const { streakRule, daysOff } = decodeState(packState(state));
   const { facts } = factsOfNewUser(compiled, { tz, nowMs, own: { streakRule, daysOff } });
-  const { weekStart } = compiled.catalog.streaks;
+  const { frequency, weekStart } = compiled.catalog.streaks;
   const firstDay = days.reduce((first, { day }) => Math.min(first, day), today);
   const begin = factsFrom(firstDay, weekStart);
   const machine = new StreakMachine({ ...facts, pauses: draft.pauses, endedBefore: [], resetsMade: new Set() }, begin);
@@ -70,17 +70,22 @@ function replayed(draft: Draft): StreakMachine {
       startDay: null,
       lastPeriod: null,
     });
-  for (const { metricNo, day, change } of days.toSorted((a, b) => a.day - b.day))
-    if (day <= today) machine.take({ do: 'event', metricNo, value: change, day, atMs: dayStartMs(tz ?? 'UTC', day) });
+  const met = new Map<number, number>();
+  for (const { metricNo, day, change } of days.toSorted((a, b) => a.day - b.day)) {
+    if (day > today) continue;
+    machine.take({ do: 'event', metricNo, value: change, day, atMs: dayStartMs(tz ?? 'UTC', day) });
+    const period = periodOf(day, frequency, weekStart);
+    if (machine.streaks[frequency].lastPeriod === period && !met.has(period)) met.set(period, day);
+  }
   machine.settleTo(today);
-  return machine;
+  return { machine, met };
 }
 
 /** The streak that counts, as it was; of the current period what the history says. */
 function asItWas(
   draft: Draft,
   streak: ImportedStreak,
-  byHistory: RunningStreak,
+  byHistory: { live: RunningStreak; met: ReadonlyMap<number, number> },
 ): { live: RunningStreak; settlements: ReturnType<typeof settlementsOfHistory> } {
   const { compiled, today, nowMs } = draft;
   const { frequency, weekStart } = compiled.catalog.streaks;
@@ -94,17 +99,22 @@ function asItWas(
         ? periodStart(current - length, frequency, weekStart)
         : dayOf(streak.started);
   const live: RunningStreak = {
-    ...byHistory,
+    ...byHistory.live,
     length,
     startDay,
     lastPeriod:
-      length === 0 ? byHistory.lastPeriod : isMet(draft, { streak, extendedMs, current }) ? current : current - 1,
+      length === 0 ? byHistory.live.lastPeriod : isMet(draft, { streak, extendedMs, current }) ? current : current - 1,
     extendedMs,
   };
   for (const { periodStart: start, periodEnd: end } of history)
     if (!isDate(start) || !isDate(end)) throw new BadImport(`streak.history: ${start} to ${end} is no period.`);
   const calendar = { frequency, weekStart };
-  return { live, settlements: settlementsOfHistory({ history, calendar, current, liveStartDay: startDay }) };
+  const { met } = byHistory;
+  const dayAt = (ms: number): number => dayIn(draft.tz, ms);
+  return {
+    live,
+    settlements: settlementsOfHistory({ history, calendar, current, liveStartDay: startDay, met, dayAt }),
+  };
 }
 
 /** Whether the current period is met: the streak was extended in it, or expires at the end of the next. */
