@@ -19,6 +19,7 @@ import { MOST_IN_ALL, MOST_VALUES, USER_ATTRIBUTE_SUMS } from '../src/postgres/h
 import { USER_METRIC_DAYS } from '../src/postgres/history/user-metric-days.ts';
 import { USER_POINTS_DAYS } from '../src/postgres/history/user-points-days.ts';
 import { migrate } from '../src/postgres/migrate.ts';
+import { firstIdOf } from '../src/postgres/partitions/event-partitions.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { dayOf } from '../src/domain/periods.ts';
 import { SAMPLE_USERS } from '../src/engine/history/distributions.ts';
@@ -50,8 +51,8 @@ const LOAD_USERS = `
 
 async function load(pool: Pool, events: number): Promise<void> {
   const { rows } = await pool.query<{ definition: string; name: string }>(
-    `SELECT indexname AS name, indexdef AS definition FROM pg_indexes
-      WHERE tablename IN ('events', 'awards') AND indexname NOT LIKE '%_pkey'`,
+    `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition
+       FROM pg_index WHERE indrelid IN ('events'::regclass, 'awards'::regclass) AND NOT indisprimary`,
   );
   for (const { name } of rows) await pool.query(`DROP INDEX ${name}`);
   for (const statement of LOAD) await pool.query(statement, [events]);
@@ -79,17 +80,17 @@ const READS: Read[] = [
   {
     name: 'metric event-summary, 400 days',
     statement: METRIC_DAYS,
-    parameters: (user) => [0, user, 1, day('2025-11-01'), day('2026-12-05')],
+    parameters: (user) => [0, user, 1, day('2025-11-01'), day('2026-12-05'), firstIdOf(day('2025-10-31'))],
   },
   {
     name: 'metric event-summary, a month two years ago',
     statement: METRIC_DAYS,
-    parameters: (user) => [0, user, 1, day('2025-01-01'), day('2025-01-31')],
+    parameters: (user) => [0, user, 1, day('2025-01-01'), day('2025-01-31'), firstIdOf(day('2024-12-31'))],
   },
   {
     name: 'points event-summary, 400 days',
     statement: POINTS_DAYS,
-    parameters: (user) => [0, user, 10, day('2025-11-01'), day('2026-12-05')],
+    parameters: (user) => [0, user, 10, day('2025-11-01'), day('2026-12-05'), firstIdOf(day('2025-10-31'))],
   },
   { name: 'wrapped: days of the metrics', statement: USER_METRIC_DAYS, parameters: (user) => [0, user, YEAR[1]] },
   { name: 'wrapped: days of the points', statement: USER_POINTS_DAYS, parameters: (user) => [0, user, YEAR[1]] },
@@ -101,19 +102,19 @@ const READS: Read[] = [
   {
     name: 'percentiles of a year, metrics',
     statement: SAMPLED_METRIC_CHANGES,
-    parameters: () => [0, SAMPLE_USERS, ...YEAR],
+    parameters: () => [0, SAMPLE_USERS, ...YEAR, firstIdOf(YEAR[0]! - 1)],
     whole: true,
   },
   {
     name: 'percentiles of a week, metrics',
     statement: SAMPLED_METRIC_CHANGES,
-    parameters: () => [0, SAMPLE_USERS, ...WEEK],
+    parameters: () => [0, SAMPLE_USERS, ...WEEK, firstIdOf(WEEK[0]! - 1)],
     whole: true,
   },
   {
     name: 'percentiles of a year, points',
     statement: SAMPLED_POINTS_CHANGES,
-    parameters: () => [0, SAMPLE_USERS, ...YEAR],
+    parameters: () => [0, SAMPLE_USERS, ...YEAR, firstIdOf(YEAR[0]! - 1)],
     whole: true,
   },
 ];

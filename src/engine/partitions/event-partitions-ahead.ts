@@ -8,6 +8,7 @@ import {
   readEventPartitions,
   type EventPartition,
 } from '../../postgres/partitions/event-partitions.ts';
+import { lookThrough, nextLookThrough } from '../../postgres/partitions/look-through.ts';
 import { indexUsedKeys } from '../../postgres/partitions/index-used-keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 
@@ -23,8 +24,8 @@ const PAST_DAYS = 7;
 const SETTLED_AFTER = 1;
 
 /**
- * Makes the partitions of events ahead of the days they are for, and the index of used keys of those that are over. Looks once a
- * day (UTC). Doing it again changes nothing, and a crash leaves the rest due.
+ * Makes the partitions of events ahead of the days they are for, and the index of used keys of those that are over; looks through those
+ * that an earlier version filled. Looks once a day (UTC). Doing it again changes nothing, and a crash leaves the rest due.
  */
 export class EventPartitionsAhead implements ScheduledWork {
   readonly name = 'partitions of events';
@@ -40,8 +41,8 @@ export class EventPartitionsAhead implements ScheduledWork {
   async due(upToMs: number): Promise<number | null> {
     const today = dayOf(upToMs);
     if (this.cleanDay === today) return null;
-    const { next, over } = await this.work(today);
-    if (next !== null || over !== null) return today * DAY_MS;
+    const { next, over, unknown } = await this.work(today);
+    if (next !== null || over !== null || unknown !== null) return today * DAY_MS;
     this.cleanDay = today;
     return null;
   }
@@ -51,19 +52,25 @@ export class EventPartitionsAhead implements ScheduledWork {
     return this.cleanDay === day ? null : day * DAY_MS;
   }
 
-  /** One partition, or one index. */
+  /** One partition, one index, or one that is looked through. */
   async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const today = dayOf(upToMs);
-    const { next, over } = await this.work(today);
+    const { next, over, unknown } = await this.work(today);
     if (next !== null) {
       const days = { fromDay: today - PAST_DAYS, toDay: today - 1 };
       const width = widthFor(await mostEventsOfADay(this.pool, days));
       await makeEventPartition(this.pool, { firstDay: next, endDay: Math.max(next, today) + width });
     } else if (over !== null) await indexUsedKeys(this.pool, over.firstDay);
+    else if (unknown !== null) await lookThrough(this.pool, unknown);
   }
 
-  /** The first day of the next partition that is missing, and the oldest that is over and lacks its index. */
-  private async work(today: number): Promise<{ next: number | null; over: EventPartition | null }> {
+  /**
+   * The first day of the next partition that is missing, the oldest that is over and lacks its index, and the first day of the
+   * oldest that is to be looked through.
+   */
+  private async work(
+    today: number,
+  ): Promise<{ next: number | null; over: EventPartition | null; unknown: number | null }> {
     const made = await readEventPartitions(this.pool);
     const end = made.at(-1)?.endDay ?? 0;
     const oldest = made.find(({ keysIndexed }) => !keysIndexed);
@@ -72,6 +79,7 @@ export class EventPartitionsAhead implements ScheduledWork {
       // What is in a default partition stays there: days of which it holds something get none of their own.
       next: end <= today + AHEAD ? Math.max(end, await endOfDefaults(this.pool)) : null,
       over: isOver ? oldest : null,
+      unknown: await nextLookThrough(this.pool),
     };
   }
 }

@@ -17,6 +17,7 @@ import { insertQuarantined, settleQuarantined } from '../../postgres/persist/ins
 import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
 import { insertStreakChanges, supersedeStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import { insertUsedKeys } from '../../postgres/persist/insert-used-keys.ts';
+import { noteDatedAhead } from '../../postgres/persist/note-dated-ahead.ts';
 import { noteZones } from '../../postgres/persist/note-zones.ts';
 import { updatePoints } from '../../postgres/persist/update-points.ts';
 import { updateStates } from '../../postgres/persist/update-states.ts';
@@ -94,6 +95,9 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertImportedDays(client, batch.importedDays);
   await insertImportedCompletions(client, batch.importedCompletions);
   await insertAwards(client, batch.importedAwards);
+  const { events, awards, importedDays, importedAwards } = batch;
+  const opposites = batch.reversals.map(({ event }) => event);
+  await noteDatedAhead(client, [events, awards, opposites, importedDays, importedAwards]);
   if (batch.importedZones.length > 0) await noteZones(client, batch.importedZones);
   // Nothing is announced of an import: neither the places of those imported nor that others were overtaken by them.
   await resetPlaces(client, batch.importedZones);

@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 import { type HistorySum } from '../../packed/packed-arrays.ts';
 import { awardsAndSums, eventsAndSums } from '../partitions/dropped-days.ts';
+import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
 
 /** What a board adds up: values of a metric's events, or awards of a points system. */
 export type Counted = { metricNo: number } | { systemNo: number };
@@ -38,13 +39,13 @@ export interface HistorySums {
 /** `at`: when what counts happened. */
 const times = (at: string): string => `
   AND EXISTS (
-    SELECT FROM unnest($7::text[], $8::timestamptz[], $9::timestamptz[], $10::integer[]) AS held (user_id, since, until, seconds)
+    SELECT FROM unnest($8::text[], $9::timestamptz[], $10::timestamptz[], $11::integer[]) AS held (user_id, since, until, seconds)
      WHERE held.user_id = users.id AND ${at} >= held.since AND ${at} < held.until
-       AND CASE WHEN $11::integer <= $12::integer
-             THEN (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 >= $11
-              AND (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 < $12
-             ELSE (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 >= $11
-               OR (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 < $12
+       AND CASE WHEN $12::integer <= $13::integer
+             THEN (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 >= $12
+              AND (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 < $13
+             ELSE (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 >= $12
+               OR (floor(extract(epoch FROM ${at}))::bigint + held.seconds) % 86400 < $13
            END)`;
 
 const statement = (counted: Counted, held: CountedTimes | null): string => {
@@ -54,11 +55,12 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
       : (['awards', 'awarded', 'system_no', 'at'] as const);
   const where = `tenant_no = $1 AND user_id = users.id AND ${no} = $3
                   AND local_date >= ($4::date[])[1] AND ($6::date IS NULL OR local_date <= $6)`;
+  const since = '$7';
   // Sums of days do not say at which time of the day: events that were dropped do not count where that matters.
-  const kept = table === 'events' ? eventsAndSums(where) : awardsAndSums(where);
-  const from = held === null ? kept : `(SELECT * FROM ${table} WHERE ${where}${times(at)})`;
+  const kept = table === 'events' ? eventsAndSums(where, since) : awardsAndSums(where, since);
+  const from = held === null ? kept : `(SELECT * FROM ${table} WHERE ${where} AND id >= ${since}::uuid${times(at)})`;
   return `
-    SELECT users.id, users.state, coalesce((
+    SELECT users.id, users.state, ${mayBeEarlier('($5::integer[])[1]')} AS "mayBeEarlier", coalesce((
              SELECT json_agg(json_build_array(($5::integer[])[run], trunc(total), ((total - trunc(total)) * 1000000)::integer))
                FROM (SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS total
                        FROM ${from} AS counted GROUP BY 1) AS runs), '[]') AS sums
@@ -77,9 +79,10 @@ export async function historySums(client: Pool | PoolClient, query: HistoryQuery
     runDays,
     lastDay === null ? null : dateOf(lastDay),
   ];
+  const more: unknown[] = [];
   if (times !== null) {
     const { offsets } = times;
-    values.push(
+    more.push(
       offsets.map(({ userId }) => userId),
       offsets.map(({ sinceMs }) => new Date(sinceMs)),
       offsets.map(({ untilMs }) => new Date(untilMs)),
@@ -88,5 +91,12 @@ export async function historySums(client: Pool | PoolClient, query: HistoryQuery
       times.to,
     );
   }
-  return (await client.query<HistorySums>(statement(counted, times), values)).rows;
+  const found = await readSinceDay(runDays[0]!, {
+    rows: async (firstId) => {
+      const parameters = [...values, firstId, ...more];
+      return (await client.query<HistorySums & { mayBeEarlier: boolean }>(statement(counted, times), parameters)).rows;
+    },
+    missed: (rows) => rows.some((row) => row.mayBeEarlier),
+  });
+  return found.map(({ id, state, sums }) => ({ id, state, sums }));
 }

@@ -9,6 +9,7 @@ export interface SampledChanges {
 export interface SampledRow {
   no: number | null;
   changes: number[];
+  mayBeEarlier: boolean;
 }
 
 export function toSampledChanges(rows: readonly SampledRow[]): SampledChanges {

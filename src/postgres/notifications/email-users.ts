@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { dayOf } from '../../domain/periods.ts';
+import { isEarlier, readSinceDay } from '../partitions/since-day.ts';
 import { storableText } from '../storable-json.ts';
 
 /** A user whom an e-mail may be due for, with the packed state. */
@@ -38,20 +40,24 @@ export async function usersInDanger(pool: Pool, users: Asked, day: number): Prom
   return rows;
 }
 
+const ACTIVE_USERS = `
+  SELECT id AS "userId", state FROM users
+   WHERE ${REACHABLE} AND EXISTS (
+     SELECT FROM unnest($3::int[]) AS asked CROSS JOIN LATERAL (
+       SELECT FROM events WHERE tenant_no = $1 AND user_id = users.id AND metric_no = asked
+          AND local_date BETWEEN $4 AND $5 AND id >= $6::uuid LIMIT 1) AS event)`;
+
 /** Those of some users who have an event on one of some local days that follow one another (`YYYY-MM-DD`). */
 export async function activeUsers(
   pool: Pool,
   users: Asked,
   { metricNos, from, to }: { metricNos: readonly number[]; from: string; to: string },
 ): Promise<EmailUser[]> {
-  const { rows } = await pool.query<EmailUser>(
-    `SELECT id AS "userId", state FROM users
-      WHERE ${REACHABLE} AND EXISTS (
-        SELECT FROM unnest($3::int[]) AS asked CROSS JOIN LATERAL (
-          SELECT FROM events WHERE tenant_no = $1 AND user_id = users.id AND metric_no = asked
-             AND local_date BETWEEN $4 AND $5 LIMIT 1) AS event)`,
-    [...asked(users), metricNos, from, to],
-  );
+  const fromDay = dayOf(from);
+  const { rows } = await readSinceDay(fromDay, {
+    rows: (firstId) => pool.query<EmailUser>(ACTIVE_USERS, [...asked(users), metricNos, from, to, firstId]),
+    missed: () => isEarlier(pool, fromDay),
+  });
   return rows;
 }
 

@@ -4,18 +4,21 @@ import { dateOf } from '../../domain/periods.ts';
 /** Whether sums of `event_days` or `award_days` stand for what is gone. */
 const COUNTS = 'part IN (SELECT first_day FROM event_partitions WHERE is_dropped)';
 
+const since = (firstId: string | undefined): string => (firstId === undefined ? '' : ` AND id >= ${firstId}::uuid`);
+
 /**
  * Rows for which a condition on `tenant_no`, `user_id`, `metric_no`, `local_date` and `attributes` holds: an event each, or what is
  * left of the events of a user, metric, local day and attributes. For FROM.
+ * @param firstId the parameter with the first ID to look at (`readSinceDay`); left out: all are
  */
-export const eventsAndSums = (where: string): string => `(
-    SELECT user_id, metric_no, local_date, attributes, value, 1::bigint AS events, (value > 0)::int::bigint AS positive FROM events WHERE ${where}
+export const eventsAndSums = (where: string, firstId?: string): string => `(
+    SELECT user_id, metric_no, local_date, attributes, value, 1::bigint AS events, (value > 0)::int::bigint AS positive FROM events WHERE ${where}${since(firstId)}
     UNION ALL
     SELECT user_id, metric_no, local_date, attributes, value, events, positive FROM event_days WHERE ${COUNTS} AND ${where})`;
 
 /** The same of awards: conditions on `tenant_no`, `user_id`, `system_no` and `local_date`. */
-export const awardsAndSums = (where: string): string => `(
-    SELECT user_id, system_no, local_date, awarded::numeric AS awarded FROM awards WHERE ${where}
+export const awardsAndSums = (where: string, firstId?: string): string => `(
+    SELECT user_id, system_no, local_date, awarded::numeric AS awarded FROM awards WHERE ${where}${since(firstId)}
     UNION ALL
     SELECT user_id, system_no, local_date, awarded FROM award_days WHERE ${COUNTS} AND ${where})`;
 

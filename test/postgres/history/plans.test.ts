@@ -5,6 +5,7 @@ import { SAMPLED_METRIC_CHANGES } from '../../../src/postgres/history/sampled-me
 import { SAMPLED_POINTS_CHANGES } from '../../../src/postgres/history/sampled-points-changes.ts';
 import { USER_METRIC_DAYS } from '../../../src/postgres/history/user-metric-days.ts';
 import { USER_POINTS_DAYS } from '../../../src/postgres/history/user-points-days.ts';
+import { firstIdOf } from '../../../src/postgres/partitions/event-partitions.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 /** Of a time in each of the partitions: the past, now, and what is of none. */
@@ -30,16 +31,23 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const USER = 'user 77';
+const FIRST_ID = firstIdOf(0);
 
 // The reads' cost follows the user's own rows, and none of them is fetched from the table.
 test.each([
-  ['metric days', METRIC_DAYS, [0, USER, 1, 20_454, 20_800], EVENTS_OF_USER, 3],
-  ['points days', POINTS_DAYS, [0, USER, 5, 20_454, 20_800], AWARDS_OF_USER, 3],
+  ['metric days', METRIC_DAYS, [0, USER, 1, 20_454, 20_800, FIRST_ID], EVENTS_OF_USER, 3],
+  ['points days', POINTS_DAYS, [0, USER, 5, 20_454, 20_800, FIRST_ID], AWARDS_OF_USER, 3],
   ['days of all metrics', USER_METRIC_DAYS, [0, USER, 20_800], EVENTS_OF_USER, 3],
   ['days of all points systems', USER_POINTS_DAYS, [0, USER, 20_800], AWARDS_OF_USER, 3],
-  ['changes of a sample, metrics', SAMPLED_METRIC_CHANGES, [0, 10, 20_454, 20_800], EVENTS_OF_USER, 3],
-  ['changes of a sample, points', SAMPLED_POINTS_CHANGES, [0, 10, 20_454, 20_800], AWARDS_OF_USER, 3],
-  ['the sample', SAMPLED_METRIC_CHANGES, [0, 10, 20_454, 20_800], /Index Only Scan using users_shuffled /g, 1],
+  ['changes of a sample, metrics', SAMPLED_METRIC_CHANGES, [0, 10, 20_454, 20_800, FIRST_ID], EVENTS_OF_USER, 3],
+  ['changes of a sample, points', SAMPLED_POINTS_CHANGES, [0, 10, 20_454, 20_800, FIRST_ID], AWARDS_OF_USER, 3],
+  [
+    'the sample',
+    SAMPLED_METRIC_CHANGES,
+    [0, 10, 20_454, 20_800, FIRST_ID],
+    /Index Only Scan using users_shuffled /g,
+    1,
+  ],
 ])('%s are read from an index alone', async (_, statement, parameters, index, scans) => {
   const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${statement}`, parameters);
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
