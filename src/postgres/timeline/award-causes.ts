@@ -2,20 +2,23 @@ import type { Pool } from 'pg';
 import { lastAwardOf } from '../../domain/timeline-position.ts';
 import { storableText } from '../storable-json.ts';
 import type { TimelineRange } from './range.ts';
-import { USER_SYSTEMS } from './user-numbers.ts';
+import { idsByWindows } from '../partitions/id-windows.ts';
+import { userSystems } from './user-numbers.ts';
+
+const IN_WINDOW = 'id >= $6::uuid AND id < $7::uuid';
 
 /** From the award found last to the next one that something else gave. */
 const next = (newest: boolean, bound: string, other: string): string => `
   (SELECT id FROM awards
-    WHERE tenant_no = $1 AND user_id = $2 AND system_no = system.no AND id ${newest ? '<' : '>'} ${bound} AND ${other}
+    WHERE tenant_no = $1 AND user_id = $2 AND system_no = system.no AND id ${newest ? '<' : '>'} ${bound} AND ${other} AND ${IN_WINDOW}
     ORDER BY id ${newest ? 'DESC' : ''} LIMIT 1)`;
 
-/** Parameters: tenant, user, the IDs above and below, limit. */
+/** Parameters: tenant, user, the IDs above and below, limit, a window of whole partitions (`idWindows`). */
 export function awardCausesStatement(newest: boolean): string {
   const [from, other] = newest ? ['$4::uuid', 'id > $3::uuid'] : ['$3::uuid', 'id < $4::uuid'];
   const behind = `(left(found.id::text, 32) || '${newest ? '0000' : 'ffff'}')::uuid`;
   return `
-  WITH RECURSIVE ${USER_SYSTEMS}, found (no, id, n) AS (
+  WITH RECURSIVE ${userSystems({ from: '$6', to: '$7' })}, found (no, id, n) AS (
     SELECT system.no, ${next(newest, from, other)}, 1 FROM system
     UNION ALL
     SELECT system.no, ${next(newest, behind, other)}, found.n + 1
@@ -29,16 +32,18 @@ export function awardCausesStatement(newest: boolean): string {
  * What gave the user awards: events and others, by the ID that the awards begin with. Cost: a step of the index each, in
  * each points system that the user has awards of.
  */
-export async function awardCauses(
-  pool: Pool,
-  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
-): Promise<string[]> {
-  const { rows } = await pool.query<{ cause: string }>(awardCausesStatement(newest), [
-    tenantNo,
-    storableText(userId),
-    lastAwardOf(above),
-    below,
-    limit,
-  ]);
-  return rows.map(({ cause }) => cause);
+export function awardCauses(pool: Pool, { tenantNo, userId, ...range }: TimelineRange): Promise<string[]> {
+  const { above, below, newest } = range;
+  return idsByWindows(pool, range, async ({ fromId, toId }, limit) => {
+    const { rows } = await pool.query<{ cause: string }>(awardCausesStatement(newest), [
+      tenantNo,
+      storableText(userId),
+      lastAwardOf(above),
+      below,
+      limit,
+      fromId,
+      toId,
+    ]);
+    return rows.map(({ cause }) => cause);
+  });
 }

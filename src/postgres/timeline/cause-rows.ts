@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { storableText } from '../storable-json.ts';
-import { USER_SYSTEMS } from './user-numbers.ts';
+import { windowAround } from '../partitions/id-windows.ts';
+import { userSystems } from './user-numbers.ts';
 
 /** An event as it is stored. */
 export interface TimelineEventRow {
@@ -80,16 +81,16 @@ export async function eventsOf(
   return rows;
 }
 
-/** Parameters: tenant, user, causes. */
+/** Parameters: tenant, user, causes, a window of whole partitions that holds them (`windowAround`). */
 export const AWARDS_OF_CAUSES = `
-  WITH RECURSIVE ${USER_SYSTEMS}
+  WITH RECURSIVE ${userSystems({ from: '$4', to: '$5' })}
   SELECT award.id::text, cause.id::text AS cause, system_no AS "systemNo", trigger_no AS "triggerNo", awarded::float8,
          total::float8, coalesce(boost_nos, '{}') AS "boostNos", at, local_date::text AS "localDate",
          catalog_version::float8 AS "catalogVersion"
     FROM unnest($3::uuid[]) AS cause (id) CROSS JOIN system CROSS JOIN LATERAL (
       SELECT * FROM awards
        WHERE tenant_no = $1 AND user_id = $2 AND system_no = system.no
-         AND id > cause.id AND id <= (left(cause.id::text, 32) || 'ffff')::uuid) AS award
+         AND id >= $4::uuid AND id < $5::uuid AND id > cause.id AND id <= (left(cause.id::text, 32) || 'ffff')::uuid) AS award
    ORDER BY award.id`;
 
 /** The awards that some causes gave the user, in their order. */
@@ -98,7 +99,10 @@ export async function awardsOf(
   { tenantNo, userId }: OfUser,
   causes: readonly string[],
 ): Promise<TimelineAwardRow[]> {
-  const { rows } = await pool.query<TimelineAwardRow>(AWARDS_OF_CAUSES, [tenantNo, storableText(userId), causes]);
+  if (causes.length === 0) return [];
+  const { fromId, toId } = await windowAround(pool, causes);
+  const values = [tenantNo, storableText(userId), causes, fromId, toId];
+  const { rows } = await pool.query<TimelineAwardRow>(AWARDS_OF_CAUSES, values);
   return rows;
 }
 

@@ -1,18 +1,26 @@
 /**
  * CTEs (of WITH RECURSIVE) with the numbers that a user's rows have in a table whose index begins with tenant (`$1`), user (`$2`) and
- * that number: a step of the index each, however many rows there are.
+ * that number: a step of the index each, however many rows there are. `from`, `to`: parameters with a window of IDs, of whole partitions
+ * (`idWindows`), as rows outside of it in one partition would be read one by one.
  */
-const numbersOf = ({ table, column, name }: { table: string; column: string; name: string }): string => `
+const numbersOf = (
+  { table, column, name }: { table: string; column: string; name: string },
+  { from, to }: { from: string; to: string },
+): string => `
   ${name}_steps (no) AS (
-    (SELECT ${column} FROM ${table} WHERE tenant_no = $1 AND user_id = $2 ORDER BY ${column} LIMIT 1)
+    (SELECT ${column} FROM ${table} WHERE tenant_no = $1 AND user_id = $2 AND id >= ${from}::uuid AND id < ${to}::uuid
+      ORDER BY ${column} LIMIT 1)
     UNION ALL
     SELECT (SELECT ${column} FROM ${table}
-             WHERE tenant_no = $1 AND user_id = $2 AND ${column} > ${name}_steps.no ORDER BY ${column} LIMIT 1)
+             WHERE tenant_no = $1 AND user_id = $2 AND ${column} > ${name}_steps.no
+               AND id >= ${from}::uuid AND id < ${to}::uuid ORDER BY ${column} LIMIT 1)
       FROM ${name}_steps WHERE ${name}_steps.no IS NOT NULL
   ), ${name} (no) AS (SELECT no FROM ${name}_steps WHERE no IS NOT NULL)`;
 
 /** `system (no)`: the points systems in which the user has awards. */
-export const USER_SYSTEMS = numbersOf({ table: 'awards', column: 'system_no', name: 'system' });
+export const userSystems = (window: { from: string; to: string }): string =>
+  numbersOf({ table: 'awards', column: 'system_no', name: 'system' }, window);
 
 /** `metric (no)`: the metrics of which the user has events. */
-export const USER_METRICS = numbersOf({ table: 'events', column: 'metric_no', name: 'metric' });
+export const userMetrics = (window: { from: string; to: string }): string =>
+  numbersOf({ table: 'events', column: 'metric_no', name: 'metric' }, window);

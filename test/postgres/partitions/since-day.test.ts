@@ -69,7 +69,8 @@ test.each([
   const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${statement}`, parameters);
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
   const touched = [...plan.matchAll(/ on (?:events|awards)_(d\d+|default)/g)].map(([, name]) => name);
-  expect(touched.toSorted()).toEqual([`d${firstDayOf(MORE - 1)}`, `d${LAST}`, 'default']);
+  expect(new Set(touched)).toEqual(new Set([`d${firstDayOf(MORE - 1)}`, `d${LAST}`, 'default']));
+  expect(touched).toHaveLength(3);
 });
 
 /** What is read from the day on, in every way: 2 events and 2 awards of one day each. */
