@@ -21,7 +21,7 @@ async function store(tenantNo: number, users: number): Promise<void> {
   );
   await database.pool.query(
     `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)
-     SELECT gen_random_uuid(), $1, 'user ' || n, $3, value, 0, now(), date
+     SELECT (lpad(to_hex(extract(epoch FROM date)::bigint * 1000), 12, '0') || left(md5($1::int || '-' || n || date), 20))::uuid, $1, 'user ' || n, $3, value, 0, now(), date
      FROM generate_series(1, $2::int) AS n
        CROSS JOIN LATERAL (VALUES (n, DATE '2026-03-31'), (1000000 - n, DATE '2026-04-01')) AS made (value, date)`,
     [tenantNo, users, METRIC],

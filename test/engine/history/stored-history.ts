@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { pack } from 'msgpackr';
 import type { Pool } from 'pg';
 import { DAY_MS, dayOf } from '../../../src/domain/periods.ts';
+import { firstIdOf } from '../../../src/postgres/partitions/event-partitions.ts';
 import { insertAwards } from '../../../src/postgres/persist/insert-awards.ts';
 import { insertEvents } from '../../../src/postgres/persist/insert-events.ts';
 import { upsertUsers } from '../../../src/postgres/persist/upsert-users.ts';
@@ -47,7 +48,9 @@ function boards(scores: NonNullable<StoredUser['scores']>): Map<number, (number 
 }
 
 let made = 0;
-const nextId = (): string => (made += 1).toString(16).padStart(28, '0') + '0000';
+/** Of a day, as every ID is. */
+const nextId = (date: string): string =>
+  firstIdOf(dayOf(date)).replaceAll('-', '').slice(0, 12) + (made += 1).toString(16).padStart(16, '0') + '0000';
 
 const split = (micros: number): [number, number] => [Math.trunc(micros / MILLION), micros % MILLION];
 
@@ -90,7 +93,7 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
       client,
       events.map(({ metricNo, date, micros, attributes }) => ({
         ...own,
-        id: nextId(),
+        id: nextId(date),
         metricNo,
         value: { whole: split(micros)[0], micros: split(micros)[1] },
         total: { whole: 0, micros: 0 },
@@ -107,7 +110,7 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
       client,
       awards.map(({ systemNo, date, awarded }) => ({
         ...own,
-        id: nextId(),
+        id: nextId(date),
         systemNo,
         triggerNo: 99,
         awarded,
