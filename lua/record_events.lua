@@ -54,7 +54,7 @@ local FIRST_PLAN, STRIDE, FIRST_KEY = 9, EVENT.size, 3
 local FIRST = FIRST_PLAN + plan_count
 local count = math.floor((#ARGV - FIRST + 1) / STRIDE)
 local STEP_KEY = FIRST_KEY + count * EVENT_KEY.size
-local step = #KEYS >= STEP_KEY and open_batch_step(KEYS, STEP_KEY, ARGV, FIRST + count * STRIDE)
+local step = #KEYS >= STEP_KEY and open_batch_step(tenant_no, KEYS, STEP_KEY, ARGV, FIRST + count * STRIDE)
 if step and step.passed then
   return { STEP.passed }
 end

@@ -1,3 +1,5 @@
+--- @include "listened_tenants"
+
 -- A call may be one step of a queued batch: it applies the next events of the batch and moves the shard's progress,
 -- all or nothing, and only from where the caller saw it. So a step that is sent twice, or late, changes nothing.
 -- `keys` from `key` on (BATCH_KEY): progress of the shard's batches (string), the queued batches (stream), results (hash),
@@ -5,9 +7,9 @@
 -- `args` from `arg` on (BATCH_ARG): progress expected ('' if there never was any), progress afterwards, ID of the batch if
 -- the step is its last ('' if not), what is wanted of results: '' nothing, else JSON { at = indexes in the batch of the
 -- call's events, refused = a list of UNSENT_EVENT for events that were not sent here }.
--- Returns: the step; `passed`: the progress is elsewhere; `unheard`: nobody listens to live streams of the shard. Answers to
+-- Returns: the step; `passed`: the progress is elsewhere; `unheard`: nobody listens to ranks of the tenant. Answers to
 -- events of batches hold no ranks.
-local function open_batch_step(keys, key, args, arg)
+local function open_batch_step(tenant_no, keys, key, args, arg)
   local wanted = args[arg + BATCH_ARG.wanted]
   local step = {
     progress = keys[key + BATCH_KEY.progress],
@@ -17,7 +19,7 @@ local function open_batch_step(keys, key, args, arg)
     finished = args[arg + BATCH_ARG.finished],
     wanted = wanted ~= '' and cjson.decode(wanted),
   }
-  step.unheard = redis.call('EXISTS', keys[key + BATCH_KEY.listened]) == 0
+  step.unheard = not are_ranks_listened(keys[key + BATCH_KEY.listened], tenant_no)
   step.passed = (redis.call('GET', step.progress) or '') ~= args[arg + BATCH_ARG.expected]
   return step
 end

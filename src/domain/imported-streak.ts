@@ -31,7 +31,7 @@ interface Past {
  * (`src/engine/streaks/streak-history.ts`). Pure. Where the history begins in the middle of a streak, that began as many
  * periods earlier as it was long. A history does not say whether a streak was extended in the period of its reset before
  * that, nor does it name more than the last reset of a period: it was where the period was met on an earlier day, or on any
- * and has length 0, since a streak would have begun anew otherwise.
+ * and has length 0, since the events after the reset would have begun another.
  */
 export function settlementsOfHistory({ history, calendar, current, liveStartDay, met, dayAt }: Past): Settlement[] {
   const { frequency, weekStart } = calendar;

@@ -174,6 +174,8 @@ export const LISTENED = {
   /** The oldest position that was kept, where entries had to make room. */
   recentFloor: 'r',
   announcedFloor: 'a',
+  /** Before the number of a tenant: for whom its streams are, see `lua/lib/listened_tenants.lua`. */
+  listeners: 'l',
 } as const;
 
 /** Fields of the hash that says what left the outbox for Postgres: positions, see `src/redis/handed-over.ts`. */

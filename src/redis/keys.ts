@@ -75,6 +75,9 @@ export const batchProgressKey = (shard: number): string => `${tag(shard)}:batch-
 /** hash: what became of the events of a batch a caller waits for, index → packed answer; kept for a minute. */
 export const batchResultsKey = (shard: number, batchId: string): string => `${tag(shard)}:batch-results:${batchId}`;
 
+/** sorted set: users of a tenant whose own live streams somebody listens to, until when (epoch ms); expires. */
+export const listeningUsersKey = (tenantNo: number): string => `${tenant(tenantNo)}:listening`;
+
 /** string: a user's packed state, see `state.ts`. */
 export const userKey = (tenantNo: number, userId: string): string => `${userKeyPrefix(tenantNo)}${userId}`;
 export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:u:`;

@@ -1,10 +1,11 @@
 import type { Redis } from 'ioredis';
-import { ANNOUNCED } from '../packed/call-fields.ts';
+import { ANNOUNCED, LISTENED } from '../packed/call-fields.ts';
 import type { Notification } from '../domain/notification.ts';
 import {
   announcedKey,
   LISTENED_CHANNEL,
   listenedKey,
+  listeningUsersKey,
   markKey,
   outboxKey,
   recentKey,
@@ -34,6 +35,21 @@ export interface Listened {
   since: LivePosition[];
 }
 
+/** Most users of a tenant whose streams are distinguished: where more listen, what is due is looked for among all. */
+export const MOST_LISTENING_USERS = 1_000;
+
+/** For whom of a tenant a frontend has live streams. */
+export interface LiveListeners {
+  tenantNo: number;
+  /** Null: everybody. */
+  users: readonly string[] | null;
+  /** Whether ranks are followed, which batches count for nobody else. */
+  ranks: boolean;
+}
+
+/** Whose e-mails, boosts and completions of a tenant are listened for; null: everybody's. */
+export type ListenedUsers = ReadonlySet<string> | null;
+
 /** Notifications of one call. */
 const ANNOUNCED_AT_ONCE = 200;
 
@@ -42,42 +58,90 @@ const announce = new Script('announce_live');
 
 /**
  * Says that this process has listeners to the live streams of some tenants of a shard: for `LISTENED_MS` what leaves the
- * outbox is kept for them. To be repeated in good time. Published to `LISTENED_CHANNEL` for each of which nobody did. Errors
- * of Redis.
+ * outbox is kept for them. To be repeated in good time. Published to `LISTENED_CHANNEL` for each of which nobody did, or nobody
+ * for one of the users. Errors of Redis.
  */
-export async function listenLive(redis: Redis, shard: number, tenantNos: readonly number[]): Promise<Listened> {
-  const keys = [listenedKey(shard), outboxKey(shard), announcedKey(shard)];
-  const reply = (await listen.runUnguarded(redis, keys, [LISTENED_MS, LISTENED_CHANNEL, ...tenantNos])) as Buffer[];
+export async function listenLive(redis: Redis, shard: number, listeners: readonly LiveListeners[]): Promise<Listened> {
+  const ofTenants = listeners.map(({ tenantNo }) => listeningUsersKey(tenantNo));
+  const keys = [listenedKey(shard), outboxKey(shard), announcedKey(shard), ...ofTenants];
+  const whom = listeners.flatMap(({ tenantNo, users, ranks }) => [
+    tenantNo,
+    JSON.stringify({ everybody: users === null, ranks, users: users ?? [] }),
+  ]);
+  const reply = (await listen.runUnguarded(redis, keys, [LISTENED_MS, LISTENED_CHANNEL, ...whom])) as Buffer[];
   const [now = '', outbox = '', announced = '', recentFloor = '', announcedFloor = '', ...since] = reply.map(String);
   return {
     nowMs: Number(now),
     last: { outbox, announced },
-    since: tenantNos.map((_, index) => ({
+    since: listeners.map((_, index) => ({
       outbox: later(since[index * 2]!, recentFloor),
       announced: later(since[index * 2 + 1]!, announcedFloor),
     })),
   };
 }
 
-/** The tenants whose live streams somebody listens to, or did within `LISTENED_MS`. Errors of Redis. */
-export async function listenedTenants(redis: Redis): Promise<number[]> {
+/**
+ * The tenants whose live streams somebody listens to, or did within `LISTENED_MS`, with the users whose they are. Errors of
+ * Redis.
+ */
+export async function listenedTenants(redis: Redis): Promise<Map<number, ListenedUsers>> {
   const servers = await Promise.all(byServer(redis, SHARD_NUMBERS).map(listenedOn));
-  return servers.flat();
+  return new Map(servers.flat());
 }
 
-async function listenedOn({ redis, shards }: { redis: Redis; shards: readonly number[] }): Promise<number[]> {
+async function listenedOn({
+  redis,
+  shards,
+}: {
+  redis: Redis;
+  shards: readonly number[];
+}): Promise<[number, ListenedUsers][]> {
   const pipeline = redis.pipeline().time();
   for (const shard of shards) pipeline.hgetall(listenedKey(shard));
-  const [time, ...found] = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
-    if (error) throw error;
-    return reply;
-  }) as [[number | string, number | string], ...Record<string, string>[]];
+  const [time, ...found] = await all<[[number | string, number | string], ...Record<string, string>[]]>(pipeline);
   const nowMs = Number(time[0]) * 1000;
-  return found.flatMap((listened) =>
+  const tenants = found.flatMap((listened) =>
     Object.entries(listened).flatMap(([field, value]) =>
-      /^\d+$/.test(field) && Number(value.split(' ')[0]) > nowMs ? [Number(field)] : [],
+      /^\d+$/.test(field) && Number(value.split(' ')[0]) > nowMs
+        ? [{ tenantNo: Number(field), isForAll: isForEverybody(listened, field, nowMs) }]
+        : [],
     ),
   );
+  const some = tenants.filter(({ isForAll }) => !isForAll).map(({ tenantNo }) => tenantNo);
+  const users = await listeningUsers(redis, some, nowMs);
+  return tenants.map(({ tenantNo }) => [tenantNo, users.get(tenantNo) ?? null]);
+}
+
+/** As `listened_for` of `lua/lib/listened_tenants.lua`. */
+function isForEverybody(listened: Record<string, string>, field: string, nowMs: number): boolean {
+  const [asOf, everybodyMs] = (listened[LISTENED.listeners + field] ?? '').split(' ');
+  return asOf !== listened[field]!.split(' ')[0] || Number(everybodyMs) > nowMs;
+}
+
+/** Tenants of which too many listen are left out. */
+async function listeningUsers(
+  redis: Redis,
+  tenantNos: readonly number[],
+  nowMs: number,
+): Promise<Map<number, Set<string>>> {
+  if (tenantNos.length === 0) return new Map();
+  const pipeline = redis.pipeline();
+  for (const tenantNo of tenantNos)
+    pipeline.zrangebyscore(listeningUsersKey(tenantNo), nowMs, '+inf', 'LIMIT', 0, MOST_LISTENING_USERS + 1);
+  const found = await all<string[][]>(pipeline);
+  return new Map(
+    tenantNos.flatMap((tenantNo, index) =>
+      found[index]!.length > MOST_LISTENING_USERS ? [] : [[tenantNo, new Set(found[index])] as const],
+    ),
+  );
+}
+
+/** The replies of a pipeline. Throws the first error. */
+async function all<Replies extends unknown[]>(pipeline: ReturnType<Redis['pipeline']>): Promise<Replies> {
+  return ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+    if (error) throw error;
+    return reply;
+  }) as Replies;
 }
 
 /**
@@ -112,17 +176,13 @@ export async function readLive(
   redis: Redis,
   { shard, after, count }: { shard: number; after: LivePosition; count: number },
 ): Promise<LiveEntries> {
-  const replies = await connectionOf(redis, shard)
+  const pipeline = connectionOf(redis, shard)
     .pipeline()
     .xrangeBuffer(outboxKey(shard), `(${after.outbox}`, '+', 'COUNT', count)
     .xrangeBuffer(recentKey(shard), `(${after.outbox}`, '+', 'COUNT', count)
     .xrangeBuffer(announcedKey(shard), `(${after.announced}`, '+', 'COUNT', count)
-    .get(markKey(shard))
-    .exec();
-  const [inOutbox, recent, announced, mark] = (replies ?? []).map(([error, reply]) => {
-    if (error) throw error;
-    return reply;
-  }) as [RawEntry[], RawEntry[], RawEntry[], string | null];
+    .get(markKey(shard));
+  const [inOutbox, recent, announced, mark] = await all<[RawEntry[], RawEntry[], RawEntry[], string | null]>(pipeline);
   const first = inOutbox[0]?.[0].toString('latin1');
   const left =
     first === undefined ? recent : recent.filter(([id]) => comparePositions(id.toString('latin1'), first) < 0);

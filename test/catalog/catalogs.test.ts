@@ -9,6 +9,7 @@ import { LISTENER } from '../../src/postgres/listener.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { countRevision, readRevisions } from '../../src/postgres/revisions.ts';
 import { listenLive } from '../../src/redis/live-streams.ts';
+import { everybodyOf } from '../redis/everybody-of.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
 const SOON = { interval: 10 };
@@ -228,9 +229,9 @@ describe('changes', () => {
     const changes = await listening({ pollMs: NEVER });
     let heard = 0;
     changes.listen({ listenedTo: () => (heard += 1) });
-    await listenLive(redis, 1, [1]);
-    await listenLive(redis, 1, [1]);
-    await listenLive(redis, 1, [1, 9]);
+    await listenLive(redis, 1, everybodyOf(1));
+    await listenLive(redis, 1, everybodyOf(1));
+    await listenLive(redis, 1, everybodyOf(1, 9));
     await expect.poll(() => heard, SOON).toBe(2);
   });
 

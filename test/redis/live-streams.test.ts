@@ -1,10 +1,19 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Notification } from '../../src/domain/notification.ts';
-import { announcedKey, handedUpToKey, listenedKey, outboxKey, recentKey } from '../../src/redis/keys.ts';
+import {
+  announcedKey,
+  handedUpToKey,
+  listenedKey,
+  listeningUsersKey,
+  outboxKey,
+  recentKey,
+} from '../../src/redis/keys.ts';
 import {
   announceLive,
   gapAfter,
+  listenedTenants,
   listenLive,
+  MOST_LISTENING_USERS,
   parseAnnounced,
   readLive,
   type Listened,
@@ -12,6 +21,7 @@ import {
 } from '../../src/redis/live-streams.ts';
 import { OUTBOX_START, RECENT_BYTES, trimOutbox } from '../../src/redis/outbox.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
+import { everybodyOf } from './everybody-of.ts';
 
 const redis = await connectedRedis();
 const START: LivePosition = { outbox: OUTBOX_START, announced: OUTBOX_START };
@@ -46,6 +56,49 @@ const notification = (tenantNo: number, source: string): Notification => ({
   payload: '{"type":"points.boost_started"}',
 });
 
+describe('whose streams are listened to', () => {
+  const users = (...ids: string[]) => ({ tenantNo: ONE, users: ids, ranks: false });
+  const listened = async (): Promise<unknown> => (await listenedTenants(redis)).get(ONE);
+
+  test('single users, of all who say so', async () => {
+    expect(await listened()).toBe(undefined);
+    await listenLive(redis, SHARD, [users('ada', 'zoë')]);
+    await listenLive(redis, SHARD, [users('bo'), ...everybodyOf(OTHER)]);
+    expect(await listened()).toEqual(new Set(['ada', 'bo', 'zoë']));
+  });
+
+  test('everybody, while one says so, whoever else listens after', async () => {
+    await listenLive(redis, SHARD, everybodyOf(ONE));
+    await listenLive(redis, SHARD, [users('ada')]);
+    expect(await listened()).toBe(null);
+  });
+
+  test('everybody, where more users listen than are distinguished', async () => {
+    const many = Array.from({ length: MOST_LISTENING_USERS }, (_, n) => `user ${n}`);
+    await listenLive(redis, SHARD, [users(...many)]);
+    expect(await listened()).toEqual(new Set(many));
+    await listenLive(redis, SHARD, [users('ada')]);
+    expect(await listened()).toBe(null);
+  });
+
+  test('everybody, while a frontend of an earlier version listens, which does not say for whom', async () => {
+    await listenLive(redis, SHARD, [users('ada')]);
+    const field = await redis.hget(listenedKey(SHARD), String(ONE));
+    const later = String(Number(field!.split(' ')[0]) + 1);
+    await redis.hset(listenedKey(SHARD), String(ONE), field!.replace(/^\d+/, later));
+    expect(await listened()).toBe(null);
+    await listenLive(redis, SHARD, [users('bo')]);
+    expect(await listened()).toBe(null);
+  });
+
+  test('nobody whose time is over', async () => {
+    await listenLive(redis, SHARD, [users('ada', 'bo')]);
+    await redis.zadd(listeningUsersKey(ONE), 'XX', 1, 'ada');
+    expect(await listened()).toEqual(new Set(['bo']));
+    expect(await redis.pttl(listeningUsersKey(ONE))).toBeGreaterThan(0);
+  });
+});
+
 test('while nobody listens, what leaves the outbox is kept nowhere', async () => {
   const position = await add(ONE);
   await trimOutbox(redis, SHARD, position);
@@ -55,7 +108,7 @@ test('while nobody listens, what leaves the outbox is kept nowhere', async () =>
 });
 
 test('what leaves the outbox stays readable under its position, as it was, for the tenants that are listened to', async () => {
-  await listenLive(redis, SHARD, [ONE]);
+  await listenLive(redis, SHARD, everybodyOf(ONE));
   const positions = [await add(ONE), await add(OTHER), await add(ONE), await add(ONE)];
   const [first, , third, fourth] = positions as [string, string, string, string];
   const [written] = (await readLive(redis, { shard: SHARD, after: START, count: 1 })).entries;
@@ -67,7 +120,7 @@ test('what leaves the outbox stays readable under its position, as it was, for t
 });
 
 test('more than one call trims are kept in their order, each once', async () => {
-  await listenLive(redis, SHARD, [ONE]);
+  await listenLive(redis, SHARD, everybodyOf(ONE));
   const positions: string[] = [];
   for (let n = 0; n < 1_000; n += 1) positions.push(await add(ONE));
   await trimOutbox(redis, SHARD, positions[899]!);
@@ -87,11 +140,11 @@ test('more than one call trims are kept in their order, each once', async () => 
 
 test('who listens for the first time begins at the end; who listened before can go on from there', async () => {
   await add(ONE);
-  const begun = await listenLive(redis, SHARD, [ONE]);
+  const begun = await listenLive(redis, SHARD, everybodyOf(ONE));
   expect(begun.since).toEqual([begun.last]);
   const missed = await add(ONE);
   await trimOutbox(redis, SHARD, missed);
-  const again = await listenLive(redis, SHARD, [ONE, OTHER]);
+  const again = await listenLive(redis, SHARD, everybodyOf(ONE, OTHER));
   expect(gap(begun, again)).toBeNull();
   expect(await readAll(begun.last)).toEqual([missed]);
   expect(gap(begun, again, 1)).toMatch('not kept');
@@ -99,22 +152,22 @@ test('who listens for the first time begins at the end; who listened before can 
 });
 
 test('after a time in which nobody listened there is a gap', async () => {
-  const before = await listenLive(redis, SHARD, [ONE]);
+  const before = await listenLive(redis, SHARD, everybodyOf(ONE));
   const field = await redis.hget(listenedKey(SHARD), String(ONE));
   await redis.hset(listenedKey(SHARD), String(ONE), field!.replace(/^\d+/, '1'));
   await trimOutbox(redis, SHARD, await add(ONE));
   expect(await redis.exists(recentKey(SHARD))).toBe(0);
-  expect(gap(before, await listenLive(redis, SHARD, [ONE]))).toMatch('not kept');
+  expect(gap(before, await listenLive(redis, SHARD, everybodyOf(ONE)))).toMatch('not kept');
 });
 
 test('what is kept has a bound, and what had to go is a gap', async () => {
-  const before = await listenLive(redis, SHARD, [ONE]);
+  const before = await listenLive(redis, SHARD, everybodyOf(ONE));
   const large = 'r'.repeat(1_000_000);
   let newest = '';
   for (let n = 0; n < 20; n += 1) newest = await add(ONE, large);
   await trimOutbox(redis, SHARD, newest);
   expect(await redis.memory('USAGE', recentKey(SHARD), 'SAMPLES', 0)).toBeLessThan(RECENT_BYTES);
-  const again = await listenLive(redis, SHARD, [ONE]);
+  const again = await listenLive(redis, SHARD, everybodyOf(ONE));
   expect(gap(before, again)).toMatch('not kept');
   const [since] = again.since;
   expect((await readAll(START))[0]).toBe(since!.outbox);
@@ -122,7 +175,7 @@ test('what is kept has a bound, and what had to go is a gap', async () => {
 });
 
 test('a Redis that is full is trimmed all the same, and what could not be kept is a gap', async () => {
-  const listening = await listenLive(redis, SHARD, [ONE]);
+  const listening = await listenLive(redis, SHARD, everybodyOf(ONE));
   const position = await add(ONE);
   const before = (await redis.config('GET', 'maxmemory')) as unknown as { maxmemory: string };
   await redis.config('SET', 'maxmemory', 1);
@@ -132,11 +185,11 @@ test('a Redis that is full is trimmed all the same, and what could not be kept i
     await redis.config('SET', 'maxmemory', before.maxmemory ?? 0);
   }
   expect(await redis.xlen(outboxKey(SHARD))).toBe(0);
-  expect(gap(listening, await listenLive(redis, SHARD, [ONE]))).toMatch('not kept');
+  expect(gap(listening, await listenLive(redis, SHARD, everybodyOf(ONE)))).toMatch('not kept');
 });
 
 test('notifications are announced to tenants that are listened to, and expire', async () => {
-  const { last } = await listenLive(redis, SHARD, [ONE]);
+  const { last } = await listenLive(redis, SHARD, everybodyOf(ONE));
   await announceLive(redis, [
     notification(ONE, 'a'),
     notification(OTHER, 'b'),
@@ -150,5 +203,5 @@ test('notifications are announced to tenants that are listened to, and expire', 
   ]);
   expect(await redis.pttl(announcedKey(SHARD))).toBeGreaterThan(0);
   expect(await redis.pttl(listenedKey(SHARD))).toBeGreaterThan(0);
-  expect((await listenLive(redis, SHARD, [ONE])).last.announced).toBe(String(announced.at(-1)![0]));
+  expect((await listenLive(redis, SHARD, everybodyOf(ONE))).last.announced).toBe(String(announced.at(-1)![0]));
 });

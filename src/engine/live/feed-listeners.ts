@@ -1,4 +1,5 @@
 import { LIVE_TYPES, type LiveType } from '../../domain/live.ts';
+import { MOST_LISTENING_USERS, type LiveListeners } from '../../redis/live-streams.ts';
 import type { LiveListener } from './live-listener.ts';
 
 /** The listeners of a tenant, found by what concerns them. */
@@ -35,6 +36,16 @@ export class FeedListeners {
 
   get followBoards(): boolean {
     return this.followPlaces || this.wantsAll;
+  }
+
+  /** For whom they listen. */
+  get whom(): Pick<LiveListeners, 'users' | 'ranks'> {
+    const users = new Set(this.users.keys());
+    for (const { grant } of this.admins) {
+      if (grant.userId === null) return { users: null, ranks: true };
+      users.add(grant.userId);
+    }
+    return { users: users.size > MOST_LISTENING_USERS ? null : [...users], ranks: this.followBoards };
   }
 
   /** Whether somebody wants notifications of a type. */

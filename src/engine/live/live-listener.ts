@@ -6,6 +6,7 @@ import type { Notification } from '../../domain/notification.ts';
 import type { LiveType } from '../../domain/live.ts';
 import type { PendingBoards } from './pending-boards.ts';
 import type { SeatedUser } from './places.ts';
+import type { LiveListeners } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 
 /** How far the reader is that a listener hears through; its places are its own. */
@@ -62,6 +63,12 @@ export class LiveListener {
   /** Whether it follows the ranks of one user on boards that it names. */
   get followsPlaces(): boolean {
     return this.grant.kind === 'application' && this.grant.boardIds.length > 0;
+  }
+
+  /** For whom it listens. */
+  get whom(): LiveListeners {
+    const { tenantNo, userId, kind } = this.grant;
+    return { tenantNo, users: userId === null ? null : [userId], ranks: kind === 'admin' || this.followsPlaces };
   }
 
   wantsType(type: LiveType): boolean {

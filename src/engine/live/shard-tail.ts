@@ -146,11 +146,11 @@ export class ShardTail {
   }
 
   private async listenAgain(): Promise<void> {
-    const tenantNos = [...this.feeds.keys()];
-    const { nowMs, since } = await listenLive(this.sources.redis, this.shard, tenantNos);
+    const listeners = [...this.feeds.values()].map((feed) => ({ tenantNo: feed.tenantNo, ...feed.listeners.whom }));
+    const { nowMs, since } = await listenLive(this.sources.redis, this.shard, listeners);
     this.listenedMs = performance.now();
     this.offsetMs = nowMs - this.listenedMs;
-    for (const [index, tenantNo] of tenantNos.entries()) {
+    for (const [index, { tenantNo }] of listeners.entries()) {
       const feed = this.feeds.get(tenantNo);
       const gap = gapAfter({ position: this.at, asOfMs: this.at.asOfMs }, { nowMs, since: since[index]! });
       if (feed !== undefined && gap !== null) this.letGo([feed], gap);

@@ -45,7 +45,7 @@ export class Tails {
     const { tenantNo } = listener.grant;
     const shard = shardOf(tenantNo);
     const [redis, compiled] = await Promise.all([this.connect(shard), this.options.catalogs.of(tenantNo)]);
-    const [listened, mark] = await Promise.all([listenLive(redis, shard, [tenantNo]), redis.get(markKey(shard))]);
+    const [listened, mark] = await Promise.all([listenLive(redis, shard, [listener.whom]), redis.get(markKey(shard))]);
     if (mark === null) throw new AppError('unavailable', 'Redis is being filled from Postgres; try again in a moment.');
     listener.digest = digestOf(mark, tenantNo);
     listener.earlier = null;

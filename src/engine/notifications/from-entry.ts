@@ -24,6 +24,16 @@ export interface EntryReport {
   completions: NotedCompletion[];
 }
 
+/** What entries are reported with, and for whom. */
+export interface EntryContext {
+  compiled: CompiledCatalog;
+  /** Share of the users, 0 to 1, who are in the control group. */
+  controlShare: number;
+  wants: Wants;
+  /** Whether the completions of a user are noted, whatever is wanted. */
+  isListened: (userId: string) => boolean;
+}
+
 /** The most of a payload, in UTF-16 units: a state has at most a quarter of it. */
 const PAYLOAD_LENGTH = 1_048_576;
 
@@ -35,7 +45,7 @@ const OFF_THE_BOARD = -1;
  * made is left out, and `onLeftOut` called with why: everything else is made.
  */
 export function fromEntry(
-  context: { compiled: CompiledCatalog; controlShare: number; wants: Wants },
+  context: EntryContext,
   { records, states }: HappenedEntry,
   onLeftOut: (error: unknown) => void,
 ): EntryReport {
@@ -93,14 +103,15 @@ function movedBoards(
 }
 
 function completionsOf(
-  { compiled, wants }: { compiled: CompiledCatalog; wants: Wants },
+  { compiled, wants, isListened }: EntryContext,
   record: HappenedRecord,
   user: RecordedUser,
 ): NotedCompletion[] {
   if (record[RECORD.backdated] !== undefined || record[RECORD.recomputation] !== undefined) return [];
   return (record[RECORD.completed] ?? []).flatMap((achievementNo) => {
     const achievement = compiled.achievementsByNo.get(achievementNo);
-    if (achievement === undefined || !wants('emails.achievement_due', aboutAchievement(achievement))) return [];
+    if (achievement === undefined) return [];
+    if (!isListened(user.userId) && !wants('emails.achievement_due', aboutAchievement(achievement))) return [];
     const { tenantNo } = compiled.catalog;
     return {
       tenantNo,

@@ -6,13 +6,13 @@ import { systemClock, type Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { NewMessage, Notification } from '../../domain/notification.ts';
 import type { Revisions } from '../../postgres/revisions.ts';
+import type { ListenedUsers } from '../../redis/live-streams.ts';
 import { readListening, type Listening } from '../../postgres/webhooks/read-listening.ts';
 import { fromEntry, type EntryReport, type HappenedEntry } from './from-entry.ts';
 import { listenersOf, type Listeners } from './listeners.ts';
 import type { LiveAudience } from './live-audience.ts';
 import type { NotedCompletion } from './note-due.ts';
 import { numbersIn } from './numbers-in.ts';
-import type { Wants } from './rules/change.ts';
 
 export interface ReporterOptions {
   pool: Pool;
@@ -41,16 +41,17 @@ export interface Reporting {
 interface Heard {
   compiled: CompiledCatalog;
   listeners: Listeners;
-  wants: Wants;
+  /** Whether somebody listens to the live streams of a user: these make everything from records themselves, but completions are noted. */
+  isListened: (userId: string) => boolean;
+  /** Whether somebody wants to know of an entry. */
+  concerns: (entry: HappenedEntry) => boolean;
 }
 
-const NOBODY: ReadonlySet<number> = new Set();
+const NOBODY: ReadonlyMap<number, ListenedUsers> = new Map();
 
-/** What is to be made where live streams are listened to: they make everything from records themselves, but completions are noted. */
-const withNoted =
-  (wants: Wants): Wants =>
-  (type, about) =>
-    type === 'emails.achievement_due' || wants(type, about);
+/** Whether an entry touched a user. */
+const hasUser = ({ states }: HappenedEntry, isOne: (userId: string) => boolean): boolean =>
+  states.some((each, at) => at % 2 === 0 && isOne(each.toString('utf8')));
 
 /** Whether a report is by the webhooks as of some revisions. */
 export const isOf = ({ revisions }: Report, { organisation, catalogs }: Revisions): boolean =>
@@ -58,7 +59,8 @@ export const isOf = ({ revisions }: Report, { organisation, catalogs }: Revision
 
 /**
  * Makes what the outbox holds into what webhooks are to hear of. Tenants without an enabled webhook, and without anybody who
- * listens to their live streams, cost a look at a map: no catalog is loaded for them. Who listens is as of some revisions, which are compared with those of the transaction that
+ * listens to their live streams, cost a look at a map: no catalog is loaded for them. Where only some users' streams are listened
+ * to, the entries of others are passed over. Who listens is as of some revisions, which are compared with those of the transaction that
  * stores the report: so a webhook hears of everything that is stored after it was created. Whatever cannot be reported
  * is left out, and never keeps anything from being stored.
  */
@@ -93,13 +95,14 @@ export class Reporter {
     const heard = new Map<number, Heard>();
     const isHeard = listening.tenants.size > 0 || live.size > 0;
     for (const tenantNo of isHeard ? new Set(entries.map((entry) => entry.tenantNo)) : []) {
-      const version = listening.tenants.get(tenantNo) ?? (live.has(tenantNo) ? 0 : undefined);
-      if (version === undefined) continue;
-      const its = entries.filter((entry) => entry.tenantNo === tenantNo);
-      const found = await this.hear({ tenantNo, version, entries: its });
-      if (found === null) continue;
-      const { wants } = found.listeners;
-      heard.set(tenantNo, { ...found, wants: live.has(tenantNo) ? withNoted(wants) : wants });
+      const version = listening.tenants.get(tenantNo);
+      const users = live.get(tenantNo);
+      const isListened = (userId: string): boolean => users === null || users?.has(userId) === true;
+      const concerns = (entry: HappenedEntry): boolean => version !== undefined || hasUser(entry, isListened);
+      const its = entries.filter((entry) => entry.tenantNo === tenantNo && concerns(entry));
+      if (its.length === 0) continue;
+      const found = await this.hear({ tenantNo, version: version ?? 0, entries: its });
+      if (found !== null) heard.set(tenantNo, { ...found, isListened, concerns });
     }
     return { reportOf: (some) => this.reportOf(some, heard, listening) };
   }
@@ -113,8 +116,9 @@ export class Reporter {
     const completions: NotedCompletion[] = [];
     for (const entry of heard.size === 0 ? [] : entries) {
       const tenant = heard.get(entry.tenantNo);
-      if (tenant === undefined) continue;
-      const context = { compiled: tenant.compiled, controlShare, wants: tenant.wants };
+      if (tenant === undefined || !tenant.concerns(entry)) continue;
+      const { compiled, listeners, isListened } = tenant;
+      const context = { compiled, controlShare, wants: listeners.wants, isListened };
       const made = fromEntry(context, entry, this.options.onLeftOut);
       notifications.push(...made.notifications);
       completions.push(...made.completions);
@@ -133,7 +137,7 @@ export class Reporter {
     tenantNo: number;
     version: number;
     entries: readonly HappenedEntry[];
-  }): Promise<Omit<Heard, 'wants'> | null> {
+  }): Promise<Pick<Heard, 'compiled' | 'listeners'> | null> {
     const { pool, catalogs, onLeftOut } = this.options;
     try {
       await catalogs.atLeast(tenantNo, version);

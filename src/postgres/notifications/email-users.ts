@@ -19,14 +19,21 @@ const asked = ({ tenantNo, userIds }: Asked): unknown[] => [tenantNo, userIds.ma
 
 const REACHABLE = 'users.tenant_no = $1 AND users.id = ANY ($2) AND email_key IS NOT NULL';
 
-/** The IDs of a zone's users after one, in their order. Reads an index alone. */
-export async function idsOfZone(
-  pool: Pool,
-  { tenantNo, zone, after, limit }: { tenantNo: number; zone: string; after: string; limit: number },
-): Promise<string[]> {
+interface ZonePage {
+  tenantNo: number;
+  zone: string;
+  after: string;
+  limit: number;
+  /** Only these users; null: all. */
+  among: readonly string[] | null;
+}
+
+/** The IDs of a zone's users after one, in their order. Reads an index alone, or of single users a row each. */
+export async function idsOfZone(pool: Pool, { tenantNo, zone, after, limit, among }: ZonePage): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
-    'SELECT id FROM users WHERE tenant_no = $1 AND zone = $2 AND id > $3 ORDER BY id LIMIT $4',
-    [tenantNo, zone, after, limit],
+    `SELECT id FROM users WHERE tenant_no = $1 AND zone = $2 AND id > $3 ${among === null ? '' : 'AND id = ANY ($5)'}
+      ORDER BY id LIMIT $4`,
+    [tenantNo, zone, after, limit, ...(among === null ? [] : [among.map(storableText)])],
   );
   return rows.map(({ id }) => id);
 }

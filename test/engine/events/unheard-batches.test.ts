@@ -10,6 +10,7 @@ import { boardKeyPrefix } from '../../../src/redis/keys.ts';
 import { listenLive } from '../../../src/redis/live-streams.ts';
 import { OUTBOX_START, parseEntry, readOutbox } from '../../../src/redis/outbox.ts';
 import { Script } from '../../../src/redis/script.ts';
+import { everybodyOf } from '../../redis/everybody-of.ts';
 import { testStack } from '../../stack/stack.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
@@ -146,7 +147,21 @@ test('while somebody listens to live streams, all are ranked', () =>
     await sendEach(laurel);
     const expected = await ranks(laurel);
     await laurel.redis.flushall();
-    await listenLive(laurel.redis, 0, [laurel.catalog.tenantNo]);
+    await listenLive(laurel.redis, 0, everybodyOf(laurel.catalog.tenantNo));
     await sendBatch(laurel);
     expect(await ranks(laurel)).toEqual(expected);
   }));
+
+test.each([
+  ['somebody who follows boards', { ranks: true }, true],
+  ['a user who follows no boards', { ranks: false }, false],
+  ['another tenant of the shard', { tenantNo: 8, ranks: true }, false],
+])('a live stream of %s has the tenant ranked: %o', (_, whom, isRanked) =>
+  withEngine(withBoards(), async (laurel) => {
+    await laurel.ready();
+    const { tenantNo } = laurel.catalog;
+    await listenLive(laurel.redis, 0, [{ tenantNo, users: ['a'], ...whom }]);
+    await sendBatch(laurel);
+    expect((await ranks(laurel)).length > 0).toBe(isRanked);
+  }),
+);

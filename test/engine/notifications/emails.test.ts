@@ -204,18 +204,22 @@ test('what was due before a webhook wanted it does not come', async () => {
   expect(await summary()).toEqual(['2030-03-04T10:00 reactivation_due ada']);
 });
 
+const ALL = ['achievement_due', 'streak_reminder_due', 'recap_due', 'reactivation_due'];
+const stream = async (asked: object, key?: string): Promise<LiveClient> => {
+  const { app, appUrl } = listening.laurel;
+  const { body } = await app.post('/v1/live/tickets', asked, key === undefined ? {} : { key });
+  const client = await LiveClient.open(appUrl, { ticket: body.ticket as string });
+  await client.next('ready');
+  return client;
+};
+/** The e-mails that a stream says are due. */
+const heard = (client: LiveClient): string[] =>
+  client.messages.flatMap(({ type, user }) => (type.startsWith('emails.') ? `${type.slice(7)} ${user.id}` : []));
+
 test('live streams hear of e-mails that no webhook wants: of their own user, or of all', async () => {
   const { laurel } = listening;
-  const stream = async (key?: string): Promise<LiveClient> => {
-    const { body } = await laurel.app.post('/v1/live/tickets', {}, key === undefined ? {} : { key });
-    const client = await LiveClient.open(laurel.appUrl, { ticket: body.ticket as string });
-    await client.next('ready');
-    return client;
-  };
   const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
-  const streams = [await stream(), await stream(made.body.created[0].key as string)] as const;
-  const heard = (client: LiveClient): string[] =>
-    client.messages.flatMap(({ type, user }) => (type.startsWith('emails.') ? `${type.slice(7)} ${user.id}` : []));
+  const streams = [await stream({}), await stream({}, made.body.created[0].key as string)] as const;
   try {
     // The worker learns within some tenths of a second that somebody listens.
     let users = 0;
@@ -230,11 +234,40 @@ test('live streams hear of e-mails that no webhook wants: of their own user, or 
     await listening.stored();
     await listening.to(`${DAY}T09:01`);
     await listening.to('2030-03-04T11:00');
-    const all = ['achievement_due', 'streak_reminder_due', 'recap_due', 'reactivation_due'];
-    await expect.poll(() => heard(streams[0])).toEqual(all.flatMap((type) => [`${type} ada`, `${type} bob`]));
-    await expect.poll(() => heard(streams[1])).toEqual(all.map((type) => `${type} ada`));
+    await expect.poll(() => heard(streams[0])).toEqual(ALL.flatMap((type) => [`${type} ada`, `${type} bob`]));
+    await expect.poll(() => heard(streams[1])).toEqual(ALL.map((type) => `${type} ada`));
   } finally {
     for (const client of streams) client.close();
   }
   expect(await summary()).toEqual([]);
+});
+
+test('where only single users are listened to, nothing is looked for about others', async () => {
+  const { laurel } = listening;
+  const usersIn = async (table: string): Promise<string[]> =>
+    (await laurel.pool.query<{ id: string }>(`SELECT DISTINCT user_id AS id FROM ${table}`)).rows.map(({ id }) => id);
+  const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
+  const ofAda = await stream({}, made.body.created[0].key as string);
+  // The worker learns within half a second who listens: one of these shows it.
+  const others = Array.from({ length: 20 }, (_, n) => `other ${n}`);
+  const streams = [ofAda, ...(await Promise.all(others.map((userId) => stream({ userId }))))];
+  try {
+    let sent = 0;
+    const noted = async (): Promise<number> => {
+      await event(others[sent++]!, {});
+      await listening.stored();
+      return (await usersIn('notification_completions')).length;
+    };
+    await expect.poll(noted, { interval: 100 }).toBeGreaterThan(0);
+    await event('ada');
+    await event('bob');
+    await listening.stored();
+    expect((await usersIn('notification_completions')).filter((id) => !others.includes(id))).toEqual(['ada']);
+    await listening.to(`${DAY}T09:01`);
+    await listening.to('2030-03-04T11:00');
+    await expect.poll(() => heard(ofAda)).toEqual(ALL.map((type) => `${type} ada`));
+    expect(await usersIn('notification_emails')).toEqual(['ada']);
+  } finally {
+    for (const client of streams) client.close();
+  }
 });

@@ -4,7 +4,15 @@ import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { exclusively } from '../../../src/postgres/exclusively.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { Gate, gateOf, RedisNotReady, type Accepted } from '../../../src/redis/gate.ts';
-import { announcedKey, listenedKey, markKey, outboxKey, shardPattern, userKey } from '../../../src/redis/keys.ts';
+import {
+  announcedKey,
+  listenedKey,
+  listeningUsersKey,
+  markKey,
+  outboxKey,
+  shardPattern,
+  userKey,
+} from '../../../src/redis/keys.ts';
 import { readRun } from '../../../src/redis/run.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -142,8 +150,9 @@ test.each([
   await redisReady(connection);
   const gate = new Gate(connection);
   const accepted = { fence: `7/${await readRun(redis)}`, mark: (await redis.get(markKey(3)))! };
-  const keys = [listenedKey(3), outboxKey(3), announcedKey(3)];
-  const write = (): Promise<unknown> => new Script('listen_live').run(connection, keys, [1_000, 'nobody', 3]);
+  const keys = [listenedKey(3), outboxKey(3), announcedKey(3), listeningUsersKey(3)];
+  const write = (): Promise<unknown> =>
+    new Script('listen_live').run(connection, keys, [1_000, 'nobody', 3, '{"users":[]}']);
   await redis.del(listenedKey(3));
   gate.open(new Map([[3, otherwise(accepted)]]), gate.connection);
   await expect(write()).rejects.toBeInstanceOf(RedisNotReady);

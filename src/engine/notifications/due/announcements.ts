@@ -122,7 +122,7 @@ export class Announcements implements ScheduledWork {
       const wanted = wanting.get(tenantNo);
       if (wanted === undefined || !this.isFollowed(progress, wanting)) continue;
       const compiled = await publisher.catalog(tenantNo, wanted.version);
-      const announcements = announcedNext(compiled, doneMs, publisher.wants(compiled));
+      const announcements = announcedNext(compiled, doneMs, publisher.wants(compiled, null));
       if (announcements.length > 0) found.push({ progress, compiled, announcements });
     }
     return found;

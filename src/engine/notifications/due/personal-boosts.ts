@@ -7,7 +7,7 @@ import { storedZones } from '../../../postgres/users/stored-zones.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
 import { boostPayload } from '../payloads/points.ts';
-import type { Publisher } from './publisher.ts';
+import type { Publisher, Wanting } from './publisher.ts';
 
 export interface PersonalBoostsOptions {
   publisher: Publisher;
@@ -75,25 +75,27 @@ export class PersonalBoosts implements ScheduledWork {
     const { publisher } = this.options;
     const wanting = await publisher.wanting(TYPES);
     const found: Announcement[] = [];
-    for (const { tenantNo, version, type, sinceMs } of wanting) {
+    for (const { tenantNo, version, ...wanted } of wanting) {
       if (this.pieces.isAside(String(tenantNo))) continue;
       const compiled = await publisher.catalog(tenantNo, version);
-      found.push(...(await this.ofType(compiled, { type, sinceMs, upToMs })));
+      found.push(...(await this.ofType(compiled, { ...wanted, upToMs })));
     }
     return found;
   }
 
   private async ofType(
     compiled: CompiledCatalog,
-    { type, sinceMs, upToMs }: { type: BoostType; sinceMs: number; upToMs: number },
+    { type, sinceMs, users, upToMs }: Pick<Wanting<BoostType>, 'type' | 'sinceMs' | 'users'> & { upToMs: number },
   ): Promise<Announcement[]> {
     const { publisher } = this.options;
     const { tenantNo, boosts } = compiled.catalog;
-    const wants = publisher.wants(compiled);
     const near = boosts.flatMap((boost) => {
       const day = announcedDay(boost, type);
       if (!isPersonal(boost) || day === null || this.made.has(keyOf(tenantNo, boost.no, type))) return [];
-      const afterMs = Math.max(sinceMs, boost.created);
+      const since = users === null ? sinceMs : users.get(boost.userId);
+      if (since === undefined) return [];
+      const afterMs = Math.max(since, boost.created);
+      const wants = publisher.wants(compiled, boost.userId);
       const isNear = day * DAY_MS - EARLIEST_MS <= upToMs && day * DAY_MS + LATEST_MS > afterMs;
       return isNear && wants(type, { pointsSystemId: boost.systemId }) ? [{ boost, day, afterMs }] : [];
     });

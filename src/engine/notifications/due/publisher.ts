@@ -9,6 +9,7 @@ import { awaitCursor } from '../../../postgres/persist/cursor.ts';
 import { transaction } from '../../../postgres/transaction.ts';
 import { insertMessages } from '../../../postgres/webhooks/insert-messages.ts';
 import { shardOf } from '../../../redis/keys.ts';
+import type { ListenedUsers } from '../../../redis/live-streams.ts';
 import { listenersOf } from '../listeners.ts';
 import type { Wants } from '../rules/change.ts';
 
@@ -20,10 +21,24 @@ export interface PublisherOptions {
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
   /** Called after a commit with what was made, where it was anything. */
   onMade?: (notifications: readonly Notification[]) => void;
-  /** Live streams, which want every type of their tenants: the tenants listened to, and Laurel's clock. Without it: webhooks only. */
-  live?: { tenants: () => Promise<readonly number[]>; clock: Clock };
+  /** Live streams, which want every type about their users: those of the tenants listened to, and Laurel's clock. Without it: webhooks only. */
+  live?: { tenants: () => Promise<ReadonlyMap<number, ListenedUsers>>; clock: Clock };
   onStep?: (step: PublishStep) => void | Promise<void>;
 }
+
+/** Who listens to a tenant's live streams, and since when (Laurel's clock) as far as this process knows. */
+interface Listened {
+  sinceMs: number;
+  /** Null: everybody's are listened to. */
+  users: ReadonlyMap<string, number> | null;
+}
+
+/** A tenant of which somebody wants a type. */
+export type Wanting<T> = WantingTenant & {
+  type: T;
+  /** The users about whom it is wanted, and for each since when, as `sinceMs`; null: about everybody. */
+  users: ReadonlyMap<string, number> | null;
+};
 
 /** Who listens is asked again after so long. */
 const LOOK_MS = 250;
@@ -32,8 +47,8 @@ const LOOK_MS = 250;
 export class Publisher {
   readonly pool: Pool;
   private readonly options: PublisherOptions;
-  /** Tenants whose live streams somebody listens to, since when (Laurel's clock) as far as this process knows. */
-  private listened: ReadonlyMap<number, number> = new Map();
+  /** By the numbers of tenants whose live streams somebody listens to. */
+  private listened: ReadonlyMap<number, Listened> = new Map();
   /** By Laurel's clock: nothing falls due while it stands still. */
   private lookedAtMs = -Infinity;
 
@@ -49,24 +64,26 @@ export class Publisher {
   }
 
   /** The tenants of which somebody wants one of some types, a row a type: an enabled webhook, or a live stream. */
-  async wanting<T extends NotificationType>(types: readonly T[]): Promise<(WantingTenant & { type: T })[]> {
-    const wanting = (await wantingTenants(this.pool, types)) as (WantingTenant & { type: T })[];
+  async wanting<T extends NotificationType>(types: readonly T[]): Promise<Wanting<T>[]> {
+    const byWebhooks = (await wantingTenants(this.pool, types)) as (WantingTenant & { type: T })[];
+    const wanting: Wanting<T>[] = byWebhooks.map((one) => ({ ...one, users: null }));
     await this.lookWhoListens();
     if (this.listened.size === 0) return wanting;
     const known = new Set(wanting.map(({ tenantNo, type }) => `${tenantNo}:${type}`));
     const versions = await catalogVersions(this.pool, [...this.listened.keys()]);
-    for (const [tenantNo, sinceMs] of this.listened) {
+    for (const [tenantNo, { sinceMs, users }] of this.listened) {
       const version = versions.get(tenantNo);
       if (version === undefined) continue;
       for (const type of types)
-        if (!known.has(`${tenantNo}:${type}`)) wanting.push({ tenantNo, version, type, sinceMs });
+        if (!known.has(`${tenantNo}:${type}`)) wanting.push({ tenantNo, version, type, sinceMs, users });
     }
     return wanting;
   }
 
-  /** What of a tenant somebody wants, as of the last call of `wanting`. */
-  wants(compiled: CompiledCatalog): Wants {
-    if (this.listened.has(compiled.catalog.tenantNo)) return () => true;
+  /** What of a tenant somebody wants about a user, or about none (null), as of the last call of `wanting`. */
+  wants(compiled: CompiledCatalog, userId: string | null): Wants {
+    const listened = this.listened.get(compiled.catalog.tenantNo);
+    if (listened !== undefined && (userId === null || listened.users?.has(userId) !== false)) return () => true;
     const listeners = listenersOf(compiled);
     return (type, about) => listeners.wants(type, about);
   }
@@ -79,7 +96,20 @@ export class Publisher {
     if (Math.abs(nowMs - this.lookedAtMs) < LOOK_MS) return;
     const tenants = await live.tenants();
     this.lookedAtMs = nowMs;
-    this.listened = new Map(tenants.map((tenantNo) => [tenantNo, this.listened.get(tenantNo) ?? nowMs]));
+    this.listened = new Map(
+      [...tenants].map(([tenantNo, users]) => {
+        const before = this.listened.get(tenantNo) ?? { sinceMs: nowMs, users: new Map<string, number>() };
+        const sinceOf = (userId: string): number =>
+          (before.users === null ? before.sinceMs : before.users.get(userId)) ?? nowMs;
+        return [
+          tenantNo,
+          {
+            sinceMs: users === null && before.users !== null ? nowMs : before.sinceMs,
+            users: users && new Map([...users].map((userId) => [userId, sinceOf(userId)])),
+          },
+        ];
+      }),
+    );
   }
 
   /**

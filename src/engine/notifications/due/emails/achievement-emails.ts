@@ -65,7 +65,8 @@ export class AchievementEmails implements ScheduledWork {
       if (this.pieces.isAside(String(tenantNo))) continue;
       await this.pieces.attempt(tenantPiece(tenantNo), ending, async () => {
         const compiled = await publisher.catalog(tenantNo, wanting.get(tenantNo) ?? 0);
-        const context = { compiled, controlShare, wants: publisher.wants(compiled) };
+        const wantsOf = (userId: string): Wants => publisher.wants(compiled, userId);
+        const context = { compiled, controlShare, wantsOf };
         await publisher.publish(compiled, upToMs, async (client) => {
           const due = await takeDueCompletions(client, { tenantNo, upToMs: lastMs, limit: AT_ONCE });
           const userIds = [...new Set(due.map(({ userId }) => userId))];
@@ -82,7 +83,11 @@ export class AchievementEmails implements ScheduledWork {
 
 /** Null: the achievement is no more, or nobody wants it, or the user may not be written to. */
 function notification(
-  { compiled, controlShare, wants }: { compiled: CompiledCatalog; controlShare: number; wants: Wants },
+  {
+    compiled,
+    controlShare,
+    wantsOf,
+  }: { compiled: CompiledCatalog; controlShare: number; wantsOf: (userId: string) => Wants },
   { userId, achievementNo, dueMs }: DueCompletion,
   packed: Buffer,
 ): Notification | null {
@@ -91,7 +96,7 @@ function notification(
   const about = aboutAchievement(achievement);
   const state = decodeState(packed);
   const completedMs = state.completions[achievementNo];
-  if (completedMs === undefined || !wants(TYPE, about)) return null;
+  if (completedMs === undefined || !wantsOf(userId)(TYPE, about)) return null;
   if (!isReachable({ userId, state }, 'achievement_completed', controlShare)) return null;
   const user = userJson(compiled, { userId, state, controlShare });
   const payload = achievementDue(user, { compiled, achievement, completedMs, dueMs });

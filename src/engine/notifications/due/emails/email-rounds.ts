@@ -35,8 +35,8 @@ const zonePiece = ({ tenantNo, kind, zone }: NotificationProgress): Piece => ({
 });
 
 /**
- * E-mails that are due at a time of the day in the users' zones. When it is that time in a zone of a tenant, its users are
- * gone through in the order of their IDs, some hundred at a time; how far is a row that moves in the transaction that stores
+ * E-mails that are due at a time of the day in the users' zones. When it is that time in a zone of a tenant, its users, or those
+ * who listen where nobody else wants it, are gone through in the order of their IDs, some hundred at a time; how far is a row that moves in the transaction that stores
  * their messages. A kind of a zone that fails is set aside, and the others go on.
  *
  * What a user's last e-mail of a kind was due for is kept: one who moves to a zone where the time is still to come gets no
@@ -103,7 +103,8 @@ export class EmailRounds implements ScheduledWork {
     const { publisher } = this.options;
     const { settings, progress } = zone;
     const { tenantNo, lastUser } = progress;
-    const page = { tenantNo, zone: progress.zone, after: lastUser, limit: USERS_A_PAGE };
+    const among = zone.users && [...zone.users.keys()];
+    const page = { tenantNo, zone: progress.zone, after: lastUser, among, limit: USERS_A_PAGE };
     const userIds = await idsOfZone(publisher.pool, page);
     const due = await dueIn(publisher.pool, { zone, moment, userIds });
     const isLast = userIds.length < USERS_A_PAGE;

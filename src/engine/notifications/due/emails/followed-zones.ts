@@ -9,7 +9,7 @@ import {
 } from '../../../../postgres/notifications/progress.ts';
 import { readOrganisation } from '../../../../postgres/organisation.ts';
 import { zonesOf } from '../../../../postgres/streak-sweep/zones.ts';
-import type { Publisher } from '../publisher.ts';
+import type { Publisher, Wanting } from '../publisher.ts';
 import type { EmailKind, EmailSettings } from './email-kind.ts';
 
 /** A kind of e-mail that somebody wants of a tenant. */
@@ -20,6 +20,8 @@ interface Wanted {
   time: LocalTime;
   /** What fell due up to then (epoch ms) was before anybody wanted it. */
   sinceMs: number;
+  /** The users for whom; null: all. */
+  users: Wanting<NotificationType>['users'];
 }
 
 /** A zone of a tenant in which e-mails of a kind fall due. */
@@ -109,12 +111,12 @@ export class FollowedZones {
     const wanted = new Map<string, Wanted>();
     if (wanting.length === 0) return wanted;
     const { aggregationPeriod: aggregation, controlShare } = await readOrganisation(pool);
-    for (const { tenantNo, type, version, sinceMs } of wanting) {
+    for (const { tenantNo, type, version, sinceMs, users } of wanting) {
       const kind = this.kinds.find((each) => each.type === type)!;
       const compiled = await this.publisher.catalog(tenantNo, version);
       const settings = { compiled, aggregation, controlShare };
       const time = kind.time(settings);
-      if (time !== null) wanted.set(`${tenantNo}:${type}`, { tenantNo, kind, settings, time, sinceMs });
+      if (time !== null) wanted.set(`${tenantNo}:${type}`, { tenantNo, kind, settings, time, sinceMs, users });
     }
     return wanted;
   }

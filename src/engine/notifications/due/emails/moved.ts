@@ -23,7 +23,9 @@ export async function lookAtMoved(
   if (users.length === 0) return;
   const found: { zone: FollowedZone; moment: LocalMoment; due: DueEmail[] }[] = [];
   for (const zone of zones) {
-    const userIds = users.filter((user) => user.zone === zone.progress.zone).map(({ userId }) => userId);
+    const isAsked = (userId: string): boolean => zone.users?.has(userId) !== false;
+    const inZone = users.filter((user) => user.zone === zone.progress.zone);
+    const userIds = inZone.map(({ userId }) => userId).filter(isAsked);
     const moment = userIds.length === 0 ? null : momentToday(zone.time, zone.name, nowMs);
     if (moment === null || moment.atMs <= zone.sinceMs) continue;
     found.push({ zone, moment, due: await dueIn(publisher.pool, { zone, moment, userIds }) });
