@@ -2,6 +2,7 @@
 --- @include "lib/due_points"
 --- @include "lib/read_user"
 --- @include "lib/recompute_completions"
+--- @include "lib/recompute_scores"
 --- @include "lib/score_boards"
 --- @include "lib/settle_streaks"
 --- @include "lib/settled_record"
@@ -10,13 +11,12 @@
 
 --[[
 Gives and takes what a recomputation planned for some users, or takes back what it did: completions of achievements, points,
-and with them boards of points. A user's state says which step was made last, so that a step which is repeated, by whomever,
-changes nothing. Computed first, written last.
+and with them boards of points; where boards are computed again, scores in runs that are not final. A user's state says which
+step was made last, so that a step which is repeated, by whomever, changes nothing. Computed first, written last.
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant, then the users.
-ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON) with `limits`, the maximum of points by system no, 4 prefix of
-      boards, 5 prefix of points sets, 6 number of the step, above that of all steps before it, 7 the job (32 hex), 8 '1': what
-      the job did is taken back, then 3 a user: id, id of the record (32 hex), what is to be done (JSON, `PlannedUser` of
+ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON) with `limits`, the maximum of points by system no, and, where
+      boards are computed again, `scored`, see lib/recompute_scores, 4 prefix of boards, 5 prefix of points sets, 6 number of the step, above that of all steps before it, 7 the job (32 hex), 8 '1': what the job did is taken back, then 3 a user: id, id of the record (32 hex), what is to be done (JSON, `PlannedUser` of
       src/engine/recomputations/planned-user.ts).
 Returns: RECOMPUTED a user; then the position of the outbox ('' if nothing was written).
 Errors: those of Redis only.
@@ -51,11 +51,20 @@ local function recompute(user, planned)
   local done = recompute_completions(state, planned, now)
   -- What there was before may have been more than the maximum of now.
   local due = due_points(state, planned, done.changed, reverts and {} or plan.limits)
-  if #done.completed + #done.revoked + #done.restored + #due == 0 then
+  local moved, shortfalls = compensate(state, due)
+  local changes, scores, ledgers = {}, nil, {}
+  if plan.scored then
+    local by = { boards = plan.scored, points = moved, reverts = reverts }
+    changes, scores = recompute_scores(state, planned, by, outcome)
+  else
+    ledgers = ledgers_of(moved)
+  end
+  if #done.completed + #done.revoked + #done.restored + #due + (scores and #scores or 0) == 0 then
     return nil
   end
-  local moved, shortfalls = compensate(state, due)
-  local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers_of(moved), outcome)
+  for _, change in ipairs(score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome)) do
+    changes[#changes + 1] = change
+  end
   local points = {}
   for _, each in ipairs(moved) do
     if #each[RECORDED_POINTS.awards] > 0 then
@@ -79,6 +88,7 @@ local function recompute(user, planned)
       due,
       shortfalls,
       done.skipped,
+      scores,
     },
   }
   settled_record(record, settlements, state)

@@ -26,7 +26,8 @@ local function due_points(state, planned, changed, limits)
       local cut = points < 0 and math.max(0, math.min(excess, -points)) or 0
       excess = excess - cut
       if points + cut ~= 0 and not (planned.keeps and list.given < 0) then
-        due[#due + 1] = { award[COMPENSATED.award], list.no, award[COMPENSATED.trigger], points + cut }
+        due[#due + 1] =
+          { award[COMPENSATED.award], list.no, award[COMPENSATED.trigger], points + cut, award[COMPENSATED.day] }
       end
     end
   end

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
 
 /** What can be computed again. */
-export const RECOMPUTED_KINDS = ['achievements', 'points'] as const;
+export const RECOMPUTED_KINDS = ['achievements', 'points', 'boards'] as const;
 
 /** `planned`, `applied`, `reverted`, `cancelled` and `failed` are at rest. */
 export const RECOMPUTATION_STATUSES = [
@@ -59,6 +59,16 @@ const PointsFigures = Type.Object({
   taken: Type.Integer(),
 });
 
+/** Of one leaderboard, in its runs that are not final: how many users have a higher score, a lower one, and another group. */
+const BoardFigures = Type.Object({
+  id: Type.String(),
+  key: Type.String(),
+  name: Type.String(),
+  gaining: Type.Integer(),
+  losing: Type.Integer(),
+  moving: Type.Integer(),
+});
+
 export const RecomputationFigures = Type.Object({
   users: Type.Integer(),
   gaining: Type.Integer(),
@@ -67,6 +77,7 @@ export const RecomputationFigures = Type.Object({
   failed: Type.Integer(),
   achievements: Type.Array(AchievementFigures),
   points: Type.Array(PointsFigures),
+  boards: Type.Array(BoardFigures),
 });
 export type RecomputationFigures = Static<typeof RecomputationFigures>;
 
@@ -76,6 +87,9 @@ export const RecomputedUser = Type.Object({
   gained: Type.Array(Type.String()),
   lost: Type.Array(Type.String()),
   points: Type.Array(Type.Object({ key: Type.String(), from: Type.Integer(), to: Type.Integer() })),
+  boards: Type.Array(
+    Type.Object({ key: Type.String(), run: LocalDate, from: Type.Number(), to: Type.Number(), moves: Type.Boolean() }),
+  ),
   status: Type.Enum(['planned', 'applied', 'reverted', 'skipped', 'failed']),
   reason: Nullable(Type.String()),
 });

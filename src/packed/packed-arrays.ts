@@ -55,16 +55,18 @@ export const recordedGuard = ({ guard, action }: { guard: number; action: number
 /** COMPLETED, by what is not said. */
 export const packedCompletion = (achievementNo: number, atMs: number): PackedCompletion => [achievementNo, atMs];
 
-/** COMPENSATED, of no single award: points of a trigger that are taken, negative where they are given. */
+/** COMPENSATED, of no single award: points of a trigger that are taken, negative where they are given; `day`: dated so (epoch day). */
 export const packedTaken = ({
   systemNo,
   triggerNo,
   points,
+  day,
 }: {
   systemNo: number;
   triggerNo: number;
   points: number;
-}): Compensated => ['', systemNo, triggerNo, points];
+  day?: number | undefined;
+}): Compensated => (day === undefined ? ['', systemNo, triggerNo, points] : ['', systemNo, triggerNo, points, day]);
 
 /** LOOKED_UP. */
 export interface PackedLookedUp {

@@ -126,7 +126,7 @@ export const REVERSAL = {
 /**
  * What a recomputation did: 32 hex digits of the job; 1 if it took back what the job had done; lists of COMPLETED that were
  * revoked, and that were restored; what was taken as COMPENSATED, without award; points that could not be taken as SHORTFALL;
- * numbers of the achievements that were not as planned.
+ * numbers of the achievements that were not as planned; a list of RECOMPUTED_SCORE, absent where boards were not computed again.
  */
 export const RECOMPUTATION = {
   job: 0,
@@ -136,7 +136,14 @@ export const RECOMPUTATION = {
   awards: 4,
   shortfalls: 5,
   skipped: 6,
+  scores: 7,
 } as const;
+
+/**
+ * What a recomputation added to a score, awards included: a board's number, the first day (epoch day) of a run, whole, micros, and
+ * the groups before and after.
+ */
+export const RECOMPUTED_SCORE = { board: 0, runDay: 1, whole: 2, micros: 3, oldGroup: 4, group: 5 } as const;
 
 /**
  * What was awarded, to be taken: 32 hex digits of the award, numbers, points; the local day (epoch day) and the time (epoch ms) of

@@ -10,6 +10,7 @@ import type {
   RECORDED_STREAK,
   REVERSAL,
   RECOMPUTATION,
+  RECOMPUTED_SCORE,
   COMPENSATED,
   COMPLETED,
   SHORTFALL,
@@ -168,6 +169,17 @@ export interface RecordedRecomputation {
   [RECOMPUTATION.awards]: Compensated[];
   [RECOMPUTATION.shortfalls]: Shortfall[];
   [RECOMPUTATION.skipped]: number[];
+  [RECOMPUTATION.scores]?: RecomputedScore[];
+}
+
+/** RECOMPUTED_SCORE. */
+export interface RecomputedScore {
+  [RECOMPUTED_SCORE.board]: number;
+  [RECOMPUTED_SCORE.runDay]: number;
+  [RECOMPUTED_SCORE.whole]: number;
+  [RECOMPUTED_SCORE.micros]: number;
+  [RECOMPUTED_SCORE.oldGroup]: string;
+  [RECOMPUTED_SCORE.group]: string;
 }
 
 /** COMPENSATED. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Recomputation, RecomputationDetails } from '../../domain/recomputation.ts';
 import { askAdmin, type AdminOptions } from '../admin-api.ts';
 import { CommandError } from '../command-error.ts';
+import { usersText } from './plan-text.ts';
 
 const LOOK_MS = 500;
 const UNDER_WAY: readonly string[] = ['planning', 'applying', 'reverting'];
@@ -18,7 +19,7 @@ export async function watched(options: AdminOptions, { id }: Recomputation): Pro
   for (;;) {
     const job = await readOne(options, id);
     const { users, of } = job.progress;
-    const line = `${job.status}: ${users} of ${of ?? '?'} users\n`;
+    const line = `${job.status}: ${users} of ${of === null ? '? users' : usersText(of)}\n`;
     if (line !== said) process.stderr.write((said = line));
     if (job.status === 'failed') throw new CommandError(`The recomputation failed: ${job.error ?? 'unknown'}`);
     if (!UNDER_WAY.includes(job.status)) return job;

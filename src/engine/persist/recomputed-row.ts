@@ -19,6 +19,7 @@ export const recomputedRow = (
   restored: listOf(recomputation[RECOMPUTATION.restored]),
   awards: listOf(recomputation[RECOMPUTATION.awards]),
   skipped: listOf(recomputation[RECOMPUTATION.skipped]),
+  scores: listOf(recomputation[RECOMPUTATION.scores] ?? []),
 });
 
 /** An empty Lua table may be packed as a map. */

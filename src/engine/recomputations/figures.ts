@@ -3,12 +3,14 @@ import type { RecomputationFigures } from '../../domain/recomputation.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { StoredFigures } from '../../postgres/recomputations/jobs.ts';
 import type { PlannedSlice } from './plan-slice.ts';
+import type { PlannedScore } from './planned-scores.ts';
 
 /** The figures of a plan with those of some more users. */
 export function withSlice(figures: StoredFigures, { users, rows }: PlannedSlice): StoredFigures {
   const { users: before = 0, gaining = 0, losing = 0, failed = 0 } = figures;
   const achievements = structuredClone(figures.achievements ?? {});
   const points = structuredClone(figures.points ?? {});
+  const boards = structuredClone(figures.boards ?? {});
   for (const { plan } of rows) {
     for (const no of plan?.complete ?? []) (achievements[no] ??= [0, 0])[0] += 1;
     for (const completion of plan?.revoke ?? []) (achievements[completion[COMPLETED.achievement]] ??= [0, 0])[1] += 1;
@@ -19,6 +21,7 @@ export function withSlice(figures: StoredFigures, { users, rows }: PlannedSlice)
       of[2] += Math.max(0, to - from);
       of[3] += Math.max(0, from - to);
     }
+    countScores(boards, plan?.scores ?? []);
   }
   return {
     ...figures,
@@ -29,7 +32,19 @@ export function withSlice(figures: StoredFigures, { users, rows }: PlannedSlice)
     failed: failed + rows.filter(({ plan }) => plan === null).length,
     achievements,
     points,
+    boards,
   };
+}
+
+/** Counts a user once a board, in whatever runs. */
+function countScores(boards: NonNullable<StoredFigures['boards']>, scores: readonly PlannedScore[]): void {
+  for (const no of new Set(scores.map((score) => score.no))) {
+    const own = scores.filter((score) => score.no === no);
+    const of = (boards[no] ??= [0, 0, 0]);
+    if (own.some(({ from, to }) => to > from)) of[0] += 1;
+    if (own.some(({ from, to }) => to < from)) of[1] += 1;
+    if (own.some(({ moves }) => moves)) of[2] += 1;
+  }
 }
 
 /** The figures as they are shown; without what was deleted from the catalog since. */
@@ -52,6 +67,12 @@ export function shownFigures(compiled: CompiledCatalog, figures: StoredFigures):
       if (system === undefined) return [];
       const { id, key, name } = system;
       return [{ id, key, name, gaining: gains, losing: loses, given, taken }];
+    }),
+    boards: Object.entries(figures.boards ?? {}).flatMap(([no, [gains, loses, moves]]) => {
+      const board = compiled.leaderboardsByNo.get(Number(no));
+      if (board === undefined) return [];
+      const { id, key, name } = board;
+      return [{ id, key, name, gaining: gains, losing: loses, moving: moves }];
     }),
   };
 }

@@ -1,5 +1,6 @@
 import type { PlanBoost, PlanConditions, PlanTrigger } from '../../catalog/plan.ts';
 import { SUM_BOUND } from '../../domain/decimal.ts';
+import { AwardTally } from './award-tally.ts';
 import type { SystemRules } from './rules.ts';
 
 const ROUND = { 1: Math.floor, 2: Math.round, 3: Math.ceil } as const;
@@ -18,10 +19,11 @@ export const holds = (conditions: PlanConditions | undefined, attributes: Readon
 export class Ledger {
   readonly system: SystemRules;
   /** What each trigger awarded. */
-  readonly awarded = new Map<number, number>();
+  readonly awarded = new AwardTally();
   private total: number;
   private readonly boosts: readonly PlanBoost[];
   private readonly attributes: Readonly<Record<number, string>>;
+  private readonly segmentOf: (day: number) => number;
 
   constructor(
     system: SystemRules,
@@ -29,16 +31,20 @@ export class Ledger {
       total,
       boosts,
       attributes,
+      segmentOf,
     }: {
       total: number;
       boosts: readonly PlanBoost[];
       attributes: Readonly<Record<number, string>>;
+      /** The segment of time of a local day (epoch day). */
+      segmentOf: (day: number) => number;
     },
   ) {
     this.system = system;
     this.total = total;
     this.boosts = boosts;
     this.attributes = attributes;
+    this.segmentOf = segmentOf;
   }
 
   /** Pays a trigger on a local day (epoch day): boosts, then cap and floor. */
@@ -50,7 +56,7 @@ export class Ledger {
       points > 0
         ? Math.max(before, Math.min(before + this.boosted(points, day), this.system.max ?? SUM_BOUND - 1))
         : Math.max(before + points, 0);
-    this.awarded.set(trigger.no, (this.awarded.get(trigger.no) ?? 0) + this.total - before);
+    this.awarded.add({ triggerNo: trigger.no, segment: this.segmentOf(day), points: this.total - before });
   }
 
   /** An award that stays as it was. */

@@ -8,6 +8,7 @@ import { USER } from '../../packed/user-fields.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
 import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
 import type { PlannedRow } from '../../postgres/recomputations/planned-users.ts';
+import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
 import {
   awardSums,
   cohortAfter,
@@ -20,9 +21,12 @@ import {
 } from '../../postgres/recomputations/read-history.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { importedPasts } from './imported-past.ts';
+import { missingDetails } from './needed-details.ts';
+import { boundsOf, openBoards } from './open-boards.ts';
 import { UserPlanning, type PlanRules, type UserHistory } from './plan-user.ts';
 import { directionsOf, type UserPlan } from './planned-user.ts';
 import { rulesOf } from './rules.ts';
+import { scoreDifferences } from './score-differences.ts';
 
 /** Some users of a plan, in the order of their IDs. */
 export interface PlannedSlice {
@@ -52,18 +56,21 @@ const ENDED = (['lost', 'replaced', 'reset'] as const).map((kind) => SETTLEMENT_
 
 /**
  * Plans the next users of a recomputation from one snapshot of Postgres. A user who cannot be planned is among the rows with
- * the reason, and stops no other.
+ * the reason, and stops no other. A sentence: none can, for events that are needed were dropped.
  */
 export function planSlice(
   pool: Pool,
   { job, compiled, nowMs, limit }: { job: RecomputationJob; compiled: CompiledCatalog; nowMs: number; limit: number },
-): Promise<PlannedSlice> {
+): Promise<PlannedSlice | string> {
   return transaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     const { tenantNo, cohort, lastUser: after } = job;
+    const detailsDay = await detailsFromDay(client);
+    const missing = missingDetails(compiled, job.request, detailsDay);
+    if (missing !== null) return missing;
     const users = await cohortAfter(client, { tenantNo, cohort, after, limit });
     const by = await planRules(client, { job, compiled, nowMs });
-    const { plannings, rows } = await begin(client, { by, users, compiled });
+    const { plannings, rows } = await begin(client, { by, users, compiled, detailsDay });
     const orFailed = (userId: string, work: (one: Planning) => void): void => {
       const one = plannings.get(userId);
       if (one === undefined) return;
@@ -95,10 +102,13 @@ async function planRules(
   const { what, since, mayRevoke } = job.request;
   const points = what.includes('points');
   const triggers = await triggersOfEvents(client, job.tenantNo);
+  const boards = what.includes('boards') ? openBoards(compiled, nowMs) : null;
   return {
     rules: rulesOf(compiled, { points, utcDay: Math.floor(nowMs / DAY_MS) }),
     points,
     achievements: what.includes('achievements'),
+    boards,
+    bounds: boundsOf(boards ?? []),
     mayRevoke,
     sinceDay: since === null ? -Infinity : dayOf(since),
     nowMs,
@@ -108,7 +118,12 @@ async function planRules(
 
 async function begin(
   client: PoolClient,
-  { by, users, compiled }: { by: PlanRules; users: { id: string; state: Buffer }[]; compiled: CompiledCatalog },
+  {
+    by,
+    users,
+    compiled,
+    detailsDay,
+  }: { by: PlanRules; users: { id: string; state: Buffer }[]; compiled: CompiledCatalog; detailsDay: number | null },
 ): Promise<{ plannings: Map<string, Planning>; rows: PlannedRow<UserPlan>[] }> {
   const { tenantNo } = compiled.catalog;
   const rows: PlannedRow<UserPlan>[] = [];
@@ -126,13 +141,15 @@ async function begin(
   const since = by.sinceDay === -Infinity ? null : new Date(by.sinceDay * DAY_MS).toISOString().slice(0, 10);
   const { frequency } = compiled.catalog.streaks;
   const frequencyNo = FREQUENCIES.indexOf(frequency) + 1;
-  const awards = grouped(await awardSums(client, { ...who, since, importedMs }));
+  const awards = grouped(await awardSums(client, { ...who, since, importedMs, bounds: by.bounds }));
   const except = [...by.triggers.keys()];
   const fixed = grouped(by.points ? await fixedAwards(client, { ...who, since, importedMs, except }) : []);
   const completions = grouped(await completionsOf(client, who));
   const ended = await longestEnded(client, { ...who, frequencyNo, kinds: ENDED });
   const paysStreaks = by.points && [...by.triggers.values()].includes('streak');
   const late = paysStreaks ? await usersWithLateEvents(client, who) : new Set();
+  const scored = { compiled, boards: by.boards ?? [], users: states, nowMs: by.nowMs, detailsFromDay: detailsDay };
+  const scores = await scoreDifferences(client, scored);
   const plannings = new Map<string, Planning>();
   for (const { id, state: packed } of users) {
     const state = states.get(id);
@@ -148,6 +165,7 @@ async function begin(
         boosts: own === undefined ? {} : (JSON.parse(own) as Record<number, PlanBoost[]>),
         longestStreak: Math.max(state.streaks[frequency].length, ended.get(id) ?? 0),
         streakAsLived: !late.has(id) && (unpack(packed) as PackedState)[USER.corrections] === undefined,
+        scores: scores.get(id) ?? new Map(),
       };
       plannings.set(id, { planning: new UserPlanning(by, history), createdMs: state.createdMs });
     } catch (error) {

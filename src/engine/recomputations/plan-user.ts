@@ -6,10 +6,14 @@ import { COMPLETED } from '../../packed/record-fields.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { AwardSum, FixedAward, HistoryEvent } from '../../postgres/recomputations/read-history.ts';
 import { changesOf } from './achievements.ts';
+import type { TriggerPoints } from './award-tally.ts';
 import type { ImportedPast } from './imported-past.ts';
 import { Ledger } from './ledger.ts';
+import { dayOfSegment, segmentOf, type OpenBoard } from './open-boards.ts';
+import { plannedScores } from './planned-scores.ts';
 import type { UserPlan } from './planned-user.ts';
 import type { Rules } from './rules.ts';
+import type { ScoreDifferences } from './score-differences.ts';
 import { UserReplay } from './user-replay.ts';
 
 /** What is computed again, and by what. */
@@ -18,6 +22,10 @@ export interface PlanRules {
   /** Whether points are computed again; false: only what achievements pay that change. */
   points: boolean;
   achievements: boolean;
+  /** The boards whose open runs are computed again; null: boards follow the awards in the run of the day of the application. */
+  boards: readonly OpenBoard[] | null;
+  /** Where segments of time begin (epoch days), see `boundsOf`: awards are dated in theirs. None: they are dated when applied. */
+  bounds: readonly number[];
   mayRevoke: boolean;
   /** First local day (epoch day) of whose awards and completions anything is changed. */
   sinceDay: number;
@@ -40,6 +48,8 @@ export interface UserHistory {
   longestStreak: number;
   /** Whether the history of the streak is that of the events: no correction has changed it. */
   streakAsLived: boolean;
+  /** On boards that are computed again. */
+  scores: ScoreDifferences;
 }
 
 /** Plans one user: made before the user's events are read, given each of them, asked at the end. */
@@ -61,6 +71,7 @@ export class UserPlanning {
         total: (state.points[system.no] ?? 0) - earlier,
         boosts: [...system.boosts, ...(user.boosts[system.no] ?? [])],
         attributes: state.attributes,
+        segmentOf: (day) => segmentOf(by.bounds, day),
       });
     });
     this.replay = new UserReplay({
@@ -92,9 +103,16 @@ export class UserPlanning {
         for (const trigger of ledger.system.achievement)
           if (gained.includes(trigger.achievement ?? 0)) ledger.pay(trigger, 1, today);
     const revoke = user.completions.filter((each) => lost.includes(each[COMPLETED.achievement]));
-    const { awards, totals } = this.points({ changed: new Set([...gained, ...lost]), lost });
-    if (gained.length + revoke.length + awards.length === 0) return null;
-    return { complete: gained, revoke, awards, keeps: !by.mayRevoke, totals };
+    const { awards, totals } = this.points({ changed: new Set([...gained, ...lost]), lost, today });
+    const keeps = !by.mayRevoke;
+    const scores = plannedScores(by.boards ?? [], {
+      state: user.state,
+      differences: user.scores,
+      awards: awards.map(({ award }) => award),
+      keeps,
+    });
+    if (gained.length + revoke.length + awards.length + scores.length === 0) return null;
+    return { complete: gained, revoke, awards, scores, keeps, totals };
   }
 
   private changes(): { gained: number[]; lost: number[] } {
@@ -116,31 +134,27 @@ export class UserPlanning {
   private points({
     changed,
     lost,
+    today,
   }: {
     changed: ReadonlySet<number>;
     lost: readonly number[];
+    today: number;
   }): Pick<UserPlan, 'awards' | 'totals'> {
     const awards: UserPlan['awards'] = [];
     const totals: UserPlan['totals'] = {};
     for (const ledger of this.ledgers) {
       const { no: systemNo, achievement } = ledger.system;
-      const difference = new Map(ledger.awarded);
-      for (const { systemNo: of, triggerNo, awarded } of this.user.awards) {
-        if (of !== systemNo || !this.isCounted(ledger, triggerNo, lost)) continue;
-        difference.set(triggerNo, (difference.get(triggerNo) ?? 0) - awarded);
-      }
-      if (!this.user.streakAsLived)
-        for (const no of difference.keys()) if (this.by.triggers.get(no) === 'streak') difference.set(no, 0);
-      const moved = [...difference].filter(([, points]) => points !== 0);
-      const sum = moved.reduce((all, [, points]) => all + points, 0);
-      if (sum === 0 || (sum < 0 && !this.by.mayRevoke)) continue;
+      const moved = this.difference(ledger, lost);
+      const sum = moved.reduce((all, { points }) => all + points, 0);
+      if (!differs(moved) || (sum < 0 && !this.by.mayRevoke)) continue;
       const from = this.user.state.points[systemNo] ?? 0;
-      totals[systemNo] = [from, Math.max(0, from + sum)];
+      if (sum !== 0) totals[systemNo] = [from, Math.max(0, from + sum)];
       const paidFor = new Map(achievement.map((trigger) => [trigger.no, trigger.achievement ?? 0]));
-      for (const [triggerNo, points] of moved) {
+      for (const { triggerNo, segment, points } of moved) {
         const of = paidFor.get(triggerNo);
+        const day = this.by.boards === null ? undefined : dayOfSegment(this.by.bounds, segment, today);
         awards.push({
-          award: packedTaken({ systemNo, triggerNo, points: -points }),
+          award: packedTaken({ systemNo, triggerNo, points: -points, day }),
           ...(of !== undefined && changed.has(of) && { achievement: of }),
         });
       }
@@ -148,9 +162,26 @@ export class UserPlanning {
     return { awards, totals };
   }
 
+  /** What triggers give in a system by the rules of now, less what history has of them. */
+  private difference(ledger: Ledger, lost: readonly number[]): TriggerPoints[] {
+    const { awarded: given } = ledger;
+    for (const { systemNo, triggerNo, segment, awarded } of this.user.awards)
+      if (systemNo === ledger.system.no && this.isCounted(ledger, triggerNo, lost))
+        given.add({ triggerNo, segment, points: -awarded });
+    const { streakAsLived } = this.user;
+    return [...given.sums()].filter(({ triggerNo }) => streakAsLived || this.by.triggers.get(triggerNo) !== 'streak');
+  }
+
   /** Whether what a trigger has awarded is compared: of all that pay for events, or only of the achievements that are lost. */
   private isCounted({ system }: Ledger, triggerNo: number, lost: readonly number[]): boolean {
     if (this.by.points) return this.by.triggers.has(triggerNo);
     return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && lost.includes(achievement));
   }
+}
+
+/** Whether points come to something else, as a whole or in a segment of time. */
+function differs(moved: readonly TriggerPoints[]): boolean {
+  const sums = new Map<number, number>();
+  for (const { segment, points } of moved) sums.set(segment, (sums.get(segment) ?? 0) + points);
+  return [...sums.values()].some((sum) => sum !== 0);
 }

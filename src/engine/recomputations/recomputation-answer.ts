@@ -1,4 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { dateOf } from '../../domain/periods.ts';
 import type { Recomputation, RecomputationDetails, RecomputedUser } from '../../domain/recomputation.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
@@ -49,6 +50,10 @@ function userAnswer(compiled: CompiledCatalog, row: RecomputedUserRow<UserPlan>)
     points: Object.entries(plan?.totals ?? {}).flatMap(([no, [from, to]]) => {
       const system = compiled.pointsSystemsByNo.get(Number(no));
       return system === undefined ? [] : [{ key: system.key, from, to }];
+    }),
+    boards: (plan?.scores ?? []).flatMap(({ no, run, from, to, moves }) => {
+      const board = compiled.leaderboardsByNo.get(no);
+      return board === undefined ? [] : [{ key: board.key, run: dateOf(run), from, to, moves }];
     }),
     status: statusOf(row),
     reason:

@@ -13,7 +13,7 @@ import type {
 } from '../../domain/recomputation.ts';
 import { AppError } from '../../errors.ts';
 import { writeAudit, type AuditAction } from '../../postgres/audit/write-audit.ts';
-import { detailsFrom } from '../../postgres/partitions/dropped-days.ts';
+import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
 import { isUniqueViolation } from '../../postgres/is-unique-violation.ts';
 import {
   activeJob,
@@ -28,6 +28,7 @@ import {
 import { samplesOf } from '../../postgres/recomputations/planned-users.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
+import { missingDetails } from './needed-details.ts';
 import type { UserPlan } from './planned-user.ts';
 import { recomputationAnswer, samplesAnswer } from './recomputation-answer.ts';
 
@@ -56,7 +57,7 @@ export class Recomputations {
     this.options = options;
   }
 
-  /** Begins one. 422 for a day or a cohort that there is not, and once events were dropped; 409 while another of the tenant is under way. */
+  /** Begins one. 422 for a day or a cohort that there is not, and for what needs events that were dropped; 409 while another of the tenant is under way. */
   async create(compiled: CompiledCatalog, request: RecomputationRequest, by: Author): Promise<Recomputation> {
     const { pool, clock } = this.options;
     const { tenantNo, version } = compiled.catalog;
@@ -64,12 +65,8 @@ export class Recomputations {
     const cohort = parseAttributeFilter(asked.cohort.userAttributes ?? undefined, compiled.userAttributes);
     if (asked.since !== null && !isDate(asked.since))
       throw new AppError('unprocessable', `since: '${asked.since}' is no day.`);
-    const from = await detailsFrom(pool);
-    if (from !== null)
-      throw new AppError(
-        'unprocessable',
-        `Events before ${from} were dropped: what all of them come to cannot be computed.`,
-      );
+    const missing = missingDetails(compiled, asked, await detailsFromDay(pool));
+    if (missing !== null) throw new AppError('unprocessable', missing);
     const job = await this.unlessActive(tenantNo, () =>
       transaction(pool, async (client) => {
         const inserted = await insertJob(client, {

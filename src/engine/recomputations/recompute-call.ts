@@ -6,6 +6,7 @@ import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
 import { eventId } from '../ids/event-id.ts';
+import type { OpenBoard } from './open-boards.ts';
 import type { PlannedUser } from './planned-user.ts';
 
 /** What became of a user: RECOMPUTED. */
@@ -17,6 +18,18 @@ export const SKIPPED: Partial<Record<Recomputed, string>> = {
   [RECOMPUTED.gone]: 'The user was deleted since.',
   [RECOMPUTED.large]: 'The user has as much data as a user may have.',
 };
+
+/** A board whose scores are computed again; `filled`: it was filled since the plan was made. */
+export interface ScoredBoard extends OpenBoard {
+  filled: boolean;
+}
+
+export interface CalledUsers {
+  users: readonly { userId: string; planned: PlannedUser }[];
+  /** Null: boards of points follow awards in the run of today, and no other score is moved. */
+  scored: readonly ScoredBoard[] | null;
+  nowMs: number;
+}
 
 /** Runs `lua/recompute_users.lua`. */
 export class RecomputeCall {
@@ -33,7 +46,7 @@ export class RecomputeCall {
   async run(
     compiled: CompiledCatalog,
     { id, status, stepNo }: Pick<RecomputationJob, 'id' | 'status' | 'stepNo'>,
-    { users, nowMs }: { users: readonly { userId: string; planned: PlannedUser }[]; nowMs: number },
+    { users, scored, nowMs }: CalledUsers,
   ): Promise<Recomputed[]> {
     const { tenantNo, pointsSystems } = compiled.catalog;
     const shard = shardOf(tenantNo);
@@ -45,7 +58,7 @@ export class RecomputeCall {
     const args: (string | number)[] = [
       nowMs,
       tenantNo,
-      JSON.stringify({ ...plan, limits }),
+      JSON.stringify({ ...plan, limits, ...(scored !== null && { scored }) }),
       boardKeyPrefix(tenantNo),
       pointsKeyPrefix(tenantNo),
       stepNo ?? 0,

@@ -23,13 +23,16 @@ import {
 } from '../../postgres/recomputations/work.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { outboxKey, shardOf } from '../../redis/keys.ts';
+import { listFills, type BoardFill } from '../../postgres/boards/fills.ts';
 import { isPersisted } from '../persisted/persisted.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { Pieces, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
 import { withSlice } from './figures.ts';
+import { openBoards } from './open-boards.ts';
 import { planSlice } from './plan-slice.ts';
 import { toApply, toRevert, type PlannedUser, type UserPlan } from './planned-user.ts';
 import { RecomputeCall, SKIPPED } from './recompute-call.ts';
+import { scoredBoards } from './scored-boards.ts';
 
 export interface RecomputingOptions {
   redis: Redis;
@@ -55,6 +58,8 @@ const USERS_A_CALL = 50;
 const MOST_AHEAD = 2_000;
 /** A slice that took long rests as long, so that others have half of what it uses; at most so long. */
 const MOST_REST_MS = 1_000;
+/** A job that waits for something else is looked at again after this. */
+const WAIT_MS = 200;
 /** How often users are looked at again of whom nothing was stored. */
 const PASSES = 3;
 const PATIENCE_MS = 120_000;
@@ -94,8 +99,8 @@ export class Recomputing {
     const job = await leaseJob(pool, { worker: this.worker, leaseMs, except });
     if (job === null) return false;
     const sinceMs = performance.now();
-    await this.pieces.attempt(pieceOf(job), NEVER, () => this.slice(job));
-    await sleep(Math.min(MOST_REST_MS, performance.now() - sinceMs));
+    const worked = await this.pieces.attempt(pieceOf(job), NEVER, () => this.slice(job));
+    await sleep(worked?.value === false ? WAIT_MS : Math.min(MOST_REST_MS, performance.now() - sinceMs));
     return true;
   }
 
@@ -104,12 +109,22 @@ export class Recomputing {
     return isJobWaiting(this.options.pool);
   }
 
-  private async slice(job: RecomputationJob): Promise<void> {
-    const catalog = await loadCatalog(this.options.pool, job.tenantNo);
-    if (catalog === null) return this.fail(job, 'The tenant was deleted.');
+  /** False: it waits for something else. */
+  private async slice(job: RecomputationJob): Promise<boolean> {
+    const { redis, pool } = this.options;
+    const catalog = await loadCatalog(pool, job.tenantNo);
+    if (catalog === null) {
+      await this.fail(job, 'The tenant was deleted.');
+      return true;
+    }
     const compiled = compileCatalog(catalog);
+    const fills = job.request.what.includes('boards') ? await listFills(pool, job.tenantNo) : [];
+    // A board that is being filled has only part of its scores.
+    if (fills.some(({ status }) => status !== 'done')) return false;
     if (job.status === 'planning') await this.planSome(job, compiled);
-    else await this.applySome(job, compiled);
+    else if ((await redis.xlen(outboxKey(shardOf(job.tenantNo)))) > MOST_AHEAD) return false;
+    else await this.applySome(job, compiled, fills);
+    return true;
   }
 
   private async planSome(job: RecomputationJob, compiled: CompiledCatalog): Promise<void> {
@@ -123,6 +138,7 @@ export class Recomputing {
     }
     const nowMs = clock.now();
     const slice = await planSlice(pool, { job, compiled, nowMs, limit: USERS_A_PLAN });
+    if (typeof slice === 'string') return this.fail(job, slice);
     const isLast = slice.users < USERS_A_PLAN;
     await this.ifAsSeen(job, async (client) => {
       await insertPlanned(client, job, slice.rows);
@@ -137,10 +153,13 @@ export class Recomputing {
     });
   }
 
-  private async applySome(job: RecomputationJob, compiled: CompiledCatalog): Promise<void> {
-    const { redis, pool, onSlice } = this.options;
+  private async applySome(
+    job: RecomputationJob,
+    compiled: CompiledCatalog,
+    fills: readonly BoardFill[],
+  ): Promise<void> {
+    const { pool, onSlice } = this.options;
     const step = job.status === 'reverting' ? 'reverting' : 'applying';
-    if ((await redis.xlen(outboxKey(shardOf(job.tenantNo)))) > MOST_AHEAD) return;
     const rows = await openUsers<UserPlan>(pool, job, { step, limit: USERS_A_CALL });
     if (rows.length === 0) return this.endPass(job, step);
     const users = rows.map((row) => ({
@@ -148,7 +167,7 @@ export class Recomputing {
       planned:
         step === 'reverting' ? toRevert(row.createdMs, row.applied!) : toApply(compiled, row.createdMs, row.plan!),
     }));
-    const outcomes = await this.attempt(job, compiled, users);
+    const outcomes = await this.attempt({ job, compiled, fills }, users);
     await onSlice?.(job.status);
     const skipped = users.flatMap(({ userId }, index) => {
       const reason = outcomes[index];
@@ -163,19 +182,20 @@ export class Recomputing {
 
   /** Why nothing was done of each user; null: it was. Where a call of several fails, each is tried by itself. */
   private async attempt(
-    job: RecomputationJob,
-    compiled: CompiledCatalog,
+    step: { job: RecomputationJob; compiled: CompiledCatalog; fills: readonly BoardFill[] },
     users: readonly { userId: string; planned: PlannedUser }[],
   ): Promise<(string | null)[]> {
     const nowMs = this.options.clock.now();
+    const { job, compiled, fills } = step;
     try {
-      const replies = await this.calls.run(compiled, job, { users, nowMs });
+      const scored = scoredBoards(job, openBoards(compiled, nowMs), fills);
+      const replies = await this.calls.run(compiled, job, { users, scored, nowMs });
       return replies.map((reply) => SKIPPED[reply] ?? null);
     } catch (error) {
       if (isUnavailable(error)) throw error;
       if (users.length === 1) return [`It failed: ${(error as Error).message}`];
       const reasons: (string | null)[] = [];
-      for (const user of users) reasons.push(...(await this.attempt(job, compiled, [user])));
+      for (const user of users) reasons.push(...(await this.attempt(step, [user])));
       return reasons;
     }
   }

@@ -1,6 +1,6 @@
 /** What fields of recomputations mean, by name, or by `<field around it>.<name>` where that decides. */
 export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
-  what: '`achievements`: by their conditions of now. `points`: by the triggers and boosts of now, for events and what they led to.',
+  what: '`achievements`: by their conditions of now. `points`: by the triggers and boosts of now, for events and what they led to. `boards`: scores in runs that are not final, by all of history; with `points` or `achievements`, their awards count in the runs of the days on which they would have been given.',
   since:
     'The first local day (of the user) of whose awards and completions anything is changed; null: all of history. Sums are those of all history in any case.',
   cohort: 'Which users: all that have the attributes of now.',
@@ -23,6 +23,8 @@ export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
   'figures.failed': 'Users who could not be planned: the others are.',
   'figures.achievements': 'By achievement.',
   'figures.points': 'By points system.',
+  'figures.boards': 'By leaderboard: scores in runs that are not final.',
+  moving: 'Users who go to the group of their attributes of now.',
   given: 'Sum of the points that users get.',
   taken: 'Sum of the points that users lose.',
   outcome: 'What became of the plan, when it is applied or reverted.',
@@ -42,6 +44,14 @@ export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
   'gaining.points': 'How totals change.',
   'losing.points': 'How totals change.',
   'left.points': 'How totals change.',
+  'gaining.boards': 'How scores change.',
+  'losing.boards': 'How scores change.',
+  'left.boards': 'How scores change.',
+  'boards.run': 'First day of the run.',
+  'boards.from': 'The score when it was planned.',
+  'boards.to':
+    'The score that it becomes. On boards of points with a time of day, awards of the plan count besides if it is applied in that time.',
+  'boards.moves': 'Whether the score goes to the group of the attributes of now.',
   'points.from': 'The total when it was planned.',
   'points.to': 'The total that it becomes.',
   recomputationId: 'ID of the recomputation.',

@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
-import type { Compensated, PackedCompletion } from '../../packed/record.ts';
+import type { Compensated, PackedCompletion, RecomputedScore } from '../../packed/record.ts';
 import { packedCompletion } from '../../packed/packed-arrays.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
-import { storableText } from '../storable-json.ts';
+import { storableJson, storableText } from '../storable-json.ts';
 
 /** What a step of a recomputation did of a user. */
 export interface RecomputedRow {
@@ -23,6 +23,8 @@ export interface RecomputedRow {
   awards: Compensated[];
   /** Numbers of achievements that were not as planned. */
   skipped: number[];
+  /** What was added to scores on boards. */
+  scores: RecomputedScore[];
 }
 
 /** What of a user a job did, as it is kept: what takes it back. */
@@ -31,6 +33,8 @@ export interface AppliedChanges {
   revoked: PackedCompletion[];
   awards: Compensated[];
   skipped: number[];
+  /** Missing where boards were not computed again. */
+  scores?: RecomputedScore[];
 }
 
 const REVOKE = `
@@ -69,7 +73,7 @@ export async function insertRecomputed(client: PoolClient, rows: readonly Recomp
     rows.map(({ job }) => job),
     rows.map(({ id }) => id),
     rows.map(({ reverts }) => reverts),
-    rows.map((row) => JSON.stringify(applied(row, gone.get(keyOf(row)) ?? []))),
+    rows.map((row) => storableJson(JSON.stringify(applied(row, gone.get(keyOf(row)) ?? [])))),
   ]);
 }
 
@@ -100,12 +104,16 @@ async function restore(client: PoolClient, rows: readonly RecomputedRow[]): Prom
   ]);
 }
 
-function applied({ completed, atMs, awards, skipped }: RecomputedRow, revoked: PackedCompletion[]): AppliedChanges {
+function applied(
+  { completed, atMs, awards, skipped, scores }: RecomputedRow,
+  revoked: PackedCompletion[],
+): AppliedChanges {
   return {
     completed: completed.map((no) => packedCompletion(no, atMs)),
     revoked,
     awards,
     skipped,
+    ...(scores.length > 0 && { scores }),
   };
 }
 

@@ -39,11 +39,16 @@ export interface StoredFigures {
   achievements?: Record<number, [number, number]>;
   /** Gaining, losing, given, taken. */
   points?: Record<number, [number, number, number, number]>;
+  /** By number of the leaderboard: gaining, losing, moving to another group. */
+  boards?: Record<number, [number, number, number]>;
   applied?: number;
   reverted?: number;
   skipped?: number;
   /** How often all users of the step were gone through. */
   passes?: number;
+  /** When planning and applying began, by the clock of Postgres, epoch ms: a board that is filled after that has other scores. */
+  plannedFromMs?: number;
+  appliedFromMs?: number;
 }
 
 const COLUMNS = `no::float8, id::text, tenant_no AS "tenantNo", request, cohort, status, error,
@@ -131,7 +136,9 @@ export async function beginStep(
   await client.query(
     `UPDATE recomputations
         SET status = $2, step_no = nextval('recomputation_steps'), last_user = '', users_done = 0, worker = NULL,
-            leased_until = NULL, error = NULL, figures = figures - 'passes',
+            leased_until = NULL, error = NULL,
+            figures = (figures - 'passes') || CASE WHEN $2 = 'applying'
+              THEN jsonb_build_object('appliedFromMs', epoch_ms(clock_timestamp())) ELSE '{}' END,
             users_total = (SELECT count(*) FROM recomputed_users WHERE recomputation_no = $1 AND plan IS NOT NULL
                               AND ($2 = 'applying' OR applied_id IS NOT NULL))
       WHERE no = $1`,

@@ -108,10 +108,13 @@ export async function outcomeOf(
   return rows[0]!;
 }
 
-/** Some users of a plan: those who gain, who lose, and of whom not all was done. */
+/**
+ * Some users of a plan: those who gain, who lose, and of whom not all was done. While it is under way, only those of them of whom
+ * nothing was done: what was left out of others takes a look at all users, and is read when it is at rest.
+ */
 export async function samplesOf<Plan>(
   pool: Pool,
-  { no }: Pick<RecomputationJob, 'no'>,
+  { no, status }: Pick<RecomputationJob, 'no' | 'status'>,
   most: number,
 ): Promise<Record<'gaining' | 'losing' | 'left', RecomputedUserRow<Plan>[]>> {
   const some = async (condition: string): Promise<RecomputedUserRow<Plan>[]> => {
@@ -124,7 +127,7 @@ export async function samplesOf<Plan>(
   const [gaining, losing, left] = await Promise.all([
     some('gains'),
     some('loses'),
-    some(`(skipped IS NOT NULL OR applied -> 'skipped' <> '[]')`),
+    some(`(skipped IS NOT NULL ${status.endsWith('ing') ? '' : `OR applied -> 'skipped' <> '[]'`})`),
   ]);
   return { gaining, losing, left };
 }

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import { dateOf } from '../../domain/periods.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
 
 /** Of whom history is read. */
@@ -31,11 +32,13 @@ export interface HistoryEvent {
   streak: number | null;
 }
 
-/** What an award of a trigger comes to. */
+/** What a trigger awarded in a segment of time. */
 export interface AwardSum {
   userId: string;
   systemNo: number;
   triggerNo: number;
+  /** At or after how many of the bounds. */
+  segment: number;
   awarded: number;
 }
 
@@ -93,17 +96,21 @@ async function reversedEvents(client: PoolClient, { tenantNo, ids }: ReadUsers):
   return new Set(rows.map(({ id }) => id));
 }
 
-/** What triggers awarded some users since a day (`YYYY-MM-DD`, null: ever), with what corrections took of it. */
+/**
+ * What triggers awarded some users since a day (`YYYY-MM-DD`, null: ever), with what corrections took of it; in the segments of
+ * time that some days (epoch days, ascending) are the bounds of.
+ */
 export async function awardSums(
   client: PoolClient,
-  { tenantNo, ids, since, importedMs }: ReadAwards & { since: string | null },
+  { tenantNo, ids, since, importedMs, bounds }: ReadAwards & { since: string | null; bounds: readonly number[] },
 ): Promise<AwardSum[]> {
   const { rows } = await client.query<AwardSum>(
-    `SELECT user_id AS "userId", system_no AS "systemNo", trigger_no AS "triggerNo", sum(awarded)::float8 AS awarded
+    `SELECT user_id AS "userId", system_no AS "systemNo", trigger_no AS "triggerNo",
+            width_bucket(local_date, $6::date[]) AS segment, sum(awarded)::float8 AS awarded
        FROM awards WHERE tenant_no = $1 AND user_id = ANY ($2) AND ($3::date IS NULL OR local_date >= $3)
         AND ${EARNED_HERE}
-      GROUP BY user_id, system_no, trigger_no`,
-    [tenantNo, ids, since, [...importedMs.keys()], [...importedMs.values()]],
+      GROUP BY user_id, system_no, trigger_no, segment`,
+    [tenantNo, ids, since, [...importedMs.keys()], [...importedMs.values()], bounds.map(dateOf)],
   );
   return rows;
 }

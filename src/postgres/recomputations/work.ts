@@ -52,7 +52,8 @@ export async function beginPlanning(
 ): Promise<void> {
   await client.query('DELETE FROM recomputed_users WHERE recomputation_no = $1', [no]);
   await client.query(
-    `UPDATE recomputations SET last_user = '', users_done = 0, figures = '{}', catalog_version = $3,
+    `UPDATE recomputations SET last_user = '', users_done = 0, catalog_version = $3,
+            figures = jsonb_build_object('plannedFromMs', epoch_ms(clock_timestamp())),
             users_total = (SELECT count(*) FROM users WHERE tenant_no = $2 AND attributes @> $4)
       WHERE no = $1`,
     [no, tenantNo, catalogVersion, JSON.stringify(cohort)],

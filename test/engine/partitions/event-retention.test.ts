@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
+import { Recomputing } from '../../../src/engine/recomputations/recomputing.ts';
 import { KeyAgeing } from '../../../src/engine/idempotency/key-ageing.ts';
 import { EventPartitionsAhead } from '../../../src/engine/partitions/event-partitions-ahead.ts';
 import { EventRetention } from '../../../src/engine/partitions/event-retention.ts';
@@ -149,11 +150,36 @@ test('a key whose event is gone is still used, also after a rebuild; its event c
   await check();
   const reversal = await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
   expect([reversal.status, reversal.body.error]).toEqual([404, expect.stringContaining('older than events are kept')]);
-  const recomputation = await laurel.admin.post('/v1/recomputations', { what: ['achievements'] });
-  expect([recomputation.status, recomputation.body.error]).toEqual([422, expect.stringContaining('were dropped')]);
   const { body } = await laurel.admin.get('/v1/users/bob/timeline');
   expect(body.detailsFrom).toBe(new Date(TODAY * DAY_MS).toISOString().slice(0, 10));
   expect((await flip('bob', 2, { key: 'key 9' })).status).toBe(201);
+});
+
+test('a recomputation is refused only what needs the events that are gone; boards and plain achievements are computed', async () => {
+  await play();
+  await onDay(LAST_DAY + 1);
+  const create = async (request: object) => {
+    const { status, body } = await laurel.admin.post('/v1/recomputations', request);
+    return [status, body.error];
+  };
+  const refused = (field: string) => [422, expect.stringMatching(new RegExp(`^${field}.*were dropped`))];
+  expect(await create({ what: ['points', 'boards'] })).toEqual(refused("what: 'points'"));
+  expect(await create({ what: ['achievements'], mayRevoke: true })).toEqual(refused('mayRevoke'));
+  const boards = await laurel.admin.post('/v1/recomputations', { what: ['boards'] });
+  expect([boards.status, boards.body.error]).toEqual([202, null]);
+  expect((await laurel.admin.post(`/v1/recomputations/${boards.body.id}/cancel`, undefined)).status).toBe(202);
+  const { status, body } = await laurel.admin.post('/v1/recomputations', { what: ['achievements'] });
+  expect([status, body.error]).toEqual([202, null]);
+  const recomputing = new Recomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined });
+  const at = async () => (await laurel.admin.get(`/v1/recomputations/${body.id}`)).body;
+  while ((await at()).status === 'planning') await recomputing.step();
+  expect(await at()).toMatchObject({ status: 'planned', figures: { users: 2, gaining: 0, losing: 0 } });
+  expect((await laurel.admin.post(`/v1/recomputations/${body.id}/cancel`, undefined)).status).toBe(202);
+  const counting = { key: 'verbs', name: 'V', trigger: 'metric', metricKey: 'flips', metricValue: 5, status: 'active' };
+  const configuration = (await laurel.admin.get('/v1/configuration')).body;
+  configuration.achievements.push({ ...counting, eventAttributes: [{ key: 'deck', value: 'verbs' }] });
+  expect((await laurel.admin.put('/v1/configuration', configuration)).status).toBe(200);
+  expect(await create({ what: ['achievements'] })).toEqual(refused("what: 'achievements'.*'verbs'"));
 });
 
 test('who is deleted leaves neither sums nor used keys behind', async () => {

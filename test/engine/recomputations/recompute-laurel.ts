@@ -35,3 +35,10 @@ export async function backdated({ admin }: Pick<TestLaurel, 'admin'>): Promise<v
     !/"status":"(?!done)/.test(JSON.stringify((await admin.get('/v1/backdatings')).body));
   while (!(await isDone())) await sleep(50);
 }
+
+/** When all boards are filled. */
+export async function filled({ admin }: Pick<TestLaurel, 'admin'>): Promise<void> {
+  const isDone = async (): Promise<boolean> =>
+    !/"status":"(?!done)/.test(JSON.stringify((await admin.get('/v1/leaderboard-fillings')).body));
+  while (!(await isDone())) await sleep(50);
+}

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
+import { RECOMPUTED_KINDS } from '../../../src/domain/recomputation.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { backdated, make, plan } from './recompute-laurel.ts';
 
@@ -23,6 +24,9 @@ interface Rules {
   boost: number;
   proOnly: boolean;
 }
+
+/** Runs that begin with the days of a history. */
+const runsOf = (days: number) => ({ start: '2031-01-02', runUnit: 'day' as const, runInterval: days });
 
 const configurationOf = (rules: Rules): Configuration => ({
   attributes: [
@@ -86,6 +90,20 @@ const configurationOf = (rules: Rules): Configuration => ({
     },
   ],
   streaks: { enabled: true, frequency: 'daily' },
+  leaderboards: [
+    { key: 'days', name: 'D', rankBy: 'points', pointsSystemKey: 'energy', ...runsOf(1), status: 'active' },
+    {
+      key: 'terms',
+      name: 'T',
+      rankBy: 'points',
+      pointsSystemKey: 'xp',
+      breakdownAttributes: ['plan'],
+      ...runsOf(DAYS),
+      status: 'active',
+    },
+    { key: 'ever', name: 'E', rankBy: 'points', pointsSystemKey: 'energy', start: '2020-01-01', status: 'active' },
+    { key: 'steady', name: 'S', rankBy: 'streak', start: '2020-01-01', status: 'active' },
+  ],
 });
 
 const some = (max: number) => fc.integer({ min: 1, max });
@@ -150,7 +168,9 @@ interface Seen {
   xp: number;
   energy: number;
   completed: string[];
+  boards: (number | null)[];
 }
+const BOARDS = ['days', 'terms', 'ever', 'steady'];
 const seen = (ids: string[]): Promise<Seen[]> =>
   Promise.all(
     ids.map(async (id) => {
@@ -158,7 +178,11 @@ const seen = (ids: string[]): Promise<Seen[]> =>
         (await laurel.app.get(`/v1/users/${id}/points/${key}`)).body.total;
       const { body } = await laurel.app.get(`/v1/users/${id}/achievements`);
       const completed = (body as { key: string }[]).map(({ key }) => key).toSorted();
-      return { xp: await points('xp'), energy: await points('energy'), completed };
+      const score = async (board: string): Promise<number | null> =>
+        (await laurel.app.get(`/v1/users/${id}/leaderboards/${board}`)).body.value;
+      const yesterday = new Date(nowMs - 86_400_000).toISOString().slice(0, 10);
+      const boards = await Promise.all([...BOARDS, `days?run=${yesterday}`].map(score));
+      return { xp: await points('xp'), energy: await points('energy'), completed, boards };
     }),
   );
 
@@ -168,7 +192,7 @@ test('a recomputation gives what the history would have given by the rules of no
       await configure(before);
       const ids = await live(history);
       if (ids.length === 0) return;
-      const cohort = { what: ['achievements' as const, 'points' as const] };
+      const cohort = { what: [...RECOMPUTED_KINDS] };
       // What was lived through by these rules is what they give.
       const same = await plan(laurel, { ...cohort, mayRevoke: true });
       expect(same.figures).toMatchObject({ failed: 0 });
@@ -194,6 +218,8 @@ test('a recomputation gives what the history would have given by the rules of no
         expect(now.completed).toEqual([...new Set([...had[n]!.completed, ...wanted[n]!.completed])].toSorted());
         expect(now.energy).toBe(Math.max(had[n]!.energy, wanted[n]!.energy));
         expect(now.xp).toBeGreaterThanOrEqual(Math.max(had[n]!.xp, wanted[n]!.xp));
+        for (const [board, score] of now.boards.entries())
+          expect(score ?? 0).toBeGreaterThanOrEqual(had[n]!.boards[board] ?? 0);
       }
       for (const id of [...ids, ...ids.map((each) => `u${Number(each.slice(1)) + USERS}`)])
         await laurel.admin.send('DELETE', `/v1/users/${id}`);

@@ -11,7 +11,7 @@ type Planned = Recomputation['samples']['gaining'][number];
 
 /** How many users gain and lose, and by what. */
 export function RecomputationFigures({ figures }: { figures: Figures }) {
-  const { users, gaining, losing, unchanged, failed, achievements, points } = figures;
+  const { users, gaining, losing, unchanged, failed, achievements, points, boards } = figures;
   return (
     <Panel title="What it changes">
       <div className="flex flex-col gap-4">
@@ -50,6 +50,19 @@ export function RecomputationFigures({ figures }: { figures: Figures }) {
             ]}
           />
         )}
+        {boards.length > 0 && (
+          <DataTable
+            label="By leaderboard"
+            rowId={({ id }) => id}
+            rows={boards}
+            columns={[
+              { id: 'name', header: 'Leaderboard', cell: ({ name }) => name },
+              { id: 'gaining', header: 'Score rises', align: 'right', cell: (one) => number(one.gaining) },
+              { id: 'losing', header: 'Score falls', align: 'right', cell: (one) => number(one.losing) },
+              { id: 'moving', header: 'Group changes', align: 'right', cell: (one) => number(one.moving), spare: true },
+            ]}
+          />
+        )}
       </div>
     </Panel>
   );
@@ -72,6 +85,12 @@ const COLUMNS: readonly Column<Planned>[] = [
     header: 'Points',
     cell: ({ points }) => points.map(({ key, from, to }) => `${key}: ${number(from)} → ${number(to)}`).join(', '),
   },
+  {
+    id: 'boards',
+    header: 'Leaderboards',
+    cell: ({ boards }) =>
+      boards.map(({ key, run, from, to }) => `${key} (${run}): ${number(from)} → ${number(to)}`).join(', '),
+  },
   { id: 'reason', header: 'Why not', cell: ({ reason }) => reason ?? '', spare: true },
 ];
 
@@ -82,6 +101,7 @@ export function PlannedUsers({ title, users }: { title: string; users: readonly 
     gained: users.some(({ gained }) => gained.length > 0),
     lost: users.some(({ lost }) => lost.length > 0),
     points: users.some(({ points }) => points.length > 0),
+    boards: users.some(({ boards }) => boards.length > 0),
     reason: users.some(({ reason }) => reason !== null),
   };
   return (

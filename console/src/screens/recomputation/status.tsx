@@ -11,6 +11,7 @@ export const UNDER_WAY_MS = 1_000;
 export const RECOMPUTED: Readonly<Record<Recomputation['request']['what'][number], string>> = {
   achievements: 'achievements',
   points: 'points',
+  boards: 'leaderboards',
 };
 
 /** What a recomputation that is under way does; null: it is at rest. */

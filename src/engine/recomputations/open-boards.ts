@@ -1,0 +1,57 @@
+import { firstOpenRun } from '../../catalog/boards-to-track.ts';
+import { compileBoard } from '../../catalog/compile/boards.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { PlanBoard } from '../../catalog/plan.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { playedRule, runOf } from '../../domain/runs.ts';
+
+/** A run that has begun somewhere and is not final: first and last day (epoch days); without the last: it has no end. */
+export interface OpenRun {
+  first: number;
+  last?: number;
+}
+
+/** A board that is switched on, with its open runs, oldest first: `lua/lib/recompute_scores.lua` uses these names. */
+export interface OpenBoard {
+  board: PlanBoard;
+  runs: OpenRun[];
+}
+
+/** The boards with runs that are not final at a time. */
+export function openBoards(compiled: CompiledCatalog, nowMs: number): OpenBoard[] {
+  return compiled.catalog.leaderboards.flatMap((leaderboard) => {
+    const runs = leaderboard.status === 'inactive' ? [] : openRuns(leaderboard, nowMs);
+    return runs.length === 0 ? [] : [{ board: compileBoard(compiled, leaderboard, { metric: null, days: [] }), runs }];
+  });
+}
+
+function openRuns(leaderboard: Leaderboard, nowMs: number): OpenRun[] {
+  const rule = playedRule(leaderboard);
+  const newestDay = Math.floor(nowMs / DAY_MS) + 1;
+  const runs: OpenRun[] = [];
+  for (let run = firstOpenRun(leaderboard, nowMs); run !== null && run.startDay <= newestDay;) {
+    runs.push({ first: run.startDay, ...(run.endDay !== null && { last: run.endDay }) });
+    run = run.endDay === null ? null : runOf(rule, run.endDay + 1);
+  }
+  return runs;
+}
+
+/**
+ * The days (epoch days, ascending) on which an open run of any board of points begins, or has just ended. Awards between two of
+ * them are in the same open runs.
+ */
+export function boundsOf(boards: readonly OpenBoard[]): number[] {
+  const days = boards
+    .filter(({ board }) => board.by === 'points')
+    .flatMap(({ runs }) => runs.flatMap(({ first, last }) => (last === undefined ? [first] : [first, last + 1])));
+  return [...new Set(days)].toSorted((a, b) => a - b);
+}
+
+/** How many of the bounds a day is at or after: as Postgres's `width_bucket` has it. */
+export const segmentOf = (bounds: readonly number[], day: number): number =>
+  bounds.filter((bound) => bound <= day).length;
+
+/** The day that awards of a segment are dated: its last, today at most. */
+export const dayOfSegment = (bounds: readonly number[], segment: number, today: number): number =>
+  Math.min((bounds[segment] ?? Infinity) - 1, today);
