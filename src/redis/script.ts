@@ -7,6 +7,8 @@ import { connectionOf } from './endpoints.ts';
 import { gateOf, RedisNotReady, type Belief } from './gate.ts';
 import { inlineNames } from './inline-names.ts';
 import { shardOfKey } from './keys.ts';
+import { libraryText } from './library-text.ts';
+import type { Call, Joinable, Words } from './script-call.ts';
 import { callsOf } from './script-calls-metric.ts';
 import type { Series } from '../metrics/series.ts';
 
@@ -36,88 +38,6 @@ function readParts(path: string): { includes: string[]; own: string } {
   visit(path, []);
   return { own: parts.pop()!, includes: parts };
 }
-
-/**
- * What scripts use of Redis and Lua, as locals of the library: a global is looked up in two tables, the first of which is always
- * empty. 1.2 % of the instructions of an event (`npm run bench:instructions`). Redis 7.0 lets a library see them when a
- * function runs, not when it is loaded.
- */
-const GLOBALS = 'redis, cjson, cmsgpack, math, string, table, ipairs, pairs, next, unpack, tonumber, tostring, type';
-
-/**
- * Lua collects its garbage when it has grown to so many per cent of what was left the last time, not at 200: 1.1 % of the
- * instructions of an event, for twice as much garbage on what scripts keep (decoded plans, a few MB at most).
- */
-const GARBAGE_PAUSE = 400;
-
-/**
- * A script as a library of functions (FUNCTION LOAD): what it includes is made once, not with every call, and may keep what
- * holds for ever (`lua/lib/plan_of.lua`). KEYS, ARGV and CALL, the state of a call, are new with each, so that a call that
- * fails leaves nothing. Against EVALSHA, which makes everything again with each call, with the plans in each: 0.83 of Redis's
- * CPU with one event a call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog, fsync always).
- *
- * `_guarded` does nothing unless what its caller believes is true (`Belief`: the last key and the last argument, which the
- * script does not see): the key holds that mark, and this is that run of a Redis process. So a process that nobody looked at is
- * never written to, nor a shard that was emptied or rebuilt meanwhile. The process is asked for its ID once: a replica and
- * a restarted process load the library again, without what it kept. Each belief that is true is taken apart once; there is
- * one an epoch. 0.8 µs of Redis's CPU a call, of which EXISTS of the mark alone was 0.4 (medians of 15 rounds of 20,000 calls
- * in pipelines, on 2 busy cores).
- */
-const libraryText = (name: string, { includes, own }: { includes: string[]; own: string }): string =>
-  `local registry = redis
-local function globals()
-  return ${GLOBALS}
-end
-local ${GLOBALS}
-local KEYS, ARGV, CALL
-
-${includes.join('\n\n')}
-
-local function main()
-${own}
-end
-
-local function take_globals()
-  if not redis then
-    ${GLOBALS} = globals()
-    collectgarbage('setpause', ${GARBAGE_PAUSE})
-  end
-end
-
-local function run(keys, args)
-  take_globals()
-  KEYS, ARGV, CALL = keys, args, {}
-  return main()
-end
-
-registry.register_function('${name}', run)
-local own_run
-local marks = {}
-
-local function mark_of(belief)
-  local mark, run_id = string.match(belief, '^(.*)/(%x+)$')
-  own_run = own_run or string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-  if run_id ~= own_run then
-    return nil
-  end
-  marks[belief] = mark
-  return mark
-end
-
-registry.register_function('${name}_guarded', function(keys, args)
-  take_globals()
-  local key_no, arg_no = #keys, #args
-  local belief = args[arg_no]
-  local mark = marks[belief] or mark_of(belief)
-  if mark == nil or redis.call('GET', keys[key_no]) ~= mark then
-    return redis.error_reply('UNMARKED the shard is not what it is believed to be')
-  end
-  keys[key_no], args[arg_no] = nil, nil
-  return run(keys, args)
-end)
-`;
-
-type Words = (string | number | Buffer)[];
 
 const PREFIX = 'laurel_';
 const FOLDER = join(PACKAGE_ROOT, 'lua');
@@ -155,17 +75,21 @@ export class Script {
     return reply;
   }
 
-  /** The same without waiting for a replica: for who does that before anybody hears of it (`acknowledged`). */
-  async runUnacknowledged(redis: Redis, keys: string[], args: Words): Promise<unknown> {
+  /**
+   * The same without waiting for a replica: for who does that before anybody hears of it (`acknowledged`). `joined`: it goes
+   * with those, unless they are gone or go to another server.
+   */
+  async runUnacknowledged(redis: Redis, keys: string[], args: Words, joined?: Joinable): Promise<unknown> {
     const server = serverFor(redis, keys);
     const gate = gateOf(server);
-    if (gate === undefined) return this.call(server, this.name, { keys, args });
+    if (gate === undefined) return this.call(server, { name: this.name, keys, args });
     const shard = shardOfKey(keys[0]!);
     const belief = gate.belief(shard);
     if (belief === null) throw new RedisNotReady();
     gate.acknowledgement?.refuseAway();
     try {
-      return await this.runBelieving(server, belief, { keys, args, mayStill: () => gate.belief(shard) === belief });
+      const mayStill = (): boolean => gate.belief(shard) === belief;
+      return await this.runBelieving(server, belief, { keys, args, mayStill, joined });
     } catch (error) {
       if (!(error instanceof RedisNotReady)) throw error;
       // What opened it again meanwhile has seen more.
@@ -181,10 +105,11 @@ export class Script {
   async runBelieving(
     redis: Redis,
     { key, value }: Belief,
-    { keys, args, mayStill }: { keys: string[]; args: Words; mayStill?: () => boolean },
+    { keys, args, mayStill, joined }: Omit<Call, 'name'> & { joined?: Joinable | undefined },
   ): Promise<unknown> {
+    const call = { name: `${this.name}_guarded`, keys: [...keys, key], args: [...args, value], mayStill };
     try {
-      return await this.call(redis, `${this.name}_guarded`, { keys: [...keys, key], args: [...args, value], mayStill });
+      return await (joined?.takes(redis) === true ? joined.add(call) : this.call(redis, call));
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('UNMARKED'))) throw error;
       throw new RedisNotReady();
@@ -193,14 +118,30 @@ export class Script {
 
   /** Runs the script whatever the gate says: for what may be done to a Redis in any state. */
   runUnguarded(redis: Redis, keys: string[], args: Words): Promise<unknown> {
-    return this.call(serverFor(redis, keys), this.name, { keys, args });
+    return this.call(serverFor(redis, keys), { name: this.name, keys, args });
   }
 
-  private async call(
-    redis: Redis,
-    name: string,
-    { keys, args, mayStill }: { keys: string[]; args: Words; mayStill?: (() => boolean) | undefined },
-  ): Promise<unknown> {
+  /**
+   * Makes several guarded calls by one command. Each reply, or the error instead of it, is in the place of its call. Errors of all of
+   * them: those of Redis and of the connection.
+   */
+  async callJoined(redis: Redis, calls: readonly Call[]): Promise<unknown[]> {
+    const keys = calls.flatMap((call) => call.keys);
+    const args = calls.flatMap((call) => [call.keys.length, call.args.length, ...call.args]);
+    const begunMs = performance.now();
+    try {
+      return (await redis.callBuffer('FCALL', `${this.name}_joined`, keys.length, ...keys, ...args)) as unknown[];
+    } catch (error) {
+      if (!isError(error, 'Function not found')) throw error;
+      // Nothing was done.
+      return Promise.all(calls.map((call) => this.call(redis, call).catch((alone: unknown) => alone)));
+    } finally {
+      this.calls.observe((performance.now() - begunMs) / 1000);
+    }
+  }
+
+  /** Makes a call; loads the script first where Redis does not know it. */
+  async call(redis: Redis, { name, keys, args, mayStill }: Call): Promise<unknown> {
     const begunMs = performance.now();
     try {
       return await redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);

@@ -5,6 +5,7 @@ import { AppError } from '../../errors.ts';
 import { Fence } from '../../redis/fence.ts';
 import { connectionOf, endpointsOf } from '../../redis/endpoints.ts';
 import { gateOf, isOpen, RedisNotReady } from '../../redis/gate.ts';
+import type { JoinedCalls } from '../../redis/joined-calls.ts';
 import { NotReplicated } from '../../redis/replica-acknowledgement.ts';
 import { outboxKey, shardOf } from '../../redis/keys.ts';
 import { isConnectionLost } from '../../redis/outage.ts';
@@ -38,6 +39,8 @@ export interface ScriptCall {
   foundElsewhere: () => Promise<boolean>;
   /** The caller waits for a replica itself (`replicated`), before anybody hears of the replies. */
   isAcknowledgedLater?: boolean;
+  /** Calls that its first try goes with; a retry goes alone. */
+  joined?: JoinedCalls | undefined;
   /** Spans of the requests that wait for it, as far as they are sampled. */
   spans?: readonly Span[] | undefined;
   /** How many events it carries; left out: it carries none. */
@@ -107,7 +110,7 @@ export class ScriptCalls {
         const { keys, args } = call.keysAndArgs({ nowMs, retryPosition });
         const running =
           call.isAcknowledgedLater === true
-            ? call.script.runUnacknowledged(redis, keys, args)
+            ? call.script.runUnacknowledged(redis, keys, args, call.joined)
             : call.script.run(redis, keys, args);
         const replies = (await running) as Buffer[];
         const position = replies.pop()!.toString('latin1');

@@ -1,27 +1,16 @@
 import type { Span } from '@opentelemetry/api';
+import type { Redis } from 'ioredis';
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, UNKNOWN_OFFSET, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
 import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
+import { JoinedCalls } from '../../redis/joined-calls.ts';
 import type { KeyQuestion, LookUpKeys } from './look-up-keys.ts';
-import { ScriptCalls, type ScriptCallsOptions } from '../calls/script-calls.ts';
+import { ScriptCalls, type ScriptCall, type ScriptCallsOptions } from '../calls/script-calls.ts';
 import { eventCall, type ReadyEvent } from './event-call.ts';
+import { EventQueues, type Part, type TenantQueue, type Waiting } from './event-queues.ts';
 import { withZone } from '../calls/sent-user.ts';
-
-interface Waiting {
-  event: ReadyEvent;
-  /** Of the request that waits for it, where that is sampled. */
-  span: Span | undefined;
-  resolve: (reply: ScriptReply) => void;
-  reject: (error: unknown) => void;
-}
-
-interface Queue {
-  waiting: Waiting[];
-  calls: number;
-  scheduled: boolean;
-}
 
 export interface EventBatcherOptions extends ScriptCallsOptions {
   script: Script;
@@ -29,20 +18,16 @@ export interface EventBatcherOptions extends ScriptCallsOptions {
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
   /** Looks in Postgres whether idempotency keys that may be old were used. */
   lookUpKeys: LookUpKeys;
-  /** Called with the number of events of every call. */
+  /** Called with the number of events of every command. */
   onCall?: (events: number) => void;
 }
 
-/** Calls of one tenant that may be on the way at once; events that come meanwhile share the next call. */
-const MAX_CALLS = 2;
-/** Events a call: more only adds latency (measured: 50 a call costs 39 µs an event in Redis, 200 a call 38). */
-const MAX_EVENTS = 64;
 /**
- * Sends events to the script, many a call under load: an event goes at once when few calls are on the way, else
- * with the others that wait.
+ * Sends events to the script, many a command under load: an event goes at once when few commands to its server are on the way, else
+ * with the others that wait, of whichever tenants. A command has a part for each of them: a call of its own (`JoinedCalls`).
  */
 export class EventBatcher {
-  private readonly queues = new Map<number, Queue>();
+  private readonly queues: EventQueues;
   /** How scripts are called; other scripts share it, and with it what it knows of the outboxes. */
   readonly calls: ScriptCalls;
   private readonly options: EventBatcherOptions;
@@ -50,57 +35,36 @@ export class EventBatcher {
   constructor(options: EventBatcherOptions) {
     this.options = options;
     this.calls = new ScriptCalls(options);
+    this.queues = new EventQueues({ redis: options.redis, send: (redis, parts) => this.send(redis, parts) });
   }
 
   /** Resolves with the script's answer. Rejects with 503 if Redis does not answer. `span`: of the request that waits for it. */
   async submit(tenantNo: number, event: ReadyEvent, span?: Span): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
-      const queue = this.queueOf(tenantNo);
-      queue.waiting.push({ event, span, resolve, reject });
-      this.schedule(tenantNo, queue);
+      this.queues.append(tenantNo, { event, span, resolve, reject });
     });
   }
 
-  private queueOf(tenantNo: number): Queue {
-    let queue = this.queues.get(tenantNo);
-    if (queue === undefined) {
-      queue = { waiting: [], calls: 0, scheduled: false };
-      this.queues.set(tenantNo, queue);
-    }
-    return queue;
+  /** Resolves when the command is answered; a part whose connection broke, or that has to wait for its shard, may go on alone. */
+  private send(redis: Redis, parts: readonly Part[]): Promise<void> {
+    this.options.onCall?.(parts.reduce((sum, { batch }) => sum + batch.length, 0));
+    const joined = new JoinedCalls(this.options.script, redis);
+    for (const part of parts) void this.sendPart(part, joined);
+    return joined.send();
   }
 
-  private schedule(tenantNo: number, queue: Queue): void {
-    if (queue.scheduled || queue.calls >= MAX_CALLS || queue.waiting.length === 0) return;
-    queue.scheduled = true;
-    // The end of this turn of the event loop: requests that came with the same read share the call.
-    setImmediate(() => {
-      queue.scheduled = false;
-      void this.flush(tenantNo, queue);
-    });
-  }
-
-  private async flush(tenantNo: number, queue: Queue): Promise<void> {
-    const batch = queue.waiting.splice(0, MAX_EVENTS);
-    queue.calls += 1;
-    this.options.onCall?.(batch.length);
-    this.schedule(tenantNo, queue);
+  private async sendPart({ queue, batch }: Part, joined: JoinedCalls): Promise<void> {
+    const { tenantNo } = queue;
+    const events = batch.map(({ event }) => event);
+    const spans = this.options.traces ? batch.flatMap(({ span = [] }) => span) : undefined;
     try {
-      const called = this.call(
-        tenantNo,
-        batch.map(({ event }) => event),
-        this.options.traces ? batch.flatMap(({ span = [] }) => span) : undefined,
-      );
-      const replies = await called.finally(() => {
-        queue.calls -= 1;
-        this.schedule(tenantNo, queue);
-      });
+      const called = this.call(tenantNo, events, { spans, joined });
+      const replies = await called.finally(() => this.queues.settled(queue));
       // The next call goes out while a replica is waited for, which may be far away. Beside one on the same machine it makes
       // no difference: 0.77 of the events a second without a replica, either way (5 pairs each, `npm run bench:acknowledge`).
       const replicated = this.calls.replicated(tenantNo);
       if (replicated !== null) await replicated;
-      this.answer(tenantNo, queue, { batch, replies });
-      this.schedule(tenantNo, queue);
+      this.answer(queue, { batch, replies });
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
@@ -111,8 +75,7 @@ export class EventBatcher {
    * be renewed at once, those about whose keys Postgres is to be asked when it has answered. No call waits for it.
    */
   private answer(
-    tenantNo: number,
-    queue: Queue,
+    queue: TenantQueue,
     { batch, replies }: { batch: readonly Waiting[]; replies: readonly ScriptReply[] },
   ): void {
     const zones: Waiting[] = [];
@@ -125,28 +88,36 @@ export class EventBatcher {
       } else if (reply[kindField] === REFUSAL.unknownUse) questions.push({ ...waiting, asked: reply });
       else waiting.resolve(reply);
     }
-    queue.waiting.unshift(...zones);
-    if (questions.length > 0) void this.lookUp(tenantNo, queue, questions);
+    this.queues.putBack(queue, zones);
+    if (questions.length > 0) void this.lookUp(queue, questions);
   }
 
-  private async lookUp(tenantNo: number, queue: Queue, questions: readonly (KeyQuestion & Waiting)[]): Promise<void> {
+  private async lookUp(queue: TenantQueue, questions: readonly (KeyQuestion & Waiting)[]): Promise<void> {
     try {
-      const events = await this.options.lookUpKeys(tenantNo, questions);
-      queue.waiting.unshift(...questions.map((question, index) => ({ ...question, event: events[index]! })));
+      const events = await this.options.lookUpKeys(queue.tenantNo, questions);
+      const answered = questions.map((question, index) => ({ ...question, event: events[index]! }));
+      this.queues.putBack(queue, answered);
     } catch (error) {
       // Without Postgres it is not known whether these were processed; those behind them only waited.
       for (const { asked, reject } of questions) if (asked[UNKNOWN_USE.token] !== undefined) reject(error);
-      queue.waiting.unshift(...questions.filter(({ asked }) => asked[UNKNOWN_USE.token] === undefined));
+      this.queues.putBack(
+        queue,
+        questions.filter(({ asked }) => asked[UNKNOWN_USE.token] === undefined),
+      );
     }
-    this.schedule(tenantNo, queue);
   }
 
-  private async call(tenantNo: number, events: ReadyEvent[], spans?: readonly Span[]): Promise<ScriptReply[]> {
+  private async call(
+    tenantNo: number,
+    events: ReadyEvent[],
+    { spans, joined }: Pick<ScriptCall, 'spans' | 'joined'> = {},
+  ): Promise<ScriptReply[]> {
     let persisted = new Map<string, ScriptReply>();
     const packed = await this.calls.run(tenantNo, {
       script: this.options.script,
       isAcknowledgedLater: true,
       spans,
+      joined,
       events: events.length,
       keysAndArgs: (at) => eventCall(tenantNo, events, at),
       foundElsewhere: async () => {

@@ -1,0 +1,169 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { EventBatcher } from '../../../src/engine/events/event-batcher.ts';
+import type { ReadyEvent } from '../../../src/engine/events/event-call.ts';
+import { prepareEvent } from '../../../src/engine/events/prepare-event.ts';
+import { KeyedIds } from '../../../src/engine/ids/keyed-ids.ts';
+import { RECORD } from '../../../src/packed/record-fields.ts';
+import type { HappenedRecord, ScriptReply } from '../../../src/packed/record.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { Gate } from '../../../src/redis/gate.ts';
+import { boardKeyPrefix, markKey, shardOf, userKey } from '../../../src/redis/keys.ts';
+import { readRun } from '../../../src/redis/run.ts';
+import { Script } from '../../../src/redis/script.ts';
+import { CuttingProxy } from '../../stack/cutting-proxy.ts';
+import { testStack } from '../../stack/stack.ts';
+import { CatalogBuilder } from '../catalog-builder.ts';
+
+/** Each on a shard of its own. */
+const TENANTS = [1, 2, 3] as const;
+const EMPTIED = 2;
+const ids = new KeyedIds(Buffer.alloc(32, 7));
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+let proxy: CuttingProxy;
+/** Nobody guards it. */
+let direct: Redis;
+let redis: Redis;
+let gate: Gate;
+let batcher: EventBatcher;
+let catalogs: ReadonlyMap<number, CompiledCatalog>;
+
+beforeAll(async () => {
+  stack = await testStack({ database: 'none' });
+  direct = new Redis(stack.redisUrl);
+  proxy = new CuttingProxy(stack.redisUrl);
+  catalogs = new Map(TENANTS.map((tenantNo) => [tenantNo, catalogOf(tenantNo)]));
+  redis = createRedis(await proxy.listen());
+  redis.on('error', () => undefined);
+  await redisReady(redis);
+  gate = new Gate(redis);
+  redis.on('ready', () => void openAll());
+  batcher = new EventBatcher({
+    redis,
+    script: new Script('record_events'),
+    clock: systemClock,
+    onWritten: () => undefined,
+    findPersisted: async () => new Map(),
+    lookUpKeys: () => Promise.reject(new Error('no key is old')),
+  });
+  await direct.mset(Object.fromEntries(TENANTS.map((tenantNo) => [markKey(shardOf(tenantNo)), 'here:7'])));
+  await openAll();
+});
+afterAll(async () => {
+  redis.disconnect();
+  proxy.close();
+  await direct.quit();
+  await stack.close();
+});
+beforeEach(async () => {
+  await Promise.all(TENANTS.map((tenantNo) => submit(tenantNo, 'warm-up')));
+});
+
+function catalogOf(tenantNo: number): CompiledCatalog {
+  const builder = new CatalogBuilder(tenantNo);
+  const { id: metricId } = builder.metric('flips');
+  builder.leaderboard('all', 'metric', { metricId });
+  return compileCatalog(builder.catalog);
+}
+
+/** What a guard finds out of a Redis that holds everything. */
+async function openAll(): Promise<void> {
+  const accepted = { fence: `7/${await readRun(direct)}`, mark: 'here:7' };
+  gate.open(new Map(TENANTS.map((tenantNo) => [shardOf(tenantNo), accepted])), gate.connection);
+}
+
+const ready = (tenantNo: number, user: string): ReadyEvent =>
+  prepareEvent(catalogs.get(tenantNo)!, 'flips', {
+    event: { user: { id: user }, value: 1 },
+    idempotencyKey: null,
+    nowMs: systemClock.now(),
+    ids,
+  });
+
+const submit = (tenantNo: number, user: string): Promise<ScriptReply> =>
+  batcher.submit(tenantNo, ready(tenantNo, user));
+
+const totalIn = (reply: ScriptReply): number => (reply as HappenedRecord)[RECORD.total]![0];
+
+async function commands(): Promise<number> {
+  const info = await direct.info('commandstats');
+  return Number(/^cmdstat_fcall:calls=(\d+)/m.exec(info)?.[1] ?? 0);
+}
+
+/** What becomes of an event of each tenant that is sent in the same turn. */
+const ofEach = async (user: string): Promise<(number | string)[]> =>
+  (await Promise.allSettled(TENANTS.map((tenantNo) => submit(tenantNo, user)))).map((outcome) =>
+    outcome.status === 'fulfilled' ? totalIn(outcome.value) : String((outcome.reason as Error).message).slice(0, 20),
+  );
+
+test('events of several tenants leave as one command; each is applied, those of a user in their order', async () => {
+  const before = await commands();
+  const sent = [1, 2, 3, 4].flatMap(() => TENANTS.map((tenantNo) => submit(tenantNo, 'ada')));
+  expect((await Promise.all(sent)).map(totalIn)).toEqual([1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
+  expect((await commands()) - before).toBe(1);
+  for (const tenantNo of TENANTS) expect(await direct.exists(userKey(tenantNo, 'ada'))).toBe(1);
+});
+
+test('a Redis that does not know the script yet is given it, and each part is applied once', async () => {
+  await direct.call('FUNCTION', 'FLUSH');
+  expect(await ofEach('new library')).toEqual([1, 1, 1]);
+  expect(await ofEach('new library')).toEqual([2, 2, 2]);
+});
+
+test('a shard that was emptied is 503 alone, and nothing is written to it', async () => {
+  await direct.del(markKey(EMPTIED));
+  expect(await ofEach('bob')).toEqual([1, 'The event store does', 1]);
+  expect(await direct.exists(userKey(EMPTIED, 'bob'))).toBe(0);
+  expect(TENANTS.map((tenantNo) => gate.isOpen(shardOf(tenantNo)))).toEqual([true, false, true]);
+  await direct.set(markKey(EMPTIED), 'here:7');
+  await openAll();
+  expect(await ofEach('bob')).toEqual([2, 1, 2]);
+});
+
+test('a part that waits for its shard holds up no other tenant, and is applied by itself', async () => {
+  await direct.del(markKey(EMPTIED));
+  const waiting = submit(EMPTIED, 'eve');
+  expect(await Promise.all([1, 2, 3].map(async () => totalIn(await submit(1, 'eve'))))).toEqual([1, 2, 3]);
+  await expect.poll(() => gate.isOpen(EMPTIED)).toBe(false);
+  expect(totalIn(await submit(3, 'eve'))).toBe(1);
+  await direct.set(markKey(EMPTIED), 'here:7');
+  await openAll();
+  expect(totalIn(await waiting)).toBe(1);
+});
+
+test('a part that fails fails alone', async () => {
+  const [board] = await direct.keys(`${boardKeyPrefix(EMPTIED)}*`);
+  await direct.rename(board!, `${board!}:away`);
+  await direct.set(board!, 'no sorted set');
+  expect(await ofEach('carl')).toEqual([1, expect.stringContaining('WRONGTYPE'), 1]);
+  await direct.rename(`${board!}:away`, board!);
+  expect((await ofEach('dora')).map(Number)).toEqual([1, 1, 1]);
+});
+
+test('the answer is lost: the retry of each part finds what was applied of it', async () => {
+  proxy.cutNext('replies', undefined, (chunk) => chunk.includes('lost'));
+  expect(await ofEach('lost')).toEqual([1, 1, 1]);
+  expect(await ofEach('lost')).toEqual([2, 2, 2]);
+});
+
+test('the request is lost: the retry of each part applies it', async () => {
+  proxy.cutNext('requests', undefined, (chunk) => chunk.includes('late'));
+  expect(await ofEach('late')).toEqual([1, 1, 1]);
+});
+
+test('many events of one tenant do not make the others wait', async () => {
+  const before = await commands();
+  const answered: string[] = [];
+  const noted = async (tenantNo: number, user: string): Promise<void> => {
+    await submit(tenantNo, user);
+    answered.push(user);
+  };
+  const flood = Array.from({ length: 500 }, () => noted(1, 'flood'));
+  await Promise.all([...flood, noted(2, 'two'), noted(3, 'three')]);
+  expect(answered.slice(0, 64)).toEqual(expect.arrayContaining(['two', 'three']));
+  // 62 in the first, with the two; then as many as a command takes.
+  expect((await commands()) - before).toBe(8);
+});
