@@ -21,6 +21,8 @@ export interface LoadJob {
   /** Share of the events that carry an idempotency key. */
   keyed: number;
   seed: number;
+  /** `customerId` of the tenants that the events are of, each with the crowd's users; left out: the organisation's own. */
+  tenants?: readonly string[];
 }
 
 /** Script calls without HTTP: `batch` events a call, `atOnce` calls on the way. */

@@ -52,6 +52,9 @@ export class RequestMaker {
     const path = `/v1/metrics/${metricKey}/event`;
     const request = this.post(path, event);
     if (idempotencyKey !== null) request.headers['idempotency-key'] = idempotencyKey;
+    const { tenants } = this.job;
+    if (tenants !== undefined)
+      request.headers['tenant-id'] = tenants[Math.floor(this.events.random() * tenants.length)]!;
     return { ...request, events: 1, done: 201 };
   }
 
