@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { LogThrottle } from '../../log/log-throttle.ts';
 import type { Log } from '../../log/log.ts';
+import { connectAgain } from '../../redis/connect-again.ts';
 import { Gate } from '../../redis/gate.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import type { Accepted } from '../../redis/gate.ts';
@@ -90,6 +91,7 @@ export class RedisGuard {
       gate: this.gate,
       timeoutMs: acknowledgeMs,
       onChange,
+      onElsewhere: () => void this.leave(),
     });
   }
 
@@ -305,7 +307,7 @@ export class RedisGuard {
   private async leave(): Promise<void> {
     this.gate.shut();
     await this.pause(ELSEWHERE_MS);
-    if (!this.ending.signal.aborted) this.options.redis.disconnect(true);
+    if (!this.ending.signal.aborted) connectAgain(this.options.redis);
   }
 
   private async pause(ms: number): Promise<void> {

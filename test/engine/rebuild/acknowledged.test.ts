@@ -83,6 +83,37 @@ test('a batch that a caller waits for is answered when a replica has what came o
   expect(await replica.command('EXISTS', userKey(0, 'eve'))).toBe(1);
 });
 
+test('with two replicas nothing is answered that only one has: the other one may be the master by now', async () => {
+  const other = await OwnRedis.start();
+  try {
+    await other.follow(master);
+    // One that was just filled says only after a second how far it is, and is not waited for until then.
+    const caughtUp = async (): Promise<number> => {
+      const [, offset, replicas] = (await master.command('ROLE')) as [string, number, [string, string, string][]];
+      return replicas.filter(([, , has]) => Number(has) >= offset).length;
+    };
+    await expect.poll(caughtUp).toBe(2);
+    expect((await insist('ada', 'first')).body.total).toBe(1);
+    // From the first on it is one of those that are.
+    expect((await insist('ada', 'second')).body.total).toBe(2);
+    await other.lead(master);
+    expect((await event('ada', 'third')).status).toBe(503);
+    // As Sentinels have it: the second is the master, which none of what was refused has reached.
+    await replica.follow(other);
+    moveTo(other);
+    expect((await insist('ada', 'third')).body.total).toBe(3);
+    await expect.poll(stored).toBe(3);
+    // One that is gone for good is missed for some seconds only.
+    await master.follow(other);
+    expect((await insist('ada', 'fourth')).body.total).toBe(4);
+    await replica.kill();
+    expect([201, 202]).toContain((await insist('ada', 'fifth')).status);
+    await expect.poll(stored).toBe(5);
+  } finally {
+    await other.close();
+  }
+});
+
 const ROUNDS = 10;
 
 test(`the replication is cut, and then the master killed, ${ROUNDS} times: nothing that was acknowledged is lost, and nothing counts twice`, async () => {

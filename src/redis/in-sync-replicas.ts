@@ -1,0 +1,76 @@
+import type { Redis } from 'ioredis';
+import { REPLICATED_CHANNEL } from './keys.ts';
+
+/** What a master says of its replicas. */
+interface Attached {
+  /** Bytes of its history of writes. */
+  offset: number;
+  /** How far each replica said that it has it, by `<host>:<port>`. */
+  replicas: ReadonlyMap<string, number>;
+}
+
+/**
+ * The replicas of one master that have to have what is written: all that kept up. One of them alone is not enough while there are
+ * several: Sentinels may make another one the master while this one lives, and what only the first had is lost.
+ *
+ * One that comes joins by itself, one that lagged behind when it has caught up. None leaves: whoever misses one has to find out
+ * first that the master still is the master, see `ReplicaAcknowledgement`.
+ */
+export class InSyncReplicas {
+  private readonly members: Set<string>;
+  /** Attached, and too far behind to be waited for. */
+  private readonly lagging: Set<string>;
+  /** Where the master was a round ago. */
+  private offset: number;
+
+  private constructor({ offset, replicas }: Attached) {
+    const names = [...replicas.keys()];
+    this.members = new Set(names.filter((name) => replicas.get(name)! >= offset));
+    this.lagging = new Set(names.filter((name) => !this.members.has(name)));
+    this.offset = offset;
+  }
+
+  /** Those that have, within `timeoutMs`, what the master wrote before; null: none has. Errors of Redis. */
+  static async find(redis: Redis, timeoutMs: number): Promise<InSyncReplicas | null> {
+    const { replicas } = attachedOf(await redis.call('ROLE'));
+    if (replicas.size === 0) return null;
+    const before = redis.pipeline().publish(REPLICATED_CHANNEL, '').call('ROLE');
+    const results = await before.wait(replicas.size, timeoutMs).call('ROLE').exec();
+    const [, atFirst, , inTheEnd] = (results ?? []).map(([error, reply]) => {
+      if (error !== null) throw error;
+      return reply;
+    });
+    const { offset } = attachedOf(atFirst);
+    const found = new InSyncReplicas({ offset, replicas: attachedOf(inTheEnd).replicas });
+    return found.members.size === 0 ? null : found;
+  }
+
+  /** Whether all of them have, within `timeoutMs`, what the master answered before. */
+  async have(redis: Redis, timeoutMs: number): Promise<boolean> {
+    const { members } = this;
+    const round = redis.pipeline().publish(REPLICATED_CHANNEL, '').wait(members.size, timeoutMs).call('ROLE');
+    const [, waited, role] = (await round.exec()) ?? [];
+    if (waited === undefined || role === undefined || waited[0] !== null || role[0] !== null) return false;
+    const { offset, replicas } = attachedOf(role[1]);
+    // Those that were counted may be others.
+    if (Number(waited[1]) < members.size || [...members].some((name) => !replicas.has(name))) return false;
+    for (const [name, has] of replicas) if (!this.lagging.has(name) || has >= this.offset) this.join(name);
+    this.offset = offset;
+    return true;
+  }
+
+  private join(name: string): void {
+    this.members.add(name);
+    this.lagging.delete(name);
+  }
+}
+
+/** What ROLE answers; of a replica: no replicas. */
+function attachedOf(role: unknown): Attached {
+  const [kind, offset, replicas] = role as [string, number, [string, string, string][]];
+  if (kind !== 'master') return { offset: 0, replicas: new Map() };
+  return {
+    offset: Number(offset),
+    replicas: new Map(replicas.map(([host, port, has]) => [`${host}:${port}`, Number(has)])),
+  };
+}
