@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { boardKey, pointsKey } from '../../src/redis/keys.ts';
 import type { HttpClient } from './http.ts';
 import { microsText } from './micros.ts';
 import type { ModelUser } from './model.ts';
@@ -16,8 +17,15 @@ export async function auditBoards(
     models,
     app,
     redis,
+    tenantNo,
     numbers,
-  }: { models: Map<string, ModelUser>; app: HttpClient; redis: Redis; numbers: Map<string, number> },
+  }: {
+    models: Map<string, ModelUser>;
+    app: HttpClient;
+    redis: Redis;
+    tenantNo: number;
+    numbers: Map<string, number>;
+  },
   differences: string[],
 ): Promise<void> {
   const compare = (what: string, found: string[], expected: string[]): void => {
@@ -37,10 +45,11 @@ export async function auditBoards(
       const above = rankings.filter((other) => other.value > value).length;
       if (rank !== above + 1) differences.push(`board ${key}: ${userId} has rank ${rank}, ${above} are above`);
     }
-    const set = `{s0}:0:b:${numbers.get(`leaderboard ${key}`)}:${RUN_DAY}:`;
+    const boardNo = numbers.get(`leaderboard ${key}`)!;
+    const set = boardKey(tenantNo, { boardNo, runDay: RUN_DAY, group: '' });
     compare(`set of board ${key}`, await members(redis, set), expected);
     if (key === 'xp')
-      compare('set of points', await members(redis, `{s0}:0:p:${numbers.get('points_system xp')}`), expected);
+      compare('set of points', await members(redis, pointsKey(tenantNo, numbers.get('points_system xp')!)), expected);
   }
   const { body } = await app.send('GET', '/v1/achievements');
   for (const { key, completions } of body as { key: string; completions: number }[]) {

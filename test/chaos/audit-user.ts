@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { userKey } from '../../src/redis/keys.ts';
 import type { StoredEvent } from './audit-events.ts';
 import type { HttpClient } from './http.ts';
 import { microsOf, microsText } from './micros.ts';
@@ -23,7 +24,14 @@ const DAY_MS = 86_400_000;
 
 /** Totals, points, completions and streak of a user: as the model says, in the API and in Postgres. */
 export async function auditUser(
-  { id, model, app, redis, stored }: { id: string; model: ModelUser; app: HttpClient; redis: Redis; stored: Stored },
+  {
+    id,
+    model,
+    app,
+    redis,
+    tenantNo,
+    stored,
+  }: { id: string; model: ModelUser; app: HttpClient; redis: Redis; tenantNo: number; stored: Stored },
   differences: string[],
 ): Promise<void> {
   const compare = (what: string, found: unknown, expected: unknown): void => {
@@ -68,7 +76,7 @@ export async function auditUser(
   compare('completions in Postgres', rows.toSorted(), [...model.achieved].toSorted());
 
   compare('streak', (await get<{ length: number }>('streak')).length, streakOf(events));
-  const packed = await redis.getBuffer(`{s0}:0:u:${id}`);
+  const packed = await redis.getBuffer(userKey(tenantNo, id));
   compare('the state in Postgres', stored.states.get(id)?.state.toString('hex'), packed?.toString('hex'));
 }
 

@@ -10,6 +10,7 @@ import { auditUser, type Stored } from './audit-user.ts';
 import { auditBoards } from './audit-boards.ts';
 import { ModelUser } from './model.ts';
 import { microsOf } from './micros.ts';
+import { batchesKey, outboxKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import { eventually } from './processes.ts';
 import type { EntryPosition } from './stack.ts';
 
@@ -18,8 +19,10 @@ export interface Evidence {
   sql: Client;
   redis: Redis;
   ledger: Ledger;
-  /** What the receiver of a webhook got. */
-  received: readonly Received[];
+  /** Whose events; the organisation's own tenant unless said otherwise. */
+  tenantNo?: number;
+  /** What the receiver of a webhook got; null: there is none. */
+  received: readonly Received[] | null;
   /** Damaged entries that were added to the outbox: none but these may be set aside. */
   planted: readonly EntryPosition[];
 }
@@ -50,7 +53,7 @@ export async function drained(redis: Redis): Promise<void> {
   await eventually(
     'the queues are empty',
     async () => {
-      const keys = Array.from({ length: 8 }, (_, shard) => [`{s${shard}}:outbox`, `{s${shard}}:batches`]).flat();
+      const keys = SHARD_NUMBERS.flatMap((shard) => [outboxKey(shard), batchesKey(shard)]);
       const lengths = await Promise.all(keys.map((key) => redis.xlen(key))).catch(() => [1]);
       return lengths.every((length) => length === 0);
     },
@@ -62,19 +65,19 @@ export async function drained(redis: Redis): Promise<void> {
  * Compares what the clients were answered with what Postgres, Redis and the API hold. It shares no code with the
  * engine: the rules are worked out again in `model.ts`. To be called when nothing is sent and everything is drained.
  */
-export async function audit({ app, sql, redis, ledger, planted, received }: Evidence): Promise<Findings> {
+export async function audit({ app, sql, redis, ledger, tenantNo = 0, planted, received }: Evidence): Promise<Findings> {
   const differences = [...ledger.contradictions];
-  const stored = await readStored(sql);
+  const stored = await readStored(sql, tenantNo);
   const { lost, duplicated } = auditEvents(ledger, stored.events, differences);
 
   const users = new Set([...stored.events.map(({ userId }) => userId), ...ledger.tours]);
   for (const id of stored.states.keys())
     if (!users.has(id)) differences.push(`Postgres holds the user ${id} without events`);
   const models = new Map([...users].map((id) => [id, ledger.own.get(id)?.model ?? modelOf(id, ledger, stored.events)]));
-  for (const [id, model] of models) await auditUser({ id, model, app, redis, stored }, differences);
-  await auditBoards({ models, app, redis, numbers: stored.numbers }, differences);
+  for (const [id, model] of models) await auditUser({ id, model, app, redis, tenantNo, stored }, differences);
+  await auditBoards({ models, app, redis, tenantNo, numbers: stored.numbers }, differences);
   auditDeadLetters(planted, stored.deadLetters, differences);
-  const messages = auditWebhooks({ ...(await readWebhooks(sql)), received }, differences);
+  const messages = received === null ? 0 : auditWebhooks({ ...(await readWebhooks(sql)), received }, differences);
   return { differences, lost, duplicated, stored: stored.events.length, messages };
 }
 
@@ -86,28 +89,29 @@ function modelOf(id: string, ledger: Ledger, events: readonly StoredEvent[]): Mo
   return model;
 }
 
-async function readStored(sql: Client): Promise<Stored> {
-  const rows = async <T>(statement: string): Promise<T[]> => (await sql.query(statement)).rows as T[];
+async function readStored(sql: Client, tenantNo: number): Promise<Stored> {
+  const rows = async <T>(statement: string, values = [tenantNo]): Promise<T[]> =>
+    (await sql.query(statement, values)).rows as T[];
   const resources = await rows<{ no: number; key: string; kind: string }>(
-    `SELECT no, kind, doc->>'key' AS key FROM catalog_resources WHERE tenant_no = 0 AND deleted IS NULL`,
+    `SELECT no, kind, doc->>'key' AS key FROM catalog_resources WHERE tenant_no = $1 AND deleted IS NULL`,
   );
   const states = await rows<{ id: string; state: Buffer; points: Record<string, number> }>(
-    'SELECT id, state, points FROM users WHERE tenant_no = 0',
+    'SELECT id, state, points FROM users WHERE tenant_no = $1',
   );
   return {
     numbers: new Map(resources.map(({ no, kind, key }) => [`${kind} ${key}`, no])),
     keys: new Map(resources.map(({ no, key }) => [no, key])),
     events: await rows<StoredEvent>(
       `SELECT id::text, user_id AS "userId", metric_no AS "metricNo", value::text, total::text, local_date::text AS date,
-              coalesce(idempotency_key, attributes->>'deck') AS mark FROM events ORDER BY id`,
+              coalesce(idempotency_key, attributes->>'deck') AS mark FROM events WHERE tenant_no = $1 ORDER BY id`,
     ),
     awards: await rows<{ userId: string; awarded: string }>(
-      'SELECT user_id AS "userId", sum(awarded)::text AS awarded FROM awards GROUP BY user_id',
+      'SELECT user_id AS "userId", sum(awarded)::text AS awarded FROM awards WHERE tenant_no = $1 GROUP BY user_id',
     ),
     completions: await rows<{ userId: string; no: number }>(
-      'SELECT user_id AS "userId", achievement_no AS no FROM completions',
+      'SELECT user_id AS "userId", achievement_no AS no FROM completions WHERE tenant_no = $1',
     ),
     states: new Map(states.map((row) => [row.id, row])),
-    deadLetters: await rows<EntryPosition>('SELECT shard, position FROM dead_letters'),
+    deadLetters: await rows<EntryPosition>('SELECT shard, position FROM dead_letters', []),
   };
 }

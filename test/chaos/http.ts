@@ -15,10 +15,13 @@ export class HttpClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 32 });
   private readonly port: number;
   private readonly key: string;
+  private readonly tenantId: string | null;
 
-  constructor(port: number, key: string) {
+  /** `tenantId`: whose calls they are; null: the organisation's own tenant's. */
+  constructor(port: number, key: string, tenantId: string | null = null) {
     this.port = port;
     this.key = key;
+    this.tenantId = tenantId;
   }
 
   send(
@@ -27,6 +30,7 @@ export class HttpClient {
     { body, idempotencyKey }: { body?: unknown; idempotencyKey?: string } = {},
   ): Promise<Reply> {
     const headers: Record<string, string> = { 'X-API-KEY': this.key };
+    if (this.tenantId !== null) headers['Tenant-ID'] = this.tenantId;
     const text = body === undefined ? undefined : JSON.stringify(body);
     if (text !== undefined) {
       headers['Content-Type'] = 'application/json';

@@ -6,8 +6,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { parseArrangement } from './groups/redis-groups.ts';
+import { runGroupChaos } from './groups/suite.ts';
 import { postgresAway } from './postgres-away.ts';
-import { reportOf } from './report.ts';
+import { reportOf, reportOfGroups } from './report.ts';
 import { runChaos } from './suite.ts';
 
 const HELP = `npm run chaos -- [options]
@@ -16,6 +18,8 @@ const HELP = `npm run chaos -- [options]
   --seed <n>      the same faults and events again (their timing differs)
   --clients <n>   that send at once (default 6)
   --only <text>   only faults whose names hold this text
+  --redis <m>x<r> several Redis instead of one, and other faults: m masters with r replicas each behind Sentinels, as 3x2, with
+                  REDIS_ACKNOWLEDGE=replica; --clients is then of each tenant (default 3), and there is one on each master
   --scenario postgres-away   instead: Postgres is gone for --seconds <n> (default 300) under load
   --no-save       write nothing to test/chaos/results
 `;
@@ -24,8 +28,9 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '20' },
     seed: { type: 'string' },
-    clients: { type: 'string', default: '6' },
+    clients: { type: 'string' },
     only: { type: 'string' },
+    redis: { type: 'string' },
     scenario: { type: 'string' },
     seconds: { type: 'string', default: '300' },
     'no-save': { type: 'boolean', default: false },
@@ -37,16 +42,23 @@ async function main(): Promise<void> {
   if (values.help) return console.log(HELP);
   if (values.scenario !== undefined) return scenario(values.scenario);
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
-  console.log(`Seed ${seed}; the same again: npm run chaos -- --seed ${seed} --rounds ${values.rounds}`);
-  const result = await runChaos({
+  const options = {
     rounds: Number(values.rounds),
     seed,
-    clients: Number(values.clients),
+    ...(values.clients !== undefined && { clients: Number(values.clients) }),
     ...(values.only !== undefined && { only: values.only }),
-    say: (line) => console.log(line),
-  });
-  console.log(`\n${reportOf(result)}`);
-  if (!values['no-save']) save('rounds', result);
+    say: (line: string) => console.log(line),
+  };
+  const again = Object.entries({ ...values, seed }).filter(([, value]) => typeof value !== 'boolean');
+  console.log(
+    `Seed ${seed}; the same again: npm run chaos -- ${again.map(([name, value]) => `--${name} '${value}'`).join(' ')}`,
+  );
+  const result =
+    values.redis === undefined
+      ? await runChaos(options)
+      : await runGroupChaos({ ...options, arrangement: parseArrangement(values.redis) });
+  console.log(`\n${'arrangement' in result ? reportOfGroups(result) : reportOf(result)}`);
+  if (!values['no-save']) save(values.redis === undefined ? 'rounds' : `redis-${values.redis}`, result);
   if (result.findings.differences.length > 0) process.exitCode = 1;
 }
 

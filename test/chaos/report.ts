@@ -1,3 +1,4 @@
+import type { GroupChaosResult, GroupRound } from './groups/suite.ts';
 import type { ChaosResult } from './suite.ts';
 
 /** The figures of a run as a table in Markdown. */
@@ -21,6 +22,36 @@ export function reportOf(result: ChaosResult): string {
     ['everything in Postgres, p50 / p99', `${quantile(drained, 0.5)} / ${quantile(drained, 0.99)} ms`],
     ['duration', `${result.seconds.toFixed(0)} s`],
   ];
+  return tableOf(rows);
+}
+
+/** The same of a run on several Redis. */
+export function reportOfGroups(result: GroupChaosResult): string {
+  const { rounds, findings } = result;
+  const gaps = (share: number, of: (round: GroupRound) => number): number => quantile(rounds.map(of), share);
+  const hit = (share: number): number => gaps(share, ({ hitGapMs }) => hitGapMs);
+  const others = (share: number): number => gaps(share, ({ othersGapMs }) => othersGapMs);
+  return tableOf([
+    ['rounds', rounds.length],
+    ['events sent', result.sent],
+    ['acknowledged', result.acknowledged],
+    ['given up by their client', result.abandoned],
+    ['requests', result.requests],
+    ['events in Postgres', findings.stored],
+    ['lost', findings.lost],
+    ['duplicated', findings.duplicated],
+    ['differences', findings.differences.length],
+    ['failed requests of tenants whose Redis was not hit', result.othersFailures],
+    [
+      'longest time without an answer, tenants that were hit, p50 / p90 / max',
+      `${hit(0.5)} / ${hit(0.9)} / ${hit(1)} ms`,
+    ],
+    ['the same, others', `${others(0.5)} / ${others(0.9)} / ${others(1)} ms`],
+    ['duration', `${result.seconds.toFixed(0)} s`],
+  ]);
+}
+
+function tableOf(rows: readonly [string, string | number][]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, value]) => `| ${name.padEnd(width)} | ${value} |`).join('\n');
 }

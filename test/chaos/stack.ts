@@ -7,6 +7,7 @@ import { freePort } from '../../src/local/free-port.ts';
 import { startPostgres, type LocalServer } from '../../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { RedisGroups, type Arrangement } from './groups/redis-groups.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { childrenOf, eventually, signal } from './processes.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
@@ -23,36 +24,43 @@ export interface EntryPosition {
 }
 
 /**
- * Laurel as it is run: the built supervisor with two frontends and a worker, Redis and Postgres with every answer
- * on disk. Between them stand proxies that can cut a call.
+ * Laurel as it is run: the built supervisor with two frontends and a worker, Redis (or several) and Postgres with every
+ * answer on disk. Between them stand proxies that can cut a call.
  */
 export class ChaosStack {
   readonly appPort: number;
   readonly adminPort: number;
-  readonly redisProxy: CuttingProxy;
   readonly postgresProxy: CuttingProxy;
   /** Damaged entries that a fault added to the outbox. */
   readonly planted: EntryPosition[] = [];
   private readonly folder: string;
-  private readonly servers: { redis: LocalServer; postgres: LocalServer };
+  private readonly servers: { redis: LocalServer | RedisGroups; postgres: LocalServer };
+  private readonly oneRedisProxy: CuttingProxy | null;
   private supervisor: ChildProcess | null = null;
 
   private constructor(parts: {
     ports: [number, number];
     folder: string;
-    servers: { redis: LocalServer; postgres: LocalServer };
+    servers: { redis: LocalServer | RedisGroups; postgres: LocalServer };
   }) {
     [this.appPort, this.adminPort] = parts.ports;
     this.folder = parts.folder;
     this.servers = parts.servers;
-    this.redisProxy = new CuttingProxy(parts.servers.redis.url);
+    const { redis } = parts.servers;
+    this.oneRedisProxy = redis instanceof RedisGroups ? null : new CuttingProxy(redis.url);
     this.postgresProxy = new CuttingProxy(parts.servers.postgres.url);
   }
 
-  /** Starts it. `variables`: more of the environment. It ends with this process at the latest. */
-  static async start(variables: NodeJS.ProcessEnv = {}): Promise<ChaosStack> {
+  /**
+   * Starts it. `variables`: more of the environment; `arrangement`: of several Redis with replicas instead of the one. It ends with this
+   * process at the latest.
+   */
+  static async start(variables: NodeJS.ProcessEnv = {}, arrangement: Arrangement | null = null): Promise<ChaosStack> {
     const folder = await mkdtemp(join(DATA_FOLDER, 'laurel-chaos-'));
-    const [redis, postgres] = await Promise.all([startChaosRedis(folder), startChaosPostgres(folder)]);
+    const [redis, postgres] = await Promise.all([
+      arrangement === null ? startChaosRedis(folder) : RedisGroups.start(folder, arrangement),
+      startChaosPostgres(folder),
+    ]);
     const ports: [number, number] = [await freePort(), await freePort()];
     const stack = new ChaosStack({ ports, folder, servers: { redis, postgres } });
     try {
@@ -64,7 +72,19 @@ export class ChaosStack {
     }
   }
 
-  /** Straight to the servers, past the proxies. */
+  /** Before the only Redis. */
+  get redisProxy(): CuttingProxy {
+    if (this.oneRedisProxy === null) throw new Error('This stack has several Redis.');
+    return this.oneRedisProxy;
+  }
+
+  get redisGroups(): RedisGroups {
+    const { redis } = this.servers;
+    if (!(redis instanceof RedisGroups)) throw new Error('This stack has one Redis.');
+    return redis;
+  }
+
+  /** Straight to the servers, past the proxies that cut calls. */
   get redisUrl(): string {
     return this.servers.redis.url;
   }
@@ -80,17 +100,20 @@ export class ChaosStack {
 
   /** The processes of a part, those of a Postgres server included. */
   pids(part: Part): number[] {
-    if (part === 'redis') return [this.servers.redis.pid];
+    if (part === 'redis') return this.servers.redis instanceof RedisGroups ? [] : [this.servers.redis.pid];
     if (part === 'postgres') return [this.servers.postgres.pid, ...childrenOf(this.servers.postgres.pid)];
     return childrenOf(this.supervisor?.pid ?? -1, part === 'worker' ? 'workers/main.js' : 'src/processes/frontend.js');
   }
 
   /** Starts a killed server again, on its data. A killed process of Laurel is its supervisor's business. */
   async startAgain(part: 'redis' | 'postgres'): Promise<void> {
-    await this.servers[part].exited;
+    const server = this.servers[part];
+    if (server instanceof RedisGroups) throw new Error('This stack has several Redis.');
+    await server.exited;
     const start = part === 'redis' ? startChaosRedis : startChaosPostgres;
-    this.servers[part] = await start(this.folder);
-    (part === 'redis' ? this.redisProxy : this.postgresProxy).retarget(this.servers[part].url);
+    const again = await start(this.folder);
+    this.servers[part] = again;
+    (part === 'redis' ? this.redisProxy : this.postgresProxy).retarget(again.url);
   }
 
   /** The supervisor's process; SIGTERM ends all of Laurel. */
@@ -108,8 +131,10 @@ export class ChaosStack {
       await exited;
       clearTimeout(timer);
     }
-    for (const proxy of [this.redisProxy, this.postgresProxy]) proxy.close();
-    await Promise.all([this.servers.redis.stop(), this.servers.postgres.stop()]);
+    this.oneRedisProxy?.close();
+    this.postgresProxy.close();
+    const { redis, postgres } = this.servers;
+    await Promise.all([redis instanceof RedisGroups ? redis.close() : redis.stop(), postgres.stop()]);
     await rm(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
   }
 
@@ -122,7 +147,7 @@ export class ChaosStack {
         HOST: '127.0.0.1',
         APP_PORT: String(this.appPort),
         ADMIN_PORT: String(this.adminPort),
-        REDIS_URL: await this.redisProxy.listen(),
+        REDIS_URL: (await this.oneRedisProxy?.listen()) ?? this.redisUrl,
         DATABASE_URL: await this.postgresProxy.listen(),
         ADMIN_API_KEY: API_KEY,
         HTTP_PROCESSES: '2',

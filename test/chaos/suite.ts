@@ -176,7 +176,7 @@ async function auditNow({
 }
 
 /** Draws each name once before any comes again. */
-class Bag {
+export class Bag {
   private readonly names: readonly string[];
   private readonly random: Random;
   private left: string[] = [];

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { longestGapMs } from './groups/gaps.ts';
+import { parseArrangement } from './groups/redis-groups.ts';
+import { runGroupChaos } from './groups/suite.ts';
+
+// A short run of `npm run chaos -- --redis 3x2`, which see; it runs the built code.
+
+test('a Redis of several is lost while its replicas are cut off: nothing acknowledged is, and tenants of others do not notice', async () => {
+  const lines: string[] = [];
+  const seed = Number(process.env['SEED']);
+  const arrangement = { masters: 2, replicas: 2 };
+  const only = 'cut the replication, then kill the master';
+  const result = await runGroupChaos({ arrangement, rounds: 1, seed, only, say: (line) => lines.push(line) });
+  expect({ lines, differences: result.findings.differences }).toEqual({ lines, differences: [] });
+  expect(result.othersFailures).toBe(0);
+  expect(result.acknowledged).toBeGreaterThan(100);
+  expect(result.findings.stored).toBeGreaterThanOrEqual(result.acknowledged);
+  // Some 5 s on a quiet machine.
+  expect(result.rounds[0]!.hitGapMs).toBeLessThan(40_000);
+});
+
+test('the longest gap counts from the beginning to the end, and not beyond', () => {
+  const at = (...times: number[]): { sentMs: number; atMs: number }[] => times.map((atMs) => ({ sentMs: atMs, atMs }));
+  expect(longestGapMs(at(1, 12, 19, 33, 90), { beganMs: 10, endMs: 35 })).toBe(14);
+  expect(longestGapMs([], { beganMs: 10, endMs: 35 })).toBe(25);
+});
+
+test('an arrangement is so many masters with so many replicas', () => {
+  expect(parseArrangement('3x2')).toEqual({ masters: 3, replicas: 2 });
+  expect(() => parseArrangement('3')).toThrow('"3" is no arrangement like 3x2');
+});

@@ -1,0 +1,190 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { connectRedis } from '../../../src/engine/shards/connect-redis.ts';
+import { redisReady } from '../../../src/redis/client.ts';
+import { endpointsOf } from '../../../src/redis/endpoints.ts';
+import { drained, type Findings } from '../audit.ts';
+import type { Ledger } from '../ledger.ts';
+import { eventually } from '../processes.ts';
+import { Random } from '../random.ts';
+import { ChaosStack } from '../stack.ts';
+import { Bag } from '../suite.ts';
+import { GROUP_FAULTS } from './faults.ts';
+import { longestGapMs } from './gaps.ts';
+import type { Arrangement, RedisGroup } from './redis-groups.ts';
+import { auditTenants, makeTenants, type ChaosTenant } from './tenants.ts';
+
+export interface GroupChaosOptions {
+  arrangement: Arrangement;
+  rounds: number;
+  seed: number;
+  /** Of each tenant; there is one tenant on each group. */
+  clients?: number;
+  /** Only faults whose names hold this text. */
+  only?: string;
+  say: (line: string) => void;
+}
+
+export interface GroupRound {
+  fault: string;
+  group: string;
+  /** The longest time between two acknowledgements to the tenants of the group that was hit, and to the others. */
+  hitGapMs: number;
+  othersGapMs: number;
+  drainedMs: number;
+}
+
+export interface GroupChaosResult {
+  seed: number;
+  arrangement: Arrangement;
+  rounds: GroupRound[];
+  sent: number;
+  acknowledged: number;
+  abandoned: number;
+  requests: number;
+  /** Requests of tenants whose group was not hit that found no answer, or a 5xx. */
+  othersFailures: number;
+  seconds: number;
+  findings: Findings;
+}
+
+const CLIENTS = 3;
+const BEFORE_MS = { min: 150, max: 600 };
+const AFTER_MS = { min: 250, max: 700 };
+/** After the last fault's end tenants of its group are served again, or the run ends. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Runs rounds in which one of several Redis with replicas is hit, with `REDIS_ACKNOWLEDGE=replica`: after each of them every
+ * acknowledged event is there once, and tenants of the other Redis have noticed nothing. The first difference ends them.
+ */
+export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupChaosResult> {
+  const { arrangement, rounds, seed, clients = CLIENTS, only = '', say } = options;
+  const names = Object.keys(GROUP_FAULTS).filter((name) => name.includes(only));
+  if (names.length === 0) throw new Error(`No fault's name holds "${only}": ${Object.keys(GROUP_FAULTS).join(', ')}`);
+  const startedMs = performance.now();
+  const random = new Random(seed);
+  const stack = await ChaosStack.start({ REDIS_ACKNOWLEDGE: 'replica' }, arrangement);
+  const sql = new pg.Client({ connectionString: stack.databaseUrl });
+  await sql.connect();
+  let tenants: ChaosTenant[] = [];
+  try {
+    tenants = await makeTenants({ stack, sql, seed, clients, random });
+    const done: GroupRound[] = [];
+    let othersFailures = 0;
+    let findings: Findings = { differences: [], lost: 0, duplicated: 0, stored: 0, messages: 0 };
+    const bag = new Bag(names, random);
+    for (let no = 1; no <= rounds && findings.differences.length === 0; no++) {
+      const fault = bag.next();
+      const group = random.pick(stack.redisGroups.groups);
+      const round = await runRound({ stack, tenants, group, random, fault }).catch(async (error: unknown) => {
+        const log = (await readFile(stack.logFile, 'utf8')).split('\n').slice(-60).join('\n');
+        throw new Error(`Round ${no}, ${fault}, ${group.name}. What Laurel said last:\n${log}`, { cause: error });
+      });
+      done.push(round);
+      findings = await auditNow({ stack, sql, tenants });
+      const others = tenants.filter((tenant) => tenant.group !== group.name);
+      for (const { id, ledger } of others.filter((tenant) => tenant.ledger.failures > 0)) {
+        othersFailures += ledger.failures;
+        findings.differences.push(`${id}: ${ledger.failures} requests failed, though its group was not hit`);
+      }
+      const gaps = `${group.name} ${round.hitGapMs.toFixed(0)} ms, others ${round.othersGapMs.toFixed(0)} ms`;
+      say(`${no}/${rounds}  ${fault}: longest gap of ${gaps}; ${findings.stored} events stored`);
+      for (const difference of findings.differences.slice(0, 20)) say(`  DIFFERENCE  ${difference}`);
+    }
+    const sum = (of: (ledger: Ledger) => number): number => tenants.reduce((all, { ledger }) => all + of(ledger), 0);
+    return {
+      seed,
+      arrangement,
+      rounds: done,
+      sent: sum((ledger) => ledger.events.size),
+      acknowledged: sum((ledger) => ledger.count('acknowledged')),
+      abandoned: sum((ledger) => ledger.count('abandoned')),
+      requests: sum((ledger) => ledger.requests),
+      othersFailures,
+      seconds: (performance.now() - startedMs) / 1000,
+      findings,
+    };
+  } finally {
+    for (const { app, admin } of tenants) {
+      app.close();
+      admin.close();
+    }
+    await sql.end();
+    await stack.stop();
+  }
+}
+
+async function runRound({
+  stack,
+  tenants,
+  group,
+  random,
+  fault,
+}: {
+  stack: ChaosStack;
+  tenants: readonly ChaosTenant[];
+  group: RedisGroup;
+  random: Random;
+  fault: string;
+}): Promise<GroupRound> {
+  const groups = stack.redisGroups;
+  const hit = tenants.filter((tenant) => tenant.group === group.name);
+  const ending = new AbortController();
+  for (const { ledger } of tenants) {
+    ledger.acknowledgements = [];
+    ledger.failures = 0;
+  }
+  const working = Promise.all(
+    tenants.flatMap(({ clients }) => clients.map((client) => client.work(ending.signal))),
+  ).finally(() => ending.abort());
+  // A client that gives up ends the round where it is awaited below.
+  working.catch(() => undefined);
+  await sleep(random.whole(BEFORE_MS.min, BEFORE_MS.max));
+  const beganMs = performance.now();
+  await GROUP_FAULTS[fault]!({ groups, group, random });
+  const overMs = performance.now();
+  await eventually(
+    `tenants of ${group.name} are served again`,
+    () =>
+      ending.signal.aborted ||
+      hit.every(({ ledger }) => ledger.acknowledgements.some(({ sentMs }) => sentMs >= overMs)),
+    PATIENCE_MS,
+  );
+  await sleep(random.whole(AFTER_MS.min, AFTER_MS.max));
+  const endMs = performance.now();
+  const gapOf = (some: readonly ChaosTenant[]): number =>
+    Math.max(0, ...some.map(({ ledger }) => longestGapMs(ledger.acknowledgements, { beganMs, endMs })));
+  const [hitGapMs, othersGapMs] = [gapOf(hit), gapOf(tenants.filter((tenant) => !hit.includes(tenant)))];
+  // What is broken still is mended under load.
+  if (!ending.signal.aborted) await groups.mend();
+  await sleep(random.whole(AFTER_MS.min, AFTER_MS.max));
+  ending.abort();
+  await working;
+  await withRedis(stack, drained);
+  return { fault, group: group.name, hitGapMs, othersGapMs, drainedMs: performance.now() - overMs };
+}
+
+const auditNow = (options: { stack: ChaosStack; sql: pg.Client; tenants: readonly ChaosTenant[] }): Promise<Findings> =>
+  withRedis(options.stack, (redis) => auditTenants(options.tenants, { sql: options.sql, redis }));
+
+/** A connection that leads to each shard where Postgres says that it is. */
+async function withRedis<T>(
+  { redisUrl, databaseUrl }: ChaosStack,
+  work: (redis: Awaited<ReturnType<typeof connectRedis>>) => Promise<T>,
+): Promise<T> {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  const redis = await connectRedis(redisUrl, pool);
+  redis.on('error', () => undefined);
+  try {
+    for (const endpoint of endpointsOf(redis)) {
+      endpoint.redis.on('error', () => undefined);
+      await redisReady(endpoint.redis);
+    }
+    return await work(redis);
+  } finally {
+    redis.disconnect();
+    await pool.end();
+  }
+}

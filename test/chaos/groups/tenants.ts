@@ -1,0 +1,97 @@
+import type { Redis } from 'ioredis';
+import type pg from 'pg';
+import { shardOf } from '../../../src/redis/keys.ts';
+import { audit, type Findings } from '../audit.ts';
+import { Client } from '../client.ts';
+import { configuration } from '../configuration.ts';
+import { HttpClient } from '../http.ts';
+import { Ledger, type OwnUser } from '../ledger.ts';
+import { ModelUser } from '../model.ts';
+import type { Random } from '../random.ts';
+import { API_KEY, type ChaosStack } from '../stack.ts';
+
+const OWN_USERS = 3;
+
+/** A tenant of the run, on one of the groups, with clients and a ledger of its own. Users of all tenants have the same IDs. */
+export interface ChaosTenant {
+  id: string;
+  no: number;
+  /** The name of the group that its shard is placed on. */
+  group: string;
+  app: HttpClient;
+  admin: HttpClient;
+  ledger: Ledger;
+  clients: readonly Client[];
+}
+
+/** Makes tenants until there is one on each group, and hands out those. */
+export async function makeTenants({
+  stack,
+  sql,
+  seed,
+  clients,
+  random,
+}: {
+  stack: ChaosStack;
+  sql: pg.Client;
+  seed: number;
+  clients: number;
+  random: Random;
+}): Promise<ChaosTenant[]> {
+  const organisation = new HttpClient(stack.adminPort, API_KEY);
+  const tenants: ChaosTenant[] = [];
+  try {
+    await expectStatus(organisation.send('PATCH', '/v1/organisation', { body: { multiTenancy: true } }), 200);
+    const groups = new Set(stack.redisGroups.groups.map(({ name }) => name));
+    for (let n = 1; groups.size > 0; n += 1) {
+      const id = `tenant-${n}`;
+      await expectStatus(organisation.send('POST', '/v1/tenants', { body: [{ customerId: id, name: id }] }), 201);
+      const { no, group } = await placeOf(sql, id);
+      if (!groups.delete(group)) continue;
+      const app = new HttpClient(stack.appPort, API_KEY, id);
+      const admin = new HttpClient(stack.adminPort, API_KEY, id);
+      await expectStatus(admin.send('PUT', '/v1/configuration', { body: configuration(0) }), 200);
+      const ledger = new Ledger(`c${seed}-${n}`);
+      const made = Array.from({ length: clients }, (_, client) => {
+        const own = Array.from({ length: OWN_USERS }, (_each, user): OwnUser => ({
+          id: `own-${client}-${user}`,
+          model: new ModelUser(),
+        }));
+        for (const user of own) ledger.own.set(user.id, user);
+        return new Client({ app, admin, ledger, random: random.fork(), own });
+      });
+      tenants.push({ id, no, group, app, admin, ledger, clients: made });
+    }
+    return tenants;
+  } finally {
+    organisation.close();
+  }
+}
+
+/** What the audits of all tenants find, each difference with its tenant. */
+export async function auditTenants(
+  tenants: readonly ChaosTenant[],
+  { sql, redis }: { sql: pg.Client; redis: Redis },
+): Promise<Findings> {
+  const sum: Findings = { differences: [], lost: 0, duplicated: 0, stored: 0, messages: 0 };
+  for (const { id, no, group, app, ledger } of tenants) {
+    const found = await audit({ app, sql, redis, ledger, tenantNo: no, planted: [], received: null });
+    sum.differences.push(...found.differences.map((text) => `${id} on ${group}: ${text}`));
+    sum.lost += found.lost;
+    sum.duplicated += found.duplicated;
+    sum.stored += found.stored;
+  }
+  return sum;
+}
+
+async function placeOf(sql: pg.Client, customerId: string): Promise<{ no: number; group: string }> {
+  const { rows } = await sql.query<{ no: number }>('SELECT no FROM tenants WHERE customer_id = $1', [customerId]);
+  const { no } = rows[0]!;
+  const placed = await sql.query<{ endpoint: string }>('SELECT endpoint FROM shards WHERE shard = $1', [shardOf(no)]);
+  return { no, group: placed.rows[0]!.endpoint };
+}
+
+async function expectStatus(call: Promise<{ status: number; body: unknown }>, expected: number): Promise<void> {
+  const { status, body } = await call;
+  if (status !== expected) throw new Error(`Setting up was answered ${status}: ${JSON.stringify(body)}`);
+}
