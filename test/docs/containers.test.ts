@@ -16,10 +16,13 @@ interface Service {
   healthcheck: { test: string[] };
 }
 
-const compose = read('docker-compose.yml');
-const { services } = parse(compose, { merge: true }) as { services: Record<string, Service> };
+const servicesOf = (file: string): Record<string, Service> =>
+  (parse(read(file), { merge: true }) as { services: Record<string, Service> }).services;
 
-describe.each(Object.entries(services))('the service %s', (name, service) => {
+const FILES = ['docker-compose.yml', 'docker-compose.cluster.yml'];
+const ALL = FILES.flatMap((file) => Object.entries(servicesOf(file)).map(([name, of]) => [file, name, of] as const));
+
+describe.each(ALL)('%s: the service %s', (_, name, service) => {
   test('can write only where it must, and has no privilege', () => {
     expect(service).toMatchObject({
       read_only: true,
@@ -32,7 +35,7 @@ describe.each(Object.entries(services))('the service %s', (name, service) => {
     });
     expect(service.healthcheck.test.length).toBeGreaterThan(1);
     // Ours is set in the Dockerfile.
-    if (service.image !== 'laurel') expect(service.user).toBe(name);
+    if (service.image !== 'laurel') expect(service.user).toBe(name === 'postgres' ? name : 'redis');
   });
 
   test('opens only the Application API to other machines', () => {
@@ -42,7 +45,9 @@ describe.each(Object.entries(services))('the service %s', (name, service) => {
   });
 });
 
-test('no password has a default, and every image can be given by its digest', () => {
+test.each(FILES)('%s: no password has a default, and every image can be given by its digest', (file) => {
+  const compose = read(file);
+  const services = servicesOf(file);
   const secrets = [...compose.matchAll(/\$\{(\w+)([^}]*)\}/g)].filter(([, name]) => /PASSWORD|SECRET/.test(name!));
   expect(secrets.length).toBeGreaterThan(4);
   for (const [whole, , rest] of secrets) expect([whole, rest]).toEqual([whole, ':?is missing in .env']);
