@@ -19,6 +19,7 @@ import { insertStreakChanges, supersedeStreakChanges } from '../../postgres/pers
 import { insertUsedKeys } from '../../postgres/persist/insert-used-keys.ts';
 import { noteDatedAhead } from '../../postgres/persist/note-dated-ahead.ts';
 import { noteZones } from '../../postgres/persist/note-zones.ts';
+import { sumDropped } from '../../postgres/persist/sum-dropped.ts';
 import { updatePoints } from '../../postgres/persist/update-points.ts';
 import { updateStates } from '../../postgres/persist/update-states.ts';
 import { updateStreaks } from '../../postgres/persist/update-streaks.ts';
@@ -92,12 +93,12 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);
   await insertStreakCalls(client, batch.streakCalls);
-  await insertImportedDays(client, batch.importedDays);
+  const imported = await sumDropped(client, { days: batch.importedDays, awards: batch.importedAwards });
+  await insertImportedDays(client, imported.days);
   await insertImportedCompletions(client, batch.importedCompletions);
-  await insertAwards(client, batch.importedAwards);
-  const { events, awards, importedDays, importedAwards } = batch;
+  await insertAwards(client, imported.awards);
   const opposites = batch.reversals.map(({ event }) => event);
-  await noteDatedAhead(client, [events, awards, opposites, importedDays, importedAwards]);
+  await noteDatedAhead(client, [batch.events, batch.awards, opposites, imported.days, imported.awards]);
   if (batch.importedZones.length > 0) await noteZones(client, batch.importedZones);
   // Nothing is announced of an import: neither the places of those imported nor that others were overtaken by them.
   await resetPlaces(client, batch.importedZones);

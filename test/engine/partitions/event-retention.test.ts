@@ -18,6 +18,7 @@ import { userMetricDays } from '../../../src/postgres/history/user-metric-days.t
 import { userPointsDays } from '../../../src/postgres/history/user-points-days.ts';
 import { dropEvents, sumNextUsers } from '../../../src/postgres/partitions/drop-events.ts';
 import { retentionTooShort } from '../../../src/postgres/partitions/late-days.ts';
+import { dateOf } from '../../../src/domain/periods.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import type { ScheduledWork } from '../../../src/engine/schedule/due-work.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -206,6 +207,45 @@ test('what is added to a partition after it was summed is not lost: it is summed
   expect(await sumNextUsers(pool, 0)).toBe(true);
   expect(await dropEvents(pool, 0)).toBe(true);
   expect(await rows(`SELECT value::float8 FROM event_days WHERE user_id = 'cat'`)).toEqual([{ value: 7 }]);
+});
+
+test('what is imported of a time that is dropped is kept as its sums by day, and goes with its user', async () => {
+  await play();
+  await onDay(LAST_DAY + 1);
+  const [long, lately] = [dateOf(TODAY - 400), dateOf(LAST_DAY - 5)];
+  const past = {
+    metrics: { flips: { total: 10, days: { [long]: 3, [lately]: 4 } } },
+    points: {
+      xp: { total: 50, days: { [long]: 20, [lately]: 30 }, awards: [{ awarded: 15, date: `${long}T12:00:00Z` }] },
+    },
+  };
+  const { body } = await laurel.admin.post('/v1/imports?import=crm', [{ id: 'eve', ...past }]);
+  expect(body).toEqual({ users: [{ id: 'eve', status: 'imported' }], issues: [] });
+  await persist();
+  expect(await rows('SELECT FROM events_default UNION ALL SELECT FROM awards_default')).toEqual([]);
+  expect(await rows('SELECT value::float8, imported FROM events')).toEqual([{ value: 4, imported: true }]);
+  const days = (
+    await rows(`SELECT part, events::int, positive::int, value::float8 FROM event_days WHERE user_id = 'eve'`)
+  )[0];
+  expect(days).toEqual({ part: 0, events: 1, positive: 1, value: 3 });
+  for (const [kind, first, second] of [
+    ['metrics/flips', [6, 3], [10, 4]],
+    ['points/xp', [20, 20], [50, 30]],
+  ] as const) {
+    const on = async (date: string): Promise<unknown> => {
+      const query = `aggregation=daily&startDate=${date}&endDate=${date}`;
+      const [day] = (await laurel.app.get(`/v1/users/eve/${kind}/event-summary?${query}`)).body;
+      return [day.total, day.change];
+    };
+    expect([kind, await on(long), await on(lately)]).toEqual([kind, first, second]);
+  }
+  expect((await laurel.admin.delete('/v1/users?ids=eve')).status).toBe(200);
+  await persist();
+  expect(
+    await rows(
+      `SELECT user_id FROM event_days WHERE user_id = 'eve' UNION SELECT user_id FROM award_days WHERE user_id = 'eve'`,
+    ),
+  ).toEqual([]);
 });
 
 test('events are kept for longer than they may come late, whatever is asked for', async () => {
