@@ -11,18 +11,18 @@ export interface StoredAward {
   at: Date;
 }
 
-/** A user's last `limit` awards in a points system, newest first. One index range. */
+/** A user's last `limit` awards in a points system, newest first. One index range a partition; prepared as `userMetricDays` is. */
 export async function latestAwards(
   pool: Pool,
   { tenantNo, userId, systemNo, limit }: { tenantNo: number; userId: string; systemNo: number; limit: number },
 ): Promise<StoredAward[]> {
-  const { rows } = await pool.query<StoredAward>(
-    `SELECT id, trigger_no AS "triggerNo", awarded, total, coalesce(boost_nos, '{}') AS "boostNos", at
+  const text = `
+     SELECT id, trigger_no AS "triggerNo", awarded, total, coalesce(boost_nos, '{}') AS "boostNos", at
        FROM awards
       WHERE tenant_no = $1 AND user_id = $2 AND system_no = $3
       ORDER BY id DESC
-      LIMIT $4`,
-    [tenantNo, userId, systemNo, limit],
-  );
+      LIMIT $4`;
+  const values = [tenantNo, userId, systemNo, limit];
+  const { rows } = await pool.query<StoredAward>({ name: 'latest_awards', text, values });
   return rows;
 }

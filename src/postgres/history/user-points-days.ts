@@ -17,10 +17,11 @@ export interface PointsDay {
   change: string;
 }
 
-/** All awards of a user up to a local day, by points system and day, in this order. */
+/** All awards of a user up to a local day, by points system and day, in this order. Prepared as `userMetricDays` is. */
 export async function userPointsDays(
   pool: Pool,
   { tenantNo, userId, toDay }: { tenantNo: number; userId: string; toDay: number },
 ): Promise<PointsDay[]> {
-  return (await pool.query<PointsDay>(USER_POINTS_DAYS, [tenantNo, userId, toDay])).rows;
+  const statement = { name: 'user_points_days', text: USER_POINTS_DAYS, values: [tenantNo, userId, toDay] };
+  return (await pool.query<PointsDay>(statement)).rows;
 }
