@@ -50,13 +50,13 @@ import { exclusively } from '../src/postgres/exclusively.ts';
 import { MessageLog } from '../src/engine/webhooks/message-log.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
+import { usedShards } from '../src/postgres/shards/used-shards.ts';
 import { connectRedis } from '../src/engine/shards/connect-redis.ts';
 import { createPatientRedis, redisReady } from '../src/redis/client.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
 import { logOutages } from '../src/redis/log-outages.ts';
 import { firstUrl } from '../src/redis-entries.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
-import { SHARDS } from '../src/redis/keys.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import { forgetOtherScripts, Script } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
@@ -112,6 +112,9 @@ export interface Workers {
   close(timeoutMs?: number): Promise<void>;
 }
 
+/** Postgres connections of one process: some shards are stored at a time, beside the other work. */
+const POOL_SIZE = 12;
+
 /** How much of the backlog that is allowed a sweep may fill. */
 const SWEEP_AHEAD = 0.4;
 
@@ -135,7 +138,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const { redisUrl, acknowledgeMs = null, keepMs = 0, databaseUrl, log, metrics, traces = null } = options;
   const { onStep, onBatchMoment, onPublishStep } = options;
   const given = options.clock ?? systemClock;
-  const pool = createPool(databaseUrl, { max: SHARDS + 4 });
+  const pool = createPool(databaseUrl, { max: POOL_SIZE });
   const redis = await connectRedis(redisUrl, pool).catch(async (error: unknown) => {
     await pool.end();
     throw error;
@@ -168,6 +171,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       if (server.redis.status === 'ready') await forgetOtherScripts(server.redis);
     }
     changes.listen(catalogs);
+    changes.listen({ organisationChanged: () => void guard.tenantsChanged() });
     await changes.start();
     await testClock?.start();
   } catch (error) {
@@ -383,7 +387,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     // What the last steps of batches write is stored as well.
     await all([batches.close(), backdating.close(), filling.close(), recomputing.close()]);
     await all([worker.close(), stopWatching(), delivery.close()]);
-    for (let shard = 0; shard < SHARDS; shard++) await persister.drain(shard, ending.signal);
+    for (const shard of await usedShards(pool)) await persister.drain(shard, ending.signal);
   };
   const close = async (timeoutMs: number): Promise<void> => {
     ending.abort();

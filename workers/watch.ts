@@ -5,9 +5,10 @@ import { LogThrottle } from '../src/log/log-throttle.ts';
 import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
 import { Arrivals } from '../src/redis/arrivals.ts';
-import { byServer } from '../src/redis/endpoints.ts';
-import { outboxKey, SHARD_NUMBERS } from '../src/redis/keys.ts';
+import { connectionOf, endpointsOf } from '../src/redis/endpoints.ts';
+import { outboxKey } from '../src/redis/keys.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
+import { shardsInUse } from '../src/redis/shards-in-use.ts';
 import { BehindLog } from './behind-log.ts';
 
 const INTERVAL_MS = 1000;
@@ -29,8 +30,8 @@ interface WatchOptions {
 }
 
 /**
- * The backstop behind the wake-ups: while anything waits it looks once a second at the oldest entry of every shard and
- * stores what is overdue, whatever became of its wake-up. Eight small reads in one round trip; a job scheduler would cost
+ * The backstop behind the wake-ups: while anything waits it looks once a second at the oldest entry of every shard in
+ * use and stores what is overdue, whatever became of its wake-up. A small read a shard, in one round trip; a job scheduler would cost
  * more and fail together with the queue that it is to back. While nothing waits it does not look: a blocking read ends with
  * the first entry, which is looked at a second later. It also complains, every 10 s, about shards that are late or stand
  * still. Returns a function that ends it and waits for what is under way.
@@ -65,14 +66,16 @@ export function watchOutbox({
 
   const underWay = new Map<number, Promise<void>>();
   const ended = new AbortController();
-  const watchServer = async (server: { redis: Redis; shards: readonly number[] }): Promise<void> => {
+  const watchServer = async (server: Redis): Promise<void> => {
+    const watched = (): number[] => shardsInUse(redis).filter((shard) => connectionOf(redis, shard) === server);
     // The first look takes everything: the wake-ups of a process that died may hang on the job that died with it.
     let overdueMs = 0;
     /** Whether anything waits. */
     const look = async (): Promise<boolean> => {
-      const waits = await waitingMs(server.redis, server.shards);
+      const shards = watched();
+      const waits = await waitingMs(redis, shards);
       for (const [index, waiting] of waits.entries()) {
-        const shard = server.shards[index]!;
+        const shard = shards[index]!;
         behind.note(shard, persister.gaveWay(shard) ? null : waiting);
         if (waiting === null || waiting < overdueMs) continue;
         if (waiting > LATE_MS && !persister.gaveWay(shard))
@@ -86,7 +89,7 @@ export function watchOutbox({
       overdueMs = OVERDUE_MS;
       return waits.some((waiting) => waiting !== null);
     };
-    const arrivals = new Arrivals(server.redis, server.shards.map(outboxKey));
+    const arrivals = new Arrivals(server, () => watched().map(outboxKey));
     while (!ended.signal.aborted) {
       const waits = await look().catch((error: unknown) => {
         complain(-1, { err: error }, 'the outbox cannot be watched');
@@ -98,7 +101,7 @@ export function watchOutbox({
     arrivals.close();
   };
   // Each server by itself: one that is away holds up none of the others.
-  const running = Promise.all(byServer(redis, SHARD_NUMBERS).map(watchServer));
+  const running = Promise.all(endpointsOf(redis).map((endpoint) => watchServer(endpoint.redis)));
   return async () => {
     ended.abort();
     await running;

@@ -215,6 +215,7 @@ export async function openLaurel({
       },
     });
     changes.listen({ organisationChanged: live.organisationChanged });
+    changes.listen({ organisationChanged: () => void guard.tenantsChanged() });
     await Promise.all([tenants.refresh(), catalogs.load(0), changes.start(), backlog.measure()]);
     backlog.start();
   } catch (error) {

@@ -5,9 +5,9 @@ import type { Pool } from 'pg';
 import type { SystemState } from '../domain/system.ts';
 import { PACKAGE_ROOT } from '../package-root.ts';
 import { postgresState } from '../postgres/server-state.ts';
-import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { backlog } from '../redis/outbox.ts';
 import { redisState } from '../redis/server-state.ts';
+import { shardsInUse } from '../redis/shards-in-use.ts';
 import { orNothing } from './or-nothing.ts';
 
 /** What the installation runs on; null what a server that does not answer would say. Never rejects. */
@@ -18,7 +18,7 @@ export function systemState({ redis, pool }: { redis: Redis; pool: Pool }): () =
       orNothing(() => redisState(redis)),
       orNothing(() => postgresState(pool)),
       orNothing(() =>
-        Promise.all(SHARD_NUMBERS.map(async (shard) => ({ shard, outboxEntries: await backlog(redis, shard) }))),
+        Promise.all(shardsInUse(redis).map(async (shard) => ({ shard, outboxEntries: await backlog(redis, shard) }))),
       ),
     ]);
     return { version, node: process.versions.node, redis: ofRedis, postgres: ofPostgres, shards };

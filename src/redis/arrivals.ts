@@ -11,10 +11,10 @@ const OVERDUE_MS = 2_000;
  */
 export class Arrivals {
   private readonly redis: Redis;
-  private readonly keys: readonly string[];
+  private readonly keys: () => readonly string[];
 
-  /** `redis` is only copied. */
-  constructor(redis: Redis, keys: readonly string[]) {
+  /** `redis` is only copied; `keys` says which streams, at each wait. */
+  constructor(redis: Redis, keys: () => readonly string[]) {
     this.keys = keys;
     // One that waits to reconnect must end what waits for it.
     this.redis = new PatientRedis({
@@ -38,9 +38,11 @@ export class Arrivals {
   async wait(ms: number, calledOff: AbortSignal): Promise<void> {
     if (calledOff.aborted) return;
     const answered = new AbortController();
-    const starts = this.keys.map(() => '0');
+    const keys = this.keys();
+    if (keys.length === 0) return void (await sleep(ms, undefined, { signal: calledOff }).catch(() => undefined));
+    const starts = keys.map(() => '0');
     const read = this.redis
-      .xreadBuffer('COUNT', 1, 'BLOCK', ms, 'STREAMS', ...this.keys, ...starts)
+      .xreadBuffer('COUNT', 1, 'BLOCK', ms, 'STREAMS', ...keys, ...starts)
       .then(
         () => undefined,
         () => undefined,

@@ -1,10 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
 import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
-import { batchesKey, batchProgressKey, batchResultsKey, SHARD_NUMBERS, shardOf } from './keys.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
 import { comparePositions, OUTBOX_START, waitingMs } from './outbox.ts';
 import { connectionOf } from './endpoints.ts';
 import { Script } from './script.ts';
+import { shardsInUse } from './shards-in-use.ts';
 import type { ScriptReply, UnsentReply } from '../packed/record.ts';
 import { unpackAll } from '../packed/state.ts';
 
@@ -116,11 +117,12 @@ export async function shardsWithBatches(redis: Redis, shards: readonly number[])
   return shards.filter((_, index) => lengths[index]! > 0);
 }
 
-/** How many batches of all shards wait, and for how long the oldest one has, ms. */
+/** How many batches of all shards in use wait, and for how long the oldest one has, ms. */
 export async function waitingBatches(redis: Redis): Promise<{ count: number; oldestMs: number }> {
+  const shards = shardsInUse(redis);
   const [counts, waits] = await Promise.all([
-    Promise.all(SHARD_NUMBERS.map((shard) => redis.xlen(batchesKey(shard)))),
-    waitingMs(redis, SHARD_NUMBERS, batchesKey),
+    Promise.all(shards.map((shard) => redis.xlen(batchesKey(shard)))),
+    waitingMs(redis, shards, batchesKey),
   ]);
   return { count: counts.reduce((sum, count) => sum + count, 0), oldestMs: Math.max(0, ...waits.map((ms) => ms ?? 0)) };
 }

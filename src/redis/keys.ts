@@ -58,7 +58,7 @@ export const markKey = (shard: number): string => `${tag(shard)}:mark`;
 export const rebuildingKey = (shard: number): string => `${tag(shard)}:rebuilding`;
 
 /** Glob of all keys of all shards. */
-export const ALL_SHARDS_PATTERN = `{s[0-${SHARDS - 1}]}:*`;
+export const ALL_SHARDS_PATTERN = '{s[0-9]*}:*';
 
 /** The shard of a key that belongs to one. */
 export const shardOfKey = (key: string): number => Number(key.slice(2, key.indexOf('}')));
@@ -143,7 +143,7 @@ export const FAILED_WORK_KEY = 'laurel:failed-work';
 export const QUEUE_PREFIX = '{laurel}';
 
 /** Glob of what boards of all tenants hold: scores and groups; with more than that, see `boardOfKey`. */
-export const BOARDS_PATTERN = '{s[0-9]}:[0-9]*:[bg]:*';
+export const BOARDS_PATTERN = '{s[0-9]*}:[0-9]*:[bg]:*';
 
 const OF_TENANT = /^\{s\d+\}:(\d+):(\w)(?::([^]*))?$/;
 

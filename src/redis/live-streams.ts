@@ -9,12 +9,12 @@ import {
   markKey,
   outboxKey,
   recentKey,
-  SHARD_NUMBERS,
   shardOf,
 } from './keys.ts';
 import { byServer, connectionOf } from './endpoints.ts';
 import { comparePositions, RECENT_BYTES, RECENT_MS, type RawEntry } from './outbox.ts';
 import { Script } from './script.ts';
+import { shardsInUse } from './shards-in-use.ts';
 
 /** How long a tenant counts as listened to after the last word of a frontend: longer than a reconnect takes. */
 export const LISTENED_MS = 120_000;
@@ -85,7 +85,7 @@ export async function listenLive(redis: Redis, shard: number, listeners: readonl
  * Redis.
  */
 export async function listenedTenants(redis: Redis): Promise<Map<number, ListenedUsers>> {
-  const servers = await Promise.all(byServer(redis, SHARD_NUMBERS).map(listenedOn));
+  const servers = await Promise.all(byServer(redis, shardsInUse(redis)).map(listenedOn));
   return new Map(servers.flat());
 }
 

@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
-import { handedKey, handedUpToKey, listenedKey, outboxKey, recentKey, SHARD_NUMBERS } from './keys.ts';
+import { handedKey, handedUpToKey, listenedKey, outboxKey, recentKey } from './keys.ts';
 import { byServer } from './endpoints.ts';
 import { OUTBOX } from '../packed/call-fields.ts';
 import { Script } from './script.ts';
+import { shardsInUse } from './shards-in-use.ts';
 
 /** How long live streams can catch up with what left the outbox, and the most bytes kept for it, a shard. */
 export const RECENT_MS = 300_000;
@@ -100,18 +101,18 @@ export function positionAfter(position: string): string {
 /** Script calls that Postgres does not hold yet. */
 export const backlog = (redis: Redis, shard: number): Promise<number> => redis.xlen(outboxKey(shard));
 
-/** The same of some shards together, all without them. */
-export async function wholeBacklog(redis: Redis, shards = SHARD_NUMBERS): Promise<number> {
+/** The same of some shards together, of all in use without them. */
+export async function wholeBacklog(redis: Redis, shards = shardsInUse(redis)): Promise<number> {
   const lengths = await Promise.all(shards.map((shard) => backlog(redis, shard)));
   return lengths.reduce((sum, length) => sum + length, 0);
 }
 
 /**
- * Bytes of Redis that the outboxes of some shards take, all without them, exactly. Cost: 0.14 µs a node of the streams, of which each has up to
+ * Bytes of Redis that the outboxes of some shards take, of all in use without them, exactly. Cost: 0.14 µs a node of the streams, of which each has up to
  * 4 KB or one larger entry: 0.2 ms of Redis for 100,000 entries of 250 bytes, 14 ms for as many of 3 KB. (A sample is
  * cheaper, but would be of the oldest entries: large ones behind many small ones would not be seen.)
  */
-export async function wholeBacklogBytes(redis: Redis, shards = SHARD_NUMBERS): Promise<number> {
+export async function wholeBacklogBytes(redis: Redis, shards = shardsInUse(redis)): Promise<number> {
   const sizes = await Promise.all(
     shards.map((shard) => redis.memory('USAGE', outboxKey(shard), 'SAMPLES', 0) as Promise<number | null>),
   );
@@ -174,7 +175,7 @@ async function waitingOn(
 
 /** How far Postgres is behind, ms: the time that the oldest entry of any shard has been waiting; 0 where none is. */
 export async function persistLagMs(redis: Redis): Promise<number> {
-  return Math.max(0, ...(await waitingMs(redis, SHARD_NUMBERS)).map((ms) => ms ?? 0));
+  return Math.max(0, ...(await waitingMs(redis, shardsInUse(redis))).map((ms) => ms ?? 0));
 }
 
 /** Negative, 0 or positive as position `a` is before, at or after `b`. */

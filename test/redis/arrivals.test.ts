@@ -15,7 +15,7 @@ beforeAll(async () => {
   stack = await testStack();
   redis = createRedis(stack.redisUrl);
   await redisReady(redis);
-  arrivals = new Arrivals(redis, [outboxKey(0), outboxKey(1)]);
+  arrivals = new Arrivals(redis, () => [outboxKey(0), outboxKey(1)]);
 });
 
 beforeEach(() => redis.flushall());

@@ -6,8 +6,9 @@ import { LogThrottle, OUTAGE_MS } from '../../src/log/log-throttle.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { Arrivals } from '../../src/redis/arrivals.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
-import { byServer } from '../../src/redis/endpoints.ts';
-import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
+import { connectionOf, endpointsOf } from '../../src/redis/endpoints.ts';
+import { batchesKey } from '../../src/redis/keys.ts';
+import { shardsInUse } from '../../src/redis/shards-in-use.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 import { WAKE_UP_OPTIONS } from '../wake-up-options.ts';
 
@@ -71,11 +72,12 @@ export function batchWorker({
 
   const closing = new AbortController();
   const ended = AbortSignal.any([ending, closing.signal]);
-  const watchServer = async (server: { redis: Redis; shards: readonly number[] }): Promise<void> => {
+  const watchServer = async (server: Redis): Promise<void> => {
+    const watched = (): number[] => shardsInUse(redis).filter((shard) => connectionOf(redis, shard) === server);
     /** Whether any waits. */
     const look = async (): Promise<boolean> => {
       try {
-        const shards = await shardsWithBatches(server.redis, server.shards);
+        const shards = await shardsWithBatches(server, watched());
         for (const shard of shards) void drain(shard);
         return shards.length > 0;
       } catch (error) {
@@ -83,7 +85,7 @@ export function batchWorker({
         return true;
       }
     };
-    const arrivals = new Arrivals(server.redis, server.shards.map(batchesKey));
+    const arrivals = new Arrivals(server, () => watched().map(batchesKey));
     while (!ended.aborted) {
       if (!(await look())) await arrivals.wait(backstopMs, ended);
       await sleep(LOOK_MS, undefined, { signal: ended }).catch(() => undefined);
@@ -91,7 +93,7 @@ export function batchWorker({
     arrivals.close();
   };
   // Each server by itself: one that is away holds up none of the others.
-  const running = Promise.all(byServer(redis, SHARD_NUMBERS).map(watchServer));
+  const running = Promise.all(endpointsOf(redis).map((endpoint) => watchServer(endpoint.redis)));
   return {
     close: async () => {
       closing.abort();

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { byServer } from '../../redis/endpoints.ts';
-import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
+import { shardsInUse } from '../../redis/shards-in-use.ts';
 
 /** How often the outboxes are measured: what is accepted past the limit meanwhile is small against the limit. */
 const INTERVAL_MS = 200;
@@ -59,7 +59,7 @@ export class BacklogWatch {
   async measure(): Promise<void> {
     const { redis, limit, limitBytes } = this.options;
     this.asked = false;
-    const servers = byServer(redis, SHARD_NUMBERS);
+    const servers = byServer(redis, shardsInUse(redis));
     await Promise.all(servers.map((server) => this.entries.measure(server, wholeBacklog)));
     this.tooMany = this.entries.sum >= limit;
     if (performance.now() - this.bytesMeasuredMs < BYTES_INTERVAL_MS) return;

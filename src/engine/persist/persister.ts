@@ -71,6 +71,12 @@ const FIRST_ENTRIES = 64;
  * after a quiet time does not wait.
  */
 const PAUSE_MS = 250;
+/**
+ * While more shards than this are stored by one process the pauses grow with them, at most to a second: a transaction costs
+ * the same for one event as for ten, and many small tenants are on as many shards.
+ */
+const SHARDS_A_PAUSE = 8;
+const MAX_PAUSE_MS = 1_000;
 
 /** How often what a batch reports is made again because the configuration changed meanwhile: edits must not hold up what is stored. */
 const MOST_REPORTS = 4;
@@ -135,7 +141,9 @@ export class Persister {
       if (error instanceof StuckShard) this.stuck.set(shard, { error, since: performance.now() });
       throw error;
     } finally {
-      this.atWork.set(shard, (this.atWork.get(shard) ?? 1) - 1);
+      const others = (this.atWork.get(shard) ?? 1) - 1;
+      if (others === 0) this.atWork.delete(shard);
+      else this.atWork.set(shard, others);
       this.options.onStored?.();
     }
   }
@@ -212,7 +220,7 @@ export class Persister {
       stored += raw.length;
       suspects = Math.max(0, suspects - raw.length);
       count = entriesFor(raw);
-      if (raw.length < asked && hurry?.aborted !== true) await pause(PAUSE_MS, hurry);
+      if (raw.length < asked && hurry?.aborted !== true) await pause(pauseMs(this.atWork.size), hurry);
     }
   }
 
@@ -312,6 +320,8 @@ function entriesFor(raw: readonly RawEntry[]): number {
   for (const [, fields] of raw) for (const field of fields) bytes += field.length;
   return Math.max(1, Math.min(MAX_ENTRIES, Math.floor((MAX_BYTES * raw.length) / Math.max(bytes, 1))));
 }
+
+const pauseMs = (shards: number): number => Math.min(MAX_PAUSE_MS, PAUSE_MS * Math.max(1, shards / SHARDS_A_PAUSE));
 
 const pause = (ms: number, hurry: AbortSignal | undefined): Promise<void> =>
   sleep(ms, undefined, hurry && { signal: hurry }).catch(() => undefined);

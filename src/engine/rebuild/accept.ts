@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { exclusively } from '../../postgres/exclusively.ts';
-import { lockCursors, setFence } from '../../postgres/rebuild/epoch.ts';
+import { lockCursors, setFences } from '../../postgres/rebuild/epoch.ts';
 import { forgetHandedOver } from '../../redis/handed-over.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { StartError } from '../../start-error.ts';
@@ -115,9 +115,12 @@ function compare(
     await lockCursors(client, shards);
     const seen = await inspect(redis, client, shards);
     const reasons = reasonsFor(seen);
+    const sameByEpoch = new Map<number, number[]>();
     for (const { shard, cursor } of seen.shards) {
-      if (!reasons.has(shard)) await setFence(client, shard, { fence: fenceOf(epochOf(cursor), seen.run) });
+      const epoch = epochOf(cursor);
+      if (!reasons.has(shard)) sameByEpoch.set(epoch, [...(sameByEpoch.get(epoch) ?? []), shard]);
     }
+    for (const [epoch, same] of sameByEpoch) await setFences(client, same, { fence: fenceOf(epoch, seen.run) });
     const first = seen.shards.every(({ cursor }) => epochOf(cursor) === 0);
     return { lacking: [...reasons.keys()], why: [...new Set(reasons.values())].join('; '), first };
   });

@@ -56,7 +56,7 @@ export async function inspect(redis: Redis, client: Pool | PoolClient, shards: r
   const { installation, cursors } = await readEpoch(client);
   const seen = shards.map((shard, index) => ({
     shard,
-    mark: marks[index]!,
+    mark: marks.get(shard) ?? null,
     position: positions[index]!,
     handed: handed[index]!,
     cursor: cursors[shard]!,
@@ -76,8 +76,14 @@ export class RedisIsSuperseded extends Error {
  * The marks of some shards of a server, in one command, since every process asks twice a second: eight were a third of what a
  * Redis at rest was sent.
  */
-export const readMarks = (redis: Redis, shards: readonly number[] = SHARD_NUMBERS): Promise<(string | null)[]> =>
-  redis.mget(shards.map(markKey));
+export async function readMarks(
+  redis: Redis,
+  shards: readonly number[] = SHARD_NUMBERS,
+): Promise<Map<number, string | null>> {
+  if (shards.length === 0) return new Map();
+  const marks = await redis.mget(shards.map(markKey));
+  return new Map(shards.map((shard, index) => [shard, marks[index] ?? null]));
+}
 
 /** Whether a shard carries the mark of its present epoch. */
 export const isMarked = ({ mark, cursor }: SeenShard, { installation }: Pick<Inspection, 'installation'>): boolean =>

@@ -6,6 +6,8 @@ import { Script } from '../../redis/script.ts';
 const MAX_PAIRS = 3_000;
 /** Words a call: some ms of Redis. */
 const MAX_WORDS = 20_000;
+/** Words that wait in all loaders of a rebuild together, so that memory does not grow with the number of shards. */
+const MAX_WAITING = 200_000;
 
 /** Thrown when a rebuild may not go on: another one has begun, or Redis is not the one it began with. */
 export class RebuildOvertaken extends Error {}
@@ -19,13 +21,16 @@ type Word = string | Buffer;
 export class Loader {
   private readonly script = new Script('load_rebuilt');
   private readonly redis: Redis;
+  private readonly maxWords: number;
   /** That the shard is being rebuilt, by this rebuild (`rebuildingKey`). */
   readonly belief: Belief;
   private words: Word[] = [];
   private sending: Promise<void> = Promise.resolve();
 
-  constructor({ redis, belief }: { redis: Redis; belief: Belief }) {
+  /** `beside`: how many others work at the same time. */
+  constructor({ redis, belief, beside = 0 }: { redis: Redis; belief: Belief; beside?: number }) {
     this.redis = redis;
+    this.maxWords = Math.min(MAX_WORDS, Math.ceil(MAX_WAITING / (beside + 1)));
     this.belief = belief;
   }
 
@@ -39,7 +44,7 @@ export class Loader {
   /** A command; resolves when there is room for more. */
   async add(command: Word[]): Promise<void> {
     this.words.push(String(command.length), ...command);
-    if (this.words.length >= MAX_WORDS) await this.send();
+    if (this.words.length >= this.maxWords) await this.send();
   }
 
   /** Resolves when Redis has everything. */

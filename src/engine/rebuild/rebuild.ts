@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { lockCursors, nextEpoch, readEpoch, setFence } from '../../postgres/rebuild/epoch.ts';
+import { lockCursors, nextEpoch, readEpoch, setFences } from '../../postgres/rebuild/epoch.ts';
 import { estimateRows } from '../../postgres/rebuild/read-users.ts';
 import { tenantsOfShards } from '../../postgres/rebuild/tenants-of-shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
@@ -79,10 +79,15 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     await storeOutboxes({ redis, pool, shards, fence: fenceOfRebuild(epoch), report, onSetAside, onLeftOut });
     const { cursors } = await readEpoch(pool);
     const loaders: Loaders = new Map(
-      shards.map((shard) => [shard, new Loader({ redis, belief: beliefOf(rebuildingKey(shard), mark, run) })]),
+      shards.map((shard) => {
+        const belief = beliefOf(rebuildingKey(shard), mark, run);
+        return [shard, new Loader({ redis, belief, beside: shards.length - 1 })];
+      }),
     );
     await wipe(redis, { loaders, onRemoved: (done) => report({ step: 'remove old keys', done, total: null }) });
-    for (const [shard, loader] of loaders) await startOutbox(redis, { shard, loader, ...cursors[shard]! });
+    await Promise.all(
+      Array.from(loaders, ([shard, loader]) => startOutbox(redis, { shard, loader, ...cursors[shard]! })),
+    );
     const tenants = shards.length === SHARD_NUMBERS.length ? null : await tenantsOfShards(pool, shards);
     const generations = new Generations();
     const users = tenants === null ? await estimateRows(pool, 'users') : null;
@@ -111,10 +116,8 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     if (connections > 0) throw new RebuildOvertaken('The connection to Redis broke during the rebuild.');
     await flushed(loaders);
     const fence = { fence: fenceOf(epoch, run), from: fenceOfRebuild(epoch) };
-    for (const shard of shards) {
-      if (!(await setFence(pool, shard, fence)) || connections > 0)
-        throw new RebuildOvertaken('Another rebuild began, or the connection to Redis broke.');
-    }
+    if (!(await setFences(pool, shards, fence)) || connections > 0)
+      throw new RebuildOvertaken('Another rebuild began, or the connection to Redis broke.');
     await report({ step: 'done', done: 1, total: 1 });
   } catch (error) {
     throw error instanceof RedisNotReady
@@ -139,7 +142,7 @@ const beginEpoch = (pool: Pool, shards: readonly number[]): Promise<number> =>
     await readEpoch(client);
     await lockCursors(client, shards);
     const epoch = await nextEpoch(client);
-    for (const shard of shards) await setFence(client, shard, { fence: fenceOfRebuild(epoch) });
+    await setFences(client, shards, { fence: fenceOfRebuild(epoch) });
     return epoch;
   });
 
@@ -173,9 +176,10 @@ async function storeOutboxes({
   });
   const { cursors } = await readEpoch(pool);
   let done = 0;
-  for (const shard of shards) {
+  const ends = await Promise.all(shards.map((shard) => lastPosition(redis, shard)));
+  for (const [index, shard] of shards.entries()) {
     await report({ step: 'store outbox', done, total: null });
-    const last = await lastPosition(redis, shard);
-    if (comparePositions(last, cursors[shard]!.position) > 0) done += await persister.drain(shard, AbortSignal.abort());
+    if (comparePositions(ends[index]!, cursors[shard]!.position) > 0)
+      done += await persister.drain(shard, AbortSignal.abort());
   }
 }

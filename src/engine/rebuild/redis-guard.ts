@@ -22,6 +22,8 @@ export interface RedisGuardOptions {
   redis: Redis;
   /** Those that are placed on it; all unless said otherwise. */
   shards?: readonly number[];
+  /** Those, also of others, that hold a tenant: only of those reads ask, so the others are not looked at all the time. All without it. */
+  inUse?: () => readonly number[];
   /** Where there are several: what this one is called, and which run each was, by run; null: there is one. */
   server?: { name: string; runs: Map<string, string> } | null;
   pool: Pool;
@@ -159,10 +161,13 @@ export class RedisGuard {
     const isDue = gate.run !== null && this.isDue();
     if (isDue) await this.refuseOlder();
     const before = new Map(this.shards.map((shard) => [shard, gate.belief(shard)]));
-    const [run, marks] = await Promise.all([readRun(redis), readMarks(redis)]);
+    const looked = this.lookedAt();
+    const [run, marks] = await Promise.all([readRun(redis), readMarks(redis, [...looked])]);
     this.refuseSame(run);
     const same = new Map(
-      [...accepted].filter(([shard, { fence, mark }]) => mark === marks[shard] && runOfFence(fence) === run),
+      [...accepted].filter(
+        ([shard, { fence, mark }]) => runOfFence(fence) === run && (marks.get(shard) === mark || !looked.has(shard)),
+      ),
     );
     const doubtful = [...same.keys()].filter((shard) => gate.isDoubted(shard));
     for (const shard of doubtful) same.delete(shard);
@@ -175,12 +180,27 @@ export class RedisGuard {
     if (opening) gate.open(same, connection);
     const rest = gate.shutShards.filter((shard) => !same.has(shard));
     if (rest.length === 0 || this.accepting !== null || performance.now() < this.againMs) return;
-    await this.refuseMisplaced(marks);
+    await this.refuseMisplaced();
     this.accepting = this.accept(rest)
       .catch((error: unknown) => this.failed(error))
       .finally(() => (this.accepting = null));
     // What takes no rebuild is waited for, so that nothing else is asked of Redis meanwhile.
     await Promise.race([this.accepting, this.pause(LOOK_MS)]);
+  }
+
+  /** The own shards that hold a tenant. */
+  private get used(): number[] {
+    const { inUse = () => this.shards } = this.options;
+    const own = new Set(this.shards);
+    return inUse().filter((shard) => own.has(shard));
+  }
+
+  /**
+   * The shards whose marks are looked at: those that somebody reads from, and those to be opened. Of 256 the others have neither
+   * tenants nor keys, and what is written to them is compared by the function itself.
+   */
+  private lookedAt(): Set<number> {
+    return new Set([...this.used, ...this.gate.shutShards]);
   }
 
   /** Throws where another entry of REDIS_URL leads to the same process. */
@@ -195,12 +215,13 @@ export class RedisGuard {
   }
 
   /** Throws where this server holds shards that are placed on another: its entry and another one were exchanged. */
-  private async refuseMisplaced(marks: readonly (string | null)[]): Promise<void> {
-    const { server = null, pool } = this.options;
+  private async refuseMisplaced(): Promise<void> {
+    const { server = null, redis, pool } = this.options;
     if (server === null) return;
+    const marks = await readMarks(redis);
     const { installation, cursors } = await readEpoch(pool);
     const others = SHARD_NUMBERS.filter(
-      (shard) => !this.shards.includes(shard) && marks[shard] === markOf(installation, epochOf(cursors[shard]!)),
+      (shard) => !this.shards.includes(shard) && marks.get(shard) === markOf(installation, epochOf(cursors[shard]!)),
     );
     if (others.length > 0)
       throw new WrongLayout(`"${server.name}" holds the shards ${others.join(', ')}, which are placed on another`);
@@ -288,7 +309,7 @@ export class RedisGuard {
    * it did not.
    */
   private async refuseOlder(): Promise<void> {
-    const gaps = await this.inTime(readGaps(this.options.redis, this.options.pool, this.shards), []);
+    const gaps = await this.inTime(readGaps(this.options.redis, this.options.pool, this.used), []);
     if (gaps.length > 0) throw new PostgresIsOlder(gaps);
   }
 

@@ -1,7 +1,10 @@
 import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { usedShards } from '../../postgres/shards/used-shards.ts';
 import { endpointsOf } from '../../redis/endpoints.ts';
 import type { Gate } from '../../redis/gate.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
+import { noteShardsInUse, shardsInUse } from '../../redis/shards-in-use.ts';
 import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
 
 /**
@@ -12,15 +15,19 @@ export class RedisGuards {
   private readonly guards: readonly RedisGuard[];
   private readonly gates: readonly Gate[];
   private readonly byShard = new Map<number, Gate>();
+  private used = 0;
+  private readonly servers: { redis: Redis; pool: Pool };
 
-  constructor({ redis, ...options }: Omit<RedisGuardOptions, 'shards' | 'server'> & { redis: Redis }) {
+  constructor({ redis, ...options }: Omit<RedisGuardOptions, 'shards' | 'inUse' | 'server'> & { redis: Redis }) {
     const endpoints = endpointsOf(redis).filter(({ shards }) => shards.length > 0);
     const runs = new Map<string, string>();
+    this.servers = { redis, pool: options.pool };
     this.guards = endpoints.map(
       (endpoint) =>
         new RedisGuard({
           ...options,
           ...endpoint,
+          inUse: () => shardsInUse(redis),
           server: endpoints.length === 1 ? null : { name: endpoint.name, runs },
         }),
     );
@@ -32,7 +39,20 @@ export class RedisGuards {
 
   /** Begins; see `RedisGuard.start`. */
   async start(): Promise<void> {
+    await this.tenantsChanged();
     await Promise.all(this.guards.map((guard) => guard.start()));
+  }
+
+  /**
+   * Looks which shards hold a tenant (`shardsInUse`). To be called when tenants were made, or may have been. Never rejects: while it is
+   * not known, all count as such.
+   */
+  async tenantsChanged(): Promise<void> {
+    const { redis, pool } = this.servers;
+    const used = await usedShards(pool).catch(() => null);
+    // Two looks may end in the other order; tenants only become more.
+    if (used === null || used.length >= this.used) noteShardsInUse(redis, used);
+    this.used = used?.length ?? 0;
   }
 
   /** Ends, and with it a rebuild under way in this process. */

@@ -152,12 +152,13 @@ class Verification {
   async keys(): Promise<void> {
     const { redis, onProgress } = this.options;
     const { shards } = this.sides;
+    const own = new Set(shards);
     const pattern = shards.length === 1 ? shardPattern(shards[0]!) : ALL_SHARDS_PATTERN;
     let done = 0;
     let cursor = '0';
     do {
       const [next, found] = await scanServers(redis, cursor, { match: pattern, count: PAGE });
-      const keys = found.filter((key) => shards.includes(shardOfKey(key)));
+      const keys = found.filter((key) => own.has(shardOfKey(key)));
       await this.settle(await superfluous(this.sides, keys, this.members));
       for (const key of keys) {
         const of = tenantKey(key);

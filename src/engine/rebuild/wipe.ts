@@ -9,7 +9,7 @@ import {
   shardOfKey,
   shardPattern,
 } from '../../redis/keys.ts';
-import { flushed, type Loaders } from './loader.ts';
+import { flushed, type Loader, type Loaders } from './loader.ts';
 
 const KEYS_A_SCAN = 2_000;
 
@@ -36,11 +36,16 @@ export async function wipe(
   let cursor = '0';
   do {
     const [next, found] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', KEYS_A_SCAN);
-    for (const [shard, loader] of loaders) {
-      const keys = found.filter((key) => !kept.has(key) && shardOfKey(key) === shard);
-      if (keys.length > 0) await loader.addPairs(['UNLINK'], keys);
-      removed += keys.length;
+    const old = new Map<Loader, string[]>();
+    for (const key of found) {
+      const loader = loaders.get(shardOfKey(key));
+      if (loader === undefined || kept.has(key)) continue;
+      const keys = old.get(loader);
+      if (keys === undefined) old.set(loader, [key]);
+      else keys.push(key);
     }
+    for (const [loader, keys] of old) await loader.addPairs(['UNLINK'], keys);
+    for (const keys of old.values()) removed += keys.length;
     if (found.length > 0) await onRemoved(removed);
     cursor = next;
   } while (cursor !== '0');

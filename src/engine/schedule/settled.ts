@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { usedShards } from '../../postgres/shards/used-shards.ts';
 import { batchWaits, newestBatch, shardsWithBatches } from '../../redis/batches.ts';
-import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { lastPosition, OUTBOX_START, shardsWithEntries } from '../../redis/outbox.ts';
 import { cursorReaches } from '../persisted/cursor-watch.ts';
 import type { Persister } from '../persist/persister.ts';
@@ -14,7 +14,7 @@ const HURRY = AbortSignal.abort();
 
 /**
  * Waits until the events accepted so far, those of batches included, are applied and stored in Postgres; what comes
- * meanwhile is not waited for. Costs a round trip where nothing is under way. False when nothing
+ * meanwhile is not waited for. Costs a round trip to each of the two servers where nothing is under way. False when nothing
  * comes nearer for half a minute, or when it is called off. Rejects when Redis or Postgres is away.
  */
 export async function settled(
@@ -29,12 +29,13 @@ export async function settled(
     }
     return false;
   };
-  for (const shard of await shardsWithBatches(redis, SHARD_NUMBERS)) {
+  const shards = await usedShards(pool);
+  for (const shard of await shardsWithBatches(redis, shards)) {
     const newest = await newestBatch(redis, shard);
     const processed = async (): Promise<boolean> => newest === null || !(await batchWaits(redis, shard, newest));
     if (!(await until(processed))) return false;
   }
-  for (const shard of await shardsWithEntries(redis, SHARD_NUMBERS)) {
+  for (const shard of await shardsWithEntries(redis, shards)) {
     const last = await lastPosition(redis, shard);
     let cursor = OUTBOX_START;
     const stored = async (): Promise<boolean> => {

@@ -41,17 +41,17 @@ export async function lockCursors(client: PoolClient, shards: readonly number[] 
   await client.query('SELECT FROM outbox_cursors WHERE shard = ANY ($1) ORDER BY shard FOR UPDATE', [shards]);
 }
 
-/** Sets the fence of a shard's cursor, where it is `from` if that is given. Whether it was set. */
-export async function setFence(
+/** Sets the fences of some shards' cursors, of those where it is `from` if that is given. Whether all were set. */
+export async function setFences(
   client: Pool | PoolClient,
-  shard: number,
+  shards: readonly number[],
   { fence, from = null }: { fence: string; from?: string | null },
 ): Promise<boolean> {
   const { rowCount } = await client.query(
-    'UPDATE outbox_cursors SET fence = $1 WHERE shard = $2 AND fence = coalesce($3, fence)',
-    [fence, shard, from],
+    'UPDATE outbox_cursors SET fence = $1 WHERE shard = ANY ($2) AND fence = coalesce($3, fence)',
+    [fence, shards, from],
   );
-  return rowCount === 1;
+  return rowCount === shards.length;
 }
 
 /** Begins a new epoch, and answers its number. The epochs of all shards are counted together. */
