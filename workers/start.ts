@@ -50,13 +50,14 @@ import { exclusively } from '../src/postgres/exclusively.ts';
 import { MessageLog } from '../src/engine/webhooks/message-log.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
-import { usedShards } from '../src/postgres/shards/used-shards.ts';
 import { connectRedis } from '../src/engine/shards/connect-redis.ts';
 import { createPatientRedis, redisReady } from '../src/redis/client.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
 import { logOutages } from '../src/redis/log-outages.ts';
 import { firstUrl } from '../src/redis-entries.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
+import { SHARD_NUMBERS } from '../src/redis/keys.ts';
+import { shardsWithEntries } from '../src/redis/outbox.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import { forgetOtherScripts, Script } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
@@ -387,7 +388,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     // What the last steps of batches write is stored as well.
     await all([batches.close(), backdating.close(), filling.close(), recomputing.close()]);
     await all([worker.close(), stopWatching(), delivery.close()]);
-    for (const shard of await usedShards(pool)) await persister.drain(shard, ending.signal);
+    for (const shard of await shardsWithEntries(redis, SHARD_NUMBERS)) await persister.drain(shard, ending.signal);
   };
   const close = async (timeoutMs: number): Promise<void> => {
     ending.abort();

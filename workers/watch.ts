@@ -6,13 +6,13 @@ import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
 import { Arrivals } from '../src/redis/arrivals.ts';
 import { connectionOf, endpointsOf } from '../src/redis/endpoints.ts';
-import { outboxKey } from '../src/redis/keys.ts';
+import { outboxKey, SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
 import { shardsInUse } from '../src/redis/shards-in-use.ts';
 import { BehindLog } from './behind-log.ts';
 
 const INTERVAL_MS = 1000;
-/** How often is looked while the outboxes are empty, should the blocking read miss an entry. */
+/** How often is looked while the outboxes are empty, should the blocking read miss an entry; and at shards that are not known to be in use. */
 const BACKSTOP_MS = 10_000;
 /** An entry that has waited so long was not woken for: normally it takes a tenth of this. */
 const OVERDUE_MS = 1000;
@@ -67,12 +67,16 @@ export function watchOutbox({
   const underWay = new Map<number, Promise<void>>();
   const ended = new AbortController();
   const watchServer = async (server: Redis): Promise<void> => {
-    const watched = (): number[] => shardsInUse(redis).filter((shard) => connectionOf(redis, shard) === server);
+    const onServer = (shards: readonly number[]): number[] =>
+      shards.filter((shard) => connectionOf(redis, shard) === server);
+    let allLookedAtMs = -Infinity;
     // The first look takes everything: the wake-ups of a process that died may hang on the job that died with it.
     let overdueMs = 0;
     /** Whether anything waits. */
     const look = async (): Promise<boolean> => {
-      const shards = watched();
+      const isAll = performance.now() - allLookedAtMs >= backstopMs;
+      if (isAll) allLookedAtMs = performance.now();
+      const shards = onServer(isAll ? SHARD_NUMBERS : shardsInUse(redis));
       const waits = await waitingMs(redis, shards);
       for (const [index, waiting] of waits.entries()) {
         const shard = shards[index]!;
@@ -89,7 +93,7 @@ export function watchOutbox({
       overdueMs = OVERDUE_MS;
       return waits.some((waiting) => waiting !== null);
     };
-    const arrivals = new Arrivals(server, () => watched().map(outboxKey));
+    const arrivals = new Arrivals(server, () => onServer(shardsInUse(redis)).map(outboxKey));
     while (!ended.signal.aborted) {
       const waits = await look().catch((error: unknown) => {
         complain(-1, { err: error }, 'the outbox cannot be watched');

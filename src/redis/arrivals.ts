@@ -39,7 +39,10 @@ export class Arrivals {
     if (calledOff.aborted) return;
     const answered = new AbortController();
     const keys = this.keys();
-    if (keys.length === 0) return void (await sleep(ms, undefined, { signal: calledOff }).catch(() => undefined));
+    if (keys.length === 0) {
+      await sleep(ms, undefined, { signal: calledOff }).catch(() => undefined);
+      return;
+    }
     const starts = keys.map(() => '0');
     const read = this.redis
       .xreadBuffer('COUNT', 1, 'BLOCK', ms, 'STREAMS', ...keys, ...starts)

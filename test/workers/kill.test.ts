@@ -27,6 +27,7 @@ const workers = new DyingWorkers();
 
 beforeAll(async () => {
   database = await testDatabase();
+  await database.pool.query("INSERT INTO tenants (no, id, name) VALUES (1, gen_random_uuid(), 'One')");
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   wakeUp = new WakeUp(redis);

@@ -17,6 +17,10 @@ const log = pino({ level: 'warn' }, { write: (line) => void logged.push(JSON.par
 
 beforeAll(async () => {
   database = await testDatabase();
+  // A tenant on each of the shards that are written to: the others are not looked at.
+  await database.pool.query(
+    "INSERT INTO tenants (no, id, name) SELECT no, gen_random_uuid(), 'tenant' FROM generate_series(1, 7) AS no",
+  );
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
 });

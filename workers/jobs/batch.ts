@@ -7,7 +7,7 @@ import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts
 import { Arrivals } from '../../src/redis/arrivals.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
 import { connectionOf, endpointsOf } from '../../src/redis/endpoints.ts';
-import { batchesKey } from '../../src/redis/keys.ts';
+import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import { shardsInUse } from '../../src/redis/shards-in-use.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 import { WAKE_UP_OPTIONS } from '../wake-up-options.ts';
@@ -26,7 +26,7 @@ interface BatchWorkerOptions {
 }
 
 const LOOK_MS = 1000;
-/** How often is looked while no batch waits, should the blocking read miss one. */
+/** How often is looked while no batch waits, should the blocking read miss one; and at shards that are not known to be in use. */
 const BACKSTOP_MS = 10_000;
 /** The same line about a shard is not logged again sooner. */
 const REPEAT_MS = 10_000;
@@ -73,11 +73,15 @@ export function batchWorker({
   const closing = new AbortController();
   const ended = AbortSignal.any([ending, closing.signal]);
   const watchServer = async (server: Redis): Promise<void> => {
-    const watched = (): number[] => shardsInUse(redis).filter((shard) => connectionOf(redis, shard) === server);
+    const onServer = (shards: readonly number[]): number[] =>
+      shards.filter((shard) => connectionOf(redis, shard) === server);
+    let allLookedAtMs = -Infinity;
     /** Whether any waits. */
     const look = async (): Promise<boolean> => {
       try {
-        const shards = await shardsWithBatches(server, watched());
+        const isAll = performance.now() - allLookedAtMs >= backstopMs;
+        if (isAll) allLookedAtMs = performance.now();
+        const shards = await shardsWithBatches(server, onServer(isAll ? SHARD_NUMBERS : shardsInUse(redis)));
         for (const shard of shards) void drain(shard);
         return shards.length > 0;
       } catch (error) {
@@ -85,7 +89,7 @@ export function batchWorker({
         return true;
       }
     };
-    const arrivals = new Arrivals(server, () => watched().map(batchesKey));
+    const arrivals = new Arrivals(server, () => onServer(shardsInUse(redis)).map(batchesKey));
     while (!ended.aborted) {
       if (!(await look())) await arrivals.wait(backstopMs, ended);
       await sleep(LOOK_MS, undefined, { signal: ended }).catch(() => undefined);
