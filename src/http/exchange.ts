@@ -181,7 +181,8 @@ export class Exchange {
         return void parseLargeJson(text)
           .then((value) => this.runWith(value, text))
           .catch(this.fail);
-      this.runWith(parseJson(text), text);
+      const isLeftOut = text === '' && this.route.operation.isBodyOptional;
+      this.runWith(isLeftOut ? {} : parseJson(text), text);
     } catch (error) {
       this.fail(error);
     }

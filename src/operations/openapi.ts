@@ -81,8 +81,8 @@ function responses(operation: Operation): Record<string, unknown> {
 }
 
 /** More is 413. */
-const requestBody = ({ id, bodyBytes }: Operation, schema: TSchema): unknown => ({
-  required: true,
+const requestBody = ({ id, bodyBytes, isBodyOptional }: Operation, schema: TSchema): unknown => ({
+  required: !isBodyOptional,
   description:
     bodyBytes === null
       ? 'At most as many bytes as `BODY_LIMIT` allows.'

@@ -110,6 +110,8 @@ export interface Operation {
   params: TObject | null;
   query: TObject | null;
   body: TSchema | null;
+  /** Whether no body at all counts as `{}`. */
+  isBodyOptional: boolean;
   /** Most bytes of the body, checked before it is buffered; null: as many as `BODY_LIMIT` allows, which bounds every body. */
   bodyBytes: number | null;
   /**
@@ -151,6 +153,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   params?: P;
   query?: Q;
   body?: B;
+  isBodyOptional?: boolean;
   bodyBytes?: Operation['bodyBytes'];
   knownFields?: TSchema;
   responses: Record<number, TSchema | null>;
@@ -176,6 +179,7 @@ export function operation<
     onlyWith: null,
     idempotent: false,
     namedUsers: null,
+    isBodyOptional: false,
     bodyBytes: BODY_BYTES,
     knownFields: null,
     ...definition,

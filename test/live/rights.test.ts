@@ -53,6 +53,17 @@ test('a ticket is good once, also where two ask at once', async () => {
   expect((await open({})).status).toBe(401);
 });
 
+test('a ticket needs no body: it is the same as an empty one', async () => {
+  const { key } = await makeKey('bodiless');
+  for (const request of [{}, { rawBody: '' }]) {
+    const made = await laurel.app.post('/v1/live/tickets', undefined, { key, ...request });
+    expect([made.status, made.body.error]).toEqual([201, undefined]);
+    expect((await open({ ticket: made.body.ticket as string })).status).toBe(200);
+  }
+  const admin = await laurel.admin.post('/v1/live/tickets');
+  expect(admin.status).toBe(201);
+});
+
 test('a ticket expires, and Redis does not know it', async () => {
   const { key } = await makeKey('late');
   const one = await ticket(key);

@@ -202,3 +202,13 @@ test.each([
   }
   server.close();
 });
+
+test('a body that may be left out needs nothing, and is described so', () => {
+  const optional = [...applicationOperations, ...adminOperations].filter(({ isBodyOptional }) => isBodyOptional);
+  expect(optional.map(({ id }) => id)).toContain('live_tickets_create');
+  const ajv = makeAjv();
+  for (const { id, surface, path, method, body } of optional) {
+    expect([id, ajv.validate(body!, {})]).toEqual([id, true]);
+    expect(documentOf(surface, optional).paths[path][method].requestBody.required).toBe(false);
+  }
+});

@@ -6,7 +6,6 @@ import {
   isThrottled,
   laidOver,
   mergedPayload,
-  movedBoard,
   throttledChange,
   type RankPayload,
 } from './throttled-change.ts';
@@ -25,7 +24,7 @@ interface Group {
  *
  * In the client's transaction, which must hold the outbox cursor of the tenants' shard. A `leaderboard.changed` is wanted for
  * each run and group in which a score moved, while anybody wants it or `leaderboard.rank_changed`, for by it the others'
- * places are compared; its payload is JSON of `BoardPlace`, and it is never among the answers: the flush, within a second,
+ * places are compared; its payload is JSON of its `place`, and it is never among the answers: the flush, within a second,
  * reads the rankings.
  *
  * @param nowMs Laurel's clock
@@ -78,7 +77,7 @@ function movedBoards(notifications: readonly Notification[]): (BoardPlace & { te
   for (const notification of notifications) {
     if (notification.type !== 'leaderboard.changed') continue;
     const { tenantNo } = notification;
-    const place = movedBoard(notification);
+    const place = notification.place!;
     moved.set(`${tenantNo}:${place.boardNo}:${place.runDay}:${place.group}`, { tenantNo, ...place });
   }
   return [...moved.values()];

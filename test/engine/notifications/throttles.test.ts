@@ -104,6 +104,7 @@ test('a clock that was set back leaves no window open for ever', async () => {
 });
 
 test('a board that moved waits for the flush, and for a comparison of its places', async () => {
+  const place = { boardNo: 3, runDay: 20_000, group: 'läng\n' };
   const moved: Notification = {
     type: 'leaderboard.changed',
     tenantNo: 7,
@@ -111,7 +112,8 @@ test('a board that moved waits for the flush, and for a comparison of its places
     atMs: NOW,
     source: '3:20000:',
     about: { leaderboardId: BOARD },
-    payload: JSON.stringify({ boardNo: 3, runDay: 20_000, group: 'läng\n' }),
+    place,
+    payload: JSON.stringify(place),
   };
   const boards = async (): Promise<unknown[]> =>
     (await database.pool.query('SELECT * FROM notification_boards WHERE tenant_no = 7')).rows;

@@ -16,6 +16,7 @@ the reversal, by its \`reversalId\`, restores all of it. Idempotent: what is so 
 event's idempotency key stays used.`,
   params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
   body: Type.Object(ReversalOptions),
+  isBodyOptional: true,
   responses: { 200: EventReversal },
   handle: async ({ catalogs, reversals }, { tenant, by, params, body }) => {
     const { revokeAchievements = false, dryRun = false } = body;

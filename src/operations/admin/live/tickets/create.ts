@@ -12,6 +12,7 @@ export const adminLiveTicketsCreate = operation({
     'fixed by its ticket; it ends with the key, and with the session that asked for it.',
   keyScopes: ['read'],
   body: LiveTicketRequest,
+  isBodyOptional: true,
   responses: { 201: LiveTicket },
   audited: false,
   handle: async ({ catalogs, live }, { tenant, caller, body }) => ({

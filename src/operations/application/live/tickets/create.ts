@@ -13,6 +13,7 @@ export const liveTicketsCreate = operation({
     'may see is fixed by its ticket; it ends with the key.',
   keyScopes: ['read'],
   body: LiveTicketRequest,
+  isBodyOptional: true,
   responses: { 201: LiveTicket },
   namedUsers: ({ body }) => (body.userId === undefined ? [] : [body.userId]),
   handle: async ({ catalogs, live }, { tenant, caller, body }) => ({
