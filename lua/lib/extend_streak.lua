@@ -4,7 +4,8 @@
 -- Counts a value towards the current period of a (settled) streak, and extends the streak if that meets it. A period
 -- before the one begun (an event applied late, a zone further west) begins nothing new.
 -- `rule`: all (true: every metric must reach its threshold, false: one), metrics { { no, whole, micros } };
--- without metrics any event of positive value meets the period. A period once met stays met.
+-- without metrics any event of positive value meets the period, and the one that happened first extends the streak. A
+-- period once met stays met.
 -- Returns: whether this value extended the streak.
 local function extend_streak(streak, rule, event, current, first_day)
   if streak[STREAK.currentPeriod] < current then
@@ -32,13 +33,21 @@ local function extend_streak(streak, rule, event, current, first_day)
     end
     met = rule.all and reached == #rule.metrics or not rule.all and reached > 0
   end
-  if not met or streak[STREAK.lastPeriod] >= period then
+  if not met then
+    return false
+  end
+  local occurred = event.occurred
+  if streak[STREAK.lastPeriod] >= period then
+    -- Where it happened before the event that extended the streak, it would have done so itself.
+    if occurred and #rule.metrics == 0 and streak[STREAK.lastPeriod] == period then
+      streak[STREAK.extendedMs] = math.min(streak[STREAK.extendedMs], occurred.at)
+    end
     return false
   end
   if streak[STREAK.length] == 0 then
     streak[STREAK.startDay] = first_day
   end
   streak[STREAK.length], streak[STREAK.lastPeriod], streak[STREAK.extendedMs] =
-    streak[STREAK.length] + 1, period, event.occurred and event.occurred.at or event.now
+    streak[STREAK.length] + 1, period, occurred and occurred.at or event.now
   return true
 end

@@ -135,11 +135,13 @@ async function taken(drawn: Drawn, arrives: (event: Drawn['events'][number]) => 
 
 /**
  * Readings of late events with `extended` as in time where it may be later: an event of the user arrived on the local day on
- * which it happened, behind a later one that had met the period by then.
+ * which it happened, behind a later one that had met the period by then. Only where metrics are to reach thresholds: else the first
+ * event of positive value meets the period in any order.
  */
-function asInTime({ events, start, zones }: Drawn, late: Readings, inTime: Readings): Readings {
+function asInTime({ events, start, zones, drawn }: Drawn, late: Readings, inTime: Readings): Readings {
   const startMs = Date.parse(start);
   const adapted = structuredClone(late);
+  if (drawn.streaks.thresholds.every((threshold) => threshold === null)) return adapted;
   for (const id of USERS) {
     const [streak, expected] = [adapted.users[id]!.streak, inTime.users[id]!.streak];
     if (streak.extended === null || expected.extended === null) continue;

@@ -5,7 +5,7 @@ import { answer } from './answer.ts';
 import { admin } from './client.ts';
 import { useTimers } from './use-timers.ts';
 
-type Request = paths['/v1/live/tickets']['post']['requestBody']['content']['application/json'];
+type Request = NonNullable<paths['/v1/live/tickets']['post']['requestBody']>['content']['application/json'];
 export type LiveType = NonNullable<Request['types']>[number];
 
 /** What changes something that is shown of a user. */

@@ -58,8 +58,7 @@ export function throttledChange(notification: Notification): WindowChange {
     value: null,
     atOnce: true,
   };
-  if (type === 'leaderboard.changed')
-    return { ...change, subject: boardSubject(place!), atOnce: false };
+  if (type === 'leaderboard.changed') return { ...change, subject: boardSubject(place!), atOnce: false };
   if (type === 'leaderboard.rank_changed') {
     const { rank, value } = (JSON.parse(payload) as RankPayload).leaderboard;
     return { ...change, subject: boardSubject(place!), rank, value };

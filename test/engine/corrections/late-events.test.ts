@@ -87,6 +87,16 @@ test('an event of today takes the way of all, and keeps its time', () =>
     expect(extended).toBe('2026-03-10T00:10:00.000Z');
   }));
 
+test('of two events of today the one that happened first extends the streak, in whichever order they arrive', () =>
+  withUser([9], async (reads) => {
+    for (const time of ['09:00', '07:00', '08:00'])
+      await reads.laurel.event('m', 'u', 1, { occurredAt: `2026-03-10T${time}:00Z` });
+    await reads.laurel.event('m', 'u', -1, { occurredAt: '2026-03-10T06:00:00Z' });
+    await reads.persist();
+    const { length, extended } = await reads.streaks.ofUser(reads.compiled, 'u', 0);
+    expect([length, extended]).toEqual([2, '2026-03-10T07:00:00.000Z']);
+  }));
+
 test('the first event of a user may be late', () =>
   withUser([], async (reads) => {
     for (const day of ['08', '10', '09']) await late(reads, `2026-03-${day}T10:00:00Z`);
