@@ -2,6 +2,8 @@ import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { systemClock, type FixedClock } from '../src/clock.ts';
+import { connectRedis } from '../src/engine/shards/connect-redis.ts';
+import { parseRedisEntries } from '../src/redis-entries.ts';
 import { openLaurel } from '../src/processes/composition.ts';
 import type { LiveLimits } from '../src/engine/live/connection-limits.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
@@ -11,6 +13,7 @@ import { adminOperations, applicationOperations } from '../src/operations/index.
 import { existing } from '../src/operations/operation.ts';
 import type { Services } from '../src/operations/services.ts';
 import { AdminKeys } from '../src/postgres/admin-keys.ts';
+import { placeShards } from '../src/postgres/shards/place-shards.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { serve } from '../src/processes/serve.ts';
 import { startWorkers, type WorkersOptions } from '../workers/start.ts';
@@ -27,6 +30,8 @@ export interface TestLaurel {
   redisUrl: string;
   databaseUrl: string;
   redis: Redis;
+  /** Another connection to where `redis` leads. */
+  connect(): Promise<Redis>;
   pool: Pool;
   /** What the first frontend's operations are handed. */
   services: Services;
@@ -65,12 +70,13 @@ export async function startLaurel(
     trustedProxies?: string;
   } = {},
 ): Promise<TestLaurel> {
-  const stack = await testStack({ database: 'migrated', redis: options.redisUrl === undefined });
+  const stack = await testStack({ database: 'migrated', redis: options.redisUrl === undefined, several: true });
   const { databaseUrl } = stack;
   const redisUrl = options.redisUrl ?? stack.redisUrl;
   const log = options.log ?? createLog({ level: 'fatal', name: 'test' });
   const setUp = createPool(databaseUrl, { max: 1 });
   const adminKey = await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null);
+  if (options.redisUrl === undefined) await placeApart(setUp, redisUrl);
   await setUp.end();
 
   const clock = options.testClock === true ? 'test' : (options.clock ?? systemClock);
@@ -147,6 +153,7 @@ export async function startLaurel(
     redisUrl,
     databaseUrl,
     redis: first.laurel.redis,
+    connect: () => connectRedis(redisUrl, first.laurel.pool),
     services: first.laurel.services,
     pool: first.laurel.pool,
     another: async (url) => {
@@ -160,4 +167,12 @@ export async function startLaurel(
       await stack.close();
     },
   };
+}
+
+/** Where there are several Redis, the organisation's own tenant is not on the one that queues are on. */
+async function placeApart(pool: Pool, redisUrl: string): Promise<void> {
+  const entries = parseRedisEntries(redisUrl);
+  if (typeof entries === 'string') throw new Error(entries);
+  const names = entries.map(({ name }) => name);
+  if (names.length > 1) await placeShards(pool, [...names.slice(1), names[0]!]);
 }

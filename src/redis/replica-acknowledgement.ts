@@ -30,7 +30,7 @@ const LOOK_MS = 10;
 const RETRY_MS = 100;
 /**
  * A replica that had all, and is missing: for so long nothing is acknowledged. It may have become the master, and Sentinels take
- * up to two seconds until they make the others its replicas. Then it is asked anew where the master is, and gone on with those
+ * up to two seconds until they make the others its replicas. Then it is asked again where the master is, and gone on with those
  * replicas that are there.
  */
 const MISSING_MS = 3_000;
@@ -59,7 +59,7 @@ export class ReplicaAcknowledgement {
   private underWay: Promise<void> | null = null;
   private next: Promise<void> | null = null;
   private away = false;
-  /** When the connection was last made anew, or all was well. */
+  /** When the connection was last made again, or all was well. */
   private renewedMs = 0;
   private readonly closing = new AbortController();
 
@@ -128,7 +128,7 @@ export class ReplicaAcknowledgement {
     return isHeld && gate.run === run && gate.connection === connection;
   }
 
-  /** Whether the connection leads to a run of Redis. If not, it is made anew; if it just was, the gate is open for a former master. */
+  /** Whether the connection leads to a run of Redis. If not, it is made again; if it just was, the gate is open for a former master. */
   private async isThere(run: string): Promise<boolean> {
     if (this.run === run) return true;
     const { connectedMs } = this;

@@ -5,7 +5,7 @@ import { idempotencyDigest } from '../../../src/engine/ids/event-id.ts';
 import { KeyAgeing } from '../../../src/engine/idempotency/key-ageing.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
@@ -14,12 +14,12 @@ import { rebuildByHand } from '../rebuild/by-hand.ts';
 const DAY_MS = 86_400_000;
 let laurel: TestLaurel;
 let clock: FixedClock;
-let redis: ReturnType<typeof createRedis>;
+let redis: TestLaurel['redis'];
 
 beforeEach(async () => {
   clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
   laurel = await startLaurel({ configuration: STUDY_APP, clock });
-  redis = createRedis(laurel.redisUrl);
+  redis = await laurel.connect();
   await redisReady(redis);
 });
 afterEach(async () => {

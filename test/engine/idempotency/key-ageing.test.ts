@@ -12,7 +12,7 @@ import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { ageKeys } from '../../../src/redis/old-keys.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { oldKeysKey } from '../../../src/redis/keys.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -26,12 +26,12 @@ const NEVER = new AbortController().signal;
 
 let laurel: TestLaurel;
 let clock: FixedClock;
-let redis: ReturnType<typeof createRedis>;
+let redis: TestLaurel['redis'];
 
 beforeEach(async () => {
   clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
   laurel = await startLaurel({ configuration: STUDY_APP, clock });
-  redis = createRedis(laurel.redisUrl);
+  redis = await laurel.connect();
   await redisReady(redis);
 });
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { readUser } from '../../../src/cli/import/read-user.ts';
 import { SourceRefusal } from '../../../src/cli/import/source-refusal.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { readsOf } from './reads-of.ts';
 import { CATALOG, happen, USERS } from './random-past.ts';
@@ -73,7 +73,7 @@ test.each(PASTS)(
 );
 
 test('what is imported is as Postgres has it, and is there again after a rebuild', async () => {
-  const redis = createRedis(laurel.redisUrl);
+  const redis = await laurel.connect();
   onTestFinished(() => redis.disconnect());
   await redisReady(redis);
   const differences: Difference[] = [];

@@ -19,7 +19,7 @@ import { userPointsDays } from '../../../src/postgres/history/user-points-days.t
 import { dropEvents, sumNextUsers } from '../../../src/postgres/partitions/drop-events.ts';
 import { retentionTooShort } from '../../../src/postgres/partitions/late-days.ts';
 import { dateOf } from '../../../src/domain/periods.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import type { ScheduledWork } from '../../../src/engine/schedule/due-work.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -34,12 +34,12 @@ const LAST_DAY = TODAY + KEPT_DAYS - 1;
 
 let laurel: TestLaurel;
 let clock: FixedClock;
-let redis: ReturnType<typeof createRedis>;
+let redis: TestLaurel['redis'];
 
 beforeEach(async () => {
   clock = new FixedClock((TODAY - 3) * DAY_MS + 1_000);
   laurel = await startLaurel({ configuration: STUDY_APP, clock });
-  redis = createRedis(laurel.redisUrl);
+  redis = await laurel.connect();
   await redisReady(redis);
 });
 afterEach(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { rebuildByHand } from './by-hand.ts';
 import { dump } from './dump.ts';
@@ -31,11 +31,11 @@ const CONFIGURATION: Configuration = {
 const LANDS = ['fr', 'de', 'it'];
 
 let laurel: TestLaurel;
-let redis: ReturnType<typeof createRedis>;
+let redis: TestLaurel['redis'];
 
 beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true });
-  redis = createRedis(laurel.redisUrl);
+  redis = await laurel.connect();
   await redisReady(redis);
 });
 afterAll(async () => {

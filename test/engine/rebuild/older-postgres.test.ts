@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
 import { readGaps } from '../../../src/engine/rebuild/inspect.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { createLog } from '../../../src/log/log.ts';
 import { startWorkers, type Workers } from '../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -101,7 +101,7 @@ test('what it lacks is gone: not ready, nothing is stored, and it goes on when t
   expect((await event('7')).status).toBe(503);
   expect(await stored()).toBe(3);
   expect(await readGaps(laurel.redis, laurel.pool)).toMatchObject([{ shard: 0 }]);
-  const redis = createRedis(laurel.redisUrl);
+  const redis = await laurel.connect();
   redis.on('error', () => undefined);
   await redisReady(redis);
   try {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { REBUILD_LOCK, rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { exclusively } from '../../../src/postgres/exclusively.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { Gate, gateOf, RedisNotReady, type Accepted } from '../../../src/redis/gate.ts';
 import {
   announcedKey,
@@ -26,11 +26,11 @@ const LOST = 2;
 
 let laurel: TestLaurel;
 /** A connection that nobody guards. */
-let redis: ReturnType<typeof createRedis>;
+let redis: TestLaurel['redis'];
 
 beforeAll(async () => {
   laurel = await startLaurel({ workers: true });
-  redis = createRedis(laurel.redisUrl);
+  redis = await laurel.connect();
   await redisReady(redis);
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post(
@@ -146,7 +146,7 @@ test.each([
   ['another process of Redis', (accepted: Accepted) => ({ ...accepted, fence: accepted.fence.replace(/\/./, '/f0') })],
   ['another epoch', (accepted: Accepted) => ({ ...accepted, mark: `${accepted.mark}0` })],
 ])('nothing is written to a shard that is believed to be of %s', async (_, otherwise) => {
-  const connection = createRedis(laurel.redisUrl);
+  const connection = await laurel.connect();
   await redisReady(connection);
   const gate = new Gate(connection);
   const accepted = { fence: `7/${await readRun(redis)}`, mark: (await redis.get(markKey(3)))! };

@@ -3,7 +3,7 @@ import { Persister } from '../../../src/engine/persist/persister.ts';
 import { REBUILD_LOCK, rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
 import { rebuild, type RebuildProgress } from '../../../src/engine/rebuild/rebuild.ts';
 import { exclusively } from '../../../src/postgres/exclusively.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -13,12 +13,12 @@ import { dump } from './dump.ts';
 const HURRY = AbortSignal.abort();
 
 let laurel: TestLaurel;
-let redis: ReturnType<typeof createRedis>;
+let redis: TestLaurel['redis'];
 
 beforeEach(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP });
   // A connection that nobody guards, as a rebuild by hand has it.
-  redis = createRedis(laurel.redisUrl);
+  redis = await laurel.connect();
   await redisReady(redis);
 });
 afterEach(async () => {
@@ -121,7 +121,7 @@ describe('a rebuild', () => {
     await play();
     const before = await settledDump();
     const firstEpoch = await epoch();
-    const other = createRedis(laurel.redisUrl);
+    const other = await laurel.connect();
     await redisReady(other);
     let calls = 0;
     const slow = (): Promise<void> =>

@@ -5,7 +5,7 @@ import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { systemClock } from '../../../src/clock.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { countersKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -13,10 +13,10 @@ import { untilTaken } from './by-hand.ts';
 
 // What could not be stored, or cannot be read, keeps nothing else from being rebuilt and compared.
 let laurel: TestLaurel;
-let redis: ReturnType<typeof createRedis>;
+let redis: TestLaurel['redis'];
 beforeEach(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP });
-  redis = createRedis(laurel.redisUrl);
+  redis = await laurel.connect();
   await redisReady(redis);
 });
 afterEach(async () => {

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { rebuildByHand } from './by-hand.ts';
 
 let laurel: TestLaurel;
-let redis: ReturnType<typeof createRedis>;
+let redis: TestLaurel['redis'];
 
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-  redis = createRedis(laurel.redisUrl);
+  redis = await laurel.connect();
   await redisReady(redis);
   for (let n = 0; n < 30; n += 1) await event(n);
 });

@@ -11,7 +11,7 @@ import { TimeTriggers } from '../../../src/engine/points/time-triggers.ts';
 import { Schedule } from '../../../src/engine/schedule/schedule.ts';
 import { settled } from '../../../src/engine/schedule/settled.ts';
 import { StreakSweep } from '../../../src/engine/streaks/streak-sweep.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
@@ -65,7 +65,7 @@ afterAll(async () => {
 /** What falls due, as a worker has it; nobody takes care that there is only one. */
 async function schedule(troubles: unknown[]): Promise<Schedule> {
   const { pool } = laurel;
-  const redis = createRedis(laurel.redisUrl);
+  const redis = await laurel.connect();
   await redisReady(redis);
   const catalogs = new Catalogs({ pool });
   await catalogs.load(0);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { verify } from '../../../../src/engine/rebuild/verify.ts';
-import { createRedis, redisReady } from '../../../../src/redis/client.ts';
+import { redisReady } from '../../../../src/redis/client.ts';
 import { rebuildByHand } from '../../../engine/rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
@@ -133,7 +133,7 @@ test('many late events of one user at once all count, each once, and Redis and P
   );
   expect(answers.map(({ status }) => status)).toEqual(days.map(() => 201));
   const before = (await laurel.app.get('/v1/users/mary/streak?historyPeriods=12')).body;
-  const redis = createRedis(laurel.redisUrl);
+  const redis = await laurel.connect();
   await redisReady(redis);
   try {
     expect(await verify({ redis, pool: laurel.pool, onDifference: () => undefined })).toBe(0);

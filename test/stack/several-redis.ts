@@ -1,0 +1,15 @@
+import type { Part } from './left-behind.ts';
+import { freshRedis } from './fresh-redis.ts';
+
+/** How many Redis a Laurel of the tests has: `TEST_REDIS=3 npm test` tries everything on three. */
+const COUNT = Number(process.env['TEST_REDIS'] ?? 1);
+
+/** So many Redis as the run is to be tried with, each with a name of its own where there are several. */
+export async function severalRedis(durable: boolean): Promise<Part> {
+  if (COUNT === 1) return freshRedis(durable);
+  const parts = await Promise.all(Array.from({ length: COUNT }, () => freshRedis(durable)));
+  return {
+    url: parts.map(({ url }, no) => `redis-${no + 1}=${url}`).join(','),
+    close: async () => void (await Promise.all(parts.map((part) => part.close()))),
+  };
+}
