@@ -5,7 +5,7 @@ import { LogThrottle } from '../src/log/log-throttle.ts';
 import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
 import { Arrivals } from '../src/redis/arrivals.ts';
-import { connectionOf, endpointsOf } from '../src/redis/endpoints.ts';
+import { connectionOf, endpointsOf, onPlaced } from '../src/redis/endpoints.ts';
 import { outboxKey, SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
 import { shardsInUse } from '../src/redis/shards-in-use.ts';
@@ -94,6 +94,7 @@ export function watchOutbox({
       return waits.some((waiting) => waiting !== null);
     };
     const arrivals = new Arrivals(server, () => onServer(shardsInUse(redis)).map(outboxKey));
+    const stopFollowing = onPlaced(redis, () => arrivals.again());
     while (!ended.signal.aborted) {
       const waits = await look().catch((error: unknown) => {
         complain(-1, { err: error }, 'the outbox cannot be watched');
@@ -102,6 +103,7 @@ export function watchOutbox({
       if (!waits) await arrivals.wait(backstopMs, ended.signal);
       await sleep(INTERVAL_MS, undefined, { signal: ended.signal }).catch(() => undefined);
     }
+    stopFollowing();
     arrivals.close();
   };
   // Each server by itself: one that is away holds up none of the others.

@@ -11,9 +11,12 @@ import { CommandError } from './command-error.ts';
 
 /**
  * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which no running Laurel
- * may have then.
+ * may have then. `all`: not before all Redis answer; without it the command looks after that.
  */
-export async function withServers<T>(work: (servers: { redis: Redis; pool: Pool }) => Promise<T>): Promise<T> {
+export async function withServers<T>(
+  work: (servers: { redis: Redis; pool: Pool }) => Promise<T>,
+  { all = true }: { all?: boolean } = {},
+): Promise<T> {
   const servers = await startServers(readEnv(process.env), (line) => process.stderr.write(`${line}\n`));
   const pool = createPool(servers.databaseUrl, { max: 5 });
   let redis: Redis | null = null;
@@ -25,6 +28,7 @@ export async function withServers<T>(work: (servers: { redis: Redis; pool: Pool 
     redis = await connectRedis(servers.redisUrl, pool);
     for (const server of new Set([redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)])) {
       server.on('error', () => undefined);
+      if (!all) continue;
       await redisReady(server).catch((error: Error) => {
         throw new CommandError(`${error.message} REDIS_URL says where it is.`);
       });

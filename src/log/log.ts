@@ -32,6 +32,8 @@ const FOR_A_PERSON: ReadonlySet<string> = new Set([
   'CommandError',
   'ForeignRedis',
   'PostgresIsOlder',
+  'WrongLayout',
+  'MoveRefused',
 ]);
 
 /** The sentence of an error that is for a person; null: it is none. */

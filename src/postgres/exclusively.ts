@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 
 /**
@@ -36,5 +37,21 @@ export async function exclusively<T>(
   } finally {
     client.off('error', onError);
     client.release(broken);
+  }
+}
+
+/** How often is asked whether the other one has ended. */
+const ASK_MS = 200;
+
+/** The same once no other process does, however long that takes. Rejects when `ending` is aborted before. */
+export async function inTurn<T>(
+  pool: Pool,
+  lock: number,
+  { work, ending }: { work: (lost: AbortSignal) => Promise<T>; ending?: AbortSignal | undefined },
+): Promise<T> {
+  for (;;) {
+    const done = await exclusively(pool, lock, async (lost) => ({ answer: await work(lost) }));
+    if (done !== null) return done.answer;
+    await sleep(ASK_MS, undefined, { ...(ending && { signal: ending }) });
   }
 }

@@ -12,6 +12,7 @@ const OVERDUE_MS = 2_000;
 export class Arrivals {
   private readonly redis: Redis;
   private readonly keys: () => readonly string[];
+  private changed = new AbortController();
 
   /** `redis` is only copied; `keys` says which streams, at each wait. */
   constructor(redis: Redis, keys: () => readonly string[]) {
@@ -31,16 +32,23 @@ export class Arrivals {
     this.redis.on('error', () => undefined);
   }
 
+  /** Ends a wait under way: there are other streams to wait for. */
+  again(): void {
+    this.changed.abort();
+    this.changed = new AbortController();
+  }
+
   /**
    * Resolves when one of the streams has an entry, at once where one has; after `ms` at the latest (2 s more where Redis is
-   * away), and when it is called off. Says nothing: who waited looks.
+   * away), with `again`, and when it is called off. Says nothing: who waited looks.
    */
   async wait(ms: number, calledOff: AbortSignal): Promise<void> {
     if (calledOff.aborted) return;
+    const ended = AbortSignal.any([calledOff, this.changed.signal]);
     const answered = new AbortController();
     const keys = this.keys();
     if (keys.length === 0) {
-      await sleep(ms, undefined, { signal: calledOff }).catch(() => undefined);
+      await sleep(ms, undefined, { signal: ended }).catch(() => undefined);
       return;
     }
     const starts = keys.map(() => '0');
@@ -51,7 +59,7 @@ export class Arrivals {
         () => undefined,
       )
       .finally(() => answered.abort());
-    const signal = AbortSignal.any([answered.signal, calledOff]);
+    const signal = AbortSignal.any([answered.signal, ended]);
     await sleep(ms + OVERDUE_MS, undefined, { signal }).catch(() => undefined);
     if (answered.signal.aborted) return;
     // A read that is left behind must not hold up the next one.

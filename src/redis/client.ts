@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { addressOptions } from '../redis-address.ts';
 import { corkWrites } from './cork.ts';
-import { RoutingRedis } from './endpoints.ts';
+import { nameRedis, RoutingRedis } from './endpoints.ts';
 import { gateOf } from './gate.ts';
 import { isElsewhere } from './outage.ts';
 import { PatientRedis } from './patient-redis.ts';
@@ -64,12 +64,16 @@ function reconnecting(onElsewhere: () => void): Pick<RedisOptions, 'retryStrateg
 export const createRedis = (url: string): Redis => connected(url, (options) => new Redis(options));
 
 /**
- * The same for several servers, each with its shards: see `RoutingRedis`. Of one, a plain connection. Their connections are closed
+ * The same for several servers, each with its shards: see `RoutingRedis`. Of one, a plain connection with its name. Their connections are closed
  * with the first.
  */
 export function createRedises(placed: readonly PlacedServer[]): Redis {
   const [first, ...others] = placed;
-  if (others.length === 0) return createRedis(first!.url);
+  if (others.length === 0) {
+    const redis = createRedis(first!.url);
+    nameRedis(redis, first!.name);
+    return redis;
+  }
   const endpoints = placed.map(({ name, url, shards }) => ({ name, shards, redis: createRedis(url) }));
   const routing = connected(first!.url, (options) => new RoutingRedis(options, endpoints));
   routing.connect().catch(() => undefined);

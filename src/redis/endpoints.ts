@@ -3,11 +3,18 @@ import { SHARD_NUMBERS, shardOfKey } from './keys.ts';
 
 /** A Redis, and the shards that it holds. */
 export interface Endpoint {
-  /** As Postgres knows it, see `shards`. */
+  /** As Postgres knows it, see `shards`; '' where nobody said (tests, tools). */
   name: string;
   redis: Redis;
-  shards: readonly number[];
+  /** Others once a shard was moved, see `RoutingRedis.place`. */
+  readonly shards: readonly number[];
 }
+
+/** What a connection to the only one is called. */
+const names = new WeakMap<Redis, string>();
+
+/** Says what the only Redis is called. */
+export const nameRedis = (redis: Redis, name: string): void => void names.set(redis, name);
 
 const SHARD_KEY = /^\{s\d+\}:/;
 
@@ -28,7 +35,8 @@ type Stream = Parameters<Redis['sendCommand']>[1];
  */
 export class RoutingRedis extends Redis {
   readonly endpoints: readonly Endpoint[];
-  private readonly byShard: readonly Redis[];
+  private readonly byShard: Redis[];
+  private readonly placeListeners = new Set<() => void>();
 
   /** `options`: of a connection to the first. */
   constructor(options: Options, endpoints: readonly Endpoint[]) {
@@ -40,6 +48,22 @@ export class RoutingRedis extends Redis {
   /** The connection to the server that holds a shard. */
   of(shard: number): Redis {
     return this.byShard[shard]!;
+  }
+
+  /** From now on a shard is on another of the endpoints. */
+  place(shard: number, to: Endpoint): void {
+    for (const endpoint of this.endpoints as (Endpoint & { shards: readonly number[] })[]) {
+      const others = endpoint.shards.filter((each) => each !== shard);
+      endpoint.shards = endpoint === to ? [...others, shard].toSorted((a, b) => a - b) : others;
+    }
+    this.byShard[shard] = to.redis;
+    for (const listener of this.placeListeners) listener();
+  }
+
+  /** Called whenever a shard was placed elsewhere; the returned function ends that. */
+  onPlaced(listener: () => void): () => void {
+    this.placeListeners.add(listener);
+    return () => void this.placeListeners.delete(listener);
   }
 
   override sendCommand(command: Command, stream?: Stream): unknown {
@@ -73,11 +97,16 @@ export const connectionOf = (redis: Redis, shard: number): Redis =>
 
 /** The servers that a connection leads to. */
 export const endpointsOf = (redis: Redis): readonly Endpoint[] =>
-  redis instanceof RoutingRedis ? redis.endpoints : [{ name: '', redis, shards: SHARD_NUMBERS }];
+  redis instanceof RoutingRedis ? redis.endpoints : [{ name: names.get(redis) ?? '', redis, shards: SHARD_NUMBERS }];
 
-/** The shards, in groups of those that are on one server, each with its connection. */
-export function byServer(redis: Redis, shards: readonly number[]): { redis: Redis; shards: number[] }[] {
+/** Calls the listener whenever a shard was moved from one server to another; the returned function ends that. */
+export const onPlaced = (redis: Redis, listener: () => void): (() => void) =>
+  redis instanceof RoutingRedis ? redis.onPlaced(listener) : () => undefined;
+
+/** The shards, in groups of those that are on one server now, each with its name and connection. */
+export function byServer(redis: Redis, shards: readonly number[]): (Endpoint & { shards: number[] })[] {
   const groups = endpointsOf(redis).map((endpoint) => ({
+    name: endpoint.name,
     redis: endpoint.redis,
     shards: shards.filter((shard) => endpoint.shards.includes(shard)),
   }));
@@ -86,7 +115,7 @@ export function byServer(redis: Redis, shards: readonly number[]): { redis: Redi
 
 /**
  * Some keys that match a glob, of all servers one after another, and the cursor to go on with; '0' is the start, and the end.
- * Errors of Redis.
+ * Without what a shard that was moved has left behind. Errors of Redis.
  */
 export async function scanServers(
   redis: Redis,
@@ -98,7 +127,8 @@ export async function scanServers(
   const at = Number(no);
   const endpoint = endpoints[at];
   if (endpoint === undefined) return ['0', []];
-  const [next, keys] = await endpoint.redis.scan(own, 'MATCH', match, 'COUNT', count);
+  const [next, found] = await endpoint.redis.scan(own, 'MATCH', match, 'COUNT', count);
+  const keys = found.filter((key) => !isShardKey(key) || endpoint.shards.includes(shardOfKey(key)));
   const place = next === '0' ? at + 1 : at;
   if (place === endpoints.length) return ['0', keys];
   return [place === 0 ? next : `${next}/${place}`, keys];

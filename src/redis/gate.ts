@@ -49,7 +49,7 @@ const gates = new WeakMap<Redis, Gate>();
 export class Gate {
   /** Waits for a replica to have what was written; null: the master's word is enough. */
   acknowledgement: ReplicaAcknowledgement | null = null;
-  private readonly own: readonly number[];
+  private held: readonly number[];
   private readonly shards: (Open | null)[] = SHARD_NUMBERS.map(() => null);
   private readonly doubted = new Set<number>();
   private connections = 0;
@@ -58,7 +58,7 @@ export class Gate {
 
   /** From now on scripts that are run on this connection ask the gate. `shards`: those that its Redis holds. */
   constructor(redis: Redis, shards = SHARD_NUMBERS) {
-    this.own = shards;
+    this.held = shards;
     gates.set(redis, this);
     redis.on('close', () => {
       this.connections += 1;
@@ -78,6 +78,27 @@ export class Gate {
 
   isOpen(shard: number): boolean {
     return this.shards[shard] !== null;
+  }
+
+  /** The shards that are placed on this Redis. */
+  get own(): readonly number[] {
+    return this.held;
+  }
+
+  /** From now on a shard is placed on this Redis. It is shut until it is looked at. */
+  take(shard: number): void {
+    this.held = [...this.held, shard].toSorted((a, b) => a - b);
+    this.closing.abort();
+    this.notify();
+  }
+
+  /** From now on a shard is placed on another Redis: it is shut here for good. */
+  release(shard: number): void {
+    this.shut(shard);
+    this.doubted.delete(shard);
+    this.held = this.held.filter((each) => each !== shard);
+    this.renew();
+    this.notify();
   }
 
   /** Whether all shards of this Redis are open. */
@@ -126,10 +147,12 @@ export class Gate {
   open(accepted: ReadonlyMap<number, Accepted>, connection: number): void {
     if (connection !== this.connections) return;
     for (const [shard, { fence, mark }] of accepted) {
+      // It was moved while it was looked at.
+      if (!this.own.includes(shard)) continue;
       this.doubted.delete(shard);
       this.shards[shard] = { fence, mark, belief: beliefOf(markKey(shard), mark, runOfFence(fence)) };
     }
-    if (this.isWhole && this.closing.signal.aborted) this.closing = new AbortController();
+    this.renew();
     this.notify();
   }
 
@@ -146,6 +169,10 @@ export class Gate {
   listen(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
+  }
+
+  private renew(): void {
+    if (this.isWhole && this.closing.signal.aborted) this.closing = new AbortController();
   }
 
   private notify(): void {

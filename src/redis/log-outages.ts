@@ -16,6 +16,6 @@ export function logOutages(redis: Redis, log: Log, more: readonly Redis[] = []):
       );
     }
   };
-  watch(first!.name, new Set([first!.redis, redis, ...more]));
+  watch(others.length === 0 ? '' : first!.name, new Set([first!.redis, redis, ...more]));
   for (const { name, redis: server } of others) watch(name, [server]);
 }

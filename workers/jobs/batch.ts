@@ -6,7 +6,7 @@ import { LogThrottle, OUTAGE_MS } from '../../src/log/log-throttle.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { Arrivals } from '../../src/redis/arrivals.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
-import { connectionOf, endpointsOf } from '../../src/redis/endpoints.ts';
+import { connectionOf, endpointsOf, onPlaced } from '../../src/redis/endpoints.ts';
 import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import { shardsInUse } from '../../src/redis/shards-in-use.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
@@ -90,10 +90,12 @@ export function batchWorker({
       }
     };
     const arrivals = new Arrivals(server, () => onServer(shardsInUse(redis)).map(batchesKey));
+    const stopFollowing = onPlaced(redis, () => arrivals.again());
     while (!ended.aborted) {
       if (!(await look())) await arrivals.wait(backstopMs, ended);
       await sleep(LOOK_MS, undefined, { signal: ended }).catch(() => undefined);
     }
+    stopFollowing();
     arrivals.close();
   };
   // Each server by itself: one that is away holds up none of the others.

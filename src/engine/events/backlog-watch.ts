@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { byServer } from '../../redis/endpoints.ts';
+import { endpointsOf } from '../../redis/endpoints.ts';
 import { wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
 import { shardsInUse } from '../../redis/shards-in-use.ts';
 
@@ -59,7 +59,12 @@ export class BacklogWatch {
   async measure(): Promise<void> {
     const { redis, limit, limitBytes } = this.options;
     this.asked = false;
-    const servers = byServer(redis, shardsInUse(redis));
+    const used = shardsInUse(redis);
+    // Also those that hold none: what was measured of one before its shards were moved must not be counted on.
+    const servers = endpointsOf(redis).map((server) => ({
+      redis: server.redis,
+      shards: used.filter((shard) => server.shards.includes(shard)),
+    }));
     await Promise.all(servers.map((server) => this.entries.measure(server, wholeBacklog)));
     this.tooMany = this.entries.sum >= limit;
     if (performance.now() - this.bytesMeasuredMs < BYTES_INTERVAL_MS) return;

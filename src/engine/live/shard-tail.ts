@@ -42,6 +42,7 @@ export class ShardTail {
   readonly feeds = new Map<number, TenantFeed>();
   private readonly sources: FeedSources;
   private readonly onGap: (listener: LiveListener, why: string) => void;
+  private readonly isOpenElsewhere: () => Promise<boolean>;
   private at: TailPosition;
   /** Whose data it reads. */
   readonly mark: string;
@@ -50,17 +51,26 @@ export class ShardTail {
   private listenedMs = performance.now();
   private stopped = false;
 
-  /** Begins where `begin` says. `onGap`: what follows cannot be read; the listener has been let go of. */
+  /**
+   * Begins where `begin` says. `onGap`: what follows cannot be read; the listener has been let go of. `isOpenElsewhere`: whether
+   * the shard was moved, and can be read where it is now.
+   */
   constructor(
     shard: number,
     sources: FeedSources,
-    begin: { at: TailPosition; mark: string; onGap: (listener: LiveListener, why: string) => void },
+    begin: {
+      at: TailPosition;
+      mark: string;
+      onGap: (listener: LiveListener, why: string) => void;
+      isOpenElsewhere: () => Promise<boolean>;
+    },
   ) {
     this.shard = shard;
     this.sources = sources;
     this.at = { ...begin.at };
     this.mark = begin.mark;
     this.onGap = begin.onGap;
+    this.isOpenElsewhere = begin.isOpenElsewhere;
     this.offsetMs = begin.at.asOfMs - performance.now();
     void this.run();
   }
@@ -107,8 +117,11 @@ export class ShardTail {
     if (askedMs - this.listenedMs >= LISTEN_MS) await this.listenAgain();
     const found = await readLive(this.sources.redis, { shard: this.shard, after: this.at, count: ENTRIES_A_READ });
     if (this.stopped) return false;
-    // Nothing is known of a shard that is being rebuilt.
-    if (found.mark === null) return false;
+    // Nothing is known of a shard that is being rebuilt, or moved.
+    if (found.mark === null) {
+      if (await this.isOpenElsewhere()) this.letGo([...this.feeds.values()], 'Redis was rebuilt');
+      return false;
+    }
     if (found.mark !== this.mark) {
       this.letGo([...this.feeds.values()], 'Redis was rebuilt');
       return false;

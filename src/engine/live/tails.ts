@@ -107,6 +107,13 @@ export class Tails {
     return connecting;
   }
 
+  /** Whether a shard that was read over a connection was moved to another server, and is whole there. */
+  private async isOpenElsewhere(shard: number, readOver: Redis): Promise<boolean> {
+    const server = connectionOf(this.options.redis, shard);
+    if ((await this.connecting.get(server)) === readOver) return false;
+    return (await server.get(markKey(shard))) !== null;
+  }
+
   private async opened(server: Redis): Promise<Redis> {
     const redis = server.duplicate();
     this.connections.add(redis);
@@ -177,7 +184,9 @@ export class Tails {
         const { readUpTo, boards, moves } = catchUp;
         if (tail === undefined) {
           const at = { ...readUpTo, asOfMs: from.asOfMs };
-          this.tails.set(shard, (tail = new ShardTail(shard, sources, { at, mark, onGap: this.onGap })));
+          const isOpenElsewhere = (): Promise<boolean> => this.isOpenElsewhere(shard, redis);
+          tail = new ShardTail(shard, sources, { at, mark, onGap: this.onGap, isOpenElsewhere });
+          this.tails.set(shard, tail);
         }
         tail.feed(tenantNo).join(listener, { readUpTo, boards, moves });
         return;

@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { exclusively } from '../../postgres/exclusively.ts';
+import { exclusively, inTurn } from '../../postgres/exclusively.ts';
 import { lockCursors, setFences } from '../../postgres/rebuild/epoch.ts';
 import { forgetHandedOver } from '../../redis/handed-over.ts';
 import { transaction } from '../../postgres/transaction.ts';
@@ -80,28 +79,27 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
  */
 export async function rebuildAnyway(options: RebuildOptions & { acceptLoss?: boolean }): Promise<void> {
   const { redis, pool, ending, acceptLoss = false, shards = SHARD_NUMBERS } = options;
-  const tried = (): Promise<true | null> =>
-    exclusively(pool, REBUILD_LOCK, async (lost): Promise<true> => {
-      const seen = await inspect(redis, pool, shards);
-      if (acceptLoss) {
-        for (const { shard } of gapsOf(seen)) await forgetHandedOver(redis, shard);
-      }
-      refuse(acceptLoss ? await inspect(redis, pool, shards) : seen);
-      await rebuild({ ...options, ending: either(lost, ending) });
-      return true;
-    });
-  while ((await tried()) === null) await sleep(200, undefined, { ...(ending && { signal: ending }) });
+  const work = async (lost: AbortSignal): Promise<void> => {
+    const seen = await inspect(redis, pool, shards);
+    if (acceptLoss) {
+      for (const { shard } of gapsOf(seen)) await forgetHandedOver(redis, shard);
+    }
+    refuse(acceptLoss ? await inspect(redis, pool, shards) : seen);
+    await rebuild({ ...options, ending: either(lost, ending) });
+  };
+  await inTurn(pool, REBUILD_LOCK, { work, ending });
 }
 
 /** Throws for what must not be touched: a Redis of another Laurel; one that holds traces of what Postgres has lost. */
-function refuse(seen: Inspection): void {
+export function refuse(seen: Inspection): void {
   const foreign = foreignMark(seen);
   if (foreign !== null) throw new ForeignRedis(foreign);
   const gaps = gapsOf(seen);
   if (gaps.length > 0) throw new PostgresIsOlder(gaps);
 }
 
-const either = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>
+/** Aborted when either is. */
+export const either = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>
   other === undefined ? one : AbortSignal.any([one, other]);
 
 /** Which shards lack something, and why. Those that lack nothing are accepted in this run from now on. */

@@ -1,32 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { lockCursors, nextEpoch, readEpoch, setFences } from '../../postgres/rebuild/epoch.ts';
-import { estimateRows } from '../../postgres/rebuild/read-users.ts';
-import { tenantsOfShards } from '../../postgres/rebuild/tenants-of-shards.ts';
-import { transaction } from '../../postgres/transaction.ts';
+import { readEpoch, setFences } from '../../postgres/rebuild/epoch.ts';
 import { beliefOf, RedisNotReady } from '../../redis/gate.ts';
 import { markKey, rebuildingKey, SHARD_NUMBERS } from '../../redis/keys.ts';
-import { comparePositions, lastPosition } from '../../redis/outbox.ts';
 import { readRun } from '../../redis/run.ts';
-import { Catalogs } from '../../catalog/catalogs.ts';
-import { FixedClock, systemClock } from '../../clock.ts';
-import { readClock } from '../../postgres/test-clock.ts';
-import { Reporter } from '../notifications/reporter.ts';
-import { Persister } from '../persist/persister.ts';
 import type { SetAside } from '../persist/set-aside.ts';
-import { fenceOf, fenceOfRebuild, LOOK_MS, markOf } from './inspect.ts';
-import { Generations } from './derived-keys.ts';
-import { loadIdempotencyKeys } from './load-idempotency-keys.ts';
-import { loadUsers } from './load-users.ts';
+import { fillShards } from './fill-shards.ts';
+import { fenceOf, fenceOfRebuild } from './inspect.ts';
 import { flushed, Loader, RebuildOvertaken, type Loaders } from './loader.ts';
-import { loadQuarantine } from './quarantined-keys.ts';
+import { NOTICED_MS, shutShards } from './shut-shards.ts';
 import { startOutbox } from './start-outbox.ts';
+import { storeOutboxes } from './store-outboxes.ts';
 import type { OnUnreadable } from './unreadable.ts';
 import { wipe } from './wipe.ts';
-
-/** By then every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
-const NOTICED_MS = 2 * LOOK_MS;
 
 /** How far a rebuild is. */
 export interface RebuildProgress {
@@ -38,6 +25,8 @@ export interface RebuildProgress {
 
 export interface RebuildOptions {
   redis: Redis;
+  /** Its name, as Postgres knows it; without it nobody asks whether the shards are on it. */
+  name?: string;
   pool: Pool;
   /** All, unless said otherwise. */
   shards?: readonly number[];
@@ -55,11 +44,11 @@ export interface RebuildOptions {
  * Makes some shards of Redis hold what Postgres does. From the first moment they are without their marks, so that all processes
  * answer 503 to their tenants; what their outboxes hold beyond the cursor is stored first; the marks come back last. A process that
  * breaks off in between leaves them without marks, and the next rebuild starts over. The other shards go on. Only one
- * should run; should two, the one that began first can write no more. Throws RebuildOvertaken then, or if Redis is not the
- * process that it began with.
+ * should run; should two, the one that began first can write no more. Throws RebuildOvertaken then, if Redis is not the
+ * process that it began with, and where a shard was moved to another Redis.
  */
 export async function rebuild(options: RebuildOptions): Promise<void> {
-  const { redis, pool, onProgress, onSetAside, onLeftOut, onUnreadable = () => undefined, ending } = options;
+  const { redis, name, pool, onProgress, onSetAside, onLeftOut, onUnreadable = () => undefined, ending } = options;
   const { shards = SHARD_NUMBERS } = options;
   const report = async (progress: RebuildProgress): Promise<void> => {
     ending?.throwIfAborted();
@@ -70,10 +59,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   redis.on('close', closed);
   try {
     const run = await readRun(redis);
-    const epoch = await beginEpoch(pool, shards);
-    const { installation } = await readEpoch(pool);
-    const mark = markOf(installation, epoch);
-    const wasOpen = await removeMarks(redis, shards, mark);
+    const { epoch, mark, wasOpen } = await shutShards({ redis, name, pool, shards });
     if (wasOpen) await sleep(NOTICED_MS);
 
     await storeOutboxes({ redis, pool, shards, fence: fenceOfRebuild(epoch), report, onSetAside, onLeftOut });
@@ -88,26 +74,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     await Promise.all(
       Array.from(loaders, ([shard, loader]) => startOutbox(redis, { shard, loader, ...cursors[shard]! })),
     );
-    const tenants = shards.length === SHARD_NUMBERS.length ? null : await tenantsOfShards(pool, shards);
-    const generations = new Generations();
-    const users = tenants === null ? await estimateRows(pool, 'users') : null;
-    await loadUsers({
-      pool,
-      tenants,
-      loaders,
-      generations,
-      onUnreadable,
-      onLoaded: (done) => report({ step: 'users', done, total: users && Math.max(users, done) }),
-    });
-    await loadIdempotencyKeys({
-      pool,
-      redis,
-      tenants,
-      loaders,
-      generations,
-      onLoaded: (done) => report({ step: 'idempotency keys', done, total: null }),
-    });
-    await loadQuarantine(pool, loaders);
+    await fillShards({ redis, pool, loaders, report, onUnreadable });
     for (const [shard, loader] of loaders) {
       await loader.add(['SET', markKey(shard), mark]);
       await loader.add(['DEL', rebuildingKey(shard)]);
@@ -125,61 +92,5 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
       : error;
   } finally {
     redis.off('close', closed);
-  }
-}
-
-/** Takes the marks of some shards; whether there was one. */
-async function removeMarks(redis: Redis, shards: readonly number[], mark: string): Promise<boolean> {
-  const replies = await Promise.all(
-    shards.map((shard) => redis.multi().set(rebuildingKey(shard), mark).del(markKey(shard)).exec()),
-  );
-  return replies.some((reply) => reply?.[1]?.[1] === 1);
-}
-
-/** From here on no persister stores anything of these shards but the rebuild's own. */
-const beginEpoch = (pool: Pool, shards: readonly number[]): Promise<number> =>
-  transaction(pool, async (client) => {
-    await readEpoch(client);
-    await lockCursors(client, shards);
-    const epoch = await nextEpoch(client);
-    await setFences(client, shards, { fence: fenceOfRebuild(epoch) });
-    return epoch;
-  });
-
-/** Stores what the outboxes hold beyond the cursors. One that ends before its cursor holds nothing that is not stored. */
-async function storeOutboxes({
-  redis,
-  pool,
-  shards,
-  fence,
-  report,
-  onSetAside,
-  onLeftOut = () => undefined,
-}: {
-  redis: Redis;
-  pool: Pool;
-  shards: readonly number[];
-  fence: string;
-  report: (progress: RebuildProgress) => Promise<void>;
-  onSetAside: RebuildOptions['onSetAside'];
-  onLeftOut: RebuildOptions['onLeftOut'];
-}): Promise<void> {
-  const { nowMs } = await readClock(pool);
-  const clock = nowMs === null ? systemClock : new FixedClock(nowMs);
-  const reporter = new Reporter({ pool, catalogs: new Catalogs({ pool }), clock, onLeftOut });
-  const persister = new Persister({
-    redis,
-    pool,
-    gate: { fenceOf: () => fence },
-    reporter,
-    ...(onSetAside && { onSetAside }),
-  });
-  const { cursors } = await readEpoch(pool);
-  let done = 0;
-  const ends = await Promise.all(shards.map((shard) => lastPosition(redis, shard)));
-  for (const [index, shard] of shards.entries()) {
-    await report({ step: 'store outbox', done, total: null });
-    if (comparePositions(ends[index]!, cursors[shard]!.position) > 0)
-      done += await persister.drain(shard, AbortSignal.abort());
   }
 }

@@ -15,15 +15,20 @@ import { accept, ForeignRedis, WrongLayout } from './accept.ts';
 import { readEpoch } from '../../postgres/rebuild/epoch.ts';
 import { epochOf, LOOK_MS, markOf, PostgresIsOlder, readGaps, readMarks, RedisIsSuperseded } from './inspect.ts';
 import { lostWrites } from './lost-writes.ts';
+import type { Placement } from './placement.ts';
 import type { RebuildProgress } from './rebuild.ts';
 
 export interface RedisGuardOptions {
   /** A plain connection to one server. */
   redis: Redis;
-  /** Those that are placed on it; all unless said otherwise. */
+  /** Its name, as Postgres knows it; without it nobody asks where its shards are. */
+  name?: string;
+  /** Those that are placed on it at first; all unless said otherwise. */
   shards?: readonly number[];
   /** Those, also of others, that hold a tenant: only of those reads ask, so the others are not looked at all the time. All without it. */
   inUse?: () => readonly number[];
+  /** Asked where shards are that are found shut; without it they are where they were. */
+  placement?: Pick<Placement, 'follow'>;
   /** Where there are several: what this one is called, and which run each was, by run; null: there is one. */
   server?: { name: string; runs: Map<string, string> } | null;
   pool: Pool;
@@ -56,7 +61,6 @@ const REPEAT_MS = 5_000;
  */
 export class RedisGuard {
   readonly gate: Gate;
-  private readonly shards: readonly number[];
   private readonly options: RedisGuardOptions;
   private readonly ending = new AbortController();
   private running: Promise<void> | null = null;
@@ -75,8 +79,7 @@ export class RedisGuard {
   constructor(options: RedisGuardOptions) {
     this.options = options;
     const { redis, log, acknowledgeMs = null } = options;
-    this.shards = options.shards ?? SHARD_NUMBERS;
-    this.gate = new Gate(redis, this.shards);
+    this.gate = new Gate(redis, options.shards);
     this.gate.listen(() => this.wake());
     if (acknowledgeMs === null) return;
     const onChange = (isAway: boolean): void =>
@@ -95,6 +98,10 @@ export class RedisGuard {
       onChange,
       onElsewhere: () => void this.leave(),
     });
+  }
+
+  private get shards(): readonly number[] {
+    return this.gate.own;
   }
 
   /** Begins; resolves when all shards are open, or after `waitMs`: what takes longer goes on behind. Rejects for a Redis of another Laurel. */
@@ -166,7 +173,8 @@ export class RedisGuard {
     this.refuseSame(run);
     const same = new Map(
       [...accepted].filter(
-        ([shard, { fence, mark }]) => runOfFence(fence) === run && (marks.get(shard) === mark || !looked.has(shard)),
+        ([shard, { fence, mark }]) =>
+          before.has(shard) && runOfFence(fence) === run && (marks.get(shard) === mark || !looked.has(shard)),
       ),
     );
     const doubtful = [...same.keys()].filter((shard) => gate.isDoubted(shard));
@@ -178,7 +186,9 @@ export class RedisGuard {
       if (belief !== null && belief === before.get(shard) && !same.has(shard)) gate.shut(shard);
     }
     if (opening) gate.open(same, connection);
-    const rest = gate.shutShards.filter((shard) => !same.has(shard));
+    if (gate.shutShards.every((shard) => same.has(shard))) return;
+    const unknown = await this.followMoves();
+    const rest = gate.shutShards.filter((shard) => !same.has(shard) && !unknown.has(shard));
     if (rest.length === 0 || this.accepting !== null || performance.now() < this.againMs) return;
     await this.refuseMisplaced();
     this.accepting = this.accept(rest)
@@ -203,6 +213,23 @@ export class RedisGuard {
     return new Set([...this.used, ...this.gate.shutShards]);
   }
 
+  /** Goes by where the shards are by now. Those that are where this process cannot look, which stay shut. */
+  private async followMoves(): Promise<ReadonlyMap<number, string>> {
+    const { placement, log } = this.options;
+    const unknown = (await placement?.follow()) ?? new Map<number, string>();
+    for (const shard of this.shards) {
+      const redis = unknown.get(shard);
+      if (redis === undefined) continue;
+      this.logThrottle.log(`moved ${shard}`, () =>
+        log.error(
+          { shard, redis },
+          'a shard was moved to a Redis that REDIS_URL does not name here: this process answers its tenants 503 until it is started with that',
+        ),
+      );
+    }
+    return unknown;
+  }
+
   /** Throws where another entry of REDIS_URL leads to the same process. */
   private refuseSame(run: string): void {
     const { server = null } = this.options;
@@ -216,9 +243,11 @@ export class RedisGuard {
 
   /** Throws where this server holds shards that are placed on another: its entry and another one were exchanged. */
   private async refuseMisplaced(): Promise<void> {
-    const { server = null, redis, pool } = this.options;
+    const { server = null, redis, pool, placement } = this.options;
     if (server === null) return;
     const marks = await readMarks(redis);
+    // Behind the marks: a shard that was moved here is placed before it is marked.
+    await placement?.follow();
     const { installation, cursors } = await readEpoch(pool);
     const others = SHARD_NUMBERS.filter(
       (shard) => !this.shards.includes(shard) && marks.get(shard) === markOf(installation, epochOf(cursors[shard]!)),
@@ -228,7 +257,7 @@ export class RedisGuard {
   }
 
   private async accept(shards: readonly number[]): Promise<void> {
-    const { redis, pool, log } = this.options;
+    const { redis, name, pool, log } = this.options;
     const { connection } = this.gate;
     const startedMs = performance.now();
     const seconds = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
@@ -237,6 +266,7 @@ export class RedisGuard {
     let toldMs = startedMs;
     const accepted = await accept({
       redis,
+      ...(name !== undefined && { name }),
       pool,
       shards,
       ending: this.ending.signal,

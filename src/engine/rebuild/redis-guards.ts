@@ -1,26 +1,32 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { usedShards } from '../../postgres/shards/used-shards.ts';
-import { endpointsOf } from '../../redis/endpoints.ts';
-import type { Gate } from '../../redis/gate.ts';
+import { connectionOf, endpointsOf, onPlaced } from '../../redis/endpoints.ts';
+import { gateOf, type Gate } from '../../redis/gate.ts';
+import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { noteShardsInUse, shardsInUse } from '../../redis/shards-in-use.ts';
+import { Placement } from './placement.ts';
 import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
 
 /**
  * The guards of all servers that a connection leads to, each of which looks after its own shards: one that is away keeps
- * the shards of the others from nothing.
+ * the shards of the others from nothing. A shard that is moved to another server goes from one to the other.
  */
 export class RedisGuards {
   private readonly guards: readonly RedisGuard[];
   private readonly gates: readonly Gate[];
-  private readonly byShard = new Map<number, Gate>();
+  private byShard: readonly Gate[] = [];
   private used = 0;
   private readonly servers: { redis: Redis; pool: Pool };
 
-  constructor({ redis, ...options }: Omit<RedisGuardOptions, 'shards' | 'inUse' | 'server'> & { redis: Redis }) {
-    const endpoints = endpointsOf(redis).filter(({ shards }) => shards.length > 0);
+  constructor({
+    redis,
+    ...options
+  }: Omit<RedisGuardOptions, 'shards' | 'inUse' | 'server' | 'placement'> & { redis: Redis }) {
+    const endpoints = endpointsOf(redis);
     const runs = new Map<string, string>();
+    const placement = new Placement({ redis, pool: options.pool });
     this.servers = { redis, pool: options.pool };
     this.guards = endpoints.map(
       (endpoint) =>
@@ -28,13 +34,16 @@ export class RedisGuards {
           ...options,
           ...endpoint,
           inUse: () => shardsInUse(redis),
+          placement,
           server: endpoints.length === 1 ? null : { name: endpoint.name, runs },
         }),
     );
     this.gates = this.guards.map(({ gate }) => gate);
-    for (const [index, { shards }] of endpoints.entries()) {
-      for (const shard of shards) this.byShard.set(shard, this.gates[index]!);
-    }
+    const place = (): void => {
+      this.byShard = SHARD_NUMBERS.map((shard) => gateOf(connectionOf(redis, shard))!);
+    };
+    place();
+    onPlaced(redis, place);
   }
 
   /** Begins; see `RedisGuard.start`. */
@@ -62,7 +71,7 @@ export class RedisGuards {
 
   /** Whether a shard is known to hold what Postgres does. */
   isOpen(shard: number): boolean {
-    return this.byShard.get(shard)!.isOpen(shard);
+    return this.byShard[shard]!.isOpen(shard);
   }
 
   /** Whether all shards are. */
@@ -72,17 +81,17 @@ export class RedisGuards {
 
   /** See `Gate.fenceOf`. */
   fenceOf(shard: number): string | null {
-    return this.byShard.get(shard)!.fenceOf(shard);
+    return this.byShard[shard]!.fenceOf(shard);
   }
 
   /** See `Gate.doubt`. */
   doubt(shard: number): void {
-    this.byShard.get(shard)!.doubt(shard);
+    this.byShard[shard]!.doubt(shard);
   }
 
   /** See `Gate.acknowledgementOf`. */
   acknowledgementOf(shard: number): ReplicaAcknowledgement | null {
-    return this.byShard.get(shard)!.acknowledgement;
+    return this.byShard[shard]!.acknowledgement;
   }
 
   /** Aborted when a shard shuts. */

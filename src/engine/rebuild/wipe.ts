@@ -13,22 +13,28 @@ import { flushed, type Loader, type Loaders } from './loader.ts';
 
 const KEYS_A_SCAN = 2_000;
 
+/** What a rebuild keeps of a shard: the outbox, the batches that wait, their progress, entries that only Redis keeps. */
+const keptByRebuild = (shard: number): string[] => [
+  outboxKey(shard),
+  batchesKey(shard),
+  batchProgressKey(shard),
+  keptEntriesKey(shard),
+];
+
 /**
- * Removes all keys of some shards, each by its shard's loader, but those that a rebuild keeps: the outbox, the batches
- * that wait, their progress, entries that only Redis keeps. One pass over the keys.
+ * Removes all keys of some shards, each by its shard's loader, but those that a rebuild keeps; with `everything` those too, but for
+ * the key that the loaders go by. One pass over the keys.
  */
 export async function wipe(
   redis: Redis,
-  { loaders, onRemoved }: { loaders: Loaders; onRemoved: (keys: number) => Promise<void> },
+  {
+    loaders,
+    everything = false,
+    onRemoved,
+  }: { loaders: Loaders; everything?: boolean; onRemoved: (keys: number) => Promise<void> },
 ): Promise<void> {
   const kept = new Set(
-    [...loaders.keys()].flatMap((shard) => [
-      outboxKey(shard),
-      batchesKey(shard),
-      batchProgressKey(shard),
-      keptEntriesKey(shard),
-      rebuildingKey(shard),
-    ]),
+    [...loaders.keys()].flatMap((shard) => [rebuildingKey(shard), ...(everything ? [] : keptByRebuild(shard))]),
   );
   const [only] = loaders.keys();
   const pattern = loaders.size === 1 ? shardPattern(only!) : ALL_SHARDS_PATTERN;

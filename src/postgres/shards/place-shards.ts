@@ -2,26 +2,27 @@ import type { Pool } from 'pg';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { StartError } from '../../start-error.ts';
 import { transaction } from '../transaction.ts';
+import { isOnlyAddress, readPlacement } from './placement.ts';
 
 /**
  * Which shards each of some Redis holds, by their names: as they were placed at first, when they were dealt out in turn. Where
- * all are on one, and one is given, that is it, whatever it is called: only its address changed. Throws StartError where a
+ * all have always been on one, and one is given, that is it, whatever it is called: only its address changed. Throws StartError where a
  * shard is placed on one that is not given.
  */
 export function placeShards(pool: Pool, names: readonly string[]): Promise<number[][]> {
   return transaction(pool, async (client) => {
     await client.query('LOCK TABLE shards IN SHARE ROW EXCLUSIVE MODE');
-    const { rows } = await client.query<{ shard: number; endpoint: string }>('SELECT shard, endpoint FROM shards');
+    const rows = await readPlacement(client);
     const before = new Map(rows.map(({ shard, endpoint }) => [shard, endpoint]));
     const known = new Set(before.values());
-    const isMoved = names.length === 1 && known.size === 1 && !known.has(names[0]!);
+    const isRenamed = names.length === 1 && isOnlyAddress(rows) && !known.has(names[0]!);
     const placed = SHARD_NUMBERS.map(
-      (shard) => (isMoved ? undefined : before.get(shard)) ?? names[shard % names.length]!,
+      (shard) => (isRenamed ? undefined : before.get(shard)) ?? names[shard % names.length]!,
     );
     const missing = [...new Set(placed)].filter((name) => !names.includes(name));
     if (missing.length > 0) throw new StartError(lacking(missing, names));
     await client.query(
-      `INSERT INTO shards SELECT * FROM unnest($1::int[], $2::text[])
+      `INSERT INTO shards (shard, endpoint) SELECT * FROM unnest($1::int[], $2::text[])
        ON CONFLICT (shard) DO UPDATE SET endpoint = excluded.endpoint WHERE shards.endpoint <> excluded.endpoint`,
       [SHARD_NUMBERS, placed],
     );

@@ -1,0 +1,28 @@
+import type { SetAside } from '../../engine/persist/set-aside.ts';
+import { moveShard } from '../../engine/shards/move-shard.ts';
+import { readEnv } from '../../env.ts';
+import { nameSetAside, nameUnreadable } from '../name-set-aside.ts';
+import { progressLine, withServers } from '../servers.ts';
+
+/** Moves a shard to the Redis of a name, saying how far it is. */
+export const runShardMove = (shard: number, to: string): Promise<void> =>
+  withServers(
+    async ({ redis, pool }) => {
+      const onSetAside = ({ id, reason }: SetAside): void =>
+        void process.stderr.write(
+          `\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`,
+        );
+      const { acknowledgeMs } = readEnv(process.env);
+      const onProgress = progressLine();
+      const asked = { redis, pool, shard, to, acknowledgeMs, onProgress, onSetAside, onUnreadable: nameUnreadable };
+      const { from, shutMs } = await moveShard(asked);
+      process.stdout.write(
+        from === null
+          ? `Shard ${shard} is on "${to}" already.\n`
+          : `\nShard ${shard} is on "${to}", and no more on "${from}". It was shut for ${(shutMs / 1000).toFixed(1)} s.\n`,
+      );
+      await nameSetAside(pool);
+    },
+    // A move needs two of them.
+    { all: false },
+  );
