@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { binaryArray, JSONB } from './binary-array.ts';
-import { packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
+import { inOrder, packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
 import { NOT_OWED } from './not-owed.ts';
 
 /** A user with the points that changed: system number → total, none of them 0. */
@@ -28,6 +28,7 @@ export const changedPoints = (users: readonly PaidUser[]): Buffer =>
  */
 export async function updatePoints(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;
-  const { rowCount } = await client.query(UPDATE_POINTS, [...packedUsers(users), changedPoints(users)]);
+  const sorted = inOrder(users);
+  const { rowCount } = await client.query(UPDATE_POINTS, [...packedUsers(sorted), changedPoints(sorted)]);
   if (rowCount !== users.length) await upsertUsers(client, users);
 }

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
+import { inOrder, packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
 import { NOT_OWED } from './not-owed.ts';
 
 /** Like `UPDATE_POINTS`. */
@@ -14,6 +14,6 @@ export const UPDATE_STATES = `
  */
 export async function updateStates(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;
-  const { rowCount } = await client.query(UPDATE_STATES, packedUsers(users));
+  const { rowCount } = await client.query(UPDATE_STATES, packedUsers(inOrder(users)));
   if (rowCount !== users.length) await upsertUsers(client, users);
 }
