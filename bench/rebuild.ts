@@ -1,6 +1,6 @@
 /**
  * Redis rebuilt from Postgres, and compared with it: users (default 1,000,000) of the demo catalog whose states a
- * script made, as many events with idempotency keys.
+ * script made, as many events with idempotency keys. Then their shard is moved to another Redis.
  *
  *   npm run bench:rebuild -- [users]
  *
@@ -11,7 +11,12 @@ import { uuidText } from '../src/engine/ids/event-id.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
 import { verify } from '../src/engine/rebuild/verify.ts';
-import { demoCatalog, temporaryServers } from './temporary-servers.ts';
+import { connectRedis } from '../src/engine/shards/connect-redis.ts';
+import { moveShard } from '../src/engine/shards/move-shard.ts';
+import { redisReady } from '../src/redis/client.ts';
+import { endpointsOf } from '../src/redis/endpoints.ts';
+import { shardOf } from '../src/redis/keys.ts';
+import { anotherRedis, demoCatalog, temporaryServers } from './temporary-servers.ts';
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 const USERS_A_PAGE = 10_000;
@@ -82,6 +87,18 @@ try {
   console.log(`  of it ${steps.join(', ')}`);
   const memory = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1];
   console.log(`Redis: ${Math.round(Number(memory) / users)} bytes a user, with an idempotency key each`);
+
+  const other = await anotherRedis();
+  const both = await connectRedis(`one=${servers.redisUrl},two=${other.url}`, pool);
+  try {
+    await Promise.all([both, ...endpointsOf(both).map((each) => each.redis)].map((each) => redisReady(each)));
+    const shard = shardOf(0);
+    const { shutMs } = await moveShard({ redis: both, pool, shard, to: 'two' });
+    console.log(`The shard of these users is moved to another Redis; it was shut for ${seconds(shutMs)}`);
+  } finally {
+    both.disconnect();
+    await other.stop();
+  }
 
   /** A state as a user has it after a while: totals, streaks, points, completions, two runs of each board. */
   function stateOf(n: number): Buffer {
