@@ -14,7 +14,7 @@ const SENT_TOGETHER = 512;
 const GATHER_MS = 2_000;
 /** Until when what was gathered is tried to be sent, again and again where the receiver is away. */
 const SEND_MS = 4_000;
-/** A process that ends waits for the receiver of its spans no longer than this. */
+/** A process that ends waits for the receiver of its spans no longer than this, unless it is said otherwise. */
 const FLUSH_MS = 2_000;
 /** The same problem is not logged again sooner. */
 const REPEAT_MS = 60_000;
@@ -28,7 +28,7 @@ const LOGGED_CHARS = 300;
  */
 export async function openTraces(
   settings: TraceSettings | null,
-  { process: name, log }: { process: string; log: Log },
+  { process: name, log, flushMs = FLUSH_MS }: { process: string; log: Log; flushMs?: number },
 ): Promise<Traces | null> {
   if (settings === null) return null;
   const [api, sdk, otlp, resources, { Traces: Made }] = await Promise.all([
@@ -77,7 +77,7 @@ export async function openTraces(
     flush: async () => {
       // Nothing is to be waited for any more: what fails now fails in silence.
       const flushed = provider.shutdown().catch(() => undefined);
-      await Promise.race([flushed, sleep(FLUSH_MS, undefined, { ref: false })]);
+      await Promise.race([flushed, sleep(flushMs, undefined, { ref: false })]);
     },
   });
 }

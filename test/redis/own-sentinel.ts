@@ -1,25 +1,36 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../../src/local/free-port.ts';
-import { findRedisProgram } from '../../src/local/redis-server.ts';
 import { addressOptions } from '../../src/redis-address.ts';
+import { startOwnServer } from '../engine/rebuild/own-server.ts';
 import { securedSettings, type OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 
 /** What the Sentinel calls its master. */
 const NAME = 'laurel-test';
 
-/** A Sentinel that alone decides that its master is down, after half a second. */
+const LOOK_MS = 50;
+/** A server that is slow to answer on a busy machine must not be taken for a dead one: the test says when another is to lead. */
+const DOWN_AFTER_MS = 600_000;
+const MOST_PORTS = 3;
+
+/** A Sentinel that has another server lead when it is asked to. */
 export class OwnSentinel {
   /** As Laurel is given it: the first of its hosts answers to nobody. */
   readonly url: string;
   private readonly directory = mkdtempSync(join(DATA_FOLDER, 'laurel-own-sentinel-'));
+  private readonly own: string;
   private running: ChildProcess | null = null;
 
   private constructor(port: number, dead: number, secured: Secured | null) {
+    this.own =
+      secured === null
+        ? `redis://127.0.0.1:${port}`
+        : `rediss://:${secured.password}@127.0.0.1:${port}?ca=${encodeURIComponent(secured.certificates.authority)}`;
     const hosts = `127.0.0.1:${dead},127.0.0.1:${port}`;
     this.url =
       secured === null
@@ -30,6 +41,15 @@ export class OwnSentinel {
 
   /** Resolves when it knows the master's replica. */
   static async start(master: OwnRedis, secured: Secured | null): Promise<OwnSentinel> {
+    for (let tries = 1; ; tries += 1) {
+      const sentinel = await OwnSentinel.tryStart(master, secured);
+      if (sentinel !== null) return sentinel;
+      if (tries === MOST_PORTS) throw new Error('No Sentinel starts.');
+    }
+  }
+
+  /** Null: its port was taken. */
+  private static async tryStart(master: OwnRedis, secured: Secured | null): Promise<OwnSentinel | null> {
     const [port, dead] = [await freePort(), await freePort()];
     const sentinel = new OwnSentinel(port, dead, secured);
     const file = join(sentinel.directory, 'sentinel.conf');
@@ -41,23 +61,43 @@ export class OwnSentinel {
         `dir ${sentinel.directory}`,
         ...Object.entries(settings).map(([name, value]) => `${name} ${value}`),
         `sentinel monitor ${NAME} 127.0.0.1 ${master.port} 1`,
-        `sentinel down-after-milliseconds ${NAME} 500`,
-        `sentinel failover-timeout ${NAME} 2000`,
+        `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
         ...(secured === null ? [] : [`sentinel auth-pass ${NAME} ${secured.password}`]),
       ].join('\n'),
     );
-    sentinel.running = spawn(findRedisProgram()!, [file, '--sentinel'], { stdio: 'ignore' });
-    const own =
-      secured === null
-        ? `redis://127.0.0.1:${port}`
-        : `rediss://:${secured.password}@127.0.0.1:${port}?ca=${encodeURIComponent(secured.certificates.authority)}`;
-    const redis = new Redis({ ...addressOptions(own), maxRetriesPerRequest: null, retryStrategy: () => 10 });
-    redis.on('error', () => undefined);
-    while (((await redis.call('SENTINEL', 'REPLICAS', NAME)) as unknown[]).length === 0) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    sentinel.running = await startOwnServer([file, '--sentinel'], sentinel.own);
+    if (sentinel.running === null) {
+      await sentinel.close();
+      return null;
     }
-    redis.disconnect();
+    await sentinel.asked(async (ask) => {
+      while (((await ask('REPLICAS', NAME)) as unknown[]).length === 0) await sleep(LOOK_MS);
+    });
     return sentinel;
+  }
+
+  /** Has the replica lead, whatever its master does; resolves when clients are sent to it. */
+  failover(): Promise<void> {
+    return this.asked(async (ask) => {
+      const leads = async (): Promise<string> => String(await ask('GET-MASTER-ADDR-BY-NAME', NAME));
+      const before = await leads();
+      while ((await leads()) === before) {
+        // Refused while one goes on, and while the replica has not answered lately.
+        await ask('FAILOVER', NAME).catch(() => undefined);
+        await sleep(LOOK_MS);
+      }
+    });
+  }
+
+  /** Asks it by commands of `SENTINEL`, over a connection of its own. */
+  private async asked(run: (ask: (...args: string[]) => Promise<unknown>) => Promise<void>): Promise<void> {
+    const redis = new Redis({ ...addressOptions(this.own), maxRetriesPerRequest: null, retryStrategy: () => 10 });
+    redis.on('error', () => undefined);
+    try {
+      await run((...args) => redis.call('SENTINEL', ...args));
+    } finally {
+      redis.disconnect();
+    }
   }
 
   async close(): Promise<void> {

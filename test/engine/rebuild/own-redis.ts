@@ -1,13 +1,19 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../src/local/free-port.ts';
-import { findRedisProgram } from '../../../src/local/redis-server.ts';
 import { addressOptions } from '../../../src/redis-address.ts';
 import { DATA_FOLDER } from '../../stack/data-folder.ts';
 import type { Certificates } from '../../stack/certificates.ts';
+import { startOwnServer } from './own-server.ts';
+
+/** A port may be taken for a moment by somebody else's connection. */
+const MOST_TRIES = 50;
+const MOST_PORTS = 3;
+const RETRY_MS = 100;
 
 /** How a server and its clients prove who they are. */
 export interface Secured {
@@ -50,12 +56,19 @@ export class OwnRedis {
     settings: Readonly<Record<string, string>> = {},
     secured: Secured | null = null,
   ): Promise<OwnRedis> {
-    const redis = new OwnRedis(await freePort(), settings, secured);
-    await redis.start();
-    return redis;
+    for (let tries = 1; ; tries += 1) {
+      const redis = new OwnRedis(await freePort(), settings, secured);
+      try {
+        await redis.start();
+        return redis;
+      } catch (error) {
+        await redis.close();
+        if (tries === MOST_PORTS) throw error;
+      }
+    }
   }
 
-  /** Resolves when it takes commands. */
+  /** Resolves when it takes commands. Rejects if it ends again and again. */
   async start(): Promise<void> {
     const settings = {
       dir: this.directory,
@@ -68,7 +81,12 @@ export class OwnRedis {
       ...this.settings,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    this.running = spawn(findRedisProgram()!, args, { stdio: 'ignore' });
+    for (let tries = 1; this.running === null; tries += 1) {
+      this.running = await startOwnServer(args, this.url);
+      if (this.running !== null) break;
+      if (tries === MOST_TRIES) throw new Error(`No Redis starts on port ${this.port}.`);
+      await sleep(RETRY_MS);
+    }
     await this.command('PING');
   }
 

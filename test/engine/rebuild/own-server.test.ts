@@ -1,0 +1,16 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { startOwnServer } from './own-server.ts';
+
+test('a server whose port is taken is none, whoever listens there', async () => {
+  const taken = createServer((socket) => socket.destroy());
+  taken.listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  onTestFinished(async () => {
+    taken.close();
+    await once(taken, 'close');
+  });
+  const { port } = taken.address() as AddressInfo;
+  expect(await startOwnServer(['--port', String(port), '--save', ''], `redis://127.0.0.1:${port}`)).toBe(null);
+});

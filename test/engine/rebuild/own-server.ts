@@ -1,0 +1,45 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { findRedisProgram } from '../../../src/local/redis-server.ts';
+import { addressOptions } from '../../../src/redis-address.ts';
+
+/** How long a connection and an answer are waited for, before they are tried again. */
+const TRY_MS = 2_000;
+const LOOK_MS = 10;
+
+/**
+ * Starts a Redis or a Sentinel, and resolves with it when it answers at its address; null: it ended before, as one does whose
+ * port was taken by somebody else's connection. Whoever else answers there is not taken for it.
+ */
+export async function startOwnServer(args: readonly string[], url: string): Promise<ChildProcess | null> {
+  const running = spawn(findRedisProgram()!, args, { stdio: 'ignore' });
+  let hasEnded = false;
+  running.once('exit', () => (hasEnded = true));
+  while (!hasEnded) {
+    if ((await processAt(url)) === running.pid) return running;
+    await sleep(LOOK_MS);
+  }
+  return null;
+}
+
+/** The process that answers at an address; null: none. */
+async function processAt(url: string): Promise<number | null> {
+  const redis = new Redis({
+    ...addressOptions(url),
+    lazyConnect: true,
+    connectTimeout: TRY_MS,
+    commandTimeout: TRY_MS,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    return Number(/^process_id:(\d+)/m.exec(String(await redis.call('INFO', 'server')))?.[1]);
+  } catch {
+    return null;
+  } finally {
+    redis.disconnect();
+  }
+}
