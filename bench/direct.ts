@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
 import { compileCatalog, type CompiledCatalog } from '../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../src/clock.ts';
 import { eventCall, type ReadyEvent } from '../src/engine/events/event-call.ts';
@@ -9,7 +10,10 @@ import type { EventBatcher } from '../src/engine/events/event-batcher.ts';
 import { loadCatalog } from '../src/postgres/load-catalog.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
-import { shardOf } from '../src/redis/keys.ts';
+import { beliefOf, type Belief } from '../src/redis/gate.ts';
+import { JoinedCalls } from '../src/redis/joined-calls.ts';
+import { markKey, shardOf } from '../src/redis/keys.ts';
+import { readRun } from '../src/redis/run.ts';
 import type { ScriptReply } from '../src/packed/record.ts';
 import { Script } from '../src/redis/script.ts';
 import { unpack } from '../src/packed/state.ts';
@@ -34,12 +38,15 @@ async function callScript(job: DirectJob): Promise<Outcome> {
   const catalog = await loadCatalog(pool, TENANT);
   await pool.end();
   if (catalog === null) throw new Error('There is no catalog.');
-  const calls = readyCalls(job, compileCatalog(catalog));
+  const { count, joined } = job.tenants ?? { count: 1, joined: false };
+  const compiled = Array.from({ length: count }, (_, tenantNo) => compileCatalog({ ...catalog, tenantNo }));
+  const calls = readyCalls(job, compiled);
 
   const redis = createRedis(job.redisUrl);
   await redisReady(redis);
   const wakeUp = new WakeUp(redis);
   const script = new Script('record_events');
+  const beliefs = job.tenants === undefined ? null : await marked(redis, count);
   const latencies = new Float64Array(calls.length);
   const replies: Buffer[] = [];
   let next = 0;
@@ -47,11 +54,20 @@ async function callScript(job: DirectJob): Promise<Outcome> {
     while (next < calls.length) {
       const no = next++;
       const startMs = performance.now();
-      const { keys, args } = eventCall(TENANT, calls[no]!, { nowMs: Date.now(), retryPosition: '' });
-      const reply = (await script.run(redis, keys, args)) as Buffer[];
+      const together = joined ? new JoinedCalls(script, redis) : undefined;
+      const parts = calls[no]!.map(async (events) => {
+        const { tenantNo } = events[0]!.compiled.catalog;
+        const { keys, args } = eventCall(tenantNo, events, { nowMs: Date.now(), retryPosition: '' });
+        const belief = beliefs?.[tenantNo];
+        const reply = (await (belief === undefined
+          ? script.run(redis, keys, args)
+          : script.runBelieving(redis, belief, { keys, args, joined: together }))) as Buffer[];
+        wakeUp.touched(shardOf(tenantNo));
+        for (let at = 0; at < reply.length - 1; at++) replies.push(reply[at]!);
+      });
+      await together?.send();
+      await Promise.all(parts);
       latencies[no] = performance.now() - startMs;
-      wakeUp.touched(shardOf(TENANT));
-      for (let at = 0; at < reply.length - 1; at++) replies.push(reply[at]!);
     }
   };
   const startMs = performance.now();
@@ -74,25 +90,39 @@ async function callScript(job: DirectJob): Promise<Outcome> {
   };
 }
 
-function readyCalls({ amount, batch, crowd, seed, everyUser }: DirectJob, compiled: CompiledCatalog): ReadyEvent[][] {
-  const maker = new EventMaker({ shape: shapeOf(compiled.catalog), crowd, seed, keyed: KEYED });
+/** Marks the shards of the tenants; what is to be believed of each tenant's. */
+async function marked(redis: Redis, tenants: number): Promise<Belief[]> {
+  const run = await readRun(redis);
+  const keys = Array.from({ length: tenants }, (_, tenantNo) => markKey(shardOf(tenantNo)));
+  await redis.mset(Object.fromEntries(keys.map((key) => [key, 'bench:1'])));
+  return keys.map((key) => beliefOf(key, 'bench:1', run));
+}
+
+/** The events of each call, by tenant; `compiled`: one catalog a tenant. */
+function readyCalls(
+  { amount, batch, crowd, seed, everyUser }: DirectJob,
+  compiled: readonly CompiledCatalog[],
+): ReadyEvent[][][] {
+  const own = compiled[TENANT]!;
+  const maker = new EventMaker({ shape: shapeOf(own.catalog), crowd, seed, keyed: KEYED });
   // Only its checks are used.
   const engine = new EventEngine({
-    catalogs: { get: () => compiled, load: async () => compiled },
+    catalogs: { get: () => own, load: async () => own },
     batcher: null as unknown as EventBatcher,
     ids: new KeyedIds(randomBytes(32)),
     clock: systemClock,
     overloaded: () => false,
     late: null as unknown as OccurredEvents,
   });
-  const calls: ReadyEvent[][] = [];
+  const calls: ReadyEvent[][][] = [];
   for (let at = 0; at < amount; at += batch) {
-    calls.push(
-      Array.from({ length: Math.min(batch, amount - at) }, (_, offset) => {
-        const { metricKey, event, idempotencyKey } = maker.next(everyUser ? at + offset : undefined);
-        return engine.prepare(compiled, metricKey, { event, idempotencyKey });
-      }),
-    );
+    const parts: ReadyEvent[][] = compiled.map(() => []);
+    for (let no = at; no < Math.min(at + batch, amount); no += 1) {
+      const tenantNo = no % compiled.length;
+      const { metricKey, event, idempotencyKey } = maker.next(everyUser ? Math.floor(no / compiled.length) : undefined);
+      parts[tenantNo]!.push(engine.prepare(compiled[tenantNo]!, metricKey, { event, idempotencyKey }));
+    }
+    calls.push(parts.filter((events) => events.length > 0));
   }
   return calls;
 }

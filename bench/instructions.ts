@@ -4,25 +4,32 @@
  * 64 a call to a Redis under valgrind's callgrind, without append-only file. Also prints the memory of a user then.
  *
  *   npm run bench:instructions -- [users] [events each] [folder of another checkout …]
+ *   npm run bench:instructions -- --tenants <n> [users] [events each]
  *
  * Every other checkout needs `npm run build` and `tsc -p tsconfig.bench.json`; it is measured by its own scripts.
+ *
+ * With tenants, of which each has so many users, the events of a call are of them in turn: measured are one tenant, all of them with a
+ * command for each, and with one command for all.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { findRedisProgram } from '../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
-import { shardOf, outboxKey } from '../src/redis/keys.ts';
+import { outboxKey, SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { redisUse } from './cpu.ts';
 import { startCountedRedis } from './instructions/counted-redis.ts';
 import type { Profile } from './instructions/profile.ts';
 import type { DirectJob, Outcome } from './jobs.ts';
 import type { demoCatalog, temporaryServers } from './temporary-servers.ts';
 
-const [users = 5_000, eventsEach = 5] = process.argv.slice(2, 4).map(Number);
-const OTHERS = process.argv.slice(4);
+const { values, positionals } = parseArgs({ options: { tenants: { type: 'string' } }, allowPositionals: true });
+const [users = 5_000, eventsEach = 5] = positionals.slice(0, 2).map(Number);
+const OTHERS = positionals.slice(2);
+const TENANTS = values.tenants === undefined ? null : Number(values.tenants);
 const BATCHES = [1, 8, 64];
 /** Counted events of each size of a call; as many before them are not counted. */
 const EVENTS = 1_920;
@@ -45,7 +52,7 @@ interface Result {
   profiles: Map<number, Profile>;
 }
 
-async function measure(root: string): Promise<Result> {
+async function measure(root: string, tenants?: DirectJob['tenants']): Promise<Result> {
   const theirs = (await import(join(root, 'dist/bench/temporary-servers.js'))) as {
     demoCatalog: typeof demoCatalog;
     temporaryServers: typeof temporaryServers;
@@ -67,14 +74,16 @@ async function measure(root: string): Promise<Result> {
       crowd: { users },
       seed,
       everyUser,
+      ...(tenants && { tenants }),
     });
   };
   try {
     await theirs.demoCatalog(pool);
     const { bytes: empty } = await redisUse(redis);
-    for (let round = 0; round < eventsEach; round += 1) await send(servers.redisUrl, users, 50, true);
+    const all = users * (tenants?.count ?? 1);
+    for (let round = 0; round < eventsEach; round += 1) await send(servers.redisUrl, all, 50, true);
     // The outbox is what Postgres does not have yet: no part of a user.
-    await redis.del(outboxKey(shardOf(0)));
+    await redis.del(SHARD_NUMBERS.map(outboxKey));
     const { bytes } = await redisUse(redis);
     await redis.save();
     const [, directory] = (await redis.config('GET', 'dir')) as [string, string];
@@ -90,7 +99,7 @@ async function measure(root: string): Promise<Result> {
     } finally {
       await counted.stop();
     }
-    return { bytesAUser: (bytes - empty) / users, profiles };
+    return { bytesAUser: (bytes - empty) / all, profiles };
   } finally {
     caller.disconnect();
     await servers.close();
@@ -125,4 +134,11 @@ function print(root: string, { bytesAUser, profiles }: Result): void {
   console.log(`  ${bytesAUser.toFixed(0)} bytes of Redis a user after ${eventsEach} events each`);
 }
 
-for (const root of [PACKAGE_ROOT, ...OTHERS]) print(root, await measure(root));
+if (TENANTS === null) for (const root of [PACKAGE_ROOT, ...OTHERS]) print(root, await measure(root));
+else
+  for (const [name, tenants] of [
+    ['one tenant', { count: 1, joined: false }],
+    [`${TENANTS} tenants, a command for each`, { count: TENANTS, joined: false }],
+    [`${TENANTS} tenants, one command`, { count: TENANTS, joined: true }],
+  ] as const)
+    print(name, await measure(PACKAGE_ROOT, tenants));

@@ -37,6 +37,11 @@ export interface DirectJob {
   seed: number;
   /** One event of each user in turn, without attributes left to chance: to have them all there. */
   everyUser: boolean;
+  /**
+   * The events of a call are of so many tenants in turn, each with the crowd's users and the catalog of the organisation's own:
+   * a command for each, or one for all of them (`joined`). Left out: of the organisation's own.
+   */
+  tenants?: { count: number; joined: boolean };
 }
 
 /** What a process that made load reports. */
