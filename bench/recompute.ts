@@ -1,6 +1,8 @@
 /**
- * A recomputation of N users (default 5,000) with M events each (default 10) of the demo catalog, after every trigger's points were
- * doubled: how fast it is planned and applied, and what single events wait meanwhile, beside what they wait without it.
+ * A recomputation of N users (default 20,000) with M events each (default 10) of the demo catalog, after every trigger's points were
+ * doubled: how fast achievements, points and boards are planned, applied and reverted, and what single events wait meanwhile,
+ * beside what they wait without it. The first 1,000 users' events are applied; the others are copied from them in Postgres,
+ * and Redis is rebuilt.
  *
  *   npm run bench:recompute -- [users] [events a user]
  *
@@ -10,14 +12,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../src/domain/configuration.ts';
 import type { Recomputation } from '../src/domain/recomputation.ts';
 import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
+import { USERS_A_CALL } from '../src/engine/recomputations/recomputing.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { cloneUsers } from './cloned-users.ts';
 import type { LoadJob, Outcome } from './jobs.ts';
+import { median } from './rows.ts';
 import { KEYED, shapeOf } from './shape.ts';
 import { startStack, type Stack } from './stack.ts';
 
-const [USERS = 5_000, EVENTS = 10] = process.argv.slice(2).map(Number);
+const [USERS = 20_000, EVENTS = 10] = process.argv.slice(2).map(Number);
 /** Single events a second beside it: about a tenth of what one frontend answers. */
 const RATE = 300;
 const LOAD_SECONDS = 10;
+/** Loads without a recomputation: their median is what it is compared with. */
+const LOADS_ALONE = 3;
+const ORIGINALS = Math.min(1_000, USERS);
+const LOOK_MS = 1_000;
 
 const stack = await startStack({ users: 1 });
 try {
@@ -31,20 +42,27 @@ async function run({ redisUrl, databaseUrl, ...servers }: Stack): Promise<void> 
   const shape = shapeOf(catalog);
   const { atOnce, batch } = { atOnce: 2, batch: 20 };
   for (let seed = 0; seed < EVENTS; seed += 1) {
-    const crowd = { users: USERS };
+    const crowd = { users: ORIGINALS };
     await servers.direct({
       kind: 'direct',
       redisUrl,
       databaseUrl,
       batch,
       atOnce,
-      amount: USERS,
+      amount: ORIGINALS,
       crowd,
       seed,
       everyUser: true,
     });
     await servers.drained();
   }
+  const pool = createPool(databaseUrl, { max: 5 });
+  const sinceMs = performance.now();
+  await cloneUsers(pool, { originals: ORIGINALS, users: USERS });
+  await rebuildAnyway({ redis: servers.redis, pool });
+  await pool.end();
+  await answering();
+  console.log(`Made in ${((performance.now() - sinceMs) / 1000).toFixed(0)} s: ${await sizes(servers)}.`);
   console.log(`${USERS.toLocaleString('en')} users have ${(USERS * EVENTS).toLocaleString('en')} events.`);
   const eventsWait = async (seed: number): Promise<Outcome> => {
     const job: LoadJob = {
@@ -62,16 +80,45 @@ async function run({ redisUrl, databaseUrl, ...servers }: Stack): Promise<void> 
     };
     return (await stack.load(job)) as Outcome;
   };
-  const without = await eventsWait(101);
+  await eventsWait(100);
+  const alone: number[] = [];
+  for (let seed = 101; seed <= 100 + LOADS_ALONE; seed += 1) alone.push((await eventsWait(seed)).p99);
+  const without = median(alone);
   await doubled();
-  const { id } = await ask('POST', '/v1/recomputations', { what: ['achievements', 'points'] });
-  const planned = await beside(id, eventsWait);
-  say('planned', planned, { unit: 'events', each: EVENTS, without });
+  const { id } = await ask('POST', '/v1/recomputations', { what: ['achievements', 'points', 'boards'] });
+  say('planned', await beside(id, { eventsWait, firstSeed: 1_000 }), { unit: 'events', each: EVENTS, without });
+  await servers.redis.config('SET', 'slowlog-log-slower-than', '200', 'slowlog-max-len', '100000');
   await ask('POST', `/v1/recomputations/${id}/apply`);
-  const applied = await beside(id, eventsWait);
-  say('applied', applied, { unit: 'users', each: 1, without });
+  say('applied', await beside(id, { eventsWait, firstSeed: 100_000 }), { unit: 'users', each: 1, without });
+  console.log(await callTimes(servers.redis));
+  await ask('POST', `/v1/recomputations/${id}/revert`);
+  say('reverted', await beside(id, { eventsWait, firstSeed: 200_000 }), { unit: 'users', each: 1, without });
   const { figures } = await ask('GET', `/v1/recomputations/${id}`);
   console.log(`${figures.gaining} of ${figures.users} users gain.`);
+}
+
+/** When the frontend answers after Redis was rebuilt. */
+async function answering(): Promise<void> {
+  while (!(await fetch(`${stack.url}/readyz`)).ok) await sleep(100);
+}
+
+/** How long Redis was at the calls that applied the plan. */
+async function callTimes(redis: Stack['redis']): Promise<string> {
+  const entries = (await redis.slowlog('GET', 100_000)) as [number, number, number, string[]][];
+  await redis.config('SET', 'slowlog-log-slower-than', '-1');
+  const took = entries
+    .filter(([, , , [, name = '']]) => name.includes('recompute_users'))
+    .map(([, , micros]) => micros / 1000)
+    .toSorted((a, b) => a - b);
+  const at = (share: number): string => (took[Math.ceil(took.length * share) - 1] ?? 0).toFixed(1);
+  return `Redis was at a call of ${USERS_A_CALL} users for ${at(0.5)} ms in the median, ${at(0.99)} ms in the p99 (${took.length} of the last calls)`;
+}
+
+/** What the data takes, in memory and on disk. */
+async function sizes({ redis, pool }: Pick<Stack, 'redis' | 'pool'>): Promise<string> {
+  const memory = Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1]);
+  const { rows } = await pool.query<{ bytes: number }>('SELECT pg_database_size(current_database())::float8 AS bytes');
+  return `Redis ${Math.round(memory / 1e6)} MB, Postgres ${Math.round(rows[0]!.bytes / 1e6)} MB`;
 }
 
 /** Has every trigger pay twice as much. */
@@ -85,37 +132,42 @@ async function doubled(): Promise<void> {
 interface Phase {
   users: number;
   seconds: number;
-  /** The greatest p99 of the loads that were made meanwhile, ms. */
-  p99: number;
+  /** The p99 of each of the loads that were made meanwhile, ms. */
+  p99s: number[];
 }
 
 /** Follows a step of a recomputation to its end, with single events beside it. */
-async function beside(id: string, eventsWait: (seed: number) => Promise<Outcome>): Promise<Phase> {
+async function beside(
+  id: string,
+  { eventsWait, firstSeed }: { eventsWait: (seed: number) => Promise<Outcome>; firstSeed: number },
+): Promise<Phase> {
   const beganMs = performance.now();
   const step = (async () => {
     for (;;) {
       const { status, progress } = await ask('GET', `/v1/recomputations/${id}`);
       if (!status.endsWith('ing')) return { users: progress.users, seconds: (performance.now() - beganMs) / 1000 };
-      await sleep(200);
+      await sleep(LOOK_MS);
     }
   })();
   let isOver = false;
   void step.then(() => (isOver = true));
   const waited: number[] = [];
-  for (let seed = 1; !isOver; seed += 1) waited.push((await eventsWait(seed)).p99);
-  return { ...(await step), p99: Math.max(...waited) };
+  for (let seed = firstSeed; !isOver; seed += 1) waited.push((await eventsWait(seed)).p99);
+  return { ...(await step), p99s: waited };
 }
 
 function say(
   what: string,
-  { users, seconds, p99 }: Phase,
-  { unit, each, without }: { unit: string; each: number; without: Outcome },
+  { users, seconds, p99s }: Phase,
+  { unit, each, without }: { unit: string; each: number; without: number },
 ): void {
   const perSecond = Math.round((users * each) / seconds).toLocaleString('en');
-  const ratio = (p99 / without.p99).toFixed(2);
+  const p99 = median(p99s);
+  const worst = Math.max(...p99s);
+  const times = (ms: number): string => `${ms.toFixed(1)} ms, ${(ms / without).toFixed(2)} ×`;
   console.log(
     `${what}: ${users} users in ${seconds.toFixed(1)} s, ${perSecond} ${unit}/s; p99 of single events at ${RATE}/s ` +
-      `${p99.toFixed(1)} ms, without it ${without.p99.toFixed(1)} ms (${ratio} ×)`,
+      `in the median of ${p99s.length} loads of ${LOAD_SECONDS} s ${times(p99)}, in the worst ${times(worst)}; without it ${without.toFixed(1)} ms`,
   );
 }
 
