@@ -1,3 +1,5 @@
+import type { Redis } from 'ioredis';
+import { endpointsOf } from '../../src/redis/endpoints.ts';
 import type { Part } from './left-behind.ts';
 import { freshRedis } from './fresh-redis.ts';
 
@@ -13,3 +15,11 @@ export async function severalRedis(durable: boolean): Promise<Part> {
     close: async () => void (await Promise.all(parts.map((part) => part.close()))),
   };
 }
+
+/** The keys of all servers that match a glob. */
+export const keysOf = async (redis: Redis, pattern: string): Promise<string[]> =>
+  (await Promise.all(endpointsOf(redis).map((endpoint) => endpoint.redis.keys(pattern)))).flat();
+
+/** Empties all servers. */
+export const emptyRedis = async (redis: Redis): Promise<void> =>
+  void (await Promise.all(endpointsOf(redis).map((endpoint) => endpoint.redis.flushall())));

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from './engine.ts';
+import { emptyRedis } from '../../stack/several-redis.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
@@ -44,7 +45,7 @@ test('on a board that fills and empties, with ties, ranks and threshold are thos
   try {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 40 }), async (events) => {
-        await laurel.redis.flushall();
+        await emptyRedis(laurel.redis);
         run += 1;
         const board = new Board();
         for (const { user, value } of events) {

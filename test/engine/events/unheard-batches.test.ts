@@ -14,6 +14,7 @@ import { everybodyOf } from '../../redis/everybody-of.ts';
 import { testStack } from '../../stack/stack.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
+import { emptyRedis } from '../../stack/several-redis.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
@@ -120,7 +121,7 @@ test('a batch that nobody listens to moves the boards as its events one by one d
     await sendEach(laurel);
     const expected = await boards(laurel);
     expect(Object.keys(expected).length).toBeGreaterThan(3);
-    await laurel.redis.flushall();
+    await emptyRedis(laurel.redis);
     await sendBatch(laurel);
     expect(await boards(laurel)).toEqual(expected);
     expect(await ranks(laurel)).toEqual([]);
@@ -134,7 +135,7 @@ test.each<NotificationType>(['leaderboard.rank_changed', 'leaderboard.changed'])
       await sendEach(laurel);
       const expected = [await boards(laurel), await ranks(laurel)] as const;
       const heard = boardNo(laurel, 'full');
-      await laurel.redis.flushall();
+      await emptyRedis(laurel.redis);
       await sendBatch(laurel);
       expect(await boards(laurel)).toEqual(expected[0]);
       expect(await ranks(laurel)).toEqual(expected[1].filter(([no]) => no === heard));
@@ -146,7 +147,7 @@ test('while somebody listens to live streams, all are ranked', () =>
     await laurel.ready();
     await sendEach(laurel);
     const expected = await ranks(laurel);
-    await laurel.redis.flushall();
+    await emptyRedis(laurel.redis);
     await listenLive(laurel.redis, 0, everybodyOf(laurel.catalog.tenantNo));
     await sendBatch(laurel);
     expect(await ranks(laurel)).toEqual(expected);

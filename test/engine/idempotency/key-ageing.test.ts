@@ -18,6 +18,7 @@ import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
+import { emptyRedis, keysOf } from '../../stack/several-redis.ts';
 
 const DAY_MS = 86_400_000;
 const HOT_DAYS = 7;
@@ -61,7 +62,7 @@ async function age(options: Partial<KeyAgeingOptions> = {}): Promise<void> {
 
 async function hotKeys(): Promise<number> {
   let fields = 0;
-  for (const key of await redis.keys('{s?}:*:i:*')) fields += await redis.hlen(key);
+  for (const key of await keysOf(redis, '{s?}:*:i:*')) fields += await redis.hlen(key);
   return fields;
 }
 const oldKeys = async (tenantNo = 0): Promise<number> => Number((await redis.hget(oldKeysKey(tenantNo), 'n')) ?? 0);
@@ -115,7 +116,7 @@ describe('a key older than the hot days', () => {
     await age();
     expect([await hotKeys(), await oldKeys()]).toEqual([1, 1]);
     expect(await flip('ada', 3, 'k')).toMatchObject({ status: 202, body: { total: 3 } });
-    await redis.flushall();
+    await emptyRedis(redis);
     await rebuildByHand(laurel, redis);
     expect([await hotKeys(), await oldKeys()]).toEqual([1, 1]);
     expect(await flip('ada', 3, 'k')).toMatchObject({ status: 202, body: { total: 3 } });
@@ -157,7 +158,7 @@ describe('a key older than the hot days', () => {
     };
     await replayed();
     await persist();
-    await redis.flushall();
+    await emptyRedis(redis);
     await rebuildByHand(laurel, redis);
     expect([await hotKeys(), await oldKeys()]).toEqual([0, 3]);
     await replayed();
@@ -401,7 +402,7 @@ test('verify and rebuild: old keys are compared, and put back as old ones, hot a
   await redis.del(...segments);
   expect((await differences()).length).toBeGreaterThan(20);
 
-  await redis.flushall();
+  await emptyRedis(redis);
   await rebuildByHand(laurel, redis);
   expect(await differences()).toEqual([]);
   expect(await hotKeys()).toBe(10);

@@ -7,6 +7,7 @@ import { FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/fina
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { keysOf } from '../../stack/several-redis.ts';
 
 type Boards = NonNullable<Configuration['leaderboards']>;
 
@@ -144,6 +145,6 @@ export class BoardsByTheClock {
 
   /** The sorted sets of boards that Redis holds. */
   sets(): Promise<string[]> {
-    return this.laurel.redis.keys('*:[bg]:*');
+    return keysOf(this.laurel.redis, '*:[bg]:*');
   }
 }

@@ -9,6 +9,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { dump } from './dump.ts';
 import { OwnRedis } from './own-redis.ts';
+import { emptyRedis } from '../../stack/several-redis.ts';
 
 const log = createLog({ level: 'fatal', name: 'test' });
 
@@ -113,7 +114,7 @@ test('somebody empties Redis while everything runs', async () => {
   await work();
   await act('ada', 1, 20);
   await expect.poll(outbox).toBe(0);
-  await laurel.redis.flushall();
+  await emptyRedis(laurel.redis);
   await insist('ada', 1, 'after');
   expect((await insist('ada', 1, 'last')).body.total).toBe(22);
   await expect.poll(stored).toBe(22);

@@ -9,6 +9,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { untilTaken } from './by-hand.ts';
 import { dump } from './dump.ts';
+import { emptyRedis } from '../../stack/several-redis.ts';
 
 const HURRY = AbortSignal.abort();
 
@@ -64,7 +65,7 @@ describe('a rebuild', () => {
     await play();
     const before = await settledDump();
     expect(Object.keys(before).length).toBeGreaterThan(15);
-    await redis.flushall();
+    await emptyRedis(redis);
 
     const steps: RebuildProgress['step'][] = [];
     await rebuildAnyway({ redis, pool: laurel.pool, onProgress: ({ step }) => void steps.push(step) });

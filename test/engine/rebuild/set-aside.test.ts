@@ -10,6 +10,7 @@ import { countersKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { untilTaken } from './by-hand.ts';
+import { emptyRedis } from '../../stack/several-redis.ts';
 
 // What could not be stored, or cannot be read, keeps nothing else from being rebuilt and compared.
 let laurel: TestLaurel;
@@ -74,7 +75,7 @@ test.each(['in Postgres', 'in Redis'])(
     expect(await keyDifferences()).toEqual([]);
 
     // What Redis keeps of the letter is the only copy.
-    if (place === 'in Postgres') await redis.flushall();
+    if (place === 'in Postgres') await emptyRedis(redis);
     expect(await rebuild()).toEqual([]);
 
     expect(await keyDifferences()).toEqual([]);
@@ -111,7 +112,7 @@ test.each([
   const before = await verified();
   expect(before.unreadable).toEqual(['bob']);
   expect(before.differences.map(({ key, part }) => `${key} ${part}`)).toContain('{s0}:0:u:bob ');
-  await redis.flushall();
+  await emptyRedis(redis);
   expect(await rebuild()).toEqual(['bob']);
 
   const after = await verified();
