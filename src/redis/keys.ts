@@ -6,7 +6,7 @@ import { QUARANTINED } from '../packed/guard-fields.ts';
  */
 
 /** Shards of the key space; a tenant lives on one. Fixed for the life of an installation. */
-export const SHARDS = 8;
+export const SHARDS = 256;
 
 /** Of all shards. */
 export const SHARD_NUMBERS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);

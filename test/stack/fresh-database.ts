@@ -8,7 +8,7 @@ import { leftBehind, type Part } from './left-behind.ts';
  * tenant.
  */
 const AS_ITSELF = `
-  UPDATE redis_epoch SET installation = gen_random_uuid();
+  UPDATE redis_epoch SET installation_id = gen_random_uuid();
   UPDATE event_id_secret SET secret = sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
   UPDATE tenants SET id = gen_random_uuid() WHERE no = 0`;
 

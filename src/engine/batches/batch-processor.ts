@@ -2,6 +2,9 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { AppError } from '../../errors.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
+import { connectionOf } from '../../redis/endpoints.ts';
+import { shardOf } from '../../redis/keys.ts';
+import { moveMisplacedBatches } from '../../redis/move-batches.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
@@ -78,7 +81,11 @@ export class BatchProcessor {
     try {
       for (;;) {
         const { progress, batch } = await firstBatch(this.options.redis, shard);
-        if (batch === null || !(await this.process(batch, { shard, progress, ending }))) return;
+        if (batch === null) return;
+        // A process of the version with 8 shards accepted it just before it could accept no more.
+        if (shardOf(batch.tenantNo) !== shard)
+          await moveMisplacedBatches(connectionOf(this.options.redis, shard), shard);
+        else if (!(await this.process(batch, { shard, progress, ending }))) return;
       }
     } finally {
       this.atWork.delete(shard);

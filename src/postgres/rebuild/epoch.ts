@@ -21,7 +21,7 @@ export interface StoredEpoch {
 /** Reads it in one snapshot. Cursors that never were are made first. */
 export async function readEpoch(client: Pool | PoolClient): Promise<StoredEpoch> {
   const { rows } = await client.query<StoredCursor & { installation: string }>(
-    `SELECT installation, stream_id AS position, fence, batch_progress AS "batchProgress"
+    `SELECT installation_id AS installation, stream_id AS position, fence, batch_progress AS "batchProgress"
        FROM redis_epoch, outbox_cursors WHERE shard < $1 ORDER BY shard`,
     [SHARDS],
   );

@@ -6,7 +6,7 @@ const LEFT_OUT = /:(outbox|handed|handed-up-to|awaited|sweep|mark|rebuilding|bat
 
 /** Everything a Redis holds of Laurel's data, key → value, in an order of its own. */
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
-  const keys = (await redis.keys('{s[0-9]}:*')).filter((key) => !LEFT_OUT.test(key)).toSorted();
+  const keys = (await redis.keys('{s[0-9]*}:*')).filter((key) => !LEFT_OUT.test(key)).toSorted();
   const entries = await Promise.all(keys.map(async (key) => [key, await valueOf(redis, key)] as const));
   return Object.fromEntries(entries);
 }
