@@ -14,11 +14,12 @@ local queue, progress, results = KEYS[1], KEYS[2], KEYS[3]
 local to_queue, to_progress, to_results = KEYS[4], KEYS[5], KEYS[6]
 local id = ARGV[1]
 
-local batch = redis.call('XRANGE', queue, id, id)[1]
-if not batch then
+local entries = redis.call('XRANGE', queue, id, id)
+local entry = entries[1]
+if not entry then
   return 0
 end
-local fields = batch[2]
+local fields = entry[2]
 local added = redis.pcall('XADD', to_queue, id, unpack(fields))
 if added.err then
   -- The other queue has later ones already: it goes behind them.
