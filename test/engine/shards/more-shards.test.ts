@@ -177,7 +177,7 @@ test('an installation of 8 shards is carried over at its first start: nothing is
   expect(await total('10')).toBe(2);
   for (const key of Object.keys(await dump(redis))) {
     const [, shard, tenantNo] = /^\{s(\d+)\}:(\d+):/.exec(key) ?? [];
-    expect(tenantNo ?? shard, key).toBe(shard);
+    expect([key, tenantNo ?? shard]).toEqual([key, shard]);
   }
   expect(await redis.exists(userKey(9, 'queued'))).toBe(1);
   const { rows } = await pool.query('SELECT shard FROM dead_letters');
