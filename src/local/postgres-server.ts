@@ -44,7 +44,7 @@ const MIB = 2 ** 20;
 
 /**
  * An eighth of the memory that the server may use, from Postgres's own 128 MiB up to 512 MiB: with 400,000 users and a million events, an
- * event cost Postgres 32 µs of CPU with 128 MiB and 26 with 512, as fewer pages are read anew from the system's cache.
+ * event cost Postgres 32 µs of CPU with 128 MiB and 26 with 512, as fewer pages are fetched from the system's cache.
  */
 export function sharedBuffersMiB(memoryBytes: number): number {
   return Math.max(128, Math.min(512, Math.floor(memoryBytes / 8 / MIB)));
