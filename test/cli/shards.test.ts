@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { readPlacement, type PlacedShard } from '../../src/postgres/shards/placement.ts';
+import { SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
@@ -33,6 +34,9 @@ const variables = (): Record<string, string> => ({ REDIS_URL: laurel.redisUrl, D
 
 const run = (words: string): Promise<Ended> => runCli(['shards', ...words.split(' ')], variables());
 
+/** The shards that were dealt to the first (0) or second (1) Redis. */
+const dealt = (first: number): number[] => SHARD_NUMBERS.filter((shard) => shard % 2 === first);
+
 /** The shard of the only tenant, whose number is 0. */
 const placed = async (): Promise<PlacedShard> => (await readPlacement(laurel.pool))[0]!;
 
@@ -40,22 +44,28 @@ test('lists where shards are, moves one, and says so', { timeout: TIMEOUT_MS }, 
   expect(await run('list')).toEqual({
     code: 0,
     out:
-      'east: 0, 2, 4, 6\nwest: 1, 3, 5, 7\n' +
-      'A tenant is on the shard that its number leaves when it is divided by 8.\n',
+      `east: ${dealt(0).join(', ')}; with tenants: 0\nwest: ${dealt(1).join(', ')}; with tenants: none\n` +
+      'A tenant is on the shard that its number leaves when it is divided by 256.\n',
     err: '',
   });
   const moved = await run('move 0 --to west');
   expect(moved.out).toMatch(/^\nShard 0 is on "west", and no more on "east"\. It was shut for \d+\.\d s\.\n$/);
   expect(moved.code).toBe(0);
   await expect.poll(event).toBe(201);
-  expect((await run('list')).out).toContain('east: 2, 4, 6\nwest: 0, 1, 3, 5, 7\n');
-  expect(await run('move 0 --to west')).toMatchObject({ code: 0, out: 'Shard 0 is on "west" already.\n' });
+  expect((await run('list')).out).toContain(
+    `east: ${dealt(0).slice(1).join(', ')}; with tenants: none\nwest: 0, 1, 3, ${dealt(1).slice(2).join(', ')}; with tenants: 0\n`,
+  );
+  expect(await run('move 0 2 --to west')).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^Shard 0 is on "west" already\.\n\nShard 2 is on "west", and no more on "east"\./),
+  });
+  expect((await run('list')).out).toContain('west: 0 to 3, 5, 7, ');
   expect(await run('move 0 --to north')).toEqual({
     code: 2,
     out: '',
     err: 'REDIS_URL does not name a Redis "north"; it names "east", "west". Nothing was moved.\n',
   });
-  expect((await run('move 8 --to west')).err).toContain('It must be a whole number from 0 to 7.');
+  expect((await run('move 256 --to west')).err).toContain('It must be a whole number from 0 to 255.');
 });
 
 test('one that is killed while the shard is shut is as if it had not been', { timeout: TIMEOUT_MS }, async () => {

@@ -4,8 +4,8 @@ import { readEnv } from '../../env.ts';
 import { nameSetAside, nameUnreadable } from '../name-set-aside.ts';
 import { progressLine, withServers } from '../servers.ts';
 
-/** Moves a shard to the Redis of a name, saying how far it is. */
-export const runShardMove = (shard: number, to: string): Promise<void> =>
+/** Moves shards to the Redis of a name, one after another, saying how far it is. One that fails ends it: those before it are moved. */
+export const runShardMove = (shards: readonly number[], to: string): Promise<void> =>
   withServers(
     async ({ redis, pool }) => {
       const onSetAside = ({ id, reason }: SetAside): void =>
@@ -14,13 +14,15 @@ export const runShardMove = (shard: number, to: string): Promise<void> =>
         );
       const { acknowledgeMs } = readEnv(process.env);
       const onProgress = progressLine();
-      const asked = { redis, pool, shard, to, acknowledgeMs, onProgress, onSetAside, onUnreadable: nameUnreadable };
-      const { from, shutMs } = await moveShard(asked);
-      process.stdout.write(
-        from === null
-          ? `Shard ${shard} is on "${to}" already.\n`
-          : `\nShard ${shard} is on "${to}", and no more on "${from}". It was shut for ${(shutMs / 1000).toFixed(1)} s.\n`,
-      );
+      for (const shard of shards) {
+        const asked = { redis, pool, shard, to, acknowledgeMs, onProgress, onSetAside, onUnreadable: nameUnreadable };
+        const { from, shutMs } = await moveShard(asked);
+        process.stdout.write(
+          from === null
+            ? `Shard ${shard} is on "${to}" already.\n`
+            : `\nShard ${shard} is on "${to}", and no more on "${from}". It was shut for ${(shutMs / 1000).toFixed(1)} s.\n`,
+        );
+      }
       await nameSetAside(pool);
     },
     // A move needs two of them.
