@@ -180,7 +180,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     const { body } = await laurel.admin.get('/v1/system');
     expect(body.redis.memoryBytes).toBeGreaterThan(100_000);
     expect(body.postgres.databaseBytes).toBeGreaterThan(1_000_000);
-    expect(body.shards).toHaveLength(8);
+    expect(body.shards, 'the one that holds the tenant').toEqual([{ shard: 0, outboxEntries: expect.any(Number) }]);
     await page.goto(`${laurel.adminUrl}/console/system`);
     const main = page.locator('#main');
     await main.getByText(body.postgres.version).waitFor();

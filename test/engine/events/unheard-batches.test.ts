@@ -6,7 +6,7 @@ import { BatchProcessor } from '../../../src/engine/batches/batch-processor.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { KIND, kindField, RECORD, RECORDED_BOARD } from '../../../src/packed/record-fields.ts';
 import { unpackAll } from '../../../src/packed/state.ts';
-import { boardKeyPrefix } from '../../../src/redis/keys.ts';
+import { boardKeyPrefix, SHARDS } from '../../../src/redis/keys.ts';
 import { listenLive } from '../../../src/redis/live-streams.ts';
 import { OUTBOX_START, parseEntry, readOutbox } from '../../../src/redis/outbox.ts';
 import { Script } from '../../../src/redis/script.ts';
@@ -156,7 +156,7 @@ test('while somebody listens to live streams, all are ranked', () =>
 test.each([
   ['somebody who follows boards', { ranks: true }, true],
   ['a user who follows no boards', { ranks: false }, false],
-  ['another tenant of the shard', { tenantNo: 8, ranks: true }, false],
+  ['another tenant of the shard', { tenantNo: SHARDS, ranks: true }, false],
 ])('a live stream of %s has the tenant ranked: %o', (_, whom, isRanked) =>
   withEngine(withBoards(), async (laurel) => {
     await laurel.ready();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
+import { SHARDS } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
 // One board, one tenant, one user is made to fail, in the databases themselves: everything else that is due is done.
@@ -29,7 +30,7 @@ const CONFIGURATION: Configuration = {
 };
 /** Both are of one shard. */
 const BROKEN = { tenantId: 'broken', no: 1 };
-const WELL = { tenantId: 'well', no: 9 };
+const WELL = { tenantId: 'well', no: BROKEN.no + SHARDS };
 
 let laurel: TestLaurel;
 let number: Record<string, number>;
@@ -37,11 +38,12 @@ beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true });
   await clock('2030-01-05T10:00:00Z');
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
-  const customers = [BROKEN.tenantId, ...Array.from({ length: 7 }, (_, n) => `between ${n}`), WELL.tenantId];
-  await laurel.admin.post(
-    '/v1/tenants',
-    customers.map((customerId) => ({ customerId, name: customerId })),
-  );
+  const customers = [BROKEN.tenantId, ...Array.from({ length: SHARDS - 1 }, (_, n) => `between ${n}`), WELL.tenantId];
+  // As many as a request may have.
+  for (let at = 0; at < customers.length; at += 100) {
+    const created = customers.slice(at, at + 100).map((customerId) => ({ customerId, name: customerId }));
+    expect((await laurel.admin.post('/v1/tenants', created)).status).toBe(201);
+  }
   for (const { tenantId } of [BROKEN, WELL]) {
     await configure(tenantId, CONFIGURATION);
     for (const id of ['ada', 'bob', 'eve']) await event(tenantId, id);

@@ -8,6 +8,7 @@ import { Persister } from '../../../src/engine/persist/persister.ts';
 import { StreakCall, type StreakChange } from '../../../src/engine/streaks/streak-call.ts';
 import { StreakReads } from '../../../src/engine/streaks/streak-reads.ts';
 import { StreakSweep } from '../../../src/engine/streaks/streak-sweep.ts';
+import { SHARDS } from '../../../src/redis/keys.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
@@ -33,7 +34,7 @@ const ZONES = [
 const zone = fc.oneof(fc.constantFrom(...ZONES), fc.constantFrom(...Intl.supportedValuesOf('timeZone')));
 const USERS = ['a', 'b', 'c'];
 
-/** The same tenant twice on one Redis: number 0 is swept, number 8 never. */
+/** The same tenant twice on one Redis: one is swept, the other, of the same shard, never. */
 class Twins {
   readonly swept: TestUsers;
   readonly left: TestUsers;
@@ -46,7 +47,7 @@ class Twins {
     builder.streaks(settings);
     const { redisUrl } = database.stack;
     this.swept = new TestUsers(redisUrl, { ...builder.catalog, tenantNo: 0 });
-    this.left = new TestUsers(redisUrl, { ...builder.catalog, tenantNo: 8 });
+    this.left = new TestUsers(redisUrl, { ...builder.catalog, tenantNo: SHARDS });
     this.sweep = new StreakSweep({
       redis: this.swept.redis,
       pool: database.pool,
