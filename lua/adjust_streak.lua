@@ -8,6 +8,7 @@
 --- @include "lib/settled_record"
 --- @include "lib/write_record"
 --- @include "lib/write_users"
+--- @include "lib/streak_at"
 
 --[[
 Changes a user's streak by an administrator's word, in one atomic step: what the clock did is settled first, then a
@@ -58,12 +59,10 @@ if why then
   return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = why, [UNCHANGED.day] = day }), '' }
 end
 settled_record(record, settlements, state)
--- Earlier versions kept the last call here.
-state[USER.earlierChange] = nil
 local outcome =
-  { day = day, second = local_second % 86400, length = state[USER.streaks][plan.streak.frequency][STREAK.length] }
+  { day = day, second = local_second % 86400, length = state[streak_at[plan.streak.frequency] + STREAK.length] }
 local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)
-local packed = cmsgpack.pack(state)
+local packed = pack_state(state)
 if not has_room(packed, user.packed) then
   return {
     cmsgpack.pack({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = STREAK_REFUSAL.large, [UNCHANGED.day] = day }),

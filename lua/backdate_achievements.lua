@@ -8,6 +8,7 @@
 --- @include "lib/score_boards"
 --- @include "lib/points_record"
 --- @include "lib/write_applied"
+--- @include "lib/streak_at"
 
 --[[
 Completes achievements that were activated or edited for those of some users who qualify already: with composites
@@ -54,7 +55,7 @@ local function backdate(user, counts, own_boosts)
     [RECORD.backdated] = 1,
   }
   local settlements = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
-  outcome.length = state[USER.streaks][plan.streak.frequency][STREAK.length]
+  outcome.length = state[streak_at[plan.streak.frequency] + STREAK.length]
   take_counts(state, counts or {})
   complete_achievements(state, plan.achievements, now, outcome.completed)
   local ledgers = open_ledgers(plan, state, own_boosts)
@@ -93,7 +94,7 @@ for n = 1, count do
       record[RECORD.id] = record_id
       replies[n] = record[RECORD.completed] and 1 or 0
       applied[#applied + 1] = { record, changes }
-      touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(user.state) }
+      touched[#touched + 1] = { user.key, user_id, pack_state(user.state) }
     end
   end
 end

@@ -8,6 +8,7 @@
 --- @include "lib/score_boards"
 --- @include "lib/points_record"
 --- @include "lib/write_applied"
+--- @include "lib/streak_at"
 
 --[[
 Counts full years since some users' sign-up, and completes the anniversaries that follow: with composites to a fixed point,
@@ -37,7 +38,7 @@ local function celebrate(user, state, at, offset, own_boosts)
   local local_second = math.floor(at / 1000) + offset
   local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {}, peaks = {} }
   local settlements = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
-  outcome.length = state[USER.streaks][plan.streak.frequency][STREAK.length]
+  outcome.length = state[streak_at[plan.streak.frequency] + STREAK.length]
   complete_achievements(state, plan.achievements, at, outcome.completed)
   local ledgers = open_ledgers(plan, state, own_boosts)
   fire_triggers(ledgers, {}, state, outcome)
@@ -72,7 +73,7 @@ for n = 1, count do
     local record, changes = celebrate(user, state, tonumber(at), tonumber(offset), own_boosts)
     record[RECORD.id] = record_id
     applied[#applied + 1] = { record, changes }
-    touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(state) }
+    touched[#touched + 1] = { user.key, user_id, pack_state(state) }
     replies[n] = 1
   end
 end

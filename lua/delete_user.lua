@@ -1,5 +1,6 @@
 --- @include "lib/leave_board"
 --- @include "lib/quarantine"
+--- @include "lib/packed_state"
 
 --[[
 Deletes a user, in one atomic step: state, places on boards and in points sets, the tenant's counts, events in quarantine; the outbox records it,
@@ -22,7 +23,7 @@ local user_id, deletion_id = ARGV[5], ARGV[6]
 local FIRST_PLACE = 4
 
 local packed = redis.call('GET', user_key)
-local state = packed and cmsgpack.unpack(packed) or {}
+local state = packed and unpack_state(packed) or {}
 
 -- 1. Find.
 local places = {}
@@ -32,10 +33,10 @@ end
 for no in pairs(state[USER.points] or {}) do
   places[points_prefix .. no] = true
 end
-for no, scores in pairs(state[USER.boards] or {}) do
-  for at = 1, #scores, SCORE.size do
-    places[board_prefix .. no .. ':' .. scores[at] .. ':' .. scores[at + SCORE.group]] = true
-  end
+local scores = state[USER.boards] or {}
+for at = 1, #scores, SCORE.size do
+  local run = scores[at] .. ':' .. scores[at + SCORE.runDay]
+  places[board_prefix .. run .. ':' .. scores[at + SCORE.group]] = true
 end
 local generation =
   math.max(tonumber(redis.call('HGET', counters, COUNTER.generation)) or 0, state[USER.generation] or 0)

@@ -7,6 +7,7 @@
 --- @include "lib/score_slot"
 --- @include "lib/move_on_board"
 --- @include "lib/write_users"
+--- @include "lib/streak_at"
 
 --[[
 Gives some users the scores on a board that they have by history, in place of those they have there: so a call
@@ -76,12 +77,12 @@ end
 
 -- Sets the scores. Returns: whether any is above 0, and the changes.
 local function set_scores(state, sums)
-  local scores = state[USER.boards][board.no] or {}
+  local scores = state[USER.boards]
   local changes, any = {}, false
   for _, sum in ipairs(sums) do
     local group = board_group(board, state[USER.attributes]) or ''
     local run_day, whole, micros = sum[HISTORY_SUM.runDay], clamped(sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros])
-    local at = score_slot(scores, run_day, -1)
+    local at = score_slot(scores, board.no, run_day, -1)
     local old_group, old_score =
       scores[at + SCORE.group], decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
     local score = decimal_score(whole, micros)
@@ -91,7 +92,6 @@ local function set_scores(state, sums)
       local ranked = not state[USER.hidden] and not (board.groups and group == '')
       local stood = not state[USER.hidden] and not (board.groups and old_group == '')
       changes[#changes + 1] = { board, run_day, group, old_group, stood and old_score or 0, ranked and score or 0 }
-      state[USER.boards][board.no] = scores
     end
   end
   return any, changes
@@ -107,18 +107,18 @@ for n = 1, count do
     local certain = true
     if board.by == 'streak' then
       -- The streak as the clock would have it. What that uses is recorded when the user is settled: this is a copy.
-      local copy = cmsgpack.unpack(user.packed)
+      local copy = unpack_state(user.packed)
       settle_streaks(copy, plan.streak, plan.periods[local_day(state, now) - plan.firstDay + 1])
-      sums[1][HISTORY_SUM.whole] = copy[USER.streaks][plan.streak.frequency][STREAK.length]
+      sums[1][HISTORY_SUM.whole] = copy[streak_at[plan.streak.frequency] + STREAK.length]
     elseif user.packed ~= counted_from then
-      certain = catch_up(sums, state, cmsgpack.unpack(counted_from))
+      certain = catch_up(sums, state, unpack_state(counted_from))
     end
     if certain then
       local any, changes = set_scores(state, sums)
       replies[n] = any and 1 or 0
       if #changes > 0 then
         moves[#moves + 1] = { user_id = user_id, changes = changes }
-        touched[#touched + 1] = { user.key, user_id, cmsgpack.pack(state) }
+        touched[#touched + 1] = { user.key, user_id, pack_state(state) }
       end
     else
       replies[n] = -1

@@ -2,6 +2,7 @@
 --- @include "lib/decimal_score"
 --- @include "lib/leave_board"
 --- @include "lib/read_user"
+--- @include "lib/run_place"
 --- @include "lib/write_applied"
 
 --[[
@@ -57,14 +58,16 @@ end
 -- 1. Compute: where the user is, or will be.
 local changes = {}
 for _, board in ipairs((before == 0) ~= (after == 0) and boards or {}) do
-  local scores = state[USER.boards][board.no] or {}
-  for at = 1, #scores, SCORE.size do
-    local run_day, group = scores[at], scores[at + SCORE.group]
+  local scores = state[USER.boards]
+  local at = board_place(scores, board.no)
+  while scores[at] == board.no do
+    local run_day, group = scores[at + SCORE.runDay], scores[at + SCORE.group]
     local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
     if score > 0 and not (board.groups and group == '') and not contains(board.cleared, run_day) then
       local previous, next_score = before == 0 and score or 0, after == 0 and score or 0
       changes[#changes + 1] = { board, run_day, group, group, previous, next_score, not contains(board.runs, run_day) }
     end
+    at = at + SCORE.size
   end
 end
 state[USER.hidden] = after ~= 0 and after or nil
@@ -72,7 +75,7 @@ state[USER.activeDay] = active_day(state)
 state[USER.updatedMs] = math.max(state[USER.updatedMs], now)
 
 -- 2. Write.
-local packed = cmsgpack.pack(state)
+local packed = pack_state(state)
 local position = write_applied({ { record, changes } }, { { user_key, user_id, packed } }, {
   outbox = outbox,
   tenant_no = tenant_no,
@@ -87,10 +90,9 @@ if after ~= 0 then
     local run, group = string.match(string.sub(KEYS[n], #board_prefix + 1), '^(%d+:%-?%d+):(.*)$')
     leave_board(board_prefix, run, group, user_id)
   end
-  for no, scores in pairs(state[USER.boards]) do
-    for at = 1, #scores, SCORE.size do
-      leave_board(board_prefix, no .. ':' .. scores[at], scores[at + SCORE.group], user_id)
-    end
+  local scores = state[USER.boards]
+  for at = 1, #scores, SCORE.size do
+    leave_board(board_prefix, scores[at] .. ':' .. scores[at + SCORE.runDay], scores[at + SCORE.group], user_id)
   end
 end
 return { cmsgpack.pack(record), packed, position }

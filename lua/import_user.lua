@@ -2,6 +2,7 @@
 --- @include "lib/held_writes"
 --- @include "lib/state_room"
 --- @include "lib/write_users"
+--- @include "lib/packed_state"
 
 --[[
 Takes over a user from elsewhere, in one atomic step: the state, the places on boards and in points sets, the tenant's
@@ -28,13 +29,13 @@ end
 
 local present = redis.call('GET', user_key)
 if present then
-  local by = cmsgpack.unpack(present)[USER.importedBy]
+  local by = unpack_state(present)[USER.importedBy]
   return reply(by == import and REFUSAL.alreadyImported or REFUSAL.userExists, '')
 end
-local state = cmsgpack.unpack(ARGV[5])
+local state = unpack_state(ARGV[5])
 state[USER.importedBy] = import
 state[USER.generation] = generation_of_new_users(counters)
-local packed = cmsgpack.pack(state)
+local packed = pack_state(state)
 if not has_room(packed) then
   return reply(REFUSAL.tooLarge, '')
 end

@@ -67,7 +67,7 @@ end
 local touched = {}
 for _, user in ipairs(users) do
   if user.changed then
-    touched[#touched + 1] = { user.key, user.id, cmsgpack.pack(user.state) }
+    touched[#touched + 1] = { user.key, user.id, pack_state(user.state) }
   end
 end
 replies[count + 1] = write_applied(applied, touched, {

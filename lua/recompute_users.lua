@@ -8,6 +8,7 @@
 --- @include "lib/settled_record"
 --- @include "lib/state_room"
 --- @include "lib/write_applied"
+--- @include "lib/streak_at"
 
 --[[
 Gives and takes what a recomputation planned for some users, or takes back what it did: completions of achievements, points,
@@ -47,7 +48,7 @@ local function recompute(user, planned)
   local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400 }
   local settlements = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
-  outcome.length = state[USER.streaks][plan.streak.frequency][STREAK.length]
+  outcome.length = state[streak_at[plan.streak.frequency] + STREAK.length]
   local done = recompute_completions(state, planned, now)
   -- What there was before may have been more than the maximum of now.
   local due = due_points(state, planned, done.changed, reverts and {} or plan.limits)
@@ -106,7 +107,7 @@ for n = 1, count do
     replies[n] = RECOMPUTED.done
   else
     local record, changes, done = recompute(user, planned)
-    local packed = record and cmsgpack.pack(user.state)
+    local packed = record and pack_state(user.state)
     if not record then
       replies[n] = RECOMPUTED.nothing
     elseif not has_room(packed, user.packed) then

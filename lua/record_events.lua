@@ -153,14 +153,14 @@ for n = 1, count do
     -- What a refusal goes back to: earlier events of the call may have changed the user.
     local crowded = near_full(user, #ARGV[at + EVENT.sent])
     local refusable = user.changed and (late or plan.blocks or plan.guards or crowded or near_range_end(event, state))
-    local snapshot = refusable and cmsgpack.pack(state) or user.packed
+    local snapshot = refusable and pack_state(state) or user.packed
     local outcome, refusal
     if late and late.digest and (user.changed or late.digest ~= (user.packed and redis.sha1hex(user.packed) or '')) then
       refusal = { [RECORD.kind] = REFUSAL.outdated }
     else
       outcome, refusal = apply_event(event, state, is_new)
     end
-    if outcome and crowded and not has_room(cmsgpack.pack(state), snapshot) then
+    if outcome and crowded and not has_room(pack_state(state), snapshot) then
       refusal = { [RECORD.kind] = REFUSAL.tooLarge }
     end
     if refusal then
@@ -278,7 +278,7 @@ local touched = {}
 for i = 1, #users do
   local user = users[i]
   if user.changed then
-    touched[#touched + 1] = { user.key, user.id, user.state and cmsgpack.pack(user.state) or user.packed }
+    touched[#touched + 1] = { user.key, user.id, user.state and pack_state(user.state) or user.packed }
   end
 end
 local records = {}

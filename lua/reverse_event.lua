@@ -16,6 +16,7 @@
 --- @include "lib/take_replay"
 --- @include "lib/write_record"
 --- @include "lib/write_users"
+--- @include "lib/streak_at"
 
 --[[
 Reverses an event, or the reversal of one, in one atomic step: total, counts, streaks, achievements, points and the runs
@@ -57,7 +58,8 @@ local state = state_of(user)
 if fingerprint(state) ~= reversal.expected then
   return refuse(REFUSAL.outdated)
 end
-local previous_length = state[USER.streaks][plan.streak.frequency][STREAK.length]
+local at_streak = streak_at[plan.streak.frequency]
+local previous_length = state[at_streak + STREAK.length]
 -- What is settled by now is among it; the zone that the user is in stays.
 local settlements = take_replay(state, reversal.replayed)
 local refusal = admit_user(state, sent, now, plan)
@@ -102,8 +104,8 @@ for _, each in ipairs(reversal.restored) do
 end
 
 local points, shortfalls, moved_by = compensate(state, reversal.awards)
-local streak = state[USER.streaks][plan.streak.frequency]
-local outcome = { day = day, second = local_second % 86400, length = streak[STREAK.length] }
+local length = state[at_streak + STREAK.length]
+local outcome = { day = day, second = local_second % 86400, length = length }
 local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)
 for _, change in ipairs(correct_scores(state, reversal.boards, moved_by)) do
   changes[#changes + 1] = change
@@ -129,7 +131,7 @@ local record = {
     revoked,
     restored,
     shortfalls,
-    streak[STREAK.length] == 0 and previous_length > 0 and previous_length or nil,
+    length == 0 and previous_length > 0 and previous_length or nil,
   },
 }
 settled_record(record, settlements, state)
@@ -146,7 +148,7 @@ end
 if dry then
   return { cmsgpack.pack(record), '' }
 end
-local packed = cmsgpack.pack(state)
+local packed = pack_state(state)
 if not has_room(packed, user.packed) then
   return refuse(REFUSAL.tooLarge)
 end

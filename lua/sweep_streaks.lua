@@ -4,6 +4,7 @@
 --- @include "lib/settle_streaks"
 --- @include "lib/settled_record"
 --- @include "lib/write_applied"
+--- @include "lib/streak_at"
 
 --[[
 Settles the streaks of some users of one zone to the day that begins there: what an event would do, for those who send none.
@@ -67,9 +68,9 @@ for n, user in ipairs(users) do
     }
     settled_record(record, settlements, state)
     local outcome =
-      { day = day, second = local_second % 86400, length = state[USER.streaks][plan.streak.frequency][STREAK.length] }
+      { day = day, second = local_second % 86400, length = state[streak_at[plan.streak.frequency] + STREAK.length] }
     applied[#applied + 1] = { record, score_boards(event, state, {}, outcome) }
-    touched[#touched + 1] = { user.key, user.id, cmsgpack.pack(state) }
+    touched[#touched + 1] = { user.key, user.id, pack_state(state) }
   end
 end
 

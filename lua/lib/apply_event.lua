@@ -16,6 +16,7 @@
 --- @include "drop_gone_boards"
 --- @include "score_boards"
 --- @include "note_active_day"
+--- @include "streak_at"
 
 -- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusals `o` and `v`, and what guards
 -- stopped, the state is half changed and must be dropped; `z` and `m` leave it as it was. `v` only comes where
@@ -24,7 +25,7 @@
 -- `event`: plan, now, whole, micros, sent (see upsert_user), counted (numbers of the achievements and triggers
 -- whose event-attribute conditions match), boosts (the user's own, by points system number), occurred (nil: now; else at,
 -- when it happened, second of the local day then, and of a late one also `late`: see take_replay).
--- Returns: outcome { day, second, length, extended, streak, due_moved, settlements, completed, ledgers, changes, first_of_day },
+-- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, ledgers, changes, first_of_day },
 -- or nil and a refusal. `due_moved`: a streak was extended, in whichever frequency; `settlements`: see settle_streaks;
 -- `first_of_day`: see note_active_day.
 local function apply_event(event, state, is_new)
@@ -61,7 +62,6 @@ local function apply_event(event, state, is_new)
     settlements = nil,
     due_moved = nil,
     extended = nil,
-    streak = nil,
     length = nil,
     ledgers = nil,
     changes = nil,
@@ -104,14 +104,9 @@ local function apply_event(event, state, is_new)
     outcome.due_moved, outcome.extended, outcome.late = true, late.extended, late
   elseif rule.on then
     for frequency = FREQUENCY.daily, FREQUENCY.monthly do
-      local extended = extend_streak(
-        state[USER.streaks][frequency],
-        rule,
-        event,
-        periods[frequency],
-        periods[frequency + ROW_OFFSET.start]
-      )
-      local sum = state[USER.streaks][frequency][STREAK.sums][plan.metric]
+      local at = streak_at[frequency]
+      local extended = extend_streak(state, at, rule, event, periods[frequency], periods[frequency + ROW_OFFSET.start])
+      local sum = state[at + STREAK.sums] and state[at + STREAK.sums][plan.metric]
       if sum and leaves_range(sum[TOTAL.whole], whole, micros) then
         return nil,
           { [RECORD.kind] = REFUSAL.outOfRange, [OUT_OF_RANGE.metric] = plan.metric, [OUT_OF_RANGE.sum] = SUM.period }
@@ -125,14 +120,13 @@ local function apply_event(event, state, is_new)
         frequency == FREQUENCY.daily
         and extended
         and state[USER.begunDay]
-        and state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod] < state[USER.begunDay]
+        and state[at + STREAK.currentPeriod] < state[USER.begunDay]
       then
-        state[USER.begunDay] = state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod]
+        state[USER.begunDay] = state[at + STREAK.currentPeriod]
       end
     end
   end
-  outcome.streak = state[USER.streaks][plan.streak.frequency]
-  outcome.length = outcome.streak[STREAK.length]
+  outcome.length = state[streak_at[plan.streak.frequency] + STREAK.length]
 
   complete_achievements(state, plan.achievements, now, outcome.completed, late and late.most)
   blocking = fire_triggers(ledgers, event, state, outcome)

@@ -9,6 +9,7 @@
 --- @include "fire_triggers"
 --- @include "close_ledgers"
 --- @include "score_boards"
+--- @include "streak_at"
 
 -- Applies a call about one user that is no event, in memory: nothing is written to Redis. After a refusal the
 -- state may be half changed and must be dropped.
@@ -29,7 +30,7 @@ local function apply_user_call(call, state, is_new)
   if call.sent then
     set_preferences(state, call.sent, day)
   end
-  outcome.length = state[USER.streaks][plan.streak.frequency][STREAK.length]
+  outcome.length = state[streak_at[plan.streak.frequency] + STREAK.length]
 
   local ledgers = open_ledgers(plan, state, call.boosts)
   if is_new then

@@ -1,4 +1,5 @@
 --- @include "settle_streaks"
+--- @include "streak_at"
 
 -- Makes a pause: not before today, and on no day that is paused already.
 local function make_pause(state, pause, day, record)
@@ -48,19 +49,18 @@ end
 -- Ends the streaks as if they were lost now. A period that was met already is used up with the streak: what is done in it
 -- from now on begins the next one.
 local function reset_streaks(state, at)
-  local streaks = state[USER.streaks]
-  if streaks[at.rule.frequency][STREAK.length] == 0 then
+  if state[streak_at[at.rule.frequency] + STREAK.length] == 0 then
     return STREAK_REFUSAL.idle
   end
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
-    local streak, current = streaks[frequency], at.row[frequency]
-    if streak[STREAK.length] > 0 then
-      local last = first_day(frequency, streak[STREAK.lastPeriod] + 1, at.row) - 1
+    local streak, current = streak_at[frequency], at.row[frequency]
+    if state[streak + STREAK.length] > 0 then
+      local last = first_day(frequency, state[streak + STREAK.lastPeriod] + 1, at.row) - 1
       at.settlements[#at.settlements + 1] =
-        { frequency, SETTLED.reset, streak[STREAK.startDay], last, streak[STREAK.length] }
-      streak[STREAK.length], streak[STREAK.startDay] = 0, -1
-      if streak[STREAK.lastPeriod] >= current then
-        streak[STREAK.lastPeriod], streak[STREAK.sums] = current - 1, {}
+        { frequency, SETTLED.reset, state[streak + STREAK.startDay], last, state[streak + STREAK.length] }
+      state[streak + STREAK.length], state[streak + STREAK.startDay] = 0, -1
+      if state[streak + STREAK.lastPeriod] >= current then
+        state[streak + STREAK.lastPeriod], state[streak + STREAK.sums] = current - 1, nil
       end
     end
   end
@@ -71,7 +71,7 @@ end
 -- streak waits for it. The streak that there is gives way to it.
 local function restore_streak(state, best, at)
   local frequency = at.rule.frequency
-  local streak, current = state[USER.streaks][frequency], at.row[frequency]
+  local streak, current = streak_at[frequency], at.row[frequency]
   local length, first, last_day = best.length, best.first, best.last
   for _, each in ipairs(at.settlements) do
     if
@@ -83,18 +83,21 @@ local function restore_streak(state, best, at)
       first, last_day, length = each[SETTLEMENT.firstDay], each[SETTLEMENT.lastDay], each[SETTLEMENT.length]
     end
   end
-  if length <= streak[STREAK.length] then
+  if length <= state[streak + STREAK.length] then
     return STREAK_REFUSAL.none
   end
-  if streak[STREAK.length] > 0 then
-    local last = first_day(frequency, streak[STREAK.lastPeriod] + 1, at.row) - 1
+  if state[streak + STREAK.length] > 0 then
+    local last = first_day(frequency, state[streak + STREAK.lastPeriod] + 1, at.row) - 1
     at.settlements[#at.settlements + 1] =
-      { frequency, SETTLED.replaced, streak[STREAK.startDay], last, streak[STREAK.length] }
+      { frequency, SETTLED.replaced, state[streak + STREAK.startDay], last, state[streak + STREAK.length] }
   end
-  streak[STREAK.length], streak[STREAK.startDay], streak[STREAK.lastPeriod] =
+  state[streak + STREAK.length], state[streak + STREAK.startDay], state[streak + STREAK.lastPeriod] =
     length,
     first,
-    math.max(streak[STREAK.lastPeriod], last_day >= at.row[frequency + ROW_OFFSET.start] and current or current - 1)
+    math.max(
+      state[streak + STREAK.lastPeriod],
+      last_day >= at.row[frequency + ROW_OFFSET.start] and current or current - 1
+    )
   at.settlements[#at.settlements + 1] = { frequency, SETTLED.restored, first, at.row[ROW.day], length }
 end
 

@@ -2,7 +2,7 @@
 
 -- Completes what the user qualifies for, again until nothing is new (composites of composites).
 -- `most`: the greatest lengths that the streaks had in a replay, by FREQUENCY; nil: those of now.
--- Writes: state.t { achievement no = ms }. Appends the numbers to `completed`.
+-- Writes: the state's completions. Appends the numbers to `completed`.
 local function complete_achievements(state, achievements, now, completed, most)
   local done = state[USER.completions]
   repeat

@@ -11,13 +11,13 @@
 local function correct_scores(state, moves, moved_by)
   local changes = {}
   for _, move in ipairs(moves) do
-    local board, scores = move.board, state[USER.boards][move.board.no]
+    local board, scores = move.board, state[USER.boards]
     local whole, micros = move.whole or 0, move.micros or 0
     for _, award in ipairs(move.awards or {}) do
       whole = whole + (moved_by[award] or 0)
     end
-    local at = scores and run_place(scores, move.run)
-    if scores and scores[at] == move.run and (whole ~= 0 or micros ~= 0) then
+    local at = run_place(scores, board.no, move.run)
+    if is_score(scores, at, board.no, move.run) and (whole ~= 0 or micros ~= 0) then
       local group = scores[at + SCORE.group]
       local old_score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
       scores[at + SCORE.whole], scores[at + SCORE.micros] =

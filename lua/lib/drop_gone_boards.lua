@@ -6,9 +6,14 @@ local function drop_gone_boards(plan, state)
   if state[USER.updatedMs] >= today_ms then
     return
   end
-  for no in pairs(state[USER.boards]) do
-    if no <= plan.present.newest and not plan.present.boards[tostring(no)] then
-      state[USER.boards][no] = nil
+  local scores, kept = state[USER.boards], {}
+  for at = 1, #scores, SCORE.size do
+    local no = scores[at]
+    if no > plan.present.newest or plan.present.boards[tostring(no)] then
+      for offset = 0, SCORE.size - 1 do
+        kept[#kept + 1] = scores[at + offset]
+      end
     end
   end
+  state[USER.boards] = kept
 end

@@ -4,7 +4,7 @@
 -- or, for a user from before, since earning was set so; never above the maximum. See `earnFreezes` of
 -- src/domain/settle-streaks.ts.
 -- `earn`: { interval in days, amount, maximum, epoch ms since when it is so }. `left`: see `day_at`.
--- Writes: state.fz, state.fe (the day from which the next interval counts). Returns: how many were given, and a list of
+-- Writes: the state's freezes and earnedDay. Returns: how many were given, and a list of
 -- SETTLEMENT that says on which days; nil for none.
 local function earn_freezes(state, earn, day, left)
   if state[USER.createdMs] < earn[EARNING.sinceMs] then

@@ -5,6 +5,7 @@
 --- @include "settled_record"
 --- @include "standing"
 --- @include "state_room"
+--- @include "packed_state"
 
 -- An ID beside an event's, for what the same request says of the user: awards of the two must not share theirs. It differs in
 -- the last digit that is not time, version or the number of an award.
@@ -28,7 +29,7 @@ local function see_user(event, of)
   end
   of.state[USER.activeDay] = active_day(of.state)
   of.state[USER.updatedMs] = event.now
-  if not has_room(cmsgpack.pack(of.state), of.before) then
+  if not has_room(pack_state(of.state), of.before) then
     return nil, { [RECORD.kind] = REFUSAL.tooLarge }
   end
   local record = {

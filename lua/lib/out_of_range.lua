@@ -1,3 +1,6 @@
+--- @include "run_place"
+--- @include "streak_at"
+
 -- Sums that grow with events (totals, counts of matching events, sums of periods, scores) stay below LIMIT.sum in both
 -- directions: so they have at most 15 digits before the point, and differences of two of them are exact (below 2^53).
 
@@ -22,12 +25,17 @@ local function near_range_end(event, state)
     near = near or is_near((state[USER.counts][no] or {})[TOTAL.whole])
   end
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
-    near = near or is_near((state[USER.streaks][frequency][STREAK.sums][metric] or {})[TOTAL.whole])
+    local sums = state[streak_at[frequency] + STREAK.sums]
+    near = near or is_near((sums and sums[metric] or {})[TOTAL.whole])
   end
+  local scores = state[USER.boards]
   for _, board in ipairs(event.plan.boards) do
-    local scores = board.by == 'metric' and state[USER.boards][board.no] or {}
-    for at = 1 + SCORE.whole, #scores, SCORE.size do
-      near = near or is_near(scores[at])
+    if board.by == 'metric' then
+      local at = board_place(scores, board.no)
+      while scores[at] == board.no do
+        near = near or is_near(scores[at + SCORE.whole])
+        at = at + SCORE.size
+      end
     end
   end
   return near

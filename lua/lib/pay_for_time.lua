@@ -3,7 +3,7 @@
 
 -- Pays the `time` triggers (`nos`: a set) whose period of a user ended at `due` (epoch ms), oldest first, to those
 -- who meet their conditions then. What was paid up to that time already is not paid again.
--- Writes: ledgers; state.tp { trigger no = time of the last period paid }. Returns: whether anything was paid.
+-- Writes: ledgers; the state's timePaid { trigger no = time of the last period paid }. Returns: whether anything was paid.
 local function pay_for_time(ledgers, nos, due, state, day)
   local paid = false
   for _, ledger in ipairs(ledgers) do

@@ -1,5 +1,6 @@
 --- @include "decimal_reaches"
 --- @include "holds"
+--- @include "streak_at"
 
 -- Whether a user who does not have an achievement qualifies for it now. `most`: see complete_achievements.
 local function qualifies(achievement, state, most)
@@ -16,7 +17,7 @@ local function qualifies(achievement, state, most)
       return false
     end
   elseif achievement.length then
-    local length = state[USER.streaks][achievement.frequency][STREAK.length]
+    local length = state[streak_at[achievement.frequency] + STREAK.length]
     if most then
       length = math.max(length, most[achievement.frequency])
     end

@@ -1,4 +1,5 @@
 --- @include "new_user"
+--- @include "packed_state"
 
 -- The users of a call, each read once: { id, key, packed, state, changed, sent }. `state` is decoded when first used;
 -- `sent` counts the bytes of user fields (see near_full).
@@ -37,7 +38,7 @@ end
 local function state_of(user, now, freezes, counters)
   if not user.state then
     if user.packed then
-      user.state = cmsgpack.unpack(user.packed)
+      user.state = unpack_state(user.packed)
     else
       user.state = new_user(now, freezes, counters)
     end

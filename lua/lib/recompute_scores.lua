@@ -29,7 +29,7 @@ end
 -- is still in the other; keeps: no score may be lowered. `by`: boards, a list of { board, runs = a list of { first, last }, filled =
 -- it was filled since, so that its scores need only the awards }; points, a list of RECORDED_POINTS; reverts: what is planned has
 -- the awards in it.
--- Writes: state.b. Returns: changes, see score_boards; what was done, a list of RECOMPUTED_SCORE.
+-- Writes: the state's boards. Returns: changes, see score_boards; what was done, a list of RECOMPUTED_SCORE.
 local function recompute_scores(state, planned, by, outcome)
   local wanted, changes, done = {}, {}, {}
   for _, each in ipairs(planned.scores) do
@@ -47,12 +47,12 @@ local function recompute_scores(state, planned, by, outcome)
     if planned.keeps and (whole < 0 or micros < 0) then
       whole, micros = 0, 0
     end
-    local scores = state[USER.boards][board.no] or {}
-    local is_there = scores[run_place(scores, run.first)] == run.first
+    local scores = state[USER.boards]
+    local is_there = is_score(scores, run_place(scores, board.no, run.first), board.no, run.first)
     if not is_there and whole == 0 and micros == 0 or not (plan or whole ~= 0) then
       return
     end
-    local at = score_slot(scores, run.first, -1)
+    local at = score_slot(scores, board.no, run.first, -1)
     local old_group = scores[at + SCORE.group]
     local old_score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
     local group = board_group(board, state[USER.attributes]) or ''
@@ -65,7 +65,6 @@ local function recompute_scores(state, planned, by, outcome)
     scores[at + SCORE.group] = group
     scores[at + SCORE.whole], scores[at + SCORE.micros] =
       clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
-    state[USER.boards][board.no] = scores
     done[#done + 1] = { board.no, run.first, whole, micros, old_group, group }
     -- Who is hidden, or lacks a value of the breakdown, keeps the score and holds no place.
     local stood = not state[USER.hidden] and not (board.groups and old_group == '')

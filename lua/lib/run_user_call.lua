@@ -71,7 +71,7 @@ local function run_user_call(keys, argv, achievement, must_exist)
   end
   state[USER.activeDay] = active_day(state)
   state[USER.updatedMs] = now
-  local packed = cmsgpack.pack(state)
+  local packed = pack_state(state)
   if not has_room(packed, user.packed) then
     return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.tooLarge }), '', '' }
   end

@@ -34,12 +34,18 @@ local function earned_on(board, event, ledgers)
   return 0, 0
 end
 
+-- The whole part of the score in the newest run of a board; 0 without one.
+local function newest_score(scores, no)
+  local at = board_place(scores, no)
+  return scores[at] == no and scores[at + SCORE.whole] or 0
+end
+
 -- Adds what an event earned to the user's scores on the boards. One who lacks a value of the breakdown is not
 -- ranked, but keeps the score (its group is ''): it counts once there is a value. One whose value is another than
 -- before moves with the score, whether the event earned anything or not, at any time of day;
 -- a call that is no event (`event.call`) moves it only if it earned something.
 -- A score of points stays in the range of sums by being cut off, as points are.
--- Writes: state.b { board no = scores }. Returns: a list of changes { board, run day, group, old group,
+-- Writes: the state's boards. Returns: a list of changes { board, run day, group, old group,
 -- old score, score, whether only the group changed }, for `rank_boards`; the number of a board of the metric whose score
 -- has left the range, nil for none.
 local function score_boards(event, state, ledgers, outcome)
@@ -58,23 +64,17 @@ local function score_boards(event, state, ledgers, outcome)
       if inside then
         whole, micros = earned_on(board, event, ledgers)
       end
-      local scores = state[USER.boards][board.no]
+      local scores = state[USER.boards]
       local group = board_group(board, state[USER.attributes])
       local streak_score = inside and board.by == 'streak' and outcome.length
-      local earned = whole ~= 0
-        or micros ~= 0
-        or (streak_score and (scores and scores[1 + SCORE.whole] or 0) ~= streak_score)
+      local earned = whole ~= 0 or micros ~= 0 or (streak_score and newest_score(scores, board.no) ~= streak_score)
       local moved = false
-      if board.groups and group and scores and not event.call then
-        local at = run_place(scores, run_day)
-        moved = scores[at] == run_day and scores[at + SCORE.group] ~= group
+      if board.groups and group and not event.call then
+        local at = run_place(scores, board.no, run_day)
+        moved = is_score(scores, at, board.no, run_day) and scores[at + SCORE.group] ~= group
       end
       if earned or moved then
-        if not scores then
-          scores = {}
-          state[USER.boards][board.no] = scores
-        end
-        local at = score_slot(scores, run_day, board.runs[1])
+        local at = score_slot(scores, board.no, run_day, board.runs[1])
         local old_group, old_score =
           scores[at + SCORE.group], decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
         if streak_score then

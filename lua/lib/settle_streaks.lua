@@ -4,6 +4,7 @@
 --- @include "earn_freezes"
 --- @include "month_start"
 --- @include "paused"
+--- @include "streak_at"
 
 -- First day of a period, from a row of the plan's periods.
 local function first_day(frequency, period, row)
@@ -41,10 +42,9 @@ end
 -- What each local midnight after an unmet period brought, oldest first: see `settleStreaks` of src/domain/settle-streaks.ts,
 -- where the rule is explained. `at`: row, left, and `all`: the plan's rule with those before it.
 local function settle_gap(state, rule, frequency, settlements, at)
-  local streak = state[USER.streaks][frequency]
-  local row, left = at.row, at.left
+  local streak, row, left = streak_at[frequency], at.row, at.left
   local current, counts = row[frequency], frequency == rule.frequency
-  for period = streak[STREAK.lastPeriod] + 1, current - 1 do
+  for period = state[streak + STREAK.lastPeriod] + 1, current - 1 do
     local first, last = first_day(frequency, period, row), first_day(frequency, period + 1, row) - 1
     if counts and rule.earn then
       earn(state, rule, last, left, settlements)
@@ -58,11 +58,11 @@ local function settle_gap(state, rule, frequency, settlements, at)
       add_used(settlements, frequency, SETTLED.freeze, first, last)
     else
       settlements[#settlements + 1] =
-        { frequency, SETTLED.lost, streak[STREAK.startDay], first - 1, streak[STREAK.length] }
-      streak[STREAK.length], streak[STREAK.startDay] = 0, -1
+        { frequency, SETTLED.lost, state[streak + STREAK.startDay], first - 1, state[streak + STREAK.length] }
+      state[streak + STREAK.length], state[streak + STREAK.startDay] = 0, -1
       break
     end
-    streak[STREAK.lastPeriod] = period
+    state[streak + STREAK.lastPeriod] = period
   end
 end
 
@@ -77,10 +77,10 @@ end
 
 -- `all`: the plan's rule with those before it.
 local function settle_by(state, rule, row, left, all)
-  local streaks, settlements = state[USER.streaks], nil
+  local settlements
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
-    local streak, current = streaks[frequency], row[frequency]
-    if streak[STREAK.length] > 0 and streak[STREAK.lastPeriod] < current - 1 then
+    local streak, current = streak_at[frequency], row[frequency]
+    if state[streak + STREAK.length] > 0 and state[streak + STREAK.lastPeriod] < current - 1 then
       settlements = settlements or {}
       settle_gap(state, rule, frequency, settlements, { row = row, left = left, all = all })
     end
@@ -92,15 +92,15 @@ local function settle_by(state, rule, row, left, all)
 end
 
 -- Weeks begin on another day from a day on. A week that is cut off by that was not missed: no midnight ended it.
-local function begin_weeks(streak, day, week_0)
-  local week = math.floor((day - week_0) / 7)
-  if streak[STREAK.length] > 0 and streak[STREAK.lastPeriod] < week - 1 then
-    streak[STREAK.lastPeriod] = week - 1
+local function begin_weeks(state, day, week_0)
+  local streak, week = streak_at[FREQUENCY.weekly], math.floor((day - week_0) / 7)
+  if state[streak + STREAK.length] > 0 and state[streak + STREAK.lastPeriod] < week - 1 then
+    state[streak + STREAK.lastPeriod] = week - 1
   end
 end
 
 -- Settles by the previous rules, each up to the user's local day when it ended.
--- Writes: state.se, when the last of those ended by which everything is settled; an event after it says the same.
+-- Writes: the state's settledMs, when the last of those ended by which everything is settled; an event after it says the same.
 -- Returns: what happened; whether the day of the row itself lies before such an end.
 local function settle_by_earlier(state, rule, row, left)
   local settlements
@@ -117,11 +117,7 @@ local function settle_by_earlier(state, rule, row, left)
         return settlements, true
       end
       local following = rule.before[n + 1]
-      begin_weeks(
-        state[USER.streaks][FREQUENCY.weekly],
-        day,
-        following and following.week or row[ROW.weekStart] - row[ROW.week] * 7
-      )
+      begin_weeks(state, day, following and following.week or row[ROW.weekStart] - row[ROW.week] * 7)
       state[USER.settledMs] = earlier.ends
     end
   end

@@ -1,10 +1,11 @@
 --- @include "add_settlements"
+--- @include "streak_at"
 
 -- Puts a user's streaks as their replay with a late event left them (src/engine/corrections/late-event.ts, which made
 -- `late`): what the clock did since then is settled after it, as ever.
 -- `late`: streaks { STREAK, ... } by FREQUENCY (nil: they stay as they are), freezes, earned (the day from which the next interval counts; nil: none yet),
 -- settlements and beside of what is not stored yet (see settle_streaks), gained (freezes among `beside`).
--- Writes: state.s, state.fz, state.fe. Returns: what was settled (see settle_streaks).
+-- Writes: the state's streaks, freezes and day of earning. Returns: what was settled (see settle_streaks).
 local function take_replay(state, late)
   if not late.streaks then
     return nil
@@ -12,11 +13,11 @@ local function take_replay(state, late)
   for frequency, streak in ipairs(late.streaks) do
     local sums = {}
     -- JSON has texts for keys.
-    for no, sum in pairs(streak[STREAK.sums]) do
+    for no, sum in pairs(streak[1 + STREAK.sums]) do
       sums[tonumber(no)] = sum
     end
-    streak[STREAK.sums] = sums
-    state[USER.streaks][frequency] = streak
+    streak[1 + STREAK.sums] = sums
+    put_streak(state, frequency, streak)
   end
   state[USER.freezes] = late.freezes > 0 and late.freezes or nil
   state[USER.earnedDay] = late.earned

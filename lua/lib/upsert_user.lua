@@ -1,6 +1,7 @@
 --- @include "add_settlements"
 --- @include "settle_streaks"
 --- @include "shift_streaks"
+--- @include "streak_at"
 
 -- Lays the sent fields over a user's state: sent ones replace, others stay, `false` clears.
 -- `sent`: n name, e e-mail, d device tokens (JSON text), sub subscribe to e-mails, a { attribute no = value },
@@ -56,7 +57,7 @@ local function upsert_user(state, sent, now, plan)
   local settlements
   if sent[SENT.zone] ~= nil and (sent[SENT.zone] or nil) ~= state[USER.zone] then
     -- Who is seen for the first time, and is there already, comes from nowhere.
-    if state[USER.createdMs] ~= now or state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod] ~= -1 then
+    if state[USER.createdMs] ~= now or state[streak_at[FREQUENCY.daily] + STREAK.currentPeriod] ~= -1 then
       local left = { state[USER.offsetSeconds] or 0, state[USER.offsetUntilMs] }
       state[USER.offsetSeconds] = sent[SENT.leftZone]
           and sent[SENT.leftZone] == state[USER.zone]
@@ -69,16 +70,12 @@ local function upsert_user(state, sent, now, plan)
       -- Moving back changes nothing, but for one who acted the days that began already do not begin again.
       local latest = math.max(before, state[USER.begunDay] or before)
       if after > latest then
-        shift_streaks(
-          state[USER.streaks],
-          plan.periods[latest - plan.firstDay + 1],
-          plan.periods[after - plan.firstDay + 1]
-        )
+        shift_streaks(state, plan.periods[latest - plan.firstDay + 1], plan.periods[after - plan.firstDay + 1])
         local moved = { beside = { { FREQUENCY.none, SETTLED.moved, latest, after } } }
         settlements = add_settlements(settlements, moved)
       end
       state[USER.begunDay] = after < latest
-          and state[USER.streaks][FREQUENCY.daily][STREAK.currentPeriod] ~= -1
+          and state[streak_at[FREQUENCY.daily] + STREAK.currentPeriod] ~= -1
           and latest
         or nil
     end

@@ -1,5 +1,5 @@
 import type { PackedState, PackedStreak } from './state.ts';
-import { numbered } from './state.ts';
+import { numbered } from './numbered.ts';
 import { STREAK, TOTAL, USER } from './user-fields.ts';
 
 /**

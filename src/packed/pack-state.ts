@@ -1,6 +1,7 @@
 import { Packr } from 'msgpackr';
-import { numbered, type Numbered, type PackedState } from './state.ts';
-import { STREAK, USER } from './user-fields.ts';
+import { numbered, type Numbered } from './numbered.ts';
+import type { PackedState, PackedStreak } from './state.ts';
+import { STATE_SIZE, STREAK, USER } from './user-fields.ts';
 
 const packr = new Packr({ useRecords: false });
 
@@ -8,18 +9,31 @@ const packr = new Packr({ useRecords: false });
 export const pack = (value: unknown): Buffer => packr.pack(value);
 
 /** The fields whose keys are numbers. */
-const NUMBERED = [USER.attributes, USER.totals, USER.counts, USER.points, USER.completions, USER.timePaid, USER.boards];
+const NUMBERED = [USER.attributes, USER.totals, USER.counts, USER.points, USER.completions, USER.timePaid];
 
 /** Encodes a state that was made in TypeScript, as scripts read one. */
 export function packState(state: PackedState): Buffer {
-  const fields: Record<string, unknown> = { ...state };
-  for (const field of NUMBERED) if (state[field] !== undefined) fields[field] = byNumber(state[field]);
-  const { [USER.streaks]: streaks } = state;
-  if (streaks !== undefined)
-    fields[USER.streaks] = streaks.map((streak) =>
-      Array.from(Object.values(streak), (value, at) => (at === STREAK.sums ? byNumber(value) : value)),
-    );
-  return pack(fields);
+  const values: unknown[] = Array.from(
+    { length: STATE_SIZE },
+    (_, at) => (state as unknown as Record<number, unknown>)[at],
+  );
+  for (const field of NUMBERED) if (state[field] !== undefined) values[field] = byNumber(state[field]);
+  const [daily, weekly, monthly] = state[USER.streaks] ?? [];
+  const streaks = [daily, weekly, monthly].flatMap(streakValues);
+  values.splice(USER.streaks, streaks.length, ...streaks);
+  const size = Math.max(USER.streaks + streaks.length, values.findLastIndex((value) => value !== undefined) + 1);
+  return Buffer.concat(values.slice(0, size).map((value) => pack(value ?? null)));
 }
 
-const byNumber = (table: Numbered<unknown>): Map<number, unknown> => new Map(numbered(table));
+/** STREAK, as it is stored: a frequency without one has nothing. */
+function streakValues(streak: PackedStreak | undefined): unknown[] {
+  const values: unknown[] = Array.from(
+    { length: STREAK.size },
+    (_, at) => (streak as Record<number, unknown> | undefined)?.[at],
+  );
+  const sums = byNumber(streak?.[STREAK.sums]);
+  values[STREAK.sums] = sums.size === 0 ? undefined : sums;
+  return values;
+}
+
+const byNumber = (table: Numbered<unknown> | undefined): Map<number, unknown> => new Map(numbered(table));

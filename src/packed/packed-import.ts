@@ -86,7 +86,8 @@ export const packedDaysOff = ({
 }: Pick<OwnDaysOff, 'set' | 'fromDay'>): NonNullable<PackedState[typeof USER.daysOff]> => [set, fromDay, -1];
 
 /** SCORE, of one run. */
-export const packedScore = (score: { runDay: number; group: string } & Decimal): PackedScores => [
+export const packedScore = (score: { boardNo: number; runDay: number; group: string } & Decimal): PackedScores => [
+  score.boardNo,
   score.runDay,
   score.group,
   score.whole,

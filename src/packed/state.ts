@@ -1,12 +1,14 @@
-import { Unpackr } from 'msgpackr';
 import type { Decimal } from '../domain/decimal.ts';
 import { decimalText } from '../domain/decimal.ts';
 import type { SignUp } from '../domain/anniversary.ts';
 import type { OwnDaysOff } from '../domain/days-off.ts';
+import { numbered, type Numbered } from './numbered.ts';
+import { unpackState } from './unpack-state.ts';
+import { unpackr } from './unpackr.ts';
 import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
 
 /**
- * The state of a user: one msgpack map under one key, written by `lua/record_events.lua` (see
+ * The state of a user: msgpack values one after another under one key, written by `lua/record_events.lua` (see
  * `lua/lib/new_user.lua` for a new user's fields, `user-fields.ts` for all). `users.state` in Postgres holds the same bytes. Here are its
  * readable form and the decoding.
  */
@@ -101,8 +103,6 @@ export interface BoardScore {
 /** The most bytes of a packed state: what would grow beyond is refused, see `lua/lib/state_room.lua`. */
 export const STATE_BYTES = 262_144;
 
-const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
-
 /** Decodes one msgpack value. */
 export const unpack = (packed: Buffer): unknown => unpackr.unpack(packed);
 
@@ -121,24 +121,6 @@ export function unpackEach(packed: Buffer, onValue: (value: unknown, bytes: Buff
   });
 }
 
-/** Whether bytes begin as a msgpack map with something in it: a look at the first byte, which costs nothing. */
-export function isPackedMap(packed: Buffer): boolean {
-  const first = packed[0] ?? 0;
-  return packed.length > 1 && ((first >= 0x80 && first <= 0x8f) || first === 0xde || first === 0xdf);
-}
-
-/** A Lua table with integer keys: packed as a map, or as an array where the keys happen to be 1..n. */
-export type Numbered<T> = T[] | Record<number, T>;
-
-export function* numbered<T>(table: Numbered<T> | undefined): Generator<[number, T]> {
-  if (table === undefined) return;
-  if (Array.isArray(table)) {
-    for (const [index, value] of table.entries()) yield [index + 1, value];
-    return;
-  }
-  for (const key of Object.keys(table)) yield [Number(key), table[Number(key)] as T];
-}
-
 // What is packed as an array is declared by its positions: so nothing can take it apart without their names.
 
 /** TOTAL; thresholds of triggers are integers, so a peak has no micros. */
@@ -155,7 +137,7 @@ export interface PackedStreak {
   [STREAK.lastPeriod]: number;
   [STREAK.extendedMs]: number;
   [STREAK.currentPeriod]: number;
-  [STREAK.sums]: Numbered<PackedTotal>;
+  [STREAK.sums]?: Numbered<PackedTotal>;
 }
 
 /** PAUSE. */
@@ -193,10 +175,10 @@ interface PackedSignUp {
   [SIGN_UP.sinceMs]: number;
 }
 
-/** SCORE, repeated, newest run first. */
+/** SCORE, repeated: by number of the board, newest run first. */
 export type PackedScores = (number | string)[];
 
-/** A packed state; absent fields are nil in Lua. */
+/** A packed state, taken apart: absent fields are nil in Lua. Its streaks are a list here, and flat in the bytes. */
 export interface PackedState {
   [USER.createdMs]: number;
   [USER.updatedMs]: number;
@@ -224,7 +206,7 @@ export interface PackedState {
   [USER.points]?: Numbered<number>;
   [USER.completions]?: Numbered<number>;
   [USER.timePaid]?: Numbered<number>;
-  [USER.boards]?: Numbered<PackedScores>;
+  [USER.boards]?: PackedScores;
   [USER.owed]?: Numbered<number>;
   [USER.corrections]?: number;
   [USER.recomputed]?: number;
@@ -232,8 +214,6 @@ export interface PackedState {
   [USER.generation]?: number;
   [USER.importedBy]?: string;
   [USER.importedMs]?: number;
-  /** Removed by the next change by an administrator. */
-  [USER.earlierChange]?: unknown;
 }
 
 /** The decimal of a packed sum. */
@@ -293,6 +273,7 @@ const ownDaysOff = (packed: PackedDaysOff): OwnDaysOff => ({
 
 /** A score in a run of a board. */
 export interface UnpackedScore extends Decimal {
+  boardNo: number;
   runDay: number;
   group: string;
 }
@@ -301,6 +282,7 @@ export interface UnpackedScore extends Decimal {
 export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
   for (let at = 0; at < packed.length; at += SCORE.size) {
     yield {
+      boardNo: packed[at + SCORE.board] as number,
       runDay: packed[at + SCORE.runDay] as number,
       group: packed[at + SCORE.group] as string,
       whole: packed[at + SCORE.whole] as number,
@@ -309,18 +291,22 @@ export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
   }
 }
 
-const boardScores = (packed: PackedScores): BoardScore[] =>
-  Array.from(scoresOf(packed), ({ runDay, group, ...score }) => ({ runDay, group, score: decimalText(score) }));
+function boardScores(packed: PackedScores): Record<number, BoardScore[]> {
+  const boards: Record<number, BoardScore[]> = {};
+  for (const { boardNo, runDay, group, ...score } of scoresOf(packed))
+    (boards[boardNo] ??= []).push({ runDay, group, score: decimalText(score) });
+  return boards;
+}
 
 /**
  * The name in a user's packed state; null: there is none. It decodes the whole, which takes 2 µs of CPU for an ordinary
  * state of 400 bytes, 20 µs for one of 6 KB.
  */
-export const nameInState = (packed: Buffer): string | null => (unpack(packed) as PackedState)[USER.name] ?? null;
+export const nameInState = (packed: Buffer): string | null => unpackState(packed)[USER.name] ?? null;
 
 /** Decodes a user's packed state. */
 export function decodeState(packed: Buffer): UserState {
-  const state = unpack(packed) as PackedState;
+  const state = unpackState(packed);
   const [daily, weekly, monthly] = state[USER.streaks] ?? [];
   const { [USER.deviceTokens]: deviceTokens, [USER.streakRule]: rule, [USER.daysOff]: daysOff } = state;
   return {
@@ -354,7 +340,7 @@ export function decodeState(packed: Buffer): UserState {
     points: mapNumbered(state[USER.points], (total) => total),
     completions: mapNumbered(state[USER.completions], (at) => at),
     timePaid: mapNumbered(state[USER.timePaid], (at) => at),
-    boards: mapNumbered(state[USER.boards], boardScores),
+    boards: boardScores(state[USER.boards] ?? []),
     importedBy: state[USER.importedBy] ?? null,
     importedMs: state[USER.importedMs] ?? null,
   };

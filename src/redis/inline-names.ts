@@ -12,8 +12,8 @@ type Shape = Readonly<Record<string, string | number>>;
 
 /** Names of positions, which count from 0 in TypeScript and from 1 in Lua. */
 const POSITIONS: Readonly<Record<string, Shape>> = {
+  USER: user.USER,
   TOTAL: user.TOTAL,
-  STREAK: user.STREAK,
   PAUSE: user.PAUSE,
   STREAK_RULE: user.STREAK_RULE,
   DAYS_OFF: user.DAYS_OFF,
@@ -47,7 +47,9 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
 
 /** Names of keys, offsets, values and limits, which are the same on both sides. */
 const CONSTANTS: Readonly<Record<string, Shape>> = {
-  USER: user.USER,
+  OLD_USER: user.OLD_USER,
+  STATE: { size: user.STATE_SIZE },
+  STREAK: user.STREAK,
   FREQUENCY: user.FREQUENCY,
   SCORE: user.SCORE,
   GUARD: guard.GUARD,
@@ -90,8 +92,8 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
 const SHAPE = /^[A-Z][A-Z_]*$/;
 
 /**
- * Puts the keys and positions in the place of their names: `state[USER.streaks]` becomes `state['s']`, which Lua compiles
- * as it does `state.s`. So the names cost nothing when a script runs. Lines stay what they were. Throws on a name that
+ * Puts the keys and positions in the place of their names: `record[RECORD.userId]` becomes `record['u']`, which Lua compiles
+ * as it does `record.u`, and `state[USER.name]` becomes `state[31]`. So the names cost nothing when a script runs. Lines stay what they were. Throws on a name that
  * `src/packed` does not declare; `file` names the text in the message.
  */
 export function inlineNames(text: string, file: string): string {

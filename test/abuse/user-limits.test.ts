@@ -3,6 +3,7 @@ import { userKey } from '../../src/redis/keys.ts';
 import { STATE_BYTES } from '../../src/packed/state.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { changeState } from '../stack/change-state.ts';
 
 // What a user may say of itself is bounded, by every way in.
 let laurel: TestLaurel;
@@ -139,13 +140,8 @@ describe('the whole of what is kept of a user', () => {
 
   test('a user beyond the bound from before can be read and brought below, but does not grow', async () => {
     await filled('old');
-    await laurel.redis.eval(
-      `local state = cmsgpack.unpack(redis.call('GET', KEYS[1]))
-       for no in pairs(state.a) do state.a[no] = string.rep('y', 5000) end
-       redis.call('SET', KEYS[1], cmsgpack.pack(state))`,
-      1,
-      userKey(0, 'old'),
-    );
+    const grow = "for no in pairs(state[USER.attributes]) do state[USER.attributes][no] = string.rep('y', 5000) end";
+    await changeState(laurel.redis, userKey(0, 'old'), grow);
     expect(await stateBytes('old')).toBeGreaterThan(1_000_000);
     expect((await laurel.app.get('/v1/users/old')).status).toBe(200);
     expect(await patch('old', full(300, 1))).toMatchObject(refused);

@@ -3,6 +3,7 @@ import { migrate } from '../../src/postgres/migrate.ts';
 import { userKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { changeState } from '../stack/change-state.ts';
 
 // A zone is one zone, however it is spelled, and only as long as somebody is in it.
 let laurel: TestLaurel;
@@ -69,13 +70,7 @@ test('a zone that everybody left is gone after its next midnight, and back with 
 
 test('a user stored in another spelling by an earlier version is swept, shown and migrated', async () => {
   expect((await event('old', 'Europe/Berlin')).status).toBe(201);
-  await laurel.redis.eval(
-    `local state = cmsgpack.unpack(redis.call('GET', KEYS[1]))
-     state.z = 'eUROPE/bERLIN'
-     redis.call('SET', KEYS[1], cmsgpack.pack(state))`,
-    1,
-    userKey(0, 'old'),
-  );
+  await changeState(laurel.redis, userKey(0, 'old'), "state[USER.zone] = 'eUROPE/bERLIN'");
   expect(await tzOf('old')).toBe('Europe/Berlin');
   const persisted = async () => (await laurel.pool.query(`SELECT FROM users WHERE id = 'old'`)).rowCount;
   await expect.poll(persisted).toBe(1);

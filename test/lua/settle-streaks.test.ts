@@ -11,6 +11,10 @@ import {
   type StreaksAsLeft,
   type StreakSettlementRule,
 } from '../../src/domain/settle-streaks.ts';
+import type { Frequency } from '../../src/domain/periods.ts';
+import { packState } from '../../src/packed/pack-state.ts';
+import type { PackedState, PackedStreak } from '../../src/packed/state.ts';
+import { STREAK, USER } from '../../src/packed/user-fields.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { SETTLEMENT_KINDS } from '../../src/postgres/persist/insert-streak-changes.ts';
 import { readScript } from '../../src/redis/script.ts';
@@ -23,8 +27,8 @@ const SEED = Number(process.env['SEED']);
 const SETTLEMENTS = 25 * Number(process.env['RUNS'] ?? 20);
 
 /** Settles on each of the rows in turn, as the script does. */
-const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/settle_streaks.lua'))}
-local state, rule, settlements = cjson.decode(ARGV[1]), cjson.decode(ARGV[2]), {}
+const TEXT = `${['packed_state', 'settle_streaks'].map((name) => readScript(join(PACKAGE_ROOT, `lua/lib/${name}.lua`))).join('')}
+local state, rule, settlements = unpack_state(ARGV[1]), cjson.decode(ARGV[2]), {}
 local earned, beside = 0, {}
 for _, row in ipairs(cjson.decode(ARGV[3])) do
   local some = settle_streaks(state, rule, row)
@@ -36,7 +40,12 @@ for _, row in ipairs(cjson.decode(ARGV[3])) do
     beside[#beside + 1] = each
   end
 end
-return cjson.encode({ s = state.s, fz = state.fz or 0, fe = state.fe, settlements = settlements, earned = earned, beside = beside })`;
+local streaks = {}
+for frequency, at in ipairs(streak_at) do
+  streaks[frequency] = { unpack(state, at, at + ${STREAK.lastPeriod}) }
+end
+local freezes = state[${USER.freezes + 1}] or 0
+return cjson.encode({ s = streaks, fz = freezes, settlements = settlements, earned = earned, beside = beside })`;
 
 interface LuaOutcome {
   s: [number, number, number][];
@@ -83,18 +92,19 @@ async function inLua(
   { offsetSeconds, rule, earlier, own }: Case,
   days: number[],
 ): Promise<LuaOutcome> {
-  const state = {
-    c: left.createdMs,
-    up: 0,
-    zo: offsetSeconds,
-    s: FREQUENCIES.map((frequency) => {
-      const { length, startDay, lastPeriod } = left.streaks[frequency];
-      return [length, startDay ?? -1, lastPeriod ?? -1, -1, -1, {}];
-    }),
-    ...(left.freezes > 0 && { fz: left.freezes }),
-    ...(left.earnedDay !== null && { fe: left.earnedDay }),
-    ...(own !== null && { of: [own.set, own.fromDay, own.before ?? -1] }),
-    ...(left.pauses.length > 0 && { pa: left.pauses.map(({ from, to }) => [from, to, 'id']) }),
+  const streakOf = (frequency: Frequency): PackedStreak => {
+    const { length, startDay, lastPeriod } = left.streaks[frequency];
+    return [length, startDay ?? -1, lastPeriod ?? -1, -1, -1];
+  };
+  const state: PackedState = {
+    [USER.createdMs]: left.createdMs,
+    [USER.updatedMs]: 0,
+    [USER.offsetSeconds]: offsetSeconds,
+    [USER.streaks]: [streakOf('daily'), streakOf('weekly'), streakOf('monthly')],
+    ...(left.freezes > 0 && { [USER.freezes]: left.freezes }),
+    ...(left.earnedDay !== null && { [USER.earnedDay]: left.earnedDay }),
+    ...(own !== null && { [USER.daysOff]: [own.set, own.fromDay, own.before ?? -1] as const }),
+    ...(left.pauses.length > 0 && { [USER.pauses]: left.pauses.map(({ from, to }) => [from, to, 'id'] as const) }),
   };
   const plan = {
     ...planOf(rule),
@@ -107,7 +117,7 @@ async function inLua(
     }),
   };
   const rows = days.map((day) => rowOf(day, rule));
-  const args = [JSON.stringify(state), JSON.stringify(plan), JSON.stringify(rows)];
+  const args = [packState(state), JSON.stringify(plan), JSON.stringify(rows)];
   return JSON.parse((await redis.eval(TEXT, 0, ...args)) as string) as LuaOutcome;
 }
 

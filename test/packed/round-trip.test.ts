@@ -1,81 +1,140 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { RECORD } from '../../src/packed/record-fields.ts';
-import { decodeState, unpack } from '../../src/packed/state.ts';
-import { USER } from '../../src/packed/user-fields.ts';
+import { pack, packState } from '../../src/packed/pack-state.ts';
+import { decodeState, unpack, unpackAll, type UserState } from '../../src/packed/state.ts';
+import { namedState, unpackState } from '../../src/packed/unpack-state.ts';
+import { STATE_SIZE, STREAK, USER } from '../../src/packed/user-fields.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { inlineNames } from '../../src/redis/inline-names.ts';
+import { readScript } from '../../src/redis/script.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
+import { OLD_STATE } from './old-state.ts';
 
 const redis = await connectedRedis();
 
-const STREAK = (length: number): string => `{ ${length}, 20000, 20001, 1700000000000, 20002, { [9] = { 3, 500000 } } }`;
+const streakAt = (frequency: number): string =>
+  [1, 20000, 20001, 1700000000000, 20002, '{ [9] = { 3, 500000 } }']
+    .map((value, offset) => `state[streak_at[${frequency}] + ${offset}] = ${offset === 0 ? frequency : value}`)
+    .join('\n');
 
 /** A user's state, packed by Redis with every field that is declared. */
-const STATE = inlineNames(
-  `return cmsgpack.pack({
+const STATE = `${readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'packed_state.lua'))}
+${inlineNames(
+  `local state = {
   [USER.createdMs] = 1600000000000, [USER.updatedMs] = 1700000000000, [USER.activeDay] = 19675, [USER.name] = 'Ada', [USER.email] = 'a@b.c',
   [USER.zone] = 'Europe/Berlin', [USER.offsetSeconds] = 3600, [USER.offsetUntilMs] = 1800000000000,
   [USER.deviceTokens] = '["t"]', [USER.unsubscribed] = 1, [USER.attributes] = { [7] = 'red' },
   [USER.totals] = { [9] = { 5, 250000, 8 } }, [USER.counts] = { [4] = { 2, 0, 3 } },
-  [USER.streaks] = { ${STREAK(1)}, ${STREAK(2)}, ${STREAK(3)} },
   [USER.freezes] = 2, [USER.earnedDay] = 19990, [USER.settledMs] = 1690000000000, [USER.begunDay] = 20003,
   [USER.pauses] = { { 20010, 20012, 'id' } }, [USER.notifications] = '1-0',
   [USER.streakRule] = { 1, -1, { { 9, 10, 500000 } } }, [USER.daysOff] = { 65, 20013, -1 },
   [USER.signUp] = { 17000, 3, 1600000000001 }, [USER.points] = { [5] = 40 },
   [USER.completions] = { [4] = 1650000000000 }, [USER.timePaid] = { [6] = 1660000000000 },
-  [USER.boards] = { [8] = { 20000, '3:red', 12, 500000, 19993, '', 1, 0 } },
+  [USER.boards] = { 8, 20000, '3:red', 12, 500000, 8, 19993, '', 1, 0 },
   [USER.guarded] = { [9] = { 472222, 5, 0, 19675, 8, 500000, 1700000000000 } },
-  [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000, [USER.earlierChange] = 'call',
-})`,
+  [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000,
+}`,
   'round trip',
-);
+)}
+${[1, 2, 3].map(streakAt).join('\n')}
+`;
+
+const byRedis = async (text: string, ...args: Buffer[]): Promise<Buffer> =>
+  (await redis.callBuffer('EVAL', STATE + text, 0, ...args)) as Buffer;
+
+const streak = (length: number) => ({
+  length,
+  startDay: 20000,
+  lastPeriod: 20001,
+  extendedMs: 1700000000000,
+  currentPeriod: 20002,
+  sums: { 9: '3.5' },
+});
+
+/** What the state says. */
+const DECODED: UserState = {
+  createdMs: 1600000000000,
+  updatedMs: 1700000000000,
+  name: 'Ada',
+  email: 'a@b.c',
+  tz: 'Europe/Berlin',
+  offsetSeconds: 3600,
+  deviceTokens: ['t'],
+  subscribed: false,
+  attributes: { 7: 'red' },
+  totals: { 9: '5.25' },
+  peaks: { 9: '8' },
+  counts: { 4: '2' },
+  countPeaks: { 4: '3' },
+  streaks: { daily: streak(1), weekly: streak(2), monthly: streak(3) },
+  freezes: 2,
+  earnedDay: 19990,
+  settledMs: 1690000000000,
+  pauses: [{ from: 20010, to: 20012, id: 'id' }],
+  notifications: '1-0',
+  streakRule: { enabled: true, all: null, metrics: [{ no: 9, threshold: '10.5' }] },
+  daysOff: { set: 65, fromDay: 20013, before: null },
+  hidden: 3,
+  signUp: { day: 17000, years: 3, sinceMs: 1600000000001 },
+  points: { 5: 40 },
+  completions: { 4: 1650000000000 },
+  timePaid: { 6: 1660000000000 },
+  importedBy: 'crm',
+  importedMs: 1_772_000_000_000,
+  boards: {
+    8: [
+      { runDay: 20000, group: '3:red', score: '12.5' },
+      { runDay: 19993, group: '', score: '1' },
+    ],
+  },
+};
 
 test('a state packed by Redis with every field is decoded whole', async () => {
-  const packed = (await redis.callBuffer('EVAL', STATE, 0)) as Buffer;
-  expect(Object.keys(unpack(packed) as object).toSorted()).toEqual(Object.values(USER).toSorted());
-  const streak = (length: number) => ({
-    length,
-    startDay: 20000,
-    lastPeriod: 20001,
-    extendedMs: 1700000000000,
-    currentPeriod: 20002,
-    sums: { 9: '3.5' },
+  const packed = await byRedis('return pack_state(state)');
+  expect(unpackAll(packed)).toHaveLength(STATE_SIZE);
+  expect(unpackAll(packed)).not.toContain(null);
+  expect(decodeState(packed)).toEqual(DECODED);
+});
+
+test('a state that an earlier version packed says the same, read here and by a script, which packs it in the present form', async () => {
+  expect(decodeState(OLD_STATE)).toEqual(DECODED);
+  expect(namedState(OLD_STATE)).toEqual(namedState(await byRedis('return pack_state(state)')));
+  const again = await byRedis('return pack_state(unpack_state(ARGV[1]))', OLD_STATE);
+  expect(unpackAll(again)).toEqual(unpackAll(await byRedis('return pack_state(state)')));
+});
+
+test('what TypeScript packs, a script reads and packs as it is', async () => {
+  const state = unpackState(await byRedis('return pack_state(state)'));
+  const packed = packState(state);
+  const again = await byRedis('return pack_state(unpack_state(ARGV[1]))', packed);
+  expect(decodeState(again)).toEqual(DECODED);
+  expect(namedState(again)).toEqual(namedState(packed));
+});
+
+test('fields behind the last that a user has take no place; a state ends behind its streaks at the earliest', async () => {
+  const least = packState({ [USER.createdMs]: 1, [USER.updatedMs]: 2 });
+  expect(unpackAll(least)).toHaveLength(USER.streaks + 3 * STREAK.size);
+  expect(decodeState(least)).toMatchObject({
+    createdMs: 1,
+    updatedMs: 2,
+    name: null,
+    streaks: { daily: { length: 0 } },
   });
-  expect(decodeState(packed)).toEqual({
-    createdMs: 1600000000000,
-    updatedMs: 1700000000000,
-    name: 'Ada',
-    email: 'a@b.c',
-    tz: 'Europe/Berlin',
-    offsetSeconds: 3600,
-    deviceTokens: ['t'],
-    subscribed: false,
-    attributes: { 7: 'red' },
-    totals: { 9: '5.25' },
-    peaks: { 9: '8' },
-    counts: { 4: '2' },
-    countPeaks: { 4: '3' },
-    streaks: { daily: streak(1), weekly: streak(2), monthly: streak(3) },
-    freezes: 2,
-    earnedDay: 19990,
-    settledMs: 1690000000000,
-    pauses: [{ from: 20010, to: 20012, id: 'id' }],
-    notifications: '1-0',
-    streakRule: { enabled: true, all: null, metrics: [{ no: 9, threshold: '10.5' }] },
-    daysOff: { set: 65, fromDay: 20013, before: null },
-    hidden: 3,
-    signUp: { day: 17000, years: 3, sinceMs: 1600000000001 },
-    points: { 5: 40 },
-    completions: { 4: 1650000000000 },
-    timePaid: { 6: 1660000000000 },
-    importedBy: 'crm',
-    importedMs: 1_772_000_000_000,
-    boards: {
-      8: [
-        { runDay: 20000, group: '3:red', score: '12.5' },
-        { runDay: 19993, group: '', score: '1' },
-      ],
-    },
-  });
+  const gone = await byRedis(
+    `state[${USER.importedMs + 1}] = nil state[${USER.importedBy + 1}] = nil return pack_state(state)`,
+  );
+  expect(unpackAll(gone)).toHaveLength(USER.importedBy);
+});
+
+test.each([
+  ['nothing', Buffer.alloc(0)],
+  ['no msgpack', Buffer.from([0xc1])],
+  ['a text', pack('text')],
+  ['a list', pack([1, 2])],
+  ['the beginning of a state', packState({ [USER.createdMs]: 1, [USER.updatedMs]: 2 }).subarray(0, 20)],
+])('%s is no state', (_name, bytes) => {
+  expect(() => unpackState(bytes)).toThrow();
 });
 
 test('every field of a record that Redis packs has its name', async () => {

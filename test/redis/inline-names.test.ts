@@ -3,8 +3,8 @@ import { inlineNames } from '../../src/redis/inline-names.ts';
 import { luaTokens } from '../../src/redis/lua-tokens.ts';
 
 test('names of keys, positions, offsets and values are replaced by what they stand for', () => {
-  expect(inlineNames('state[USER.streaks][FREQUENCY.daily][STREAK.length]', 'a.lua')).toBe("state['s'][1][1]");
-  expect(inlineNames('scores[at + SCORE.group]', 'a.lua')).toBe('scores[at + 1]');
+  expect(inlineNames('state[USER.pauses][FREQUENCY.daily][PAUSE.lastDay]', 'a.lua')).toBe('state[44][1][2]');
+  expect(inlineNames('scores[at + SCORE.group]', 'a.lua')).toBe('scores[at + 2]');
   expect(inlineNames('{ [RECORD.kind] = KIND.event }', 'a.lua')).toBe("{ ['k'] = 'e' }");
   expect(inlineNames('sum >= LIMIT.sum or use % USE.bySecret', 'a.lua')).toBe(
     'sum >= 1000000000000000 or use % 140737488355328',

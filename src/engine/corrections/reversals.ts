@@ -10,7 +10,7 @@ import { AppError } from '../../errors.ts';
 import { fingerprint } from '../../packed/fingerprint.ts';
 import type { Compensated } from '../../packed/record.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
-import { unpack, type PackedState } from '../../packed/state.ts';
+import { unpackState } from '../../packed/unpack-state.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import {
   readAwards,
@@ -89,7 +89,7 @@ export class Reversals {
       if ('unchanged' in found) return found.unchanged;
       const { facts, state, packed } = of;
       const replay = replayStreaks(facts, changedEvents(found.planned));
-      const expected = fingerprint(unpack(packed!) as PackedState);
+      const expected = fingerprint(unpackState(packed!));
       const plan = reversalPlan(compiled, { ...found.planned, expected, replay, tz: state.tz, nowMs });
       const record = await calls.run(compiled, userId, { plan, dryRun: request.dryRun });
       if (record === null) continue;

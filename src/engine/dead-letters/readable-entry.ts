@@ -1,6 +1,6 @@
 import type { ShownDeadLetter } from '../../domain/dead-letters.ts';
 import { readEntry } from '../../redis/outbox-entry.ts';
-import { unpack } from '../../packed/state.ts';
+import { namedState } from '../../packed/unpack-state.ts';
 
 /** What the fields of an entry hold, as far as it can be read. */
 export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadLetter['entry']> {
@@ -15,7 +15,7 @@ export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadL
 /** Decoded; null where it cannot be. */
 function readable(packed: Buffer): unknown {
   try {
-    return unpack(packed) ?? null;
+    return namedState(packed);
   } catch {
     return null;
   }

@@ -6,7 +6,7 @@ import { noteOwed, positionsOwed, supersededUsers } from '../../postgres/dead-le
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { readEntry, type ReadEntry, type ReadRecord } from '../../redis/outbox-entry.ts';
-import { unpack, type PackedState } from '../../packed/state.ts';
+import { unpackState } from '../../packed/unpack-state.ts';
 import { type UncheckedRecord } from '../../packed/record.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { USER } from '../../packed/user-fields.ts';
@@ -85,5 +85,5 @@ async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecor
   const userId = record[RECORD.userId];
   if (record[kindField] !== KIND.deletion || typeof userId !== 'string') return false;
   const stored = await storedState(client, { tenantNo, userId });
-  return stored !== null && (unpack(stored) as PackedState)[USER.createdMs] >= Number(record[RECORD.atMs]);
+  return stored !== null && unpackState(stored)[USER.createdMs] >= Number(record[RECORD.atMs]);
 }

@@ -17,8 +17,8 @@ const MILLION = 1_000_000n;
  */
 export function addScores(draft: Draft): void {
   const { compiled, state, missing, nowMs } = draft;
-  const boards: Record<number, PackedScores> = {};
-  for (const board of compiled.catalog.leaderboards) {
+  const boards: PackedScores = [];
+  for (const board of compiled.catalog.leaderboards.toSorted((a, b) => a.no - b.no)) {
     if (board.status !== 'active' && board.status !== 'finished') continue;
     const scores = [...scoresOn(draft, board)]
       .filter(([runDay, score]) => score !== 0n && !isFinal(board, runDay, nowMs))
@@ -29,10 +29,8 @@ export function addScores(draft: Draft): void {
       continue;
     }
     const group = groupOf(compiled, board, draft);
-    boards[board.no] = scores.flatMap(([runDay, score]) => {
-      const { whole, micros } = clamped(decimalOfMicros(score));
-      return packedScore({ runDay, group, whole, micros });
-    });
+    for (const [runDay, score] of scores)
+      boards.push(...packedScore({ boardNo: board.no, runDay, group, ...clamped(decimalOfMicros(score)) }));
   }
   state[USER.boards] = boards;
 }

@@ -8,7 +8,7 @@ import {
 } from '../../packed/packed-import.ts';
 import type { ImportedRecord } from '../../packed/record.ts';
 import { KIND, kindField, RECORD, SETTLED } from '../../packed/record-fields.ts';
-import { numbered } from '../../packed/state.ts';
+import { numbered } from '../../packed/numbered.ts';
 import { USER } from '../../packed/user-fields.ts';
 import type { Draft } from './draft.ts';
 

@@ -3,7 +3,7 @@ import type { PaidUser } from '../../postgres/persist/update-points.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import { KIND, kindField, RECORD, RECORDED_POINTS } from '../../packed/record-fields.ts';
-import { isPackedMap } from '../../packed/state.ts';
+import { isPackedState } from '../../packed/unpack-state.ts';
 import { UnreadableEntry } from './about-data.ts';
 
 /** The last state of each user who was touched, by what has to be written beside it. */
@@ -61,9 +61,9 @@ export class TouchedUsers {
     this.noted.set(userId, { whole: true, streaks: true, points: null });
   }
 
-  /** A user's state after the entry. Throws UnreadableEntry for one that is no map. */
+  /** A user's state after the entry. Throws UnreadableEntry for one that is none. */
   state(tenantNo: number, id: string, packed: Buffer): void {
-    if (!isPackedMap(packed)) throw new UnreadableEntry("a user's state is none");
+    if (!isPackedState(packed)) throw new UnreadableEntry("a user's state is none");
     const key = keyOf(tenantNo, id);
     const { whole, streaks, points } = this.noted.get(id) ?? EVERYTHING;
     const before = this.users.get(key);

@@ -7,7 +7,7 @@ import { zoneOffset } from '../../domain/zone.ts';
 import type { DuePeriod } from '../../postgres/time-triggers/due-periods.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
-import { unpack, type PackedState } from '../../packed/state.ts';
+import { unpackState } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { eventId } from '../ids/event-id.ts';
 
@@ -94,7 +94,7 @@ export class TimePayments {
     const args: (string | number)[] = [tenantNo, plan, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo)];
     for (const [index, { userId, dueMs, triggerNos }] of payments.entries()) {
       const packed = states[index];
-      const zone = packed ? ((unpack(packed) as PackedState)[USER.zone] ?? '') : '';
+      const zone = packed ? (unpackState(packed)[USER.zone] ?? '') : '';
       const offset = zone === '' ? 0 : (zoneOffset(zone, dueMs)?.offsetSeconds ?? 0);
       const boosts = compiled.personalBoosts.get(userId) ?? '';
       args.push(userId, eventId(dueMs), dueMs, triggerNos.join(','), boosts, zone, offset);

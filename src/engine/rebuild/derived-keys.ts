@@ -7,7 +7,9 @@ import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfDigest, fieldOfGeneration } from '../../redis/idempotency.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
-import { isPackedMap, numbered, scoresOf, unpack, type PackedState } from '../../packed/state.ts';
+import { numbered } from '../../packed/numbered.ts';
+import { scoresOf, type PackedState } from '../../packed/state.ts';
+import { isPackedState, unpackState } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import { useOf } from '../ids/keyed-ids.ts';
@@ -89,20 +91,17 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
   }
   // Who is hidden has scores and no place.
   if (state[USER.hidden] !== undefined) return places;
-  for (const [boardNo, scores] of numbered(state[USER.boards])) {
+  for (const { boardNo, runDay, group, whole, micros } of scoresOf(state[USER.boards] ?? [])) {
     const board = boards.get(boardNo);
-    if (board === undefined) continue;
-    for (const { runDay, group, whole, micros } of scoresOf(scores)) {
-      if (board.cleared.has(runDay)) continue;
-      if (whole < 0 || micros < 0 || (whole === 0 && micros === 0)) continue;
-      // Who lacks a value of the breakdown is not ranked.
-      if (board.grouped && group === '') continue;
-      places.push({
-        key: boardKey(tenantNo, { boardNo, runDay, group }),
-        score: decimalText({ whole, micros }),
-        listedIn: board.grouped ? { key: boardGroupsKey(tenantNo, { boardNo, runDay }), group } : null,
-      });
-    }
+    if (board === undefined || board.cleared.has(runDay)) continue;
+    if (whole < 0 || micros < 0 || (whole === 0 && micros === 0)) continue;
+    // Who lacks a value of the breakdown is not ranked.
+    if (board.grouped && group === '') continue;
+    places.push({
+      key: boardKey(tenantNo, { boardNo, runDay, group }),
+      score: decimalText({ whole, micros }),
+      listedIn: board.grouped ? { key: boardGroupsKey(tenantNo, { boardNo, runDay }), group } : null,
+    });
   }
   return places;
 }
@@ -116,7 +115,7 @@ export const countersOf = (state: PackedState): string[] => [
 /** The decoded state of a stored user; null: it cannot be read. */
 export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | null {
   try {
-    return isPackedMap(state) ? (unpack(state) as PackedState) : null;
+    return isPackedState(state) ? unpackState(state) : null;
   } catch {
     return null;
   }

@@ -3,7 +3,8 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoost } from '../../catalog/plan.ts';
 import { FREQUENCIES } from '../../domain/settle-streaks.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
-import { decodeState, unpack, type PackedState, type UserState } from '../../packed/state.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
+import { unpackState } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
 import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
@@ -164,7 +165,7 @@ async function begin(
         fixed: fixed.get(id) ?? [],
         boosts: own === undefined ? {} : (JSON.parse(own) as Record<number, PlanBoost[]>),
         longestStreak: Math.max(state.streaks[frequency].length, ended.get(id) ?? 0),
-        streakAsLived: !late.has(id) && (unpack(packed) as PackedState)[USER.corrections] === undefined,
+        streakAsLived: !late.has(id) && unpackState(packed)[USER.corrections] === undefined,
         scores: scores.get(id) ?? new Map(),
       };
       plannings.set(id, { planning: new UserPlanning(by, history), createdMs: state.createdMs });

@@ -1,5 +1,7 @@
 import type { PoolClient } from 'pg';
-import { numbered, signUpOf, unpack, type Numbered, type PackedState } from '../../packed/state.ts';
+import { numbered, type Numbered } from '../../packed/numbered.ts';
+import { signUpOf, type PackedState } from '../../packed/state.ts';
+import { unpackState } from '../../packed/unpack-state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
 import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
 import { nextCountMs } from '../../domain/anniversary.ts';
@@ -102,15 +104,11 @@ export class SweptBy {
 
 /** A state, decoded. Throws UnstorableValue where it is none. */
 export function stateOf(packed: Buffer): PackedState {
-  let state: unknown;
   try {
-    state = unpack(packed);
+    return unpackState(packed);
   } catch {
-    throw new UnstorableValue("a user's state is no msgpack");
-  }
-  if (typeof state !== 'object' || state === null || Array.isArray(state))
     throw new UnstorableValue("a user's state is none");
-  return state as PackedState;
+  }
 }
 
 /** Writes users whole: state and what is queried of it. Each may be named only once in a call. Idempotent. */

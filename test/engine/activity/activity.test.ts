@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ActivityBackfill } from '../../../src/engine/activity/activity-backfill.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { USER } from '../../../src/packed/user-fields.ts';
 import { userKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { countedDays, storedDays } from './stored-days.ts';
+import { changeState } from '../../stack/change-state.ts';
 
 const [system] = STUDY_APP.pointsSystems!;
 /** With what the clock does: points for time, and streaks that are excused and lost. */
@@ -119,17 +119,15 @@ test('the newest completions are at hand, newest first, and leave with their use
 
 test('a user whose state an earlier version wrote is active once on the day of the upgrade, and once on days after it', async () => {
   const { redis } = laurel;
-  const FORGET = `local state = cmsgpack.unpack(redis.call('GET', KEYS[1]))
-    state.${USER.activeDay} = nil
-    redis.call('SET', KEYS[1], cmsgpack.pack(state))`;
+  const forget = (user: string): Promise<void> => changeState(redis, userKey(0, user), 'state[USER.activeDay] = nil');
   const active = async (): Promise<unknown> =>
     (await days('?from=2027-05-10&to=2027-05-11')).map((day) => day['activeUsers']);
   await at(Date.UTC(2027, 4, 10, 6));
   await flip('ada');
-  await redis.eval(FORGET, 1, userKey(0, 'ada'));
+  await forget('ada');
   await flip('ada');
   expect(await active()).toEqual([1, 0]);
-  await redis.eval(FORGET, 1, userKey(0, 'ada'));
+  await forget('ada');
   await at(Date.UTC(2027, 4, 11, 6));
   // Who is known by a call first is active by the event that follows.
   await laurel.app.put('/v1/users/ada', { name: 'Ada' });

@@ -3,6 +3,7 @@ import type { Catalog } from '../../../src/domain/catalog.ts';
 import { AppError } from '../../../src/errors.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
+import { changeState } from '../../stack/change-state.ts';
 
 const MOST = 1e12;
 const LAST = 1e15 - 1;
@@ -191,13 +192,7 @@ test('a total that is out of its range already comes back, and goes no further',
     (builder) => void builder.metric('flips'),
     async (laurel) => {
       await laurel.event('flips', 'ada', 1);
-      await laurel.redis.eval(
-        `local state = cmsgpack.unpack(redis.call('GET', KEYS[1]))
-         state.m[1] = { 3000000000000000, 500000 }
-         redis.call('SET', KEYS[1], cmsgpack.pack(state))`,
-        1,
-        '{s0}:0:u:ada',
-      );
+      await changeState(laurel.redis, '{s0}:0:u:ada', 'state[USER.totals][1] = { 3000000000000000, 500000 }');
       expect(await outcome(laurel, 'flips', 'ada', 0.000001)).toMatch(REFUSED);
       expect(await outcome(laurel, 'flips', 'ada', 0)).toBe(3e15 + 0.5);
       expect(await outcome(laurel, 'flips', 'ada', -0.5)).toBe(3e15);

@@ -263,7 +263,7 @@ const places: [string, unknown[], object | null][] = [
 test.each(places)('boards: one who %s', (_name, recorded, expected) => {
   const runDay = dayOf(board.start);
   const record = { [RECORD.boards]: [[board.no, runDay, '', ...recorded]] } as unknown as Given['record'];
-  const state = { [USER.boards]: { [board.no]: [runDay, '', 21, 0] } };
+  const state = { [USER.boards]: [board.no, runDay, '', 21, 0] };
   const all = reported({ record, state });
   expect(all).toHaveLength(expected === null ? 0 : 1);
   if (expected === null) return;

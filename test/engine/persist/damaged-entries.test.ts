@@ -10,6 +10,8 @@ import { backlog } from '../../../src/redis/outbox.ts';
 import type { GoneRecord, HappenedRecord } from '../../../src/packed/record.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, newId, NOW, pack, packedState, writeEntry } from './outbox-writer.ts';
+import { unpackAll, type PackedStreak } from '../../../src/packed/state.ts';
+import { USER } from '../../../src/packed/user-fields.ts';
 
 let database: TestDatabase;
 let redis: Redis;
@@ -65,7 +67,7 @@ const attributesOf = async (id: string): Promise<unknown> =>
   )[0]?.attributes;
 
 const event = (u: string, more: Partial<HappenedRecord> = {}): HappenedRecord => eventRecord({ u, a: 1, ...more });
-const state = (n: number | string): Buffer => packedState({ a: { 1: String(n) } });
+const state = (n: number | string): Buffer => packedState({ [USER.attributes]: { 1: String(n) } });
 
 /** An event with everything that a record can hold. */
 const fullRecord = (): HappenedRecord =>
@@ -146,25 +148,36 @@ describe('a record damaged at each of its places', () => {
 });
 
 describe('a state damaged at each of its places', () => {
-  const whole = {
-    c: NOW,
-    up: NOW,
-    n: 'Zoë',
-    e: 'z@example.org',
-    a: { 1: 'x' },
-    p: { 2: 3 },
-    s: [[1, 1, 1, 1, 1, {}]],
-    fz: 1,
-    fe: 2,
-    z: 'Asia/Tokyo',
-  };
+  const whole = unpackAll(
+    packedState({
+      [USER.name]: 'Zoë',
+      [USER.email]: 'z@example.org',
+      [USER.attributes]: { 1: 'x' },
+      [USER.points]: { 2: 3 },
+      [USER.streaks]: [1, 2, 3].map(() => [1, 1, 1, 1, 1]) as unknown as [PackedStreak, PackedStreak, PackedStreak],
+      [USER.freezes]: 1,
+      [USER.earnedDay]: 2,
+      [USER.zone]: 'Asia/Tokyo',
+    }),
+  );
+  const places = [
+    'createdMs',
+    'updatedMs',
+    'name',
+    'email',
+    'attributes',
+    'points',
+    'streaks',
+    'freezes',
+    'earnedDay',
+  ] as const;
 
-  test.each([...Object.keys(whole), 'all'])('%s', async (field) => {
+  test.each([...places, 'zone', 'all'] as const)('%s', async (field) => {
     const good: string[] = [];
     for (const [how, value] of DAMAGES) {
-      const bad: Record<string, unknown> = { ...whole, [field]: value };
-      if (value === undefined) delete bad[field];
-      const packed = field === 'all' ? pack(value ?? null) : pack(bad);
+      const bad = [...whole];
+      if (field !== 'all') bad.splice(USER[field], 1, ...(value === undefined ? [] : [value]));
+      const packed = field === 'all' ? pack(value ?? null) : Buffer.concat(bad.map((each) => pack(each)));
       const records = [event('bad', { y: 1 }), event('other')];
       good.push(...records.map(({ i }) => i));
       await writeEntry(redis, SHARD, { tenantNo, records, states: { bad: packed, other: state(how) } });
@@ -178,7 +191,7 @@ describe('a state damaged at each of its places', () => {
 
     expect(await storedEvents()).toEqual(expect.arrayContaining([...good, last.i]));
     expect(await attributesOf('other')).toEqual({ 1: 'bytes' });
-    expect(aside.at(-1)?.reason).toBe("a user's state is no msgpack");
+    expect(aside.at(-1)?.reason).toBe("a user's state is none");
     // The next state, of an event that brought no news, mends all that the letters hold.
     const next = eventRecord({ u: 'bad' });
     await writeEntry(redis, SHARD, { tenantNo, records: [next], states: { bad: state('mended') } });

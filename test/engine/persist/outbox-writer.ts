@@ -2,7 +2,9 @@ import type { Redis } from 'ioredis';
 import { Packr } from 'msgpackr';
 import { outboxKey } from '../../../src/redis/keys.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
+import { packState } from '../../../src/packed/pack-state.ts';
 import type { PackedState } from '../../../src/packed/state.ts';
+import { USER } from '../../../src/packed/user-fields.ts';
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 
@@ -35,7 +37,13 @@ export const eventRecord = (more: Partial<HappenedRecord> = {}): HappenedRecord 
 const int64 = (value: number): bigint => BigInt(value);
 
 export const packedState = (more: Partial<PackedState> = {}): Buffer =>
-  pack({ m: {}, p: {}, ...more, c: int64(more.c ?? NOW), up: int64(more.up ?? NOW) });
+  packState({
+    [USER.totals]: {},
+    [USER.points]: {},
+    ...more,
+    [USER.createdMs]: int64(more[USER.createdMs] ?? NOW) as unknown as number,
+    [USER.updatedMs]: int64(more[USER.updatedMs] ?? NOW) as unknown as number,
+  });
 
 export interface Written {
   tenantNo?: number;

@@ -71,19 +71,6 @@ test.each(moments)('those whose requests are lost are made by the retry: %s', as
   expect(await freezes(user)).toBe(2);
 });
 
-test('a state of an earlier version, which kept the last call, is read and goes on', async () => {
-  await laurel.event('flips', 'before', 1);
-  await direct.eval(
-    `local state = cmsgpack.unpack(redis.call('GET', KEYS[1]))
-     state.ac = '0197f0000000700080000000abcd0000'
-     redis.call('SET', KEYS[1], cmsgpack.pack(state))`,
-    1,
-    '{s0}:0:u:before',
-  );
-  expect(await grant('before')).toBeNull();
-  expect(await freezes('before')).toBe(1);
-});
-
 test.each(moments)(
   'a reset whose reply is lost ends the streak once, not that of since: %s',
   async (name, meanwhile) => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startWorkers } from '../../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { changeState } from '../../../stack/change-state.ts';
 
 const PATH = '/v1/metrics/events';
 const patience = { interval: 20 };
@@ -174,11 +175,7 @@ test('a zone whose offset ran out is renewed for all of its events at once', asy
   await wait([zoned(1)]);
   // As it is after a change of the clocks: the stored offset holds no longer.
   const key = '{s0}:0:u:zoned';
-  await laurel.redis.eval(
-    "local state = cmsgpack.unpack(redis.call('GET', KEYS[1])) state.zu = 1 redis.call('SET', KEYS[1], cmsgpack.pack(state))",
-    1,
-    key,
-  );
+  await changeState(laurel.redis, key, 'state[USER.offsetUntilMs] = 1');
   const { results } = await wait([event('zoned', 1), event('other', 1), event('zoned', 1), zoned(1)]);
   expect(results.map(({ total }) => total)).toEqual([2, 1, 3, 4]);
 });
