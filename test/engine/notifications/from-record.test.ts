@@ -302,7 +302,7 @@ test('a user is not decoded where nothing is wanted', () => {
   };
   const whole = { ...record, ...everything } as HappenedRecord;
   expect(fromRecord({ compiled, wants: () => false }, whole, broken)).toEqual([]);
-  expect(() => fromRecord({ compiled, wants: () => true }, whole, broken)).toThrow('Invalid time value');
+  expect(() => fromRecord({ compiled, wants: () => true }, whole, broken)).toThrow("a user's state is none");
 });
 
 test('what was deleted since is not reported; an award is shown without the trigger that was', () => {
