@@ -3,7 +3,7 @@ import { decimalText } from '../domain/decimal.ts';
 import type { SignUp } from '../domain/anniversary.ts';
 import type { OwnDaysOff } from '../domain/days-off.ts';
 import { numbered, type Numbered } from './numbered.ts';
-import { unpackState } from './unpack-state.ts';
+import { stateValues } from './unpack-state.ts';
 import { unpackr } from './unpackr.ts';
 import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
 
@@ -215,6 +215,9 @@ export interface PackedState {
   [USER.importedBy]?: string;
   [USER.importedMs]?: number;
 }
+
+/** Takes a user's packed state apart, whichever version of Laurel wrote it. Throws where it is none. */
+export const unpackState = (packed: Buffer): PackedState => stateValues(packed) as unknown as PackedState;
 
 /** The decimal of a packed sum. */
 export const decimalOf = (packed: PackedTotal): Decimal => ({

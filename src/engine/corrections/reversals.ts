@@ -10,7 +10,6 @@ import { AppError } from '../../errors.ts';
 import { fingerprint } from '../../packed/fingerprint.ts';
 import type { Compensated } from '../../packed/record.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
-import { unpackState } from '../../packed/unpack-state.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import {
   readAwards,
@@ -29,6 +28,7 @@ import type { PlannedReversal } from './planned-reversal.ts';
 import { reversalPlan } from './reversal-plan.ts';
 import { revocationsOf } from './revocations.ts';
 import { readStreakFacts } from './streak-facts.ts';
+import { unpackState } from '../../packed/state.ts';
 
 export interface ReversalsOptions {
   pool: Pool;

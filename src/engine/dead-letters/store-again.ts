@@ -6,13 +6,13 @@ import { noteOwed, positionsOwed, supersededUsers } from '../../postgres/dead-le
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { readEntry, type ReadEntry, type ReadRecord } from '../../redis/outbox-entry.ts';
-import { unpackState } from '../../packed/unpack-state.ts';
 import { type UncheckedRecord } from '../../packed/record.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { attempt } from '../persist/by-halves.ts';
 import type { Reports } from '../persist/store-report.ts';
 import { storeParts, type WantedParts } from '../persist/store-parts.ts';
+import { unpackState } from '../../packed/state.ts';
 
 /**
  * Stores the parts of a dead letter that were not stored yet, in the client's transaction; those that cannot be now

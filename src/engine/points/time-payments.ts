@@ -7,9 +7,9 @@ import { zoneOffset } from '../../domain/zone.ts';
 import type { DuePeriod } from '../../postgres/time-triggers/due-periods.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
-import { unpackState } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { eventId } from '../ids/event-id.ts';
+import { unpackState } from '../../packed/state.ts';
 
 export interface TimePaymentsOptions {
   redis: Redis;

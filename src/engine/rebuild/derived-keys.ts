@@ -8,8 +8,8 @@ import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis
 import { fieldOfDigest, fieldOfGeneration } from '../../redis/idempotency.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { numbered } from '../../packed/numbered.ts';
-import { scoresOf, type PackedState } from '../../packed/state.ts';
-import { isPackedState, unpackState } from '../../packed/unpack-state.ts';
+import { scoresOf, type PackedState, unpackState } from '../../packed/state.ts';
+import { isPackedState } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
 import { useOf } from '../ids/keyed-ids.ts';

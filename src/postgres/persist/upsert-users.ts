@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg';
 import { numbered, type Numbered } from '../../packed/numbered.ts';
-import { signUpOf, type PackedState } from '../../packed/state.ts';
-import { unpackState } from '../../packed/unpack-state.ts';
+import { signUpOf, type PackedState, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
 import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
 import { nextCountMs } from '../../domain/anniversary.ts';
