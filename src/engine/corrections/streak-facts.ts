@@ -8,7 +8,9 @@ import type { MeetingRule, RunningStreak } from '../../domain/streak-machine.ts'
 import { dayIn } from '../../domain/zone.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
+import { packState } from '../../packed/pack-state.ts';
 import { decodeState, type StreakState, type UserState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
 import {
   eventFacts,
@@ -85,8 +87,8 @@ export function factsOfNewUser(
   };
 }
 
-/** An empty map. */
-const NOBODY = Buffer.from([0x80]);
+/** A state that says nothing. */
+const NOBODY = packState({ [USER.createdMs]: 0, [USER.updatedMs]: 0 });
 
 interface Read {
   state: UserState;
