@@ -81,7 +81,7 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
       quotient(of('batch', 'perSecond'), of('plain batch', 'perSecond')),
       [5, 10],
     ),
-    least('batch ÷ single events, throughput', throughput('batch', 'event'), [2, 3]),
+    least('batch ÷ single events, throughput', throughput('batch', 'event'), [1.4, 2]),
     least('ingest with persisting ÷ without', throughput('event', 'event unpersisted'), [0.8, 0.9]),
     most('frontend, CPU an event', of('event', 'nodeMicros'), 'µs', [60, 45]),
     most('Redis, CPU an event', of('event', 'redisMicros'), 'µs', [65, 45]),

@@ -7,8 +7,8 @@
 --- @include "lib/settle_streaks"
 --- @include "lib/settled_record"
 --- @include "lib/state_room"
---- @include "lib/write_applied"
 --- @include "lib/streak_at"
+--- @include "lib/write_applied"
 
 --[[
 Gives and takes what a recomputation planned for some users, or takes back what it did: completions of achievements, points,
@@ -17,8 +17,9 @@ step was made last, so that a step which is repeated, by whomever, changes nothi
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant, then the users.
 ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON) with `limits`, the maximum of points by system no, and, where
-      boards are computed again, `scored`, see lib/recompute_scores, 4 prefix of boards, 5 prefix of points sets, 6 number of the step, above that of all steps before it, 7 the job (32 hex), 8 '1': what the job did is taken back, then 3 a user: id, id of the record (32 hex), what is to be done (JSON, `PlannedUser` of
-      src/engine/recomputations/planned-user.ts).
+      boards are computed again, `scored`, see lib/recompute_scores, 4 prefix of boards, 5 prefix of points sets, 6 number of the
+      step, above that of all steps before it, 7 the job (32 hex), 8 '1': what the job did is taken back, then 3 a user: id, id of
+      the record (32 hex), what is to be done (JSON, `PlannedUser` of src/engine/recomputations/planned-user.ts).
 Returns: RECOMPUTED a user; then the position of the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, counters, points sets, boards.
