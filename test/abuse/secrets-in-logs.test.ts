@@ -66,7 +66,7 @@ test('a script that fails', async () => {
   const victim = `${secrets.userId}-2`;
   await run.redis.set(userKey(0, victim), secrets.attribute);
   expect(await event({ ...person, id: victim })).toBe(500);
-  await logged("attempt to index local 'state'");
+  await logged('attempt to index');
   await run.redis.del(userKey(0, victim));
 });
 
