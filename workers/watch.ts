@@ -12,8 +12,10 @@ import { shardsInUse } from '../src/redis/shards-in-use.ts';
 import { BehindLog } from './behind-log.ts';
 
 const INTERVAL_MS = 1000;
-/** How often is looked while the outboxes are empty, should the blocking read miss an entry; and at shards that are not known to be in use. */
+/** How often is looked while the outboxes are empty, should the blocking read miss an entry. */
 const BACKSTOP_MS = 10_000;
+/** So many times as seldom at shards that are not known to be in use: a look at all is 256 small commands. */
+const BACKSTOPS_A_LOOK_AT_ALL = 6;
 /** An entry that has waited so long was not woken for: normally it takes a tenth of this. */
 const OVERDUE_MS = 1000;
 const LATE_MS = 10_000;
@@ -74,7 +76,7 @@ export function watchOutbox({
     let overdueMs = 0;
     /** Whether anything waits. */
     const look = async (): Promise<boolean> => {
-      const isAll = performance.now() - allLookedAtMs >= backstopMs;
+      const isAll = performance.now() - allLookedAtMs >= BACKSTOPS_A_LOOK_AT_ALL * backstopMs;
       if (isAll) allLookedAtMs = performance.now();
       const shards = onServer(isAll ? SHARD_NUMBERS : shardsInUse(redis));
       const waits = await waitingMs(redis, shards);

@@ -26,8 +26,10 @@ interface BatchWorkerOptions {
 }
 
 const LOOK_MS = 1000;
-/** How often is looked while no batch waits, should the blocking read miss one; and at shards that are not known to be in use. */
+/** How often is looked while no batch waits, should the blocking read miss one. */
 const BACKSTOP_MS = 10_000;
+/** So many times as seldom at shards that are not known to be in use: a look at all is 256 small commands. */
+const BACKSTOPS_A_LOOK_AT_ALL = 6;
 /** The same line about a shard is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
@@ -79,7 +81,7 @@ export function batchWorker({
     /** Whether any waits. */
     const look = async (): Promise<boolean> => {
       try {
-        const isAll = performance.now() - allLookedAtMs >= backstopMs;
+        const isAll = performance.now() - allLookedAtMs >= BACKSTOPS_A_LOOK_AT_ALL * backstopMs;
         if (isAll) allLookedAtMs = performance.now();
         const shards = await shardsWithBatches(server, onServer(isAll ? SHARD_NUMBERS : shardsInUse(redis)));
         for (const shard of shards) void drain(shard);
