@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { outcomeOf, type LoadJob, type Outcome, type Pace } from './jobs.ts';
 import { RequestMaker, requestText } from './requests.ts';
@@ -32,29 +33,29 @@ export async function onSchedule(job: LoadJob, pace: Exclude<Pace, 'flat out'>):
     while (sent < amount && dueMs[sent]! <= nowMs) {
       const connection = idle.pop();
       if (connection === undefined) return;
-      connection.request = sent;
-      connection.socket.write(texts[sent++]!);
+      connection.send(sent, texts[sent++]!);
     }
   };
-  const all = await Promise.all(
-    Array.from({ length: connections }, () =>
-      Connection.open(Number(port), hostname, (connection, status) => {
-        const { events, done } = requests[connection.request]!;
-        latencies[answered++] = performance.now() - startMs - dueMs[connection.request]!;
+  const all = Array.from(
+    { length: connections },
+    () =>
+      new Connection({ port: Number(port), host: hostname }, (connection, request, status) => {
+        const { events, done } = requests[request]!;
+        latencies[answered++] = performance.now() - startMs - dueMs[request]!;
         statuses[status] = (statuses[status] ?? 0) + 1;
         if (status === String(done)) processed += events;
         idle.push(connection);
         if (answered === amount) ended();
         else send();
       }),
-    ),
   );
+  await Promise.all(all.map((connection) => connection.open()));
   idle.push(...all);
   startMs = performance.now();
   const timer = setInterval(send, 1);
   await new Promise<void>((resolve) => (ended = resolve));
   clearInterval(timer);
-  for (const { socket } of all) socket.destroy();
+  for (const connection of all) connection.close();
   return outcomeOf({ seconds: (performance.now() - startMs) / 1000, statuses, processed, latencies });
 }
 
@@ -68,35 +69,72 @@ function arrivals(amount: number, pace: { rate: number } | { burstRate: number }
   return dueMs.map((at) => Math.floor(at / every) * every + (at % every) * (lasting / every));
 }
 
-/** One connection, one request at a time. Reads no more of an answer than its status and where it ends. */
-class Connection {
-  readonly socket: Socket;
-  /** The number of the request that it carries. */
-  request = 0;
-  private received = Buffer.alloc(0);
+/** What a request ended with that the server closed the connection on. */
+const CLOSED = 'closed';
 
-  private constructor(socket: Socket, answered: (connection: Connection, status: string) => void) {
-    this.socket = socket;
-    socket.setNoDelay(true);
-    socket.on('data', (chunk) => {
-      this.received = this.received.length === 0 ? chunk : Buffer.concat([this.received, chunk]);
-      const head = this.received.indexOf('\r\n\r\n');
-      if (head === -1) return;
-      const length = /content-length: (\d+)/i.exec(this.received.toString('latin1', 0, head))?.[1] ?? '0';
-      if (this.received.length < head + 4 + Number(length)) return;
-      const status = this.received.toString('latin1', 9, 12);
-      this.received = Buffer.alloc(0);
-      answered(this, status);
-    });
+/**
+ * One connection, one request at a time. Reads no more of an answer than its status and where it ends. The server closes one that
+ * has carried nothing for some seconds: it is opened again by the next request.
+ */
+class Connection {
+  private readonly to: { port: number; host: string };
+  private readonly answered: (connection: Connection, request: number, status: string) => void;
+  private socket: Socket | null = null;
+  /** The number of the request that it carries; null: none. */
+  private request: number | null = null;
+  private received: Buffer = Buffer.alloc(0);
+
+  constructor(
+    to: { port: number; host: string },
+    answered: (connection: Connection, request: number, status: string) => void,
+  ) {
+    this.to = to;
+    this.answered = answered;
   }
 
-  static async open(
-    port: number,
-    host: string,
-    answered: (connection: Connection, status: string) => void,
-  ): Promise<Connection> {
-    const socket = connect({ port, host });
-    await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
-    return new Connection(socket, answered);
+  /** Resolves when it is connected. */
+  async open(): Promise<void> {
+    await once(this.connect(), 'connect');
+  }
+
+  send(request: number, text: Buffer): void {
+    this.request = request;
+    (this.socket ?? this.connect()).write(text);
+  }
+
+  close(): void {
+    this.socket?.destroy();
+  }
+
+  private connect(): Socket {
+    const socket = connect(this.to).setNoDelay(true);
+    this.socket = socket;
+    this.received = Buffer.alloc(0);
+    socket.on('data', (chunk) => this.take(chunk));
+    // What is wrong is followed by 'close'.
+    socket.on('error', () => undefined);
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => {
+      this.socket = null;
+      if (this.request !== null) this.end(CLOSED);
+    });
+    return socket;
+  }
+
+  private take(chunk: Buffer): void {
+    this.received = this.received.length === 0 ? chunk : Buffer.concat([this.received, chunk]);
+    const head = this.received.indexOf('\r\n\r\n');
+    if (head === -1) return;
+    const length = /content-length: (\d+)/i.exec(this.received.toString('latin1', 0, head))?.[1] ?? '0';
+    if (this.received.length < head + 4 + Number(length)) return;
+    const status = this.received.toString('latin1', 9, 12);
+    this.received = Buffer.alloc(0);
+    this.end(status);
+  }
+
+  private end(status: string): void {
+    const request = this.request!;
+    this.request = null;
+    this.answered(this, request, status);
   }
 }
