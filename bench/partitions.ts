@@ -1,9 +1,10 @@
 /**
- * Many stored events in partitions: loads N events (default 20,000,000; a partition of 28 days has a tenth), half as many awards and
- * used keys, and prints, with a tenth of them and with all: the WAL of an event that is stored (50,000 after a
- * checkpoint, 500 a transaction), the milliseconds of what is read of one user, and how long a rebuild reads the keys.
+ * Many stored events in partitions: loads N events (default 20,000,000; in 10 partitions of 28 days), half as many awards and
+ * used keys, and prints, with the first partition and with all: the milliseconds of what is read of one user, how long a rebuild
+ * reads the keys, and the WAL of an event that is stored, 500 a transaction: of the first 50,000 after a checkpoint, and of
+ * 1,000,000 with the checkpoints that come meanwhile.
  *
- *   npm run bench:partitions -- [events]
+ *   npm run bench:partitions -- [events] [partitions]
  *
  * Takes some 350 bytes of disk an event, in the temporary directory.
  */
@@ -32,15 +33,16 @@ import { eventIds } from '../src/postgres/timeline/event-ids.ts';
 import { transaction } from '../src/postgres/transaction.ts';
 import { median } from './rows.ts';
 
-const PARTITIONS = 10;
 const WIDTH = 28;
-const STORED = 50_000;
+/** Events after a checkpoint: the first, which touch most pages for the first time, and so many that others come. */
+const FIRST = 50_000;
+const INTERVAL = 1_000_000;
 const BATCH = 500;
 /** Events of a user, when all are loaded. */
 const EACH = 200;
 const READERS = 40;
 
-const events = Number(process.argv[2] ?? 20_000_000);
+const [events = 20_000_000, partitions = 10] = process.argv.slice(2).map(Number);
 const users = Math.max(READERS, Math.floor(events / EACH));
 
 /** The nth of a partition's rows. */
@@ -57,13 +59,17 @@ const LOAD = [
   `INSERT INTO used_keys SELECT id, 0, user_id, 1 + n % 3, md5(n::text) FROM ${MADE} WHERE n % 2 = 0`,
 ];
 
-/** Stores events of random users as the persister does; bytes of WAL an event. */
-async function walOfAnEvent(pool: Pool, fromMs: number): Promise<number> {
-  const position = async (): Promise<string> =>
-    (await pool.query<{ lsn: string }>('SELECT pg_current_wal_insert_lsn() AS lsn')).rows[0]!.lsn;
+/** Stores events of random users as the persister does; prints the bytes of WAL an event. */
+async function printWal(pool: Pool, fromMs: number): Promise<void> {
+  const written = async (since: string): Promise<{ lsn: string; bytes: number }> => {
+    const sql = `SELECT pg_current_wal_insert_lsn() AS lsn, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $1)::float8 AS bytes`;
+    return (await pool.query<{ lsn: string; bytes: number }>(sql, [since])).rows[0]!;
+  };
   await pool.query('CHECKPOINT');
-  const before = await position();
-  for (let n = 0; n < STORED; n += BATCH) {
+  const { lsn } = await written('0/0');
+  for (let n = 0; n < INTERVAL; n += BATCH) {
+    if (n === FIRST)
+      console.log(`  WAL of an event right after a checkpoint: ${((await written(lsn)).bytes / FIRST).toFixed(0)} B`);
     const made = Array.from({ length: BATCH }, (_, at) => ({
       id: eventId(fromMs + n + at),
       tenantNo: 0,
@@ -99,11 +105,8 @@ async function walOfAnEvent(pool: Pool, fromMs: number): Promise<number> {
       );
     });
   }
-  const { rows } = await pool.query<{ bytes: number }>(
-    'SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $1)::float8 AS bytes',
-    [before],
-  );
-  return rows[0]!.bytes / STORED;
+  const { bytes } = await written(lsn);
+  console.log(`  WAL of an event of ${INTERVAL.toLocaleString('en')} after it: ${(bytes / INTERVAL).toFixed(0)} B`);
 }
 
 /** Milliseconds of each read, of users one after another. */
@@ -145,7 +148,7 @@ async function measure(pool: Pool, loaded: number, lastDay: number): Promise<voi
   await readIdempotencyKeys(pool, { pageSize: 5_000, tenants: null }, async (page) => void (keys += page.length));
   const seconds = (performance.now() - startedMs) / 1_000;
   console.log(`  ${keys.toLocaleString('en')} keys read by a rebuild: ${seconds.toFixed(1)} s`);
-  console.log(`  WAL of an event that is stored: ${(await walOfAnEvent(pool, lastDay * DAY_MS)).toFixed(0)} B`);
+  await printWal(pool, lastDay * DAY_MS);
 }
 
 const directory = join(tmpdir(), `laurel-bench-partitions-${randomUUID()}`);
@@ -155,12 +158,12 @@ const pool = createPool(server.url, { max: 2 });
 try {
   await migrate(pool);
   let [, last] = await readEventPartitions(pool);
-  for (let part = 0; part < PARTITIONS; part += 1) {
+  for (let part = 0; part < partitions; part += 1) {
     const { firstDay, endDay } = last!;
-    const range = [Math.floor((events / PARTITIONS) * part), Math.floor((events / PARTITIONS) * (part + 1)), firstDay];
+    const range = [Math.floor((events / partitions) * part), Math.floor((events / partitions) * (part + 1)), firstDay];
     for (const statement of LOAD) await pool.query(statement, range);
     for (const table of ['events', 'awards', 'used_keys']) await pool.query(`VACUUM ANALYZE ${table}_d${firstDay}`);
-    if (part === 0 || part === PARTITIONS - 1) await measure(pool, range[1]!, endDay - 1);
+    if (part === 0 || part === partitions - 1) await measure(pool, range[1]!, endDay - 1);
     if (part === 0) await indexUsedKeys(pool, 0);
     await indexUsedKeys(pool, firstDay);
     await makeEventPartition(pool, { firstDay: endDay, endDay: endDay + WIDTH });
