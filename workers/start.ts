@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Catalogs } from '../src/catalog/catalogs.ts';
@@ -184,6 +185,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   testClock?.onChange(delivery.look);
 
   const ending = new AbortController();
+  // One for each shard that is being stored.
+  setMaxListeners(0, ending.signal);
   const failed = (kind: string, detail: object, error: unknown): void => {
     log.error({ kind, ...detail, err: error }, 'scheduled work failed; it is tried again');
     countFailedWork(redis, kind).catch(() => undefined);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { shardsInUse } from '../../../src/redis/shards-in-use.ts';
+import { STUDY_APP } from '../../study-app.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
 let laurel: TestLaurel;
@@ -22,4 +23,25 @@ test('the shards in use are those that hold a tenant, in every process as soon a
   const made = [1, 2, 3].map((no) => ({ customerId: `tenant ${no}`, name: `Tenant ${no}` }));
   expect((await other.admin.post('/v1/tenants', made)).status).toBe(201);
   await expect.poll(shown).toEqual([0, 1, 2, 3]);
+});
+
+test('a worker stores many shards at a time without a warning of its process', async () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): number => warnings.push(warning);
+  process.on('warning', onWarning);
+  const tenants = Array.from({ length: 16 }, (_, no) => ({ customerId: `busy ${no}`, name: `Busy ${no}` }));
+  expect((await laurel.admin.post('/v1/tenants', tenants)).status).toBe(201);
+  for (const { customerId: tenantId } of tenants)
+    expect((await laurel.admin.put('/v1/configuration', STUDY_APP, { tenantId })).status).toBe(200);
+  await Promise.all(
+    tenants.map(async ({ customerId: tenantId }) => {
+      const event = { user: { id: 'ada' }, value: 1 };
+      expect((await laurel.app.post('/v1/metrics/flips/event', event, { tenantId })).status).toBe(201);
+    }),
+  );
+  const stored = async (): Promise<number> =>
+    (await laurel.pool.query<{ n: number }>(`SELECT count(*)::int AS n FROM events WHERE user_id = 'ada'`)).rows[0]!.n;
+  await expect.poll(stored).toBe(tenants.length);
+  process.off('warning', onWarning);
+  expect(warnings).toEqual([]);
 });
