@@ -160,7 +160,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     catalogs.close();
     await wakeUp.close();
     redis.disconnect();
-    queueRedis.disconnect();
+    queueRedis.endFamily();
     await pool.end();
   };
   let ids: KeyedIds;

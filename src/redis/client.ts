@@ -99,7 +99,7 @@ function connected(url: string, make: (options: Omit<RedisOptions, 'replyMapping
  * A connection for a BullMQ worker, or a subscriber: commands wait until Redis is back. BullMQ refuses a worker's
  * connection with any other `maxRetriesPerRequest`.
  */
-export const createPatientRedis = (url: string): Redis =>
+export const createPatientRedis = (url: string): PatientRedis =>
   new PatientRedis({
     ...addressOptions(url),
     maxRetriesPerRequest: null,
