@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, expect, test } from 'vitest';
-import { startWorkers } from '../../workers/start.ts';
+import { startWorkers, type Workers } from '../../workers/start.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { testDatabase } from '../postgres/database.ts';
 import { OwnSentinel } from './own-sentinel.ts';
@@ -20,11 +20,13 @@ test('a worker ends though its Redis and all Sentinels are gone for good', async
   closing.unshift(() => replica.close());
   await replica.follow(master);
   const sentinel = await OwnSentinel.start(master, null);
-  const workers = await startWorkers({
-    redisUrl: sentinel.url,
-    databaseUrl: database.stack.databaseUrl,
-    log: pino({ level: 'silent' }),
-  }).finally(() => sentinel.close());
+  let workers: Workers;
+  try {
+    const log = pino({ level: 'silent' });
+    workers = await startWorkers({ redisUrl: sentinel.url, databaseUrl: database.stack.databaseUrl, log });
+  } finally {
+    await sentinel.close();
+  }
   await Promise.all([master.kill(), replica.kill()]);
   await expect(workers.close(0)).resolves.toBeUndefined();
 });
