@@ -167,7 +167,7 @@ export class Client {
         ledger.acknowledgements.push({ sentMs, atMs: performance.now() });
         return reply;
       }
-      ledger.failures += 1;
+      ledger.failures.push(problem || `${reply!.status} ${JSON.stringify(reply!.body)}`);
       if (reply !== null && reply.status !== 503)
         ledger.contradict(`answered ${reply.status} ${JSON.stringify(reply.body)}`);
       if (once) return null;

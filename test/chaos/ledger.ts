@@ -37,8 +37,8 @@ export class Ledger {
   readonly contradictions: string[] = [];
   requests = 0;
   retries = 0;
-  /** Requests that found no answer, or a 5xx. */
-  failures = 0;
+  /** What became of requests that found no answer, or a 5xx. */
+  failures: string[] = [];
   /** Times (performance.now) of acknowledgements and when their requests were sent, of the round. */
   acknowledgements: { sentMs: number; atMs: number }[] = [];
 

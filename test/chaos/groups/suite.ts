@@ -85,9 +85,12 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       done.push(round);
       findings = await auditNow({ stack, sql, tenants });
       const others = tenants.filter((tenant) => tenant.group !== group.name);
-      for (const { id, ledger } of others.filter((tenant) => tenant.ledger.failures > 0)) {
-        othersFailures += ledger.failures;
-        findings.differences.push(`${id}: ${ledger.failures} requests failed, though its group was not hit`);
+      for (const { id, ledger } of others.filter((tenant) => tenant.ledger.failures.length > 0)) {
+        othersFailures += ledger.failures.length;
+        const kinds = [...new Set(ledger.failures)].join('; ');
+        findings.differences.push(
+          `${id}: ${ledger.failures.length} requests failed, though its group was not hit: ${kinds}`,
+        );
       }
       const gaps = `${group.name} ${round.hitGapMs.toFixed(0)} ms, others ${round.othersGapMs.toFixed(0)} ms`;
       say(`${no}/${rounds}  ${fault}: longest gap of ${gaps}; ${findings.stored} events stored`);
@@ -134,7 +137,7 @@ async function runRound({
   const ending = new AbortController();
   for (const { ledger } of tenants) {
     ledger.acknowledgements = [];
-    ledger.failures = 0;
+    ledger.failures = [];
   }
   const working = Promise.all(
     tenants.flatMap(({ clients }) => clients.map((client) => client.work(ending.signal))),
