@@ -1,15 +1,26 @@
-/** Numbers in their order as a reader would write them: `0, 2 to 5, 7, 8`. */
+/** So many numbers in equal steps are written as a range; of neighbours three are enough. */
+const LEAST_STEPPED = 4;
+const LEAST_NEIGHBOURS = 3;
+
+/** Numbers in their order as a reader would write them: `0, 2 to 5, 7, 8`, or `0, 3 to 255 in steps of 2`. */
 export function numberRanges(numbers: readonly number[]): string {
-  const ranges: [first: number, last: number][] = [];
-  for (const number of numbers) {
-    const range = ranges.at(-1);
-    if (range?.[1] === number - 1) range[1] = number;
-    else ranges.push([number, number]);
+  const texts: string[] = [];
+  for (let at = 0; at < numbers.length;) {
+    const step = numbers[at + 1]! - numbers[at]!;
+    const length = lengthOfRun(numbers, at, step);
+    const isRange = length >= (step === 1 ? LEAST_NEIGHBOURS : LEAST_STEPPED);
+    texts.push(isRange ? rangeText(numbers[at]!, numbers[at + length - 1]!, step) : String(numbers[at]));
+    at += isRange ? length : 1;
   }
-  return ranges.map(rangeText).join(', ');
+  return texts.join(', ');
 }
 
-function rangeText([first, last]: readonly [number, number]): string {
-  if (first === last) return String(first);
-  return last === first + 1 ? `${first}, ${last}` : `${first} to ${last}`;
+/** How many numbers from a place on follow one another in steps of one size. */
+function lengthOfRun(numbers: readonly number[], from: number, step: number): number {
+  let length = 1;
+  while (numbers[from + length] === numbers[from]! + length * step) length += 1;
+  return length;
 }
+
+const rangeText = (first: number, last: number, step: number): string =>
+  `${first} to ${last}${step === 1 ? '' : ` in steps of ${step}`}`;

@@ -1,17 +1,14 @@
 import type { Pool } from 'pg';
 import { acceptedShards, inspect } from '../../engine/rebuild/inspect.ts';
-import { readPlacement, type PlacedShard } from '../../postgres/shards/placement.ts';
+import { readPlacement } from '../../postgres/shards/placement.ts';
 import { redisReady } from '../../redis/client.ts';
 import { endpointsOf, type Endpoint } from '../../redis/endpoints.ts';
 import { SHARDS } from '../../redis/keys.ts';
 import { usedShards } from '../../postgres/shards/used-shards.ts';
 import { withServers } from '../servers.ts';
-import { numberRanges } from './number-ranges.ts';
+import { serverLines } from './server-lines.ts';
 
-/**
- * Prints each Redis with its shards, and which of them hold tenants; below it those that are shut, and of those that are moved, or
- * were, what is not done yet. Changes nothing.
- */
+/** Prints each Redis with its shards: see `serverLines`. Changes nothing. */
 export const runShardList = (): Promise<void> =>
   withServers(
     async ({ redis, pool }) => {
@@ -19,15 +16,7 @@ export const runShardList = (): Promise<void> =>
       const used = new Set(await usedShards(pool));
       for (const endpoint of endpointsOf(redis)) {
         const whole = await wholeOf(endpoint, pool);
-        const away = whole === null ? ' (does not answer)' : '';
-        const tenants = numberRanges(endpoint.shards.filter((shard) => used.has(shard)));
-        process.stdout.write(
-          `${endpoint.name}${away}: ${numberRanges(endpoint.shards) || 'no shard'}; with tenants: ${tenants || 'none'}\n`,
-        );
-        for (const shard of endpoint.shards) {
-          const remarks = remarksOn(placed.get(shard), whole?.has(shard));
-          if (remarks !== '') process.stdout.write(`  ${shard}: ${remarks}\n`);
-        }
+        process.stdout.write(serverLines({ ...endpoint, whole }, { placed, used }));
       }
       process.stdout.write(`A tenant is on the shard that its number leaves when it is divided by ${SHARDS}.\n`);
     },
@@ -42,14 +31,4 @@ async function wholeOf({ redis, shards }: Endpoint, pool: Pool): Promise<Readonl
   } catch {
     return null;
   }
-}
-
-function remarksOn(placed: PlacedShard | undefined, isWhole: boolean | undefined): string {
-  const { movingTo = null, leftOn = null } = placed ?? {};
-  const remarks = [
-    ...(isWhole === false ? ['shut'] : []),
-    ...(movingTo === null ? [] : [`being moved to ${movingTo}`]),
-    ...(leftOn === null ? [] : [`keys are left on ${leftOn}`]),
-  ];
-  return remarks.join(', ');
 }
