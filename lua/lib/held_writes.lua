@@ -7,31 +7,32 @@
 -- Held are scores whose place in their set nobody asks for meanwhile, and counts. All that writes ends with
 -- `write_users`, which makes them.
 
--- What is kept of one kind until the end of the call.
+-- What is kept of one kind until the end of the call. Asked for many times an event, by `this_call.<kind> or held('<kind>')`:
+-- calling a function takes more than all else.
 local function held(kind)
-  local all = CALL[kind]
+  local all = this_call[kind]
   if not all then
     all = {}
-    CALL[kind] = all
+    this_call[kind] = all
   end
   return all
 end
 
 -- Holds a member's score back. To be followed by `write_held` before the set itself is read or written.
 local function hold_score(key, score, member)
-  local scores = held('scores')
+  local scores = this_call.scores or held('scores')
   local list = scores[key]
   if not list then
     list = {}
     scores[key] = list
   end
-  list[#list + 1] = text_of(score)
-  list[#list + 1] = member
+  local count = #list
+  list[count + 1], list[count + 2] = text_of(score), member
 end
 
 -- Adds to a count in a hash, 1 by default.
 local function hold_count(key, field, added)
-  local all = held('counts')
+  local all = this_call.counts or held('counts')
   local counts = all[key]
   if not counts then
     counts = {}
@@ -42,7 +43,7 @@ end
 
 -- Makes what is held for a sorted set; of two scores of a member the later one wins.
 local function write_held(key)
-  local scores = held('scores')
+  local scores = this_call.scores or held('scores')
   local list = scores[key]
   if list then
     scores[key] = nil

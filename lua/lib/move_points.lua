@@ -1,16 +1,17 @@
 --- @include "held_writes"
+--- @include "text_of"
 
 -- Keeps the sorted sets of the users by points total (above 0).
 local function move_points(changed, user_id, prefix)
   if not changed then
     return
   end
-  local keys = held('points')
+  local keys = this_call.points or held('points')
   for i = 1, #changed do
     local points = changed[i]
     local key = keys[points[RECORDED_POINTS.system]]
     if not key then
-      key = prefix .. points[RECORDED_POINTS.system]
+      key = prefix .. text_of(points[RECORDED_POINTS.system])
       keys[points[RECORDED_POINTS.system]] = key
     end
     if points[RECORDED_POINTS.after] > 0 then

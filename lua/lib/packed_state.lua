@@ -74,9 +74,9 @@ end
 
 -- Packs a state. What a user lacks behind the last that there is takes no place.
 local function pack_state(state)
-  local last = STATE.size
-  while state[last] == nil do
-    last = last - 1
+  for last = STATE.size, 1, -1 do
+    if state[last] ~= nil then
+      return cmsgpack.pack(unpack(state, 1, last))
+    end
   end
-  return cmsgpack.pack(unpack(state, 1, last))
 end

@@ -25,7 +25,7 @@ local function threshold_of(key, max)
   if not max then
     return 0
   end
-  local thresholds = held('thresholds')
+  local thresholds = this_call.thresholds or held('thresholds')
   local known = thresholds[key]
   if not known then
     write_held(key)
@@ -38,17 +38,18 @@ end
 
 -- The key of a run's sets without their group.
 local function run_prefix(prefix, no, run_day)
-  local runs = held('runs')
+  local runs = this_call.runs or held('runs')
   local run = runs[no]
   if not run or run.day ~= run_day then
-    run = { day = run_day, text = prefix .. no .. ':' .. run_day .. ':' }
+    run = { day = run_day, text = prefix .. text_of(no) .. ':' .. text_of(run_day) .. ':' }
     runs[no] = run
   end
   return run.text
 end
 
 local function rank_boards(changes, user_id, prefix, unheard)
-  local ranked, thresholds = {}, held('thresholds')
+  -- Room for what most events have.
+  local ranked, thresholds = { nil, nil, nil, nil }, this_call.thresholds or held('thresholds')
   for i = 1, #changes do
     local change = changes[i]
     local board, run_day, group, old_group =
