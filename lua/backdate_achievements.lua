@@ -46,7 +46,7 @@ end
 local function backdate(user, counts, own_boosts)
   local state = state_of(user)
   local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
-  local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {}, peaks = {} }
+  local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {} }
   local record = {
     [RECORD.kind] = KIND.user,
     [RECORD.userId] = user.id,

@@ -36,7 +36,7 @@ local replies, applied, touched = {}, {}, {}
 -- triggers do not block: nobody asked for it who could be refused.
 local function celebrate(user, state, at, offset, own_boosts)
   local local_second = math.floor(at / 1000) + offset
-  local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {}, peaks = {} }
+  local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400, completed = {} }
   local settlements = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
   outcome.length = state[streak_at[plan.streak.frequency] + STREAK.length]
   complete_achievements(state, plan.achievements, at, outcome.completed)

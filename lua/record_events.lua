@@ -60,7 +60,7 @@ if step and step.passed then
 end
 
 local users, used, replies, applied, guarded = {}, {}, {}, {}, {}
-local held_back, refused = {}, 0
+local held_back, refused, plans_by_no = {}, 0, {}
 local find_retried = retry_position ~= '' and open_retry(outbox, retry_position)
 if find_retried and find_retried.left then
   for n = 1, count do
@@ -94,7 +94,12 @@ end
 read_users(users, user_keys, user_ids)
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
-  local plan = plan_of(ARGV[FIRST_PLAN - 1 + ARGV[at + EVENT.plan]])
+  local plan_no = ARGV[at + EVENT.plan]
+  local plan = plans_by_no[plan_no]
+  if not plan then
+    plan = plan_of(ARGV[FIRST_PLAN - 1 + plan_no])
+    plans_by_no[plan_no] = plan
+  end
   local user_id, event_id = ARGV[at + EVENT.userId], ARGV[at + EVENT.id]
   local field, idempotency_key = ARGV[at + EVENT.keyField], ARGV[at + EVENT.idempotencyKey]
   local bucket = KEYS[FIRST_KEY + (n - 1) * EVENT_KEY.size + EVENT_KEY.bucket]
@@ -223,7 +228,6 @@ for n = 1, count do
         [RECORD.value] = { event.whole, event.micros },
         [RECORD.total] = { total[TOTAL.whole], total[TOTAL.micros] },
         [RECORD.streak] = streak_record(state, plan.streak, outcome.extended, outcome.day),
-        [RECORD.completed] = outcome.completed,
         [RECORD.points] = points_record(outcome.ledgers),
         [RECORD.boards] = nil,
       }
@@ -234,7 +238,10 @@ for n = 1, count do
       if outcome.first_of_day then
         record[RECORD.firstOfDay] = 1
       end
-      if outcome.extended or record[RECORD.points] or #outcome.completed > 0 then
+      if #outcome.completed > 0 then
+        record[RECORD.completed] = outcome.completed
+      end
+      if outcome.extended or record[RECORD.points] or record[RECORD.completed] then
         record[RECORD.version] = plan.version
       end
       if event.sent and event.sent.changed then
@@ -259,7 +266,9 @@ for n = 1, count do
         end
         record[RECORD.guard] = event.clamped
       end
-      settled_record(record, outcome.settlements, state)
+      if outcome.settlements then
+        settled_record(record, outcome.settlements, state)
+      end
       applied[#applied + 1] = { n, record, outcome.changes, use, bucket, field }
     end
   end

@@ -58,6 +58,8 @@ local function apply_event(event, state, is_new)
     day = day,
     second = local_second % 86400,
     completed = {},
+    peak_before = nil,
+    peak_after = nil,
     peaks = nil,
     settlements = nil,
     due_moved = nil,
@@ -74,13 +76,14 @@ local function apply_event(event, state, is_new)
   end
 
   local whole, micros = event.whole, event.micros
-  outcome.peaks = { [0] = { add_to_total(state[USER.totals], plan.metric, whole, micros) } }
+  outcome.peak_before, outcome.peak_after = add_to_total(state[USER.totals], plan.metric, whole, micros)
   if leaves_range(state[USER.totals][plan.metric][TOTAL.whole], whole, micros) then
     return nil,
       { [RECORD.kind] = REFUSAL.outOfRange, [OUT_OF_RANGE.metric] = plan.metric, [OUT_OF_RANGE.sum] = SUM.total }
   end
   for i = 1, #event.counted do
     local no = event.counted[i]
+    outcome.peaks = outcome.peaks or {}
     outcome.peaks[no] = { add_to_total(state[USER.counts], no, whole, micros) }
     if leaves_range(state[USER.counts][no][TOTAL.whole], whole, micros) then
       return nil,
@@ -92,37 +95,41 @@ local function apply_event(event, state, is_new)
         }
     end
   end
-  local blocking = plan.blocks and out_of_points(ledgers, outcome.peaks, state[USER.attributes])
+  local blocking = plan.blocks and out_of_points(ledgers, outcome, state[USER.attributes])
   if blocking then
     return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }
   end
 
-  outcome.settlements =
-    add_settlements(settlements, settle_streaks(state, plan.streak, periods, event.sent and event.sent.left))
+  local settled = settle_streaks(state, plan.streak, periods, event.sent and event.sent.left)
+  outcome.settlements = settlements and add_settlements(settlements, settled) or settled
   local rule = streak_rule(plan.streak, state[USER.streakRule])
   if late then
     outcome.due_moved, outcome.extended, outcome.late = true, late.extended, late
   elseif rule.on then
+    -- Where any value meets a period, an event in one that is met changes nothing: so are most.
+    local any_meets = #rule.metrics == 0 and not event.occurred
     for frequency = FREQUENCY.daily, FREQUENCY.monthly do
-      local at = streak_at[frequency]
-      local extended = extend_streak(state, at, rule, event, periods[frequency], periods[frequency + ROW_OFFSET.start])
-      local sum = state[at + STREAK.sums] and state[at + STREAK.sums][plan.metric]
-      if sum and leaves_range(sum[TOTAL.whole], whole, micros) then
-        return nil,
-          { [RECORD.kind] = REFUSAL.outOfRange, [OUT_OF_RANGE.metric] = plan.metric, [OUT_OF_RANGE.sum] = SUM.period }
-      end
-      outcome.due_moved = outcome.due_moved or extended
-      if frequency == plan.streak.frequency then
-        outcome.extended = extended
-      end
-      -- A streak that begins on a day that a journey back brought again has the days from then before it.
-      if
-        frequency == FREQUENCY.daily
-        and extended
-        and state[USER.begunDay]
-        and state[at + STREAK.currentPeriod] < state[USER.begunDay]
-      then
-        state[USER.begunDay] = state[at + STREAK.currentPeriod]
+      local at, period = streak_at[frequency], periods[frequency]
+      if not (any_meets and state[at + STREAK.lastPeriod] == period and state[at + STREAK.currentPeriod] == period) then
+        local extended = extend_streak(state, at, rule, event, period, periods[frequency + ROW_OFFSET.start])
+        local sum = state[at + STREAK.sums] and state[at + STREAK.sums][plan.metric]
+        if sum and leaves_range(sum[TOTAL.whole], whole, micros) then
+          return nil,
+            { [RECORD.kind] = REFUSAL.outOfRange, [OUT_OF_RANGE.metric] = plan.metric, [OUT_OF_RANGE.sum] = SUM.period }
+        end
+        outcome.due_moved = outcome.due_moved or extended
+        if frequency == plan.streak.frequency then
+          outcome.extended = extended
+        end
+        -- A streak that begins on a day that a journey back brought again has the days from then before it.
+        if
+          frequency == FREQUENCY.daily
+          and extended
+          and state[USER.begunDay]
+          and state[at + STREAK.currentPeriod] < state[USER.begunDay]
+        then
+          state[USER.begunDay] = state[at + STREAK.currentPeriod]
+        end
       end
     end
   end

@@ -24,7 +24,7 @@ local function apply_user_call(call, state, is_new)
   end
   local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
-  local outcome = { day = day, second = local_second % 86400, completed = {}, peaks = {} }
+  local outcome = { day = day, second = local_second % 86400, completed = {} }
   local row, left = plan.periods[day - plan.firstDay + 1], call.sent and call.sent.left
   outcome.settlements = add_settlements(settlements, settle_streaks(state, plan.streak, row, left))
   if call.sent then

@@ -6,13 +6,13 @@
 local MAX_POINTS = LIMIT.sum - 1
 
 local function award_points(ledger, trigger, multiples, state, day)
-  local points, applied = trigger.points * multiples, {}
-  local after
+  local points = trigger.points * multiples
+  local after, applied
   if points > 0 then
     points, applied = boosted(points, ledger.boosts, state[USER.attributes], day)
     after = math.max(ledger.total, math.min(ledger.total + points, ledger.system.max or MAX_POINTS))
   else
-    after = math.max(ledger.total + points, 0)
+    after, applied = math.max(ledger.total + points, 0), {}
   end
   local awarded = after - ledger.total
   if awarded ~= 0 then

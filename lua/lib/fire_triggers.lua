@@ -12,7 +12,7 @@ local function fire_triggers(ledgers, event, state, outcome)
     local metric = system.metric
     for j = 1, #metric do
       local trigger = metric[j]
-      local multiples = crossed(trigger, outcome.peaks, state[USER.attributes])
+      local multiples = crossed(trigger, outcome, state[USER.attributes])
       if multiples > 0 then
         award_points(ledger, trigger, multiples, state, outcome.day)
       end

@@ -19,25 +19,21 @@ local function inside_window(board, second)
   return second >= from or second < to
 end
 
--- What an event earned on a board: whole, micros.
-local function earned_on(board, event, ledgers)
-  if board.by == 'metric' then
-    return event.whole, event.micros
-  elseif board.by == 'points' then
-    for i = 1, #ledgers do
-      local ledger = ledgers[i]
-      if ledger.system.no == board.system then
-        return ledger.total - ledger.before, 0
-      end
+-- The points that an event earned in a system.
+local function points_earned(ledgers, system_no)
+  for i = 1, #ledgers do
+    local ledger = ledgers[i]
+    if ledger.system.no == system_no then
+      return ledger.total - ledger.before
     end
   end
-  return 0, 0
+  return 0
 end
 
--- The whole part of the score in the newest run of a board; 0 without one.
-local function newest_score(scores, no)
-  local at = board_place(scores, no)
-  return scores[at] == no and scores[at + SCORE.whole] or 0
+-- The score at a place as a double. Most are whole numbers.
+local function double_at(scores, at)
+  local whole, micros = scores[at + SCORE.whole], scores[at + SCORE.micros]
+  return micros == 0 and whole or decimal_score(whole, micros)
 end
 
 -- Adds what an event earned to the user's scores on the boards. One who lacks a value of the breakdown is not
@@ -49,54 +45,67 @@ end
 -- old score, score, whether only the group changed }, for `rank_boards`; the number of a board of the metric whose score
 -- has left the range, nil for none.
 local function score_boards(event, state, ledgers, outcome)
-  local changes, left_on = {}, nil
+  -- Room for what most events have.
+  local changes, left_on = { nil, nil, nil, nil }, nil
   local boards, row = event.plan.boards, outcome.day - event.plan.firstDay + 1
+  local scores, attributes = state[USER.boards], state[USER.attributes]
   for i = 1, #boards do
     local board = boards[i]
+    local no, by, groups = board.no, board.by, board.groups
     local run_day, second = board.runs[row], outcome.second
-    if event.occurred and board.by == 'metric' then
+    if event.occurred and by == 'metric' then
       second = event.occurred.second
-      run_day = not event.occurred.late and run_day or event.occurred.late.runs[tostring(board.no)]
+      run_day = not event.occurred.late and run_day or event.occurred.late.runs[tostring(no)]
     end
     if run_day and run_day >= 0 then
-      local inside = inside_window(board, second)
-      local whole, micros = 0, 0
-      if inside then
-        whole, micros = earned_on(board, event, ledgers)
+      local inside = not (board.from or board.to) or inside_window(board, second)
+      local whole, micros, streak_score = 0, 0, nil
+      local at = board_place(scores, no)
+      local earned = false
+      if inside and by == 'metric' then
+        whole, micros = event.whole, event.micros
+        earned = whole ~= 0 or micros ~= 0
+      elseif inside and by == 'points' then
+        whole = points_earned(ledgers, board.system)
+        earned = whole ~= 0
+      elseif inside and by == 'streak' then
+        streak_score = outcome.length
+        earned = (scores[at] == no and scores[at + SCORE.whole] or 0) ~= streak_score
       end
-      local scores = state[USER.boards]
-      local group = board_group(board, state[USER.attributes])
-      local streak_score = inside and board.by == 'streak' and outcome.length
-      local earned = whole ~= 0 or micros ~= 0 or (streak_score and newest_score(scores, board.no) ~= streak_score)
-      local moved = false
-      if board.groups and group and not event.call then
-        local at = run_place(scores, board.no, run_day)
-        moved = is_score(scores, at, board.no, run_day) and scores[at + SCORE.group] ~= group
+      -- Most users have a score in one run of a board, which is the present one: what is to be found is found then.
+      local is_only = scores[at] == no and scores[at + SCORE.runDay] == run_day and scores[at + SCORE.size] ~= no
+      local group, moved = '', false
+      if groups then
+        group = board_group(board, attributes)
+        if group and not event.call then
+          local place = is_only and at or run_place(scores, no, run_day)
+          moved = (is_only or is_score(scores, place, no, run_day)) and scores[place + SCORE.group] ~= group
+        end
       end
       if earned or moved then
-        local at = score_slot(scores, board.no, run_day, board.runs[1])
-        local old_group, old_score =
-          scores[at + SCORE.group], decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
+        if not is_only or run_day < board.runs[1] then
+          at = score_slot(scores, no, run_day, board.runs[1])
+        end
+        local old_group, old_score = scores[at + SCORE.group], double_at(scores, at)
         if streak_score then
           scores[at + SCORE.whole] = streak_score
         else
           local sum, sum_micros = decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros)
-          if board.by == 'points' then
+          if by == 'points' then
             sum, sum_micros = clamped(sum, sum_micros)
           elseif leaves_range(sum, whole, micros) then
-            left_on = board.no
+            left_on = no
           end
           scores[at + SCORE.whole], scores[at + SCORE.micros] = sum, sum_micros
         end
         if group then
-          if board.groups and old_group == '' then
+          if groups and old_group == '' then
             old_score = 0
           end
           scores[at + SCORE.group] = group
           -- Who is hidden has the same state as anyone, and moves in no set.
           if not state[USER.hidden] then
-            local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
-            changes[#changes + 1] = { board, run_day, group, old_group, old_score, score, not earned }
+            changes[#changes + 1] = { board, run_day, group, old_group, old_score, double_at(scores, at), not earned }
           end
         end
       end

@@ -138,10 +138,11 @@ local function settle_streaks(state, rule, row, left)
     settlements, passed = settle_by_earlier(state, rule, row, left)
   end
   if not passed then
-    settlements = add_settlements(settlements, settle_by(state, rule, row, left, rule))
+    local by_rule = settle_by(state, rule, row, left, rule)
+    settlements = settlements and add_settlements(settlements, by_rule) or by_rule
   end
   -- A pause counts until the month that it ends in has passed, and the week, on whichever day weeks begin.
-  local needed = math.min(row[ROW.day] - 7, row[ROW.monthStart])
+  local needed = state[USER.pauses] and math.min(row[ROW.day] - 7, row[ROW.monthStart])
   while state[USER.pauses] and state[USER.pauses][1][PAUSE.lastDay] < needed do
     table.remove(state[USER.pauses], 1)
     state[USER.pauses] = #state[USER.pauses] > 0 and state[USER.pauses] or nil
