@@ -2,6 +2,7 @@
 --- @include "lib/change_streak"
 --- @include "lib/earlier_try"
 --- @include "lib/read_user"
+--- @include "lib/sent_of"
 --- @include "lib/state_room"
 --- @include "lib/score_boards"
 --- @include "lib/settle_streaks"
@@ -28,7 +29,7 @@ Cost: O(size of the user + days unmet + boards × log N).
 local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
 local now, tenant_no, plan, board_prefix = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3]), ARGV[4]
 local retry_position, user_id, call_id = ARGV[5], ARGV[6], ARGV[7]
-local sent, change = ARGV[8] ~= '' and cjson.decode(ARGV[8]) or nil, cjson.decode(ARGV[9])
+local sent, change, seen = sent_of(ARGV[8]), cjson.decode(ARGV[9]), {}
 local earlier, position = earlier_try(outbox, retry_position, call_id)
 if earlier then
   return { earlier, position }
@@ -38,7 +39,7 @@ if not user.packed then
   return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUser }), '' }
 end
 local state = state_of(user)
-local refusal = admit_user(state, sent, now, plan)
+local refusal = admit_user(state, sent, now, plan, seen)
 if refusal then
   return { cmsgpack.pack(refusal), '' }
 end
@@ -53,7 +54,7 @@ local record = {
   [RECORD.day] = day,
   [RECORD.byAdmin] = 1,
 }
-local settlements = settle_streaks(state, plan.streak, row, sent and sent.left) or {}
+local settlements = settle_streaks(state, plan.streak, row, seen.left) or {}
 local why = change_streak(state, change, { rule = plan.streak, row = row, settlements = settlements, record = record })
 if why then
   return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = why, [UNCHANGED.day] = day }), '' }

@@ -1,6 +1,7 @@
 --- @include "lib/apply_event"
 --- @include "lib/out_of_range"
 --- @include "lib/read_user"
+--- @include "lib/sent_of"
 --- @include "lib/state_room"
 --- @include "lib/generation"
 --- @include "lib/old_key_token"
@@ -146,7 +147,7 @@ for n = 1, count do
       now = now,
       whole = tonumber(ARGV[at + EVENT.whole]),
       micros = tonumber(ARGV[at + EVENT.micros]),
-      sent = ARGV[at + EVENT.sent] ~= '' and cjson.decode(ARGV[at + EVENT.sent]),
+      sent = sent_of(ARGV[at + EVENT.sent]),
       counted = number_list(ARGV[at + EVENT.counted]),
       boosts = ARGV[at + EVENT.boosts] ~= '' and cjson.decode(ARGV[at + EVENT.boosts]),
     }
@@ -244,7 +245,7 @@ for n = 1, count do
       if outcome.extended or record[RECORD.points] or record[RECORD.completed] then
         record[RECORD.version] = plan.version
       end
-      if event.sent and event.sent.changed then
+      if event.changed then
         record[RECORD.changed] = 1
       end
       if event.occurred then
@@ -256,7 +257,7 @@ for n = 1, count do
       if use then
         record[RECORD.idempotencyKey] = idempotency_key
       end
-      if outcome.due_moved or event.sent and event.sent.moved then
+      if outcome.due_moved or event.moved then
         record[RECORD.due] = 1
       end
       if plan.guards then

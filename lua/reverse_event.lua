@@ -7,6 +7,7 @@
 --- @include "lib/out_of_range"
 --- @include "lib/read_user"
 --- @include "lib/revoke_achievements"
+--- @include "lib/sent_of"
 --- @include "lib/score_boards"
 --- @include "lib/settle_streaks"
 --- @include "lib/settled_record"
@@ -39,7 +40,7 @@ local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
 local now, tenant_no, plan = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3])
 local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
 local user_id, event_id = ARGV[7], ARGV[8]
-local sent = ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil
+local sent, seen = sent_of(ARGV[9]), {}
 local reversal, dry = cjson.decode(ARGV[10]), ARGV[11] == '1'
 
 local function refuse(kind)
@@ -62,14 +63,14 @@ local at_streak = streak_at[plan.streak.frequency]
 local previous_length = state[at_streak + STREAK.length]
 -- What is settled by now is among it; the zone that the user is in stays.
 local settlements = take_replay(state, reversal.replayed)
-local refusal = admit_user(state, sent, now, plan)
+local refusal = admit_user(state, sent, now, plan, seen)
 if refusal then
   return { cmsgpack.pack(refusal), '' }
 end
 local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
 local day = math.floor(local_second / 86400)
 local row = plan.periods[day - plan.firstDay + 1]
-settlements = add_settlements(settlements, settle_streaks(state, plan.streak, row, sent and sent.left))
+settlements = add_settlements(settlements, settle_streaks(state, plan.streak, row, seen.left))
 
 -- The value of the event that goes, or, where a reversal is reversed, of the opposite one.
 local metric, whole, micros = reversal.metric, reversal.whole, reversal.micros

@@ -10,9 +10,9 @@ local function day_with(state, sent, now)
 end
 
 -- The first step of whatever concerns a user: the stored zone's offset must hold for this time, then the sent
--- fields (see upsert_user; nil for none) are laid over the state.
+-- fields (see upsert_user; nil for none) are laid over the state. `seen`: see upsert_user.
 -- Returns: a refusal (`z`, `h` or `m`) that leaves the state as it was, or nil and what a change of the zone settled.
-local function admit_user(state, sent, now, plan)
+local function admit_user(state, sent, now, plan, seen)
   local renewed = sent
     and (
       sent[SENT.zone] == state[USER.zone]
@@ -28,7 +28,7 @@ local function admit_user(state, sent, now, plan)
   if sent[SENT.signUpDay] and sent[SENT.signUpDay] > day_with(state, sent, now) then
     return { [RECORD.kind] = REFUSAL.futureSignUp }
   end
-  local accepted, settlements = upsert_user(state, sent, now, plan)
+  local accepted, settlements = upsert_user(state, sent, now, plan, seen)
   if not accepted then
     return { [RECORD.kind] = REFUSAL.noAddress }
   end

@@ -22,7 +22,7 @@
 -- stopped, the state is half changed and must be dropped; `z` and `m` leave it as it was. `v` only comes where
 -- `near_range_end` was true.
 -- The order is the published one: user, guards, out-of-points check, total, streak, achievements, points, boards.
--- `event`: plan, now, whole, micros, sent (see upsert_user), counted (numbers of the achievements and triggers
+-- `event`: plan, now, whole, micros, sent (see upsert_user, which writes `changed`, `moved`, `left`), counted (numbers of the achievements and triggers
 -- whose event-attribute conditions match), boosts (the user's own, by points system number), occurred (nil: now; else at,
 -- when it happened, second of the local day then, and of a late one also `late`: see take_replay).
 -- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, ledgers, changes, first_of_day },
@@ -35,7 +35,7 @@ local function apply_event(event, state, is_new)
   if late and not is_new then
     replayed = take_replay(state, late)
   end
-  local refusal, settlements = admit_user(state, event.sent, now, plan)
+  local refusal, settlements = admit_user(state, event.sent, now, plan, event)
   if refusal then
     return nil, refusal
   end
@@ -100,7 +100,7 @@ local function apply_event(event, state, is_new)
     return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }
   end
 
-  local settled = settle_streaks(state, plan.streak, periods, event.sent and event.sent.left)
+  local settled = settle_streaks(state, plan.streak, periods, event.left)
   outcome.settlements = settlements and add_settlements(settlements, settled) or settled
   local rule = streak_rule(plan.streak, state[USER.streakRule])
   if late then

@@ -18,14 +18,14 @@
 -- Returns: outcome { day, second, length, settlements, completed, ledgers, changes }, or nil and a refusal.
 local function apply_user_call(call, state, is_new)
   local plan, now = call.plan, call.now
-  local refusal, settlements = admit_user(state, call.sent, now, plan)
+  local refusal, settlements = admit_user(state, call.sent, now, plan, call)
   if refusal then
     return nil, refusal
   end
   local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
   local outcome = { day = day, second = local_second % 86400, completed = {} }
-  local row, left = plan.periods[day - plan.firstDay + 1], call.sent and call.sent.left
+  local row, left = plan.periods[day - plan.firstDay + 1], call.left
   outcome.settlements = add_settlements(settlements, settle_streaks(state, plan.streak, row, left))
   if call.sent then
     set_preferences(state, call.sent, day)

@@ -2,6 +2,7 @@
 --- @include "apply_user_call"
 --- @include "points_record"
 --- @include "quarantine"
+--- @include "sent_of"
 --- @include "settled_record"
 --- @include "standing"
 --- @include "state_room"
@@ -20,7 +21,7 @@ local function see_user(event, of)
   local call = {
     plan = event.plan,
     now = event.now,
-    sent = of.sent ~= '' and cjson.decode(of.sent) or nil,
+    sent = sent_of(of.sent),
     boosts = event.boosts,
   }
   local outcome, refusal = apply_user_call(call, of.state, of.is_new)

@@ -1,6 +1,7 @@
 --- @include "active_day"
 --- @include "apply_user_call"
 --- @include "read_user"
+--- @include "sent_of"
 --- @include "state_room"
 --- @include "points_record"
 --- @include "settled_record"
@@ -44,7 +45,7 @@ local function run_user_call(keys, argv, achievement, must_exist)
   local call = {
     plan = plan,
     now = now,
-    sent = sent ~= '' and cjson.decode(sent) or nil,
+    sent = sent_of(sent),
     boosts = boosts ~= '' and cjson.decode(boosts) or nil,
     achievement = achievement,
   }

@@ -4,16 +4,16 @@
 --- @include "streak_at"
 
 -- Lays the sent fields over a user's state: sent ones replace, others stay, `false` clears.
--- `sent`: n name, e e-mail, d device tokens (JSON text), sub subscribe to e-mails, a { attribute no = value },
+-- `sent` (see sent_of): n name, e e-mail, d device tokens (JSON text), sub subscribe to e-mails, a { attribute no = value },
 -- z time zone with zo its offset in seconds and zu the epoch ms until which that holds; zn instead of z only
 -- renews offset and end for a user who is in that zone; bn, bo with z: the zone left behind, with its offset now.
 -- What the clock did in the zone left behind is settled there first.
--- Writes: sent.changed = true if name, e-mail, an attribute or the sign-up date has another value now;
--- sent.moved = true if the zone has; sent.left = { the zone's offset before, until when } if only that has (see
--- settle_streaks).
+-- Writes: seen.changed = true if name, e-mail, an attribute or the sign-up date has another value now;
+-- seen.moved = true if the zone has; seen.left = { the zone's offset before, until when } if only that has (see
+-- settle_streaks). `seen`: the event or call.
 -- Who unsubscribed stays so until they subscribe again: an address that comes along with an event is no consent.
 -- Returns: true and what was settled (see settle_streaks), or false for a subscription without an e-mail address.
-local function upsert_user(state, sent, now, plan)
+local function upsert_user(state, sent, now, plan, seen)
   local name, email = state[USER.name], state[USER.email]
   local address = email
   if sent[SENT.email] ~= nil then
@@ -35,24 +35,25 @@ local function upsert_user(state, sent, now, plan)
     state[USER.unsubscribed] = nil
   end
   if state[USER.name] ~= name or state[USER.email] ~= email then
-    sent.changed = true
+    seen.changed = true
   end
   if sent[SENT.deviceTokens] ~= nil then
     state[USER.deviceTokens] = sent[SENT.deviceTokens] or nil
   end
   if sent[SENT.attributes] then
-    state[USER.attributes] = state[USER.attributes] or {}
+    local attributes = state[USER.attributes] or {}
+    state[USER.attributes] = attributes
     for no, value in pairs(sent[SENT.attributes]) do
-      if state[USER.attributes][tonumber(no)] ~= value then
-        state[USER.attributes][tonumber(no)] = value
-        sent.changed = true
+      if attributes[no] ~= value then
+        attributes[no] = value
+        seen.changed = true
       end
     end
   end
   local sign_up = state[USER.signUp]
   if sent[SENT.signUpDay] and not (sign_up and sign_up[SIGN_UP.day] == sent[SENT.signUpDay]) then
     state[USER.signUp] = { sent[SENT.signUpDay], 0, now }
-    sent.changed = true
+    seen.changed = true
   end
   local settlements
   if sent[SENT.zone] ~= nil and (sent[SENT.zone] or nil) ~= state[USER.zone] then
@@ -84,11 +85,11 @@ local function upsert_user(state, sent, now, plan)
       state[USER.signUp][SIGN_UP.sinceMs] = now
     end
     state[USER.zone] = sent[SENT.zone] or nil
-    sent.moved = true
+    seen.moved = true
   end
   if sent[SENT.zone] ~= nil or (sent[SENT.renewedZone] and sent[SENT.renewedZone] == state[USER.zone]) then
-    if not sent.moved and sent[SENT.offsetSeconds] ~= state[USER.offsetSeconds] then
-      sent.left = { state[USER.offsetSeconds], state[USER.offsetUntilMs] }
+    if not seen.moved and sent[SENT.offsetSeconds] ~= state[USER.offsetSeconds] then
+      seen.left = { state[USER.offsetSeconds], state[USER.offsetUntilMs] }
     end
     state[USER.offsetSeconds], state[USER.offsetUntilMs] = sent[SENT.offsetSeconds], sent[SENT.offsetUntilMs]
   end

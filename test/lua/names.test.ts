@@ -10,8 +10,6 @@ import { lineAt, luaTokens } from '../../src/redis/lua-tokens.ts';
 
 /** Variables that hold packed maps. */
 const PACKED = /^(state|copy|counted|record|refusal|sent)$/;
-/** What scripts keep in such a map while they run. */
-const BESIDE = ['sent.changed', 'sent.moved', 'sent.left'];
 /** Words of plans, as short as a packed field. */
 const SHORT_WORDS = ['no', 'at', 'of', 'by', 'to', 'on', 'id'];
 /** What texts are compared with beside codes: nothing, no digit, true; the kinds of boards in a plan. */
@@ -54,7 +52,7 @@ function findings(text: string, isScript: boolean): string[] {
     const isIndex = textAt(n - 1) === '[' && textAt(n + 1) === ']';
     if (kind === 'name' && textAt(n - 1) === '.' && !/^[A-Z][A-Z_]*$/.test(textAt(n - 2))) {
       if (token.length <= 2 && !SHORT_WORDS.includes(token)) found.push(`.${token} is a field without name`);
-      else if (PACKED.test(textAt(n - 2)) && textAt(n - 3) !== '.' && !BESIDE.includes(`${textAt(n - 2)}.${token}`))
+      else if (PACKED.test(textAt(n - 2)) && textAt(n - 3) !== '.')
         found.push(`${textAt(n - 2)}.${token} is not declared`);
     }
     if (kind === 'name' && token.length <= 2 && /^[{,]$/.test(textAt(n - 1)) && textAt(n + 1) === '=')
