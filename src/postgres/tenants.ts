@@ -20,6 +20,16 @@ import { transaction } from './transaction.ts';
 /** Why one item of a bulk call was refused. */
 export type TenantRefusal = 'taken' | 'unknown';
 
+const RETRY_MS = 500;
+
+export interface TenantsOptions {
+  pool: Pool;
+  announce: Announce;
+  clock?: Clock;
+  /** Called when what changed could not be read; it is tried again. */
+  onFailed?: (error: unknown) => void;
+}
+
 /** The organisation and its tenants: stored in Postgres, the active ones held in memory as of the last `refresh`. */
 export class Tenants {
   private readonly pool: Pool;
@@ -38,16 +48,36 @@ export class Tenants {
   };
   private refreshing: Promise<void> | null = null;
   private again = false;
+  private readonly onFailed: (error: unknown) => void;
+  private retry: NodeJS.Timeout | undefined;
 
-  constructor({ pool, announce, clock = systemClock }: { pool: Pool; announce: Announce; clock?: Clock }) {
+  constructor({ pool, announce, clock = systemClock, onFailed = () => undefined }: TenantsOptions) {
     this.pool = pool;
     this.announce = announce;
     this.clock = clock;
+    this.onFailed = onFailed;
+  }
+
+  /** A change was announced: everything is read again, until that succeeds. Never rejects. */
+  readonly organisationChanged = async (): Promise<void> => {
+    clearTimeout(this.retry);
+    try {
+      await this.refresh();
+    } catch (error) {
+      this.onFailed(error);
+      clearTimeout(this.retry);
+      this.retry = setTimeout(() => void this.organisationChanged(), RETRY_MS).unref();
+    }
+  };
+
+  /** Ends what is tried again. */
+  close(): void {
+    clearTimeout(this.retry);
   }
 
   /**
-   * Reads everything again: at start, and whenever a change is announced. What was known stays if it fails.
-   * Simultaneous calls share the work, and each sees what was committed before it.
+   * Reads everything again. What was known stays if it fails. Simultaneous calls share the work, and each sees what was committed
+   * before it.
    */
   refresh(): Promise<void> {
     if (this.refreshing !== null) {
@@ -189,7 +219,8 @@ export class Tenants {
   }
 
   private async changed(): Promise<void> {
-    await Promise.all([this.refresh(), this.announce('*')]);
+    // It is stored: if this process cannot read it now, it does so later as the others do.
+    await Promise.all([this.organisationChanged(), this.announce('*')]);
   }
 
   private async readUntilCurrent(): Promise<void> {

@@ -157,7 +157,12 @@ export async function openLaurel({
   const trail = new AuditTrail({ pool, clock, log });
   const { record: recordAudit } = trail;
   const catalogs = new Catalogs({ pool });
-  const tenants = new Tenants({ pool, announce: publish, clock });
+  const tenants = new Tenants({
+    pool,
+    announce: publish,
+    clock,
+    onFailed: (error) => log.warn({ err: error }, 'the tenants could not be read; trying again'),
+  });
   const changes = new Changes({ pool, redis });
   const backlog = new BacklogWatch({ redis, limit: backlogLimit, limitBytes: backlogLimitBytes });
   const metrics = new FrontendMetrics();
@@ -197,6 +202,7 @@ export async function openLaurel({
     await guard.close();
     changes.close();
     catalogs.close();
+    tenants.close();
     backlog.stop();
     deliveryHints.close();
     await Promise.all([wakeUp.close(), batchWakeUp.close()]);
@@ -209,11 +215,7 @@ export async function openLaurel({
     await testClock?.start();
     ids = await KeyedIds.of(pool);
     changes.listen(catalogs);
-    changes.listen({
-      organisationChanged: () => {
-        tenants.refresh().catch((error: unknown) => log.warn({ err: error }, 'the tenants could not be read'));
-      },
-    });
+    changes.listen({ organisationChanged: () => void tenants.organisationChanged() });
     changes.listen({ organisationChanged: live.organisationChanged });
     changes.listen({ organisationChanged: () => void guard.tenantsChanged() });
     await Promise.all([tenants.refresh(), catalogs.load(0), changes.start(), backlog.measure()]);

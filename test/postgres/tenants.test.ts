@@ -139,3 +139,24 @@ test('the organisation takes each setting by itself', async () => {
   });
   expect(announced).toEqual(['*', '*']);
 });
+
+test('a change that cannot be read when it is announced is read later', async () => {
+  const pool = createPool(database.stack.databaseUrl, { max: 2, timeoutMs: 200 });
+  const failures: unknown[] = [];
+  const elsewhere = new Tenants({ pool, announce: async () => undefined, onFailed: (error) => failures.push(error) });
+  await elsewhere.refresh();
+  const acme = await created('acme');
+  const locking = await database.pool.connect();
+  try {
+    await locking.query('BEGIN; LOCK TABLE tenants');
+    await elsewhere.organisationChanged();
+    expect(failures).toHaveLength(1);
+    expect(elsewhere.byNo(acme.no)).toBeUndefined();
+    await locking.query('ROLLBACK');
+    await expect.poll(() => elsewhere.byNo(acme.no)?.customerId).toBe('acme');
+  } finally {
+    locking.release(true);
+    elsewhere.close();
+    await pool.end();
+  }
+});

@@ -50,6 +50,8 @@ export interface GroupChaosResult {
 }
 
 const CLIENTS = 3;
+/** Of Laurel's log, that are shown when something differs. */
+const LAST_LINES = 100;
 const BEFORE_MS = { min: 150, max: 600 };
 const AFTER_MS = { min: 250, max: 700 };
 /** After the last fault's end tenants of its group are served again, or the run ends. */
@@ -79,8 +81,8 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       const fault = bag.next();
       const group = random.pick(stack.redisGroups.groups);
       const round = await runRound({ stack, tenants, group, random, fault }).catch(async (error: unknown) => {
-        const log = (await readFile(stack.logFile, 'utf8')).split('\n').slice(-60).join('\n');
-        throw new Error(`Round ${no}, ${fault}, ${group.name}. What Laurel said last:\n${log}`, { cause: error });
+        const said = await lastLines(stack);
+        throw new Error(`Round ${no}, ${fault}, ${group.name}. What Laurel said last:\n${said}`, { cause: error });
       });
       done.push(round);
       findings = await auditNow({ stack, sql, tenants });
@@ -95,6 +97,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       const gaps = `${group.name} ${round.hitGapMs.toFixed(0)} ms, others ${round.othersGapMs.toFixed(0)} ms`;
       say(`${no}/${rounds}  ${fault}: longest gap of ${gaps}; ${findings.stored} events stored`);
       for (const difference of findings.differences.slice(0, 20)) say(`  DIFFERENCE  ${difference}`);
+      if (findings.differences.length > 0) say(`What Laurel said last:\n${await lastLines(stack)}`);
     }
     const sum = (of: (ledger: Ledger) => number): number => tenants.reduce((all, { ledger }) => all + of(ledger), 0);
     return {
@@ -118,6 +121,9 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
     await stack.stop();
   }
 }
+
+const lastLines = async (stack: ChaosStack): Promise<string> =>
+  (await readFile(stack.logFile, 'utf8')).split('\n').slice(-LAST_LINES).join('\n');
 
 async function runRound({
   stack,
