@@ -19,11 +19,23 @@ type Adapt = (value: unknown, client: Strictness) => unknown;
 export type WriteAdapted = (answer: { body: unknown } | { json: string }, client: Strictness) => string | null;
 
 /**
- * Compiles, at start, what writes an operation's answers for strict clients: numbers that are whole in the contract are
+ * Compiles, at start and once, what writes an operation's answers for strict clients: numbers that are whole in the contract are
  * rounded down, newer values of enums become the nearest older ones. Null where there is neither, so that such an operation
  * does not even look at who asks. An answer that is JSON text is parsed only if something in it may have to change.
  */
-export function adaptedWriter(responses: Readonly<Record<number, TSchema | null>>): WriteAdapted | null {
+export function adaptedWriter(responses: Responses): WriteAdapted | null {
+  let writer = writers.get(responses);
+  if (writer === undefined) writers.set(responses, (writer = compileWriter(responses)));
+  return writer;
+}
+
+/** Of an operation, by status. */
+type Responses = Readonly<Record<number, TSchema | null>>;
+
+/** The surfaces have operations in common. */
+const writers = new WeakMap<Responses, WriteAdapted | null>();
+
+function compileWriter(responses: Responses): WriteAdapted | null {
   const text = JSON.stringify(Object.values(responses));
   const adapt = adapterOf({ anyOf: JSON.parse(text) as Written[] });
   if (adapt === null) return null;

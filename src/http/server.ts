@@ -28,6 +28,9 @@ import { Validation } from './validation.ts';
 /** That something is away is logged of an operation this often. */
 const REPEAT_MS = 1_000;
 
+/** One for all servers of the process: the surfaces have operations in common, and a schema is compiled once. */
+const validation = new Validation();
+
 export interface ServerOptions {
   surface: Operation['surface'];
   /** Those of the surface; the order does not matter. */
@@ -118,7 +121,6 @@ export function createServer(options: ServerOptions): Server {
     ended: () => inFlight.ended(),
   };
   const paths = new Paths();
-  const validation = new Validation();
   for (const operation of options.operations) {
     const route = compileRoute(operation, { validation, limits, requests });
     for (const path of [operation.path, ...operation.aliases])

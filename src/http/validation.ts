@@ -15,7 +15,7 @@ function isBulkObject(schema: TSchema): boolean {
   return only !== undefined && others.length === 0 && 'maxItems' in only && !('items' in only);
 }
 
-/** Compiles an operation's schemas. One for a server: compiled at start, never per request. */
+/** Compiles an operation's schemas at start, never per request. The same schema is compiled once. */
 export class Validation {
   private readonly bodies = makeAjv();
   private readonly queries = makeAjv({ useDefaults: true });

@@ -51,7 +51,16 @@ function ownerOf(path: string): { uid: number; gid: number } | null {
   return uid === 0 ? null : { uid, gid };
 }
 
-function accountOf(name: string): { uid: number; gid: number } | null {
+/** By name, as this process found them: asking for one starts two programs. */
+const accounts = new Map<string, ServerUser['owner']>();
+
+function accountOf(name: string): ServerUser['owner'] {
+  let account = accounts.get(name);
+  if (account === undefined) accounts.set(name, (account = findAccount(name)));
+  return account;
+}
+
+function findAccount(name: string): ServerUser['owner'] {
   try {
     const read = (flag: string): number =>
       Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }));

@@ -24,16 +24,29 @@ export const readScript = (path: string): string => {
   return [...includes, own].map((part) => `${part}\n`).join('\n');
 };
 
-function readParts(path: string): { includes: string[]; own: string } {
+/** A file's text with what names stand for in their place, and without its includes, which are these files. */
+interface LuaFile {
+  text: string;
+  includes: string[];
+}
+
+function readFile(file: string): LuaFile {
+  const text = readFileSync(file, 'utf8');
+  const includes = Array.from(text.matchAll(INCLUDE), ([, name]) => join(dirname(file), `${name}.lua`));
+  return { text: inlineNames(text, relative(PACKAGE_ROOT, file)).replaceAll(INCLUDE, '').trim(), includes };
+}
+
+/** @param read called once for each file */
+function readParts(path: string, read: (file: string) => LuaFile = readFile): { includes: string[]; own: string } {
   const done = new Set<string>();
   const parts: string[] = [];
   const visit = (file: string, chain: string[]): void => {
     if (chain.includes(file)) throw new Error(`Circular include: ${[...chain, file].join(' → ')}`);
     if (done.has(file)) return;
-    const text = readFileSync(file, 'utf8');
-    for (const [, name] of text.matchAll(INCLUDE)) visit(join(dirname(file), `${name}.lua`), [...chain, file]);
+    const { text, includes } = read(file);
+    for (const included of includes) visit(included, [...chain, file]);
     done.add(file);
-    parts.push(inlineNames(text, relative(PACKAGE_ROOT, file)).replaceAll(INCLUDE, '').trim());
+    parts.push(text);
   };
   visit(path, []);
   return { own: parts.pop()!, includes: parts };
@@ -41,6 +54,15 @@ function readParts(path: string): { includes: string[]; own: string } {
 
 const PREFIX = 'laurel_';
 const FOLDER = join(PACKAGE_ROOT, 'lua');
+
+/** Files of `lua/` that this process has read: most scripts include the same ones. */
+const ownFiles = new Map<string, LuaFile>();
+
+function readOwnFile(file: string): LuaFile {
+  let own = ownFiles.get(file);
+  if (own === undefined) ownFiles.set(file, (own = readFile(file)));
+  return own;
+}
 
 /** A Lua script: called by name, and loaded first where Redis does not know it (first use, an empty Redis). */
 export class Script {
@@ -53,7 +75,7 @@ export class Script {
 
   /** `name`: a file of `lua/`, without its ending. The shebang makes Redis refuse it whole when memory is full. */
   constructor(name: string) {
-    const parts = readParts(join(FOLDER, `${name}.lua`));
+    const parts = readParts(join(FOLDER, `${name}.lua`), readOwnFile);
     // Frontends of two versions may share a Redis: a function is what its text is.
     const sha = createHash('sha1').update(libraryText('', parts)).digest('hex').slice(0, 12);
     this.name = `${PREFIX}${name}_${sha}`;

@@ -46,14 +46,30 @@ const matches = (template: string, path: string): boolean => {
   );
 };
 
+interface Described {
+  responses: object;
+}
+
+const descriptions = new WeakMap<Operation, Described>();
+
+/** What the OpenAPI document says of an operation. */
+function descriptionOf(operation: Operation): Described {
+  let found = descriptions.get(operation);
+  if (!found) {
+    const { paths } = openapiDocument(operation.surface, [operation]) as {
+      paths: Record<string, Record<string, Described>>;
+    };
+    descriptions.set(operation, (found = paths[operation.path]![operation.method]!));
+  }
+  return found;
+}
+
 /** A client of one surface. Whatever it is answered is checked against our schemas, and the contract where it is here. */
 export class TestClient {
   private readonly baseUrl: string;
   private readonly surface: Operation['surface'];
   private readonly operations: readonly Operation[];
   private readonly key: string | null;
-  /** What the surface's OpenAPI document says, path by path and method by method. */
-  private readonly described: Record<string, Record<string, { responses: object }>>;
 
   constructor(options: {
     baseUrl: string;
@@ -65,8 +81,6 @@ export class TestClient {
     this.surface = options.surface;
     this.operations = options.operations;
     this.key = options.key ?? null;
-    const { paths } = openapiDocument(options.surface, options.operations) as { paths: TestClient['described'] };
-    this.described = paths;
   }
 
   get = (path: string, request: SentRequest = {}): Promise<SeenResponse> => this.send('GET', path, request);
@@ -106,8 +120,7 @@ export class TestClient {
   check(method: string, path: string, { status, body }: { status: number; body: unknown }): void {
     const operation = this.find(method === 'HEAD' ? 'GET' : method, path);
     if (method !== 'HEAD') checkAnswer({ surface: this.surface, method, path: operation?.path ?? path, status, body });
-    const described =
-      operation === undefined ? this.describedMethods(path) : [this.described[operation.path]![operation.method]!];
+    const described = operation === undefined ? this.describedMethods(path) : [descriptionOf(operation)];
     for (const { responses } of described) {
       if (!(status in responses))
         throw new Error(`The document does not say that ${method} ${path} may answer ${status}`);
@@ -121,7 +134,7 @@ export class TestClient {
     const at = this.operations.find((operation) =>
       [operation.path, ...operation.aliases].some((template) => matches(template, path)),
     );
-    return at === undefined ? [] : Object.values(this.described[at.path]!);
+    return this.operations.filter((operation) => operation.path === at?.path).map(descriptionOf);
   }
 
   /** The operation that a path is meant for: one without a parameter goes before one with. */
