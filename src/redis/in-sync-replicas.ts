@@ -45,24 +45,35 @@ export class InSyncReplicas {
     return found.members.size === 0 ? null : found;
   }
 
-  /** Whether all of them have, within `timeoutMs`, what the master answered before. */
-  async have(redis: Redis, timeoutMs: number): Promise<boolean> {
+  /**
+   * How far all of them have the master's history of writes, once as many replicas as they are have what the master wrote before;
+   * null: not so many have it within `timeoutMs`, or one of them is missing. The offset is what counts: those that were waited
+   * for may be others. Rounds may be under way on several connections at once.
+   */
+  async held(redis: Redis, timeoutMs: number): Promise<number | null> {
     const { members } = this;
-    const round = redis.pipeline().publish(REPLICATED_CHANNEL, '').wait(members.size, timeoutMs).call('ROLE');
+    const asked = members.size;
+    const round = redis.pipeline().publish(REPLICATED_CHANNEL, '').wait(asked, timeoutMs).call('ROLE');
     const [, waited, role] = (await round.exec()) ?? [];
-    if (waited === undefined || role === undefined || waited[0] !== null || role[0] !== null) return false;
+    if (waited === undefined || role === undefined || waited[0] !== null || role[0] !== null) return null;
     const { offset, replicas } = attachedOf(role[1]);
-    // Those that were counted may be others.
-    if (Number(waited[1]) < members.size || [...members].some((name) => !replicas.has(name))) return false;
+    if (Number(waited[1]) < asked || [...members].some((name) => !replicas.has(name))) return null;
+    const held = Math.min(...[...members].map((name) => replicas.get(name)!));
     for (const [name, has] of replicas) if (!this.lagging.has(name) || has >= this.offset) this.join(name);
     this.offset = offset;
-    return true;
+    return held;
   }
 
   private join(name: string): void {
     this.members.add(name);
     this.lagging.delete(name);
   }
+}
+
+/** How far a master's history of writes goes, by what it answered to ROLE; null: it is none. */
+export function offsetOf(role: unknown): number | null {
+  const [kind, offset] = role as [string, number];
+  return kind === 'master' ? Number(offset) : null;
 }
 
 /** What ROLE answers; of a replica: no replicas. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { InSyncReplicas } from './in-sync-replicas.ts';
-import { connectAgain } from './connect-again.ts';
-import { readRun } from './run.ts';
+import { InSyncReplicas, offsetOf } from './in-sync-replicas.ts';
+import { RoundConnection } from './round-connection.ts';
+import { WaitingWrites, type Place } from './waiting-writes.ts';
 
 /** No replica has what was written, as far as is known: answered 503. It was written all the same, or nothing was tried. */
 export class NotReplicated extends Error {
@@ -13,7 +13,7 @@ export class NotReplicated extends Error {
 }
 
 export interface ReplicaAcknowledgementOptions {
-  /** The connection that writes; only copied. */
+  /** The connection that writes. */
   redis: Redis;
   /** Its gate: the run of Redis, and the connection, that it is open for. */
   gate: { readonly run: string | null; readonly connection: number };
@@ -25,51 +25,49 @@ export interface ReplicaAcknowledgementOptions {
   onElsewhere?: () => void;
 }
 
-const LOOK_MS = 10;
-/** How soon is tried again whether a replica acknowledges. */
+/** Rounds that may be under way at once: as many as commands of events to one server (`EventQueues`). */
+const ROUNDS = 2;
+/** How soon is tried again whether a replica acknowledges, and whether one that is slow has more by now. */
 const RETRY_MS = 100;
+const SLOW_MS = 10;
 /**
  * A replica that had all, and is missing: for so long nothing is acknowledged. It may have become the master, and Sentinels take
  * up to two seconds until they make the others its replicas. Then it is asked again where the master is, and gone on with those
  * replicas that are there.
  */
 const MISSING_MS = 3_000;
-/** A connection that was made within this time leads where the name, or the Sentinels, lead now. */
-const FRESH_MS = 1_000;
-/** How much longer than its time a WAIT may take to be answered. */
-const OVERDUE_MS = 2_000;
 
 /**
- * Waits until the replicas that kept up have what was written (`InSyncReplicas`): one at least, else nothing is acknowledged. One
- * connection of its own does it for all of a process, with one WAIT a turn of the event loop at most: who asks while one is under
- * way shares the next. A message goes before it, which Redis replicates behind all that it answered by then, and which it does not
- * log; so the connection that writes is not held up. 0.11 ms a round on one machine.
+ * Waits until the replicas that kept up have what was written (`InSyncReplicas`): one at least, else nothing is acknowledged. It goes
+ * by the offset of the master's history behind a write (ROLE, sent right behind it) and by the offsets that the replicas said
+ * they have. Rounds of WAIT, on connections of their own so that the one that writes is not held up, have the replicas say that
+ * and tell when they did. A round begins beside a call: Redis asks the replicas by the same write that hands them the
+ * call's effects. A message goes before WAIT, which Redis replicates and does not log, so that there is something to wait for.
  *
  * While they do not acknowledge, whoever wants to write is refused first, and it is tried again until they do. One that is missing is
  * waited for no longer than some seconds.
  */
 export class ReplicaAcknowledgement {
   private readonly options: ReplicaAcknowledgementOptions;
-  private readonly redis: Redis;
-  /** Where the connection leads; null: to be asked. And since when there is one. */
-  private run: string | null = null;
-  private connectedMs = -Infinity;
+  private readonly connections: readonly RoundConnection[];
   /** The replicas that have to have what is written, and the run of their master; null: to be found. */
   private inSync: { run: string; replicas: InSyncReplicas } | null = null;
-  private underWay: Promise<void> | null = null;
-  private next: Promise<void> | null = null;
+  private readonly writes = new WaitingWrites();
+  /** Behind the last reply that was handed on by `noteOffset`. */
+  private noted: Place | null = null;
+  private scheduled = false;
+  /** A call was sent while no connection was free for its round. */
+  private isWanted = false;
   private away = false;
-  /** When the connection was last made again, or all was well. */
+  /** When the connections were last made again, or all was well. */
   private renewedMs = 0;
   private readonly closing = new AbortController();
 
   constructor(options: ReplicaAcknowledgementOptions) {
     this.options = options;
-    this.redis = options.redis.duplicate({ socketTimeout: options.timeoutMs + OVERDUE_MS });
-    this.redis.on('close', () => (this.run = null));
-    this.redis.on('connect', () => (this.connectedMs = performance.now()));
-    // What is wrong with Redis shows on the connection that writes.
-    this.redis.on('error', () => undefined);
+    const { redis, timeoutMs } = options;
+    const ending = this.closing.signal;
+    this.connections = Array.from({ length: ROUNDS }, () => new RoundConnection({ redis, timeoutMs, ending }));
   }
 
   /** To be called before something is written. Throws NotReplicated while it is known that nobody would acknowledge it. */
@@ -78,74 +76,129 @@ export class ReplicaAcknowledgement {
   }
 
   /**
-   * Resolves when a replica has all that Redis answered before the call; rejects with NotReplicated when none has in time: what
-   * was written may be kept, or lost with the master.
+   * Hands on the reply to a write once it is known how far the master's history went behind it. To be called in the turn in which the
+   * write is sent, over the connection that writes. Rejects as the write does, with what broke the connection behind it, or with
+   * NotReplicated where the master is one no more.
    */
-  wait(): Promise<void> {
-    return (this.next ??= this.following());
+  async noteOffset<T>(reply: Promise<T>): Promise<T> {
+    const asked = this.askOffset();
+    this.schedule();
+    const [answer, place] = await Promise.all([reply, asked]);
+    this.noted = place;
+    return answer;
+  }
+
+  /**
+   * Resolves when the replicas have all whose replies `noteOffset` handed on before the call; rejects with NotReplicated when they
+   * have not in time: what was written may be kept, or lost with the master.
+   */
+  async waitForNoted(): Promise<void> {
+    if (this.noted === null) throw new NotReplicated();
+    await this.waitFor(this.noted);
+  }
+
+  /** The same of all that Redis answered before the call, to anybody. */
+  async wait(): Promise<void> {
+    const place = await this.askOffset().catch(() => {
+      throw new NotReplicated();
+    });
+    await this.waitFor(place);
   }
 
   /** Ends; what waits is rejected. */
   close(): void {
     this.closing.abort();
-    this.redis.disconnect();
+    this.writes.reject(() => new NotReplicated());
   }
 
-  private async following(): Promise<void> {
-    await this.underWay?.catch(() => undefined);
-    // The end of the turn: replies that came together share a round.
-    await new Promise((resolve) => setImmediate(resolve));
-    const round = this.round();
-    this.underWay = round;
-    this.next = null;
-    return round;
-  }
-
-  private async round(): Promise<void> {
-    const { gate } = this.options;
-    const isReplicated = await this.ask().catch(() => false);
-    // A gate that is shut says nothing about replicas.
-    if (gate.run !== null && isReplicated === this.away) this.turn(!isReplicated);
-    if (!isReplicated) throw new NotReplicated();
-  }
-
-  /** It must be the Redis, and the history of its writes, that the gate is open for: before, and still afterwards. */
-  private async ask(): Promise<boolean> {
-    const { gate, timeoutMs } = this.options;
-    if (this.away && performance.now() - this.renewedMs > MISSING_MS) {
-      this.inSync = null;
-      this.renew();
-    }
-    const deadlineMs = performance.now() + timeoutMs;
-    while (this.redis.status !== 'ready' && performance.now() < deadlineMs) await this.pause(LOOK_MS);
+  private async askOffset(): Promise<Place> {
+    const { redis, gate } = this.options;
     const { run, connection } = gate;
-    if (run === null || !(await this.isThere(run))) return false;
+    const atMs = performance.now();
+    const offset = offsetOf(await redis.call('ROLE'));
+    if (offset === null || run === null) throw new NotReplicated();
+    return { run, connection, offset, atMs };
+  }
+
+  private async waitFor(place: Place): Promise<void> {
+    if (this.closing.signal.aborted) throw new NotReplicated();
+    const held = this.writes.wait(place);
+    if (!this.writes.isEmpty && !this.isUnderWay) this.schedule();
+    await held;
+  }
+
+  private get isUnderWay(): boolean {
+    return this.connections.some(({ isBusy }) => isBusy);
+  }
+
+  /** Has a round begin at the end of the turn, behind what was written in it. Calls of one turn share it. */
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      const free = this.connections.find(({ isBusy }) => !isBusy);
+      if (free === undefined) this.isWanted = true;
+      else void this.round(free);
+    });
+  }
+
+  private async round(connection: RoundConnection): Promise<void> {
+    const begunMs = performance.now();
+    connection.isBusy = true;
+    const held = await this.ask(connection).catch(() => null);
+    connection.isBusy = false;
+    if (held !== 'overtaken') this.settle(held);
+    if (this.closing.signal.aborted) return;
+    // Others made up the number of those that were waited for: the one that has less has it in a moment, or is missing.
+    if (this.writes.isSince(begunMs)) await this.pause(SLOW_MS);
+    if (!this.isWanted && (this.writes.isEmpty || this.isUnderWay)) return;
+    this.isWanted = false;
+    this.schedule();
+  }
+
+  /** `held`: null if a replica is missing, or late. */
+  private settle(held: Place | null): void {
+    const { gate, timeoutMs } = this.options;
+    if (held !== null) this.writes.settle(held, () => new NotReplicated());
+    const isAway = held === null || this.writes.isSince(performance.now() - timeoutMs);
+    // A gate that is shut says nothing about replicas.
+    if (gate.run !== null && isAway !== this.away) this.turn(isAway);
+    if (isAway) this.writes.reject(() => new NotReplicated());
+  }
+
+  /**
+   * What the replicas have; null: one of them is missing, or late. It must be the Redis, and the history of its writes, that the gate
+   * is open for: before, and still afterwards. `overtaken`: meanwhile others became those that count.
+   */
+  private async ask(connection: RoundConnection): Promise<Place | null | 'overtaken'> {
+    const { gate, timeoutMs } = this.options;
+    if (this.away && performance.now() - this.renewedMs > MISSING_MS) this.renew();
+    await connection.ready(timeoutMs);
+    const { run, connection: opened } = gate;
+    if (run === null || !(await this.isThere(connection, run))) return null;
     if (this.inSync?.run !== run) {
-      const replicas = await InSyncReplicas.find(this.redis, timeoutMs);
+      const replicas = await InSyncReplicas.find(connection.redis, timeoutMs);
       this.inSync = replicas === null ? null : { run, replicas };
     }
-    const isHeld = (await this.inSync?.replicas.have(this.redis, timeoutMs)) ?? false;
-    return isHeld && gate.run === run && gate.connection === connection;
+    const { inSync } = this;
+    const offset = (await inSync?.replicas.held(connection.redis, timeoutMs).catch(() => null)) ?? null;
+    if (this.inSync !== inSync) return 'overtaken';
+    if (offset === null || gate.run !== run || gate.connection !== opened) return null;
+    return { run, connection: opened, offset, atMs: performance.now() };
   }
 
-  /** Whether the connection leads to a run of Redis. If not, it is made again; if it just was, the gate is open for a former master. */
-  private async isThere(run: string): Promise<boolean> {
-    if (this.run === run) return true;
-    const { connectedMs } = this;
-    this.run = await readRun(this.redis).catch((error: unknown) => {
-      this.renew();
-      throw error;
-    });
-    if (this.run === run) return true;
-    if (performance.now() - connectedMs > FRESH_MS) this.renew();
-    else if (this.options.gate.run === run) this.options.onElsewhere?.();
-    return false;
+  private async isThere(connection: RoundConnection, run: string): Promise<boolean> {
+    const where = await connection.leadsTo(run);
+    if (where === 'former' && this.options.gate.run === run) this.options.onElsewhere?.();
+    return where === 'there';
   }
 
-  /** Connects again, to where the name, or the Sentinels, lead now. */
+  /** The replicas are to be found again, by connections made again to where the name, or the Sentinels, lead now. */
   private renew(): void {
+    this.inSync = null;
     this.renewedMs = performance.now();
-    if (!this.closing.signal.aborted) connectAgain(this.redis);
+    for (const connection of this.connections) connection.renew();
   }
 
   private turn(isAway: boolean): void {
@@ -159,7 +212,8 @@ export class ReplicaAcknowledgement {
   private async tryAgain(): Promise<void> {
     while (this.away && !this.closing.signal.aborted) {
       await this.pause(RETRY_MS);
-      await this.wait().catch(() => undefined);
+      const free = this.connections.find(({ isBusy }) => !isBusy);
+      if (this.away && free !== undefined) await this.round(free);
     }
   }
 

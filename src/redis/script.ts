@@ -93,7 +93,7 @@ export class Script {
   async run(redis: Redis, keys: string[], args: Words): Promise<unknown> {
     const reply = await this.runUnacknowledged(redis, keys, args);
     const acknowledgement = gateOf(serverFor(redis, keys))?.acknowledgement ?? null;
-    if (acknowledgement !== null) await acknowledgement.wait();
+    if (acknowledgement !== null) await acknowledgement.waitForNoted();
     return reply;
   }
 
@@ -108,10 +108,11 @@ export class Script {
     const shard = shardOfKey(keys[0]!);
     const belief = gate.belief(shard);
     if (belief === null) throw new RedisNotReady();
-    gate.acknowledgement?.refuseAway();
+    const { acknowledgement } = gate;
+    acknowledgement?.refuseAway();
     try {
       const mayStill = (): boolean => gate.belief(shard) === belief;
-      return await this.runBelieving(server, belief, { keys, args, mayStill, joined });
+      return await this.runBelieving(server, belief, { keys, args, mayStill, acknowledgement, joined });
     } catch (error) {
       if (!(error instanceof RedisNotReady)) throw error;
       // What opened it again meanwhile has seen more.
@@ -127,9 +128,9 @@ export class Script {
   async runBelieving(
     redis: Redis,
     { key, value }: Belief,
-    { keys, args, mayStill, joined }: Omit<Call, 'name'> & { joined?: Joinable | undefined },
+    { keys, args, mayStill, acknowledgement, joined }: Omit<Call, 'name'> & { joined?: Joinable | undefined },
   ): Promise<unknown> {
-    const call = { name: `${this.name}_guarded`, keys: [...keys, key], args: [...args, value], mayStill };
+    const call = { name: `${this.name}_guarded`, keys: [...keys, key], args: [...args, value], mayStill, acknowledgement };
     try {
       return await (joined?.takes(redis) === true ? joined.add(call) : this.call(redis, call));
     } catch (error) {
@@ -149,10 +150,11 @@ export class Script {
    */
   async callJoined(redis: Redis, calls: readonly Call[]): Promise<unknown[]> {
     const keys = calls.flatMap((call) => call.keys);
+    const [{ acknowledgement } = {}] = calls;
     const args = calls.flatMap((call) => [call.keys.length, call.args.length, ...call.args]);
     const begunMs = performance.now();
     try {
-      return (await redis.callBuffer('FCALL', `${this.name}_joined`, keys.length, ...keys, ...args)) as unknown[];
+      return (await send(redis, { name: `${this.name}_joined`, keys, args, acknowledgement })) as unknown[];
     } catch (error) {
       if (!isError(error, 'Function not found')) throw error;
       // Nothing was done.
@@ -163,15 +165,15 @@ export class Script {
   }
 
   /** Makes a call; loads the script first where Redis does not know it. */
-  async call(redis: Redis, { name, keys, args, mayStill }: Call): Promise<unknown> {
+  async call(redis: Redis, call: Call): Promise<unknown> {
     const begunMs = performance.now();
     try {
-      return await redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);
+      return await send(redis, call);
     } catch (error) {
       if (!isError(error, 'Function not found')) throw error;
       await this.load(redis);
-      if (mayStill?.() === false) throw new RedisNotReady();
-      return await redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);
+      if (call.mayStill?.() === false) throw new RedisNotReady();
+      return await send(redis, call);
     } finally {
       this.calls.observe((performance.now() - begunMs) / 1000);
     }
@@ -185,6 +187,12 @@ export class Script {
       if (!isError(error, 'already exists')) throw error;
     }
   }
+}
+
+/** Where replicas are to have what was written, nobody sees the reply before it is known what they have to have. */
+function send(redis: Redis, { name, keys, args, acknowledgement }: Call): Promise<unknown> {
+  const reply = redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);
+  return acknowledgement?.noteOffset(reply) ?? reply;
 }
 
 /** The connection to the server that holds the shard of the first key. */

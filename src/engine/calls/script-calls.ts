@@ -145,7 +145,7 @@ export class ScriptCalls {
   replicated(tenantNo: number): Promise<void> | null {
     const acknowledgement = gateOf(connectionOf(this.options.redis, shardOf(tenantNo)))?.acknowledgement ?? null;
     if (acknowledgement === null) return null;
-    return acknowledgement.wait().catch((error: unknown) => {
+    return acknowledgement.waitForNoted().catch((error: unknown) => {
       throw error instanceof NotReplicated ? unavailable() : error;
     });
   }
