@@ -161,10 +161,12 @@ export class ReplicaAcknowledgement {
   private settle(held: Place | null): void {
     const { gate, timeoutMs } = this.options;
     if (held !== null) this.writes.settle(held, () => new NotReplicated());
-    const isAway = held === null || this.writes.isSince(performance.now() - timeoutMs);
+    const isLate = held === null || this.writes.isSince(performance.now() - timeoutMs);
+    // They are back when they have what is waited for.
+    const isAway = isLate || (this.away && !this.writes.isEmpty);
     // A gate that is shut says nothing about replicas.
     if (gate.run !== null && isAway !== this.away) this.turn(isAway);
-    if (isAway) this.writes.reject(() => new NotReplicated());
+    if (isLate) this.writes.reject(() => new NotReplicated());
   }
 
   /**
@@ -212,8 +214,7 @@ export class ReplicaAcknowledgement {
   private async tryAgain(): Promise<void> {
     while (this.away && !this.closing.signal.aborted) {
       await this.pause(RETRY_MS);
-      const free = this.connections.find(({ isBusy }) => !isBusy);
-      if (this.away && free !== undefined) await this.round(free);
+      await this.wait().catch(() => undefined);
     }
   }
 

@@ -1,0 +1,82 @@
+import type { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createRedis, redisReady } from '../../src/redis/client.ts';
+import { NotReplicated, ReplicaAcknowledgement } from '../../src/redis/replica-acknowledgement.ts';
+import { readRun } from '../../src/redis/run.ts';
+import { OwnRedis } from '../engine/rebuild/own-redis.ts';
+
+let master: OwnRedis;
+let replicas: OwnRedis[];
+let redis: Redis;
+let gate: { run: string; connection: number };
+let acknowledgement: ReplicaAcknowledgement;
+
+beforeEach(async () => {
+  [master, ...replicas] = (await Promise.all(Array.from({ length: 4 }, () => OwnRedis.start()))) as [
+    OwnRedis,
+    ...OwnRedis[],
+  ];
+  await follow(replicas.slice(0, 2));
+  redis = createRedis(master.url);
+  redis.on('error', () => undefined);
+  await redisReady(redis);
+  gate = { run: await readRun(redis), connection: 0 };
+  acknowledgement = new ReplicaAcknowledgement({ redis, gate, timeoutMs: 500 });
+  await expect.poll(() => acknowledgement.wait().then(() => true, String)).toBe(true);
+});
+afterEach(async () => {
+  acknowledgement.close();
+  redis.disconnect();
+  await Promise.all([master, ...replicas].map((server) => server.close()));
+});
+
+/** Resolves when all of them say that they have what the master wrote. */
+async function follow(some: readonly OwnRedis[]): Promise<void> {
+  for (const replica of some) await replica.follow(master);
+  await master.command('PUBLISH', 'written', 'behind the copy');
+  const caughtUp = async (): Promise<boolean> => {
+    const [, offset, attached] = (await master.command('ROLE')) as [string, number, [string, string, string][]];
+    return some.every(({ port }) => attached.some(([, at, has]) => Number(at) === port && Number(has) >= offset));
+  };
+  await expect.poll(caughtUp, { timeout: 10_000 }).toBe(true);
+}
+
+const write = (key: string): Promise<unknown> => acknowledgement.noteOffset(redis.set(key, key));
+
+test('calls that overlap are each acknowledged only when all replicas have them', async () => {
+  const lane = async (name: string): Promise<void> => {
+    for (let n = 0; n < 25; n += 1) {
+      await write(`${name}-${n}`);
+      await acknowledgement.waitForNoted();
+      const held = await Promise.all(replicas.slice(0, 2).map((replica) => replica.command('GET', `${name}-${n}`)));
+      expect(held).toEqual([`${name}-${n}`, `${name}-${n}`]);
+    }
+  };
+  await Promise.all(['a', 'b', 'c', 'd'].map(lane));
+});
+
+test('another replica does not make up the number for one that hangs and may have less', async () => {
+  const [, hanging, another] = replicas;
+  hanging!.pause();
+  await follow([another!]);
+  await write('first');
+  await expect(acknowledgement.waitForNoted()).rejects.toThrow(NotReplicated);
+  // Nobody is waited for while it is tried again.
+  expect(() => acknowledgement.refuseAway()).toThrow(NotReplicated);
+  await expect(acknowledgement.wait()).rejects.toThrow(NotReplicated);
+
+  hanging!.resume();
+  await expect.poll(() => acknowledgement.wait().then(() => true, String)).toBe(true);
+  expect(await hanging!.command('GET', 'first')).toBe('first');
+});
+
+test('what was written over a connection that broke since, or to what another run of Redis became, is not acknowledged', async () => {
+  await write('first');
+  gate.connection += 1;
+  await expect(acknowledgement.waitForNoted()).rejects.toThrow(NotReplicated);
+  await write('second');
+  await expect.poll(() => acknowledgement.wait().then(() => true, String)).toBe(true);
+  await write('third');
+  gate.run = 'another.run';
+  await expect(acknowledgement.waitForNoted()).rejects.toThrow(NotReplicated);
+});
