@@ -83,9 +83,18 @@ async function useNow(children: readonly ChildProcess[]): Promise<Record<string,
   const calls = (name: string): number => Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(info)?.[1] ?? 0);
   const [worker, frontend] = children.map((child) => processCpu(child.pid!));
   const [master, copy] = [await redisUse(servers.redis), await redisUse(replica)];
-  const [{ pid: postgres }] = (await servers.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows as [{ pid: number }];
+  const [{ pid: postgres }] = (await servers.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows as [
+    { pid: number },
+  ];
   const parent = Number(readFileSync(`/proc/${postgres}/stat`, 'utf8').split(') ')[1]!.split(' ')[1]);
-  const cpu = { frontend, worker, master: master.cpu, replica: copy.cpu, postgres: treeCpu(parent), load: processCpu(load.pid!) };
+  const cpu = {
+    frontend,
+    worker,
+    master: master.cpu,
+    replica: copy.cpu,
+    postgres: treeCpu(parent),
+    load: processCpu(load.pid!),
+  };
   return {
     ...Object.fromEntries(Object.entries(cpu).map(([name, seconds]) => [`µs ${name}`, seconds! * 1e6])),
     calls: calls('fcall'),
@@ -136,7 +145,9 @@ for (const { name, rates, p50, p99, used, processed } of sides) {
   process.stdout.write(
     `${name.padEnd(8)} ${median(rates).toFixed(0)} events/s, p50 ${median(p50).toFixed(1)} ms, p99 ${median(p99).toFixed(1)} ms\n`,
   );
-  const each = Object.entries(used).map(([what, value]) => `${what} ${(value / processed).toFixed(what.startsWith('µs') ? 0 : 3)}`);
+  const each = Object.entries(used).map(
+    ([what, value]) => `${what} ${(value / processed).toFixed(what.startsWith('µs') ? 0 : 3)}`,
+  );
   process.stdout.write(`         an event: ${each.join(', ')}\n`);
 }
 const ratios = sides[1]!.rates.map((rate, round) => rate / sides[0]!.rates[round]!);

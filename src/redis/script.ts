@@ -130,7 +130,13 @@ export class Script {
     { key, value }: Belief,
     { keys, args, mayStill, acknowledgement, joined }: Omit<Call, 'name'> & { joined?: Joinable | undefined },
   ): Promise<unknown> {
-    const call = { name: `${this.name}_guarded`, keys: [...keys, key], args: [...args, value], mayStill, acknowledgement };
+    const call = {
+      name: `${this.name}_guarded`,
+      keys: [...keys, key],
+      args: [...args, value],
+      mayStill,
+      acknowledgement,
+    };
     try {
       return await (joined?.takes(redis) === true ? joined.add(call) : this.call(redis, call));
     } catch (error) {

@@ -22,7 +22,7 @@ beforeEach(async () => {
   await redisReady(redis);
   gate = { run: await readRun(redis), connection: 0 };
   acknowledgement = new ReplicaAcknowledgement({ redis, gate, timeoutMs: 500 });
-  await expect.poll(() => acknowledgement.wait().then(() => true, String)).toBe(true);
+  await acknowledges();
 });
 afterEach(async () => {
   acknowledgement.close();
@@ -40,6 +40,8 @@ async function follow(some: readonly OwnRedis[]): Promise<void> {
   };
   await expect.poll(caughtUp, { timeout: 10_000 }).toBe(true);
 }
+
+const acknowledges = (): Promise<void> => expect.poll(() => acknowledgement.wait().then(() => true, String)).toBe(true);
 
 const write = (key: string): Promise<unknown> => acknowledgement.noteOffset(redis.set(key, key));
 
@@ -66,7 +68,7 @@ test('another replica does not make up the number for one that hangs and may hav
   await expect(acknowledgement.wait()).rejects.toThrow(NotReplicated);
 
   hanging!.resume();
-  await expect.poll(() => acknowledgement.wait().then(() => true, String)).toBe(true);
+  await acknowledges();
   expect(await hanging!.command('GET', 'first')).toBe('first');
 });
 
@@ -75,7 +77,7 @@ test('what was written over a connection that broke since, or to what another ru
   gate.connection += 1;
   await expect(acknowledgement.waitForNoted()).rejects.toThrow(NotReplicated);
   await write('second');
-  await expect.poll(() => acknowledgement.wait().then(() => true, String)).toBe(true);
+  await acknowledges();
   await write('third');
   gate.run = 'another.run';
   await expect(acknowledgement.waitForNoted()).rejects.toThrow(NotReplicated);
