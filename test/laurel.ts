@@ -3,6 +3,8 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { systemClock, type FixedClock } from '../src/clock.ts';
 import { connectRedis } from '../src/engine/shards/connect-redis.ts';
+import { redisReady } from '../src/redis/client.ts';
+import { endpointsOf } from '../src/redis/endpoints.ts';
 import { parseRedisEntries } from '../src/redis-entries.ts';
 import { openLaurel } from '../src/processes/composition.ts';
 import type { LiveLimits } from '../src/engine/live/connection-limits.ts';
@@ -30,7 +32,7 @@ export interface TestLaurel {
   redisUrl: string;
   databaseUrl: string;
   redis: Redis;
-  /** Another connection to where `redis` leads. */
+  /** Another connection to where `redis` leads, which answers; nobody guards it. */
   connect(): Promise<Redis>;
   pool: Pool;
   /** What the first frontend's operations are handed. */
@@ -153,7 +155,11 @@ export async function startLaurel(
     redisUrl,
     databaseUrl,
     redis: first.laurel.redis,
-    connect: () => connectRedis(redisUrl, first.laurel.pool),
+    connect: async () => {
+      const redis = await connectRedis(redisUrl, first.laurel.pool);
+      await Promise.all([redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)].map((each) => redisReady(each)));
+      return redis;
+    },
     services: first.laurel.services,
     pool: first.laurel.pool,
     another: async (url) => {

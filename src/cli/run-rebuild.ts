@@ -1,7 +1,5 @@
 import type { SetAside } from '../engine/persist/set-aside.ts';
-import { rebuildAnyway } from '../engine/rebuild/accept.ts';
-import { byServer } from '../redis/endpoints.ts';
-import { SHARD_NUMBERS } from '../redis/keys.ts';
+import { rebuildServers } from '../engine/rebuild/rebuild-servers.ts';
 import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { progressLine, withServers } from './servers.ts';
 
@@ -18,9 +16,8 @@ export const runRebuild = ({
     const onSetAside = ({ id, reason }: SetAside): void =>
       void process.stderr.write(`\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`);
     const onProgress = progressLine();
-    for (const server of byServer(redis, shards ?? SHARD_NUMBERS)) {
-      await rebuildAnyway({ ...server, pool, acceptLoss, onProgress, onSetAside, onUnreadable: nameUnreadable });
-    }
+    const which = shards === undefined ? {} : { shards };
+    await rebuildServers({ redis, pool, ...which, acceptLoss, onProgress, onSetAside, onUnreadable: nameUnreadable });
     const what =
       shards === undefined
         ? 'Redis is'

@@ -90,11 +90,14 @@ export async function rebuildAnyway(options: RebuildOptions & { acceptLoss?: boo
   await inTurn(pool, REBUILD_LOCK, { work, ending });
 }
 
-/** Throws for what must not be touched: a Redis of another Laurel; one that holds traces of what Postgres has lost. */
-export function refuse(seen: Inspection): void {
+/**
+ * Throws for what must not be touched: a Redis of another Laurel; one that holds traces of what Postgres has lost, unless that loss is
+ * accepted.
+ */
+export function refuse(seen: Inspection, acceptLoss = false): void {
   const foreign = foreignMark(seen);
   if (foreign !== null) throw new ForeignRedis(foreign);
-  const gaps = gapsOf(seen);
+  const gaps = acceptLoss ? [] : gapsOf(seen);
   if (gaps.length > 0) throw new PostgresIsOlder(gaps);
 }
 

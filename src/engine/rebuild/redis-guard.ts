@@ -29,14 +29,22 @@ export interface RedisGuardOptions {
   inUse?: () => readonly number[];
   /** Asked where shards are that are found shut; without it they are where they were. */
   placement?: Pick<Placement, 'follow'>;
-  /** Where there are several: what this one is called, and which run each was, by run; null: there is one. */
-  server?: { name: string; runs: Map<string, string> } | null;
+  /** Where there are several: what this one is called, and what the guards of all share; null: there is one. */
+  server?: { name: string; shared: SharedByGuards } | null;
   pool: Pool;
   log: Log;
   /** The position of this process's last write, by shard: a Redis that takes over is asked whether it holds that. */
   written?: () => ReadonlyMap<number, string>;
   /** How long a replica may take to have what was written (`ReplicaAcknowledgement`); null, or without it: none has to. */
   acknowledgeMs?: number | null;
+}
+
+/** What the guards of several servers know of each other. */
+export interface SharedByGuards {
+  /** Run → the name of the server that was found in it. */
+  runs: Map<string, string>;
+  /** The names of the servers that show that Postgres came back older, which concerns the shards of all. */
+  older: Set<string>;
 }
 
 /** How soon a shut one is looked at again. */
@@ -151,9 +159,22 @@ export class RedisGuard {
     this.complain(error);
     if (isElsewhere(error)) return this.leave();
     if (!(error instanceof PostgresIsOlder)) return;
-    // Somebody has to decide, which takes longer. What the others took meanwhile would be lost with the older Postgres.
+    // Somebody has to decide, which takes longer.
     this.againMs = performance.now() + ASK_MS;
+    const { server = null } = this.options;
+    server?.shared.older.add(server.name);
+    this.doubtAll();
+  }
+
+  /** What the other shards took while Postgres is older would be lost with it. */
+  private doubtAll(): void {
     for (const shard of this.shards) this.gate.doubt(shard);
+  }
+
+  /** Whether other servers show that Postgres came back older, and this one does not. */
+  private get isHeldByOthers(): boolean {
+    const { server = null } = this.options;
+    return server !== null && server.shared.older.size > 0 && !server.shared.older.has(server.name);
   }
 
   /**
@@ -167,6 +188,7 @@ export class RedisGuard {
     const { connection } = gate;
     const isDue = gate.run !== null && this.isDue();
     if (isDue) await this.refuseOlder();
+    if (this.isHeldByOthers) return this.doubtAll();
     const before = new Map(this.shards.map((shard) => [shard, gate.belief(shard)]));
     const looked = this.lookedAt();
     const [run, marks] = await Promise.all([readRun(redis), readMarks(redis, [...looked])]);
@@ -234,11 +256,12 @@ export class RedisGuard {
   private refuseSame(run: string): void {
     const { server = null } = this.options;
     if (server === null) return;
-    const other = server.runs.get(run);
+    const { runs } = server.shared;
+    const other = runs.get(run);
     if (other !== undefined && other !== server.name)
       throw new WrongLayout(`"${other}" and "${server.name}" are one server`);
-    for (const [earlier, name] of server.runs) if (name === server.name && earlier !== run) server.runs.delete(earlier);
-    server.runs.set(run, server.name);
+    for (const [earlier, name] of runs) if (name === server.name && earlier !== run) runs.delete(earlier);
+    runs.set(run, server.name);
   }
 
   /** Throws where this server holds shards that are placed on another: its entry and another one were exchanged. */
@@ -291,6 +314,8 @@ export class RedisGuard {
     });
     await this.nameLosses([...accepted.keys()].filter((shard) => this.accepted.has(shard)));
     for (const [shard, as] of accepted) this.accepted.set(shard, as);
+    const { server = null } = this.options;
+    if (accepted.size > 0) server?.shared.older.delete(server.name);
     this.gate.open(accepted, connection);
     if (rebuilt) log.info({ ...which, seconds: seconds() }, 'Redis is rebuilt');
   }

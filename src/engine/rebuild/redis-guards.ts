@@ -7,7 +7,7 @@ import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { noteShardsInUse, shardsInUse } from '../../redis/shards-in-use.ts';
 import { Placement } from './placement.ts';
-import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
+import { RedisGuard, type RedisGuardOptions, type SharedByGuards } from './redis-guard.ts';
 
 /**
  * The guards of all servers that a connection leads to, each of which looks after its own shards: one that is away keeps
@@ -25,7 +25,7 @@ export class RedisGuards {
     ...options
   }: Omit<RedisGuardOptions, 'shards' | 'inUse' | 'server' | 'placement'> & { redis: Redis }) {
     const endpoints = endpointsOf(redis);
-    const runs = new Map<string, string>();
+    const shared: SharedByGuards = { runs: new Map(), older: new Set() };
     const placement = new Placement({ redis, pool: options.pool });
     this.servers = { redis, pool: options.pool };
     this.guards = endpoints.map(
@@ -35,7 +35,7 @@ export class RedisGuards {
           ...endpoint,
           inUse: () => shardsInUse(redis),
           placement,
-          server: endpoints.length === 1 ? null : { name: endpoint.name, runs },
+          server: endpoints.length === 1 ? null : { name: endpoint.name, shared },
         }),
     );
     this.gates = this.guards.map(({ gate }) => gate);

@@ -9,6 +9,7 @@ import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
+import { emptyRedis } from '../../stack/several-redis.ts';
 
 /** Keys that a version without a secret has seen used, beside keys of now. */
 const DAY_MS = 86_400_000;
@@ -74,7 +75,7 @@ test('they hold, and name their events: hot, old, after a rebuild', async () => 
     expect(found).toEqual([]);
   };
   await check();
-  await redis.flushall();
+  await emptyRedis(redis);
   await rebuildByHand(laurel, redis);
   await check();
 
@@ -83,7 +84,7 @@ test('they hold, and name their events: hot, old, after a rebuild', async () => 
   await ageing.perform(clock.now() + DAY_MS, new AbortController().signal);
   expect(await redis.keys('{s0}:0:i:*')).toEqual([]);
   await check();
-  await redis.flushall();
+  await emptyRedis(redis);
   await rebuildByHand(laurel, redis);
   await check();
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { PersistStep } from '../../../src/engine/persist/persister.ts';
-import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
 import { readCursor } from '../../../src/postgres/persist/cursor.ts';
 import { readOutbox } from '../../../src/redis/outbox.ts';
 import { toBatch } from '../../../src/engine/persist/batch.ts';
@@ -107,7 +107,7 @@ describe('exactly once', () => {
   test('what a rebuild of Redis stores is reported', async () => {
     await reported.webhook();
     await reported.event('ana', 1);
-    await rebuildAnyway({ redis: reported.laurel.redis, pool: reported.pool });
+    await rebuildServers({ redis: reported.laurel.redis, pool: reported.pool });
     await reported.persist();
     expect(await reported.types()).toEqual(FIRST_EVENT);
     // Until the frontend takes the rebuilt one it answers 503.

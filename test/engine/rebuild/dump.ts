@@ -1,12 +1,13 @@
 import type { Redis } from 'ioredis';
 import { decodeState } from '../../../src/packed/state.ts';
+import { keysOf } from '../../stack/several-redis.ts';
 
 /** What is not derived from Postgres, or not the same after a rebuild. */
 const LEFT_OUT = /:(outbox|handed|handed-up-to|awaited|sweep|mark|rebuilding|batches|batch-results:.*)$/;
 
-/** Everything a Redis holds of Laurel's data, key → value, in an order of its own. */
+/** Everything that the servers hold of Laurel's data, key → value, in an order of its own. */
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
-  const keys = (await redis.keys('{s[0-9]*}:*')).filter((key) => !LEFT_OUT.test(key)).toSorted();
+  const keys = (await keysOf(redis, '{s[0-9]*}:*')).filter((key) => !LEFT_OUT.test(key)).toSorted();
   const entries = await Promise.all(keys.map(async (key) => [key, await valueOf(redis, key)] as const));
   return Object.fromEntries(entries);
 }

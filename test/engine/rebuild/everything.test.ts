@@ -5,6 +5,7 @@ import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { rebuildByHand } from './by-hand.ts';
+import { emptyRedis } from '../../stack/several-redis.ts';
 import { dump } from './dump.ts';
 
 // What the clock and the jobs leave in Redis, besides events: groups of boards, filled boards, time triggers, freezes, pauses.
@@ -97,7 +98,7 @@ test('what boards with a breakdown, filled boards, time triggers, freezes and pa
   for (const kind of ['b', 'g', 'p', 'i', 'u'])
     expect([kind, Object.keys(before).some((key) => key.includes(`:${kind}:`))]).toEqual([kind, true]);
 
-  await redis.flushall();
+  await emptyRedis(redis);
   await rebuildByHand(laurel, redis);
 
   expect(await held()).toEqual(before);

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
 import { readGaps } from '../../../src/engine/rebuild/inspect.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { createLog } from '../../../src/log/log.ts';
 import { startWorkers, type Workers } from '../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { backUp } from './back-up.ts';
 
 const log = createLog({ level: 'fatal', name: 'test' });
 
@@ -38,34 +39,12 @@ const stored = async (): Promise<number> => (await rows<{ n: number }>('SELECT c
 const handed = (): Promise<number> => laurel.redis.xlen('{s0}:handed');
 const outbox = (): Promise<number> => laurel.redis.xlen('{s0}:outbox');
 
-const TABLES = ['outbox_cursors', 'events', 'users', 'awards', 'completions', 'used_keys'];
-
-/** Keeps what Postgres holds of events now; the returned function brings that back, as a standby would that took over. */
-async function backUp(): Promise<() => Promise<void>> {
-  const present = (await rows<{ name: string }>('SELECT tablename AS name FROM pg_tables')).map(({ name }) => name);
-  const tables = TABLES.filter((name) => present.includes(name));
-  for (const table of tables) await laurel.pool.query(`CREATE TABLE kept_${table} AS TABLE ${table}`);
-  return async () => {
-    // One transaction: a backup is of one moment.
-    const client = await laurel.pool.connect();
-    try {
-      await client.query('BEGIN');
-      await client.query(`TRUNCATE ${tables.join(', ')} CASCADE`);
-      for (const table of tables)
-        await client.query(`INSERT INTO ${table} OVERRIDING SYSTEM VALUE TABLE kept_${table}`);
-      await client.query('COMMIT');
-    } finally {
-      client.release();
-    }
-  };
-}
-
 test('what it lacks is still kept: it is stored again, each event once, and nothing else is done', async () => {
   await work(600_000);
   for (const key of ['1', '2', '3']) await event(key);
   await expect.poll(stored).toBe(3);
   await expect.poll(outbox).toBe(0);
-  const bringBack = await backUp();
+  const bringBack = await backUp(laurel.pool);
   for (const key of ['4', '5', '6', '7']) expect((await event(key)).status).toBe(201);
   await expect.poll(stored).toBe(7);
   await expect.poll(outbox).toBe(0);
@@ -87,7 +66,7 @@ test('what it lacks is gone: not ready, nothing is stored, and it goes on when t
   for (const key of ['1', '2', '3']) await event(key);
   await expect.poll(stored).toBe(3);
   await expect.poll(outbox).toBe(0);
-  const bringBack = await backUp();
+  const bringBack = await backUp(laurel.pool);
   for (const key of ['4', '5']) expect((await event(key)).status).toBe(201);
   await expect.poll(stored).toBe(5);
   await expect.poll(outbox).toBe(0);
@@ -106,9 +85,9 @@ test('what it lacks is gone: not ready, nothing is stored, and it goes on when t
   await redisReady(redis);
   try {
     const by = { redis, pool: laurel.pool };
-    await expect(rebuildAnyway(by)).rejects.toThrow('`laurel rebuild --accept-loss`');
+    await expect(rebuildServers(by)).rejects.toThrow('`laurel rebuild --accept-loss`');
     expect((await laurel.app.get('/readyz')).status).toBe(503);
-    await rebuildAnyway({ ...by, acceptLoss: true });
+    await rebuildServers({ ...by, acceptLoss: true });
   } finally {
     redis.disconnect();
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { REBUILD_LOCK, rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
 import { rebuild, type RebuildProgress } from '../../../src/engine/rebuild/rebuild.ts';
 import { exclusively } from '../../../src/postgres/exclusively.ts';
 import { redisReady } from '../../../src/redis/client.ts';
@@ -9,7 +10,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { untilTaken } from './by-hand.ts';
 import { dump } from './dump.ts';
-import { emptyRedis } from '../../stack/several-redis.ts';
+import { emptyRedis, serverOf } from '../../stack/several-redis.ts';
 
 const HURRY = AbortSignal.abort();
 
@@ -68,7 +69,7 @@ describe('a rebuild', () => {
     await emptyRedis(redis);
 
     const steps: RebuildProgress['step'][] = [];
-    await rebuildAnyway({ redis, pool: laurel.pool, onProgress: ({ step }) => void steps.push(step) });
+    await rebuildServers({ redis, pool: laurel.pool, onProgress: ({ step }) => void steps.push(step) });
 
     expect(await dump(redis)).toEqual(before);
     expect(steps.at(-1)).toBe('done');
@@ -81,7 +82,7 @@ describe('a rebuild', () => {
       Object.fromEntries(Object.entries(await dump(redis)).filter(([key]) => !key.includes(':i:')));
     const before = await withoutKeys();
     expect(await backlog(redis, 0)).toBeGreaterThan(10);
-    await rebuildAnyway({ redis, pool: laurel.pool });
+    await rebuildServers({ redis, pool: laurel.pool });
     expect(await withoutKeys()).toEqual(before);
     expect(await backlog(redis, 0)).toBe(0);
     const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM events');
@@ -93,7 +94,7 @@ describe('a rebuild', () => {
     const before = await settledDump();
     await redis.zadd('{s0}:0:b:3:20000:', 5, 'nobody');
     await redis.set('{s0}:0:u:nobody', 'x');
-    await rebuildAnyway({ redis, pool: laurel.pool });
+    await rebuildServers({ redis, pool: laurel.pool });
     expect(await dump(redis)).toEqual(before);
   });
 
@@ -104,7 +105,7 @@ describe('a rebuild', () => {
       const before = await settledDump();
       const dying = (): Promise<void> =>
         rebuildAnyway({
-          redis,
+          ...serverOf(redis, 0),
           pool: laurel.pool,
           onProgress: async ({ step }) => {
             if (step !== last) return;
@@ -113,7 +114,7 @@ describe('a rebuild', () => {
           },
         });
       // The frontend does it.
-      await untilTaken(laurel, () => expect(dying()).rejects.toThrow('the end of the process'));
+      await untilTaken(laurel, () => expect(dying()).rejects.toThrow('the end of the process'), 0);
       expect(await dump(redis)).toEqual(before);
     },
   );
@@ -127,11 +128,11 @@ describe('a rebuild', () => {
     let calls = 0;
     const slow = (): Promise<void> =>
       rebuild({
-        redis,
+        ...serverOf(redis, 0),
         pool: laurel.pool,
         onProgress: async ({ step }) => {
           if (step !== 'users' || ++calls > 1) return;
-          await rebuild({ redis: other, pool: laurel.pool });
+          await rebuild({ ...serverOf(other, 0), pool: laurel.pool });
           // After the other one was done, something happens that the slow one has read nothing of.
           await redis.set('{s0}:0:u:user 1', 'newer');
         },

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
-import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { redisReady } from '../../../src/redis/client.ts';
@@ -42,7 +42,7 @@ async function store(): Promise<string[]> {
 async function rebuild(): Promise<string[]> {
   const unreadable: string[] = [];
   const { pool } = laurel;
-  await untilTaken(laurel, () => rebuildAnyway({ redis, pool, onUnreadable: ({ id }) => unreadable.push(id) }));
+  await untilTaken(laurel, () => rebuildServers({ redis, pool, onUnreadable: ({ id }) => unreadable.push(id) }));
   return unreadable;
 }
 

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PostgresIsOlder } from '../../../src/engine/rebuild/inspect.ts';
+import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
+import { createLog } from '../../../src/log/log.ts';
+import { startWorkers, type Workers } from '../../../workers/start.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+import { backUp } from '../rebuild/back-up.ts';
+import { OwnRedis } from '../rebuild/own-redis.ts';
+
+// A Postgres that came back older is older for the tenants of all servers, whichever of them shows it.
+
+/** In the order of their numbers, which begin at 1: the first is on the second server, the second on the first. */
+const TENANTS = ['on second', 'on first'];
+
+let servers: OwnRedis[];
+let laurel: TestLaurel;
+let workers: Workers;
+
+beforeAll(async () => {
+  servers = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
+  laurel = await startLaurel({ redisUrl: servers.map(({ url }, no) => `redis-${no}=${url}`).join(',') });
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post(
+    '/v1/tenants',
+    TENANTS.map((customerId) => ({ customerId, name: customerId })),
+  );
+  for (const tenantId of TENANTS) await laurel.admin.put('/v1/configuration', STUDY_APP, { tenantId });
+  const { redisUrl, databaseUrl } = laurel;
+  // Nothing that Postgres was handed is kept.
+  workers = await startWorkers({ redisUrl, databaseUrl, log: createLog({ level: 'fatal', name: 'test' }), keepMs: 0 });
+});
+afterAll(async () => {
+  await workers.close();
+  await laurel.close();
+  await Promise.all(servers.map((server) => server.close()));
+});
+
+const event = async (tenantId: string): Promise<number> =>
+  (await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 }, { tenantId })).status;
+const count = async (text: string): Promise<number> => (await laurel.pool.query<{ n: number }>(text)).rows[0]!.n;
+const stored = (): Promise<number> => count('SELECT count(*)::int AS n FROM events');
+const epoch = (): Promise<number> => count('SELECT epoch::int AS n FROM redis_epoch');
+const readiness = async (): Promise<number> => (await fetch(`${laurel.appUrl}/readyz`)).status;
+
+test('it shuts the tenants of all servers, and a rebuild touches none of them, until the loss is accepted', async () => {
+  for (const tenantId of TENANTS) expect(await event(tenantId)).toBe(201);
+  await expect.poll(stored).toBe(2);
+  const bringBack = await backUp(laurel.pool);
+  expect(await event('on second')).toBe(201);
+  await expect.poll(stored).toBe(3);
+  for (const shard of [1, 2]) await expect.poll(() => laurel.redis.xlen(`{s${shard}}:outbox`)).toBe(0);
+  await bringBack();
+
+  for (const tenantId of TENANTS) await expect.poll(() => event(tenantId), { timeout: 20_000 }).toBe(503);
+  expect(await readiness()).toBe(503);
+  const before = await epoch();
+  const redis = await laurel.connect();
+  try {
+    const by = { redis, pool: laurel.pool };
+    await expect(rebuildServers(by)).rejects.toThrow(PostgresIsOlder);
+    expect(await epoch()).toBe(before);
+    expect(await event('on first')).toBe(503);
+    await rebuildServers({ ...by, acceptLoss: true });
+  } finally {
+    redis.disconnect();
+  }
+  for (const tenantId of TENANTS) await expect.poll(() => event(tenantId), { timeout: 20_000 }).toBe(201);
+  expect(await readiness()).toBe(200);
+});
