@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { configDefaults, defineConfig } from 'vitest/config';
-import { ONE_REDIS } from './test/stack/one-redis.ts';
+import { defineConfig } from 'vitest/config';
 
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 if (!Number.isInteger(seed)) throw new Error(`SEED must be a whole number, not "${process.env['SEED']}".`);
@@ -9,7 +8,6 @@ process.env['SEED'] = String(seed);
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(process.env['TEST_REDIS'] === undefined ? [] : Object.keys(ONE_REDIS))],
     globalSetup: 'test/stack/global-setup.ts',
     setupFiles: ['test/stack/seed.ts', 'test/stack/leaks.ts'],
     env: { SEED: String(seed) },

@@ -51,7 +51,8 @@ export interface TestLaurel {
 /**
  * Starts one. `clock`: stands still where given. `configuration`: applied to the organisation's own tenant.
  * `workers`: whether events are moved to Postgres and what falls due is done. `testClock`: the time is set through
- * the admin API instead. `redisUrl`: of a Redis that the test looks after itself. `log`: silent by default.
+ * the admin API instead. `redisUrl`: of a Redis that the test looks after itself; `servers`: so many Redis, without it those of the run
+ * (`TEST_REDIS`). `log`: silent by default.
  */
 export async function startLaurel(
   options: {
@@ -65,6 +66,7 @@ export async function startLaurel(
     backlogLimitBytes?: number;
     webhookAllowPrivate?: boolean;
     redisUrl?: string;
+    servers?: number;
     log?: Logger;
     acknowledgeMs?: number;
     failedKeyLimit?: number;
@@ -72,7 +74,8 @@ export async function startLaurel(
     trustedProxies?: string;
   } = {},
 ): Promise<TestLaurel> {
-  const stack = await testStack({ database: 'migrated', redis: options.redisUrl === undefined, several: true });
+  const { servers: several = true } = options;
+  const stack = await testStack({ database: 'migrated', redis: options.redisUrl === undefined, several });
   const { databaseUrl } = stack;
   const redisUrl = options.redisUrl ?? stack.redisUrl;
   const log = options.log ?? createLog({ level: 'fatal', name: 'test' });

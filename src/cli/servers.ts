@@ -6,16 +6,17 @@ import { isMigrated } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
 import { connectRedis } from '../engine/shards/connect-redis.ts';
 import { redisReady } from '../redis/client.ts';
-import { endpointsOf } from '../redis/endpoints.ts';
+import { byServer, endpointsOf } from '../redis/endpoints.ts';
+import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { CommandError } from './command-error.ts';
 
 /**
  * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which no running Laurel
- * may have then. `all`: not before all Redis answer; without it the command looks after that.
+ * may have then. `shards`: not before each Redis answers that holds one of them; the command looks after the others itself.
  */
 export async function withServers<T>(
   work: (servers: { redis: Redis; pool: Pool }) => Promise<T>,
-  { all = true }: { all?: boolean } = {},
+  { shards = SHARD_NUMBERS }: { shards?: readonly number[] } = {},
 ): Promise<T> {
   const servers = await startServers(readEnv(process.env), (line) => process.stderr.write(`${line}\n`));
   const pool = createPool(servers.databaseUrl, { max: 5 });
@@ -26,10 +27,10 @@ export async function withServers<T>(
     });
     if (!migrated) throw new CommandError('The database is not of this version: start Laurel first.');
     redis = await connectRedis(servers.redisUrl, pool);
-    for (const server of new Set([redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)])) {
+    for (const server of new Set([redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)]))
       server.on('error', () => undefined);
-      if (!all) continue;
-      await redisReady(server).catch((error: Error) => {
+    for (const server of byServer(redis, shards)) {
+      await redisReady(server.redis).catch((error: Error) => {
         throw new CommandError(`${error.message} REDIS_URL says where it is.`);
       });
     }

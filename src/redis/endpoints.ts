@@ -115,19 +115,20 @@ export function byServer(redis: Redis, shards: readonly number[]): (Endpoint & {
 
 /**
  * Some keys that match a glob, of all servers one after another, and the cursor to go on with; '0' is the start, and the end.
- * Without what a shard that was moved has left behind. Errors of Redis.
+ * Without what a shard that was moved has left behind. `shards`: servers with none of them are not asked. Errors of Redis.
  */
 export async function scanServers(
   redis: Redis,
   cursor: string,
-  { match, count }: { match: string; count: number },
+  { match, count, shards = SHARD_NUMBERS }: { match: string; count: number; shards?: readonly number[] },
 ): Promise<[next: string, keys: string[]]> {
   const endpoints = endpointsOf(redis);
   const [own = '0', no = '0'] = cursor.split('/');
   const at = Number(no);
   const endpoint = endpoints[at];
   if (endpoint === undefined) return ['0', []];
-  const [next, found] = await endpoint.redis.scan(own, 'MATCH', match, 'COUNT', count);
+  const isAsked = endpoint.shards.some((shard) => shards.includes(shard));
+  const [next, found] = isAsked ? await endpoint.redis.scan(own, 'MATCH', match, 'COUNT', count) : ['0', []];
   const keys = found.filter((key) => !isShardKey(key) || endpoint.shards.includes(shardOfKey(key)));
   const place = next === '0' ? at + 1 : at;
   if (place === endpoints.length) return ['0', keys];

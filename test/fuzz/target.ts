@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { freePort } from '../../src/local/free-port.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { AdminKeys } from '../../src/postgres/admin-keys.ts';
 import { createPool } from '../../src/postgres/pool.ts';
+import { connectRedis } from '../../src/engine/shards/connect-redis.ts';
 import { SHARDS } from '../../src/redis/keys.ts';
 import { backlog } from '../../src/redis/outbox.ts';
 import { testStack } from '../stack/stack.ts';
@@ -41,9 +41,10 @@ export interface Target {
 }
 
 export async function startTarget(): Promise<Target> {
-  const stack = await testStack({ database: 'migrated' });
+  const stack = await testStack({ database: 'migrated', several: true });
   const pool = createPool(stack.databaseUrl, { max: 1 });
   await new AdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
+  const redis = await connectRedis(stack.redisUrl, pool);
   await pool.end();
   const ports = { application: await freePort(), admin: await freePort() };
   const env = {
@@ -63,7 +64,6 @@ export async function startTarget(): Promise<Target> {
     return child;
   };
   const children = await Promise.all([start('src/processes/frontend.js'), start('workers/main.js')]);
-  const redis = new Redis(stack.redisUrl);
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   return {
     ports,

@@ -26,7 +26,8 @@ beforeAll(async () => {
   receiver = createServer((_request, response) => response.end('Thanks'));
   await new Promise<void>((listening) => void receiver.listen(0, '127.0.0.1', listening));
   const { port } = receiver.address() as { port: number };
-  laurel = await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true });
+  // Three Redis: what asks the wrong one for a key shows here, operation by operation.
+  laurel = await startLaurel({ servers: 3, testClock: true, workers: true, webhookAllowPrivate: true });
   const { key } = exchangeOf('admin_session_create')!.body as { key: string };
   names = new Map([
     [key, laurel.adminKey],

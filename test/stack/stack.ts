@@ -22,8 +22,8 @@ export interface StackOptions {
   /** 'empty': no migration is applied; 'migrated': made from the run's template, in a fifth of the time migrating takes. */
   database?: 'empty' | 'migrated' | 'none';
   redis?: boolean;
-  /** As many Redis as the run is to be tried with (`TEST_REDIS`), instead of one. */
-  several?: boolean;
+  /** So many Redis instead of one; true: as many as the run is to be tried with (`TEST_REDIS`). */
+  several?: boolean | number;
 }
 
 /**
@@ -33,7 +33,7 @@ export interface StackOptions {
 export async function testStack(options: StackOptions = {}): Promise<TestStack> {
   const { durable = false, database = 'empty', redis = true, several = false } = options;
   const parts = await Promise.all([
-    redis ? (several ? severalRedis(durable) : freshRedis(durable)) : none('Redis'),
+    redis ? (several === false ? freshRedis(durable) : severalRedis(durable, several === true ? undefined : several)) : none('Redis'),
     database === 'none' ? none('database') : freshDatabase(database === 'migrated'),
   ]);
   openStacks.add(parts);

@@ -39,7 +39,7 @@ export class Installation {
   }
 
   static async start(variables: NodeJS.ProcessEnv): Promise<Installation> {
-    const stack = await testStack();
+    const stack = await testStack({ several: true });
     const ports = { app: await freePort(), admin: await freePort() };
     const env = {
       ...process.env,

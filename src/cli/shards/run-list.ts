@@ -20,7 +20,7 @@ export const runShardList = (): Promise<void> =>
       }
       process.stdout.write(`A tenant is on the shard that its number leaves when it is divided by ${SHARDS}.\n`);
     },
-    { all: false },
+    { shards: [] },
   );
 
 /** Those of its shards that are open; null: it does not answer. */

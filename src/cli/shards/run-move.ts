@@ -26,5 +26,5 @@ export const runShardMove = (shards: readonly number[], to: string): Promise<voi
       await nameSetAside(pool);
     },
     // A move needs two of them.
-    { all: false },
+    { shards: [] },
   );

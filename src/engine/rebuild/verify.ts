@@ -157,7 +157,7 @@ class Verification {
     let done = 0;
     let cursor = '0';
     do {
-      const [next, found] = await scanServers(redis, cursor, { match: pattern, count: PAGE });
+      const [next, found] = await scanServers(redis, cursor, { match: pattern, count: PAGE, shards });
       const keys = found.filter((key) => own.has(shardOfKey(key)));
       await this.settle(await superfluous(this.sides, keys, this.members));
       for (const key of keys) {

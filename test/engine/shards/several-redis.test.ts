@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../../src/engine/shards/connect-redis.ts';
+import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../src/redis/client.ts';
-import { endpointsOf } from '../../../src/redis/endpoints.ts';
+import { byServer, endpointsOf } from '../../../src/redis/endpoints.ts';
 import { SHARD_NUMBERS, shardPattern } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -95,6 +96,18 @@ describe.each([
     const batch = Array.from({ length: 5 }, () => ({ key: 'flips', user: { id: 'eve' }, value: 1 }));
     expect((await laurel.admin.post('/v1/metrics/events', batch, { tenantId: served[0]! })).status).toBe(202);
     taken += batch.length;
+    await expect.poll(stored, { timeout: 20_000 }).toBe(taken);
+
+    // What it does not hold can be compared, and rebuilt by hand.
+    const shards = which === 'first' ? [1, 3] : [2, 4];
+    const redis = await connectRedis(laurel.redisUrl, laurel.pool);
+    for (const each of [redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)])
+      each.on('error', () => undefined);
+    for (const { redis: well } of byServer(redis, shards)) await redisReady(well);
+    await verify({ redis, pool: laurel.pool, shards, onDifference: ({ key }) => expect.fail(key) });
+    await rebuildServers({ redis, pool: laurel.pool, shards });
+    redis.disconnect();
+    for (const tenantId of served) await expect.poll(() => event(tenantId)).toBe(201);
     await expect.poll(stored, { timeout: 20_000 }).toBe(taken);
 
     // It comes back empty: its shards alone are rebuilt.
