@@ -160,7 +160,9 @@ export async function startLaurel(
     redis: first.laurel.redis,
     connect: async () => {
       const redis = await connectRedis(redisUrl, first.laurel.pool);
-      await Promise.all([redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)].map((each) => redisReady(each)));
+      await Promise.all(
+        [redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)].map((each) => redisReady(each)),
+      );
       return redis;
     },
     services: first.laurel.services,

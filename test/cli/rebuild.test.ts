@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { emptyRedis } from '../stack/several-redis.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { runCli, type Ended } from './run-cli.ts';
 
@@ -53,7 +54,7 @@ test(
 );
 
 test('rebuild after FLUSHALL: the running Laurel goes on where it was', { timeout: 4 * TIMEOUT_MS }, async () => {
-  await laurel.redis.flushall();
+  await emptyRedis(laurel.redis);
   // The running Laurel notices as well; whoever is first, the other one waits for it or does it again.
   const { code, out, err } = await run('rebuild');
   expect([code, err.includes('Error')]).toEqual([0, false]);

@@ -33,7 +33,11 @@ export interface StackOptions {
 export async function testStack(options: StackOptions = {}): Promise<TestStack> {
   const { durable = false, database = 'empty', redis = true, several = false } = options;
   const parts = await Promise.all([
-    redis ? (several === false ? freshRedis(durable) : severalRedis(durable, several === true ? undefined : several)) : none('Redis'),
+    redis
+      ? several === false
+        ? freshRedis(durable)
+        : severalRedis(durable, several === true ? undefined : several)
+      : none('Redis'),
     database === 'none' ? none('database') : freshDatabase(database === 'migrated'),
   ]);
   openStacks.add(parts);

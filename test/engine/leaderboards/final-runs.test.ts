@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
@@ -48,7 +49,7 @@ test('a run is final at 12:00 UTC on the day after its last, in all zones, and i
 
 test('whatever step copying ends at, everybody is final once', async () => {
   boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [{ ...daily, breakdownAttributes: ['land'] }]);
-  const pipeline = boards.laurel.redis.pipeline();
+  const pipeline = connectionOf(boards.laurel.redis, 0).pipeline();
   await boards.event({ id: 'u', attributes: { land: 'de' } }, 1_000_000);
   await boards.event({ id: 'v', attributes: { land: 'fr' } }, 7);
   const [set] = (await boards.sets()).filter((key) => key.endsWith('2:de'));
@@ -95,7 +96,7 @@ test('two at it at once copy everybody once', async () => {
   boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [{ ...daily, maxParticipants: null }]);
   await boards.event('u', 1_000_000);
   const [set] = await boards.sets();
-  const pipeline = boards.laurel.redis.pipeline();
+  const pipeline = connectionOf(boards.laurel.redis, 0).pipeline();
   for (let n = 0; n < 12_000; n += 1) pipeline.zadd(set!, 1 + n, `user ${n}`);
   await pipeline.exec();
   await boards.at('2026-11-19T12:02:00Z');

@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
-import { endpointsOf } from '../../../src/redis/endpoints.ts';
+import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { gateOf } from '../../../src/redis/gate.ts';
+import { shardsInUse } from '../../../src/redis/shards-in-use.ts';
 import type { TestLaurel } from '../../laurel.ts';
 
 /**
@@ -14,17 +15,17 @@ export const rebuildByHand = (laurel: TestLaurel, redis: Redis): Promise<void> =
 
 /**
  * Does what gives Redis another epoch, and waits until the frontend of this Laurel works with that: it looks at Redis
- * every now and then, may go on for a moment before it notices, and answers 503 while it looks. `shard`: only the server that it is on
- * is waited for, else all of them.
+ * every now and then, may go on for a moment before it notices, and answers 503 while it looks. Waited for are the shards that hold a
+ * tenant (of others nobody looks soon), or one that is named.
  */
 export async function untilTaken(laurel: TestLaurel, act: () => Promise<void>, shard?: number): Promise<void> {
-  const servers = endpointsOf(laurel.redis).filter(({ shards }) => shard === undefined || shards.includes(shard));
-  const awaited = servers.map(({ redis, shards }) => {
-    const gate = gateOf(redis)!;
-    return { gate, first: shards[0]!, before: gate.fenceOf(shards[0]!) };
+  const shards = shard === undefined ? shardsInUse(laurel.redis) : [shard];
+  const awaited = shards.map((each) => {
+    const gate = gateOf(connectionOf(laurel.redis, each))!;
+    return { gate, shard: each, before: gate.fenceOf(each) };
   });
   await act();
   await expect
-    .poll(() => awaited.every(({ gate, first, before }) => gate.isWhole && gate.fenceOf(first) !== before))
+    .poll(() => awaited.every(({ gate, shard: each, before }) => gate.isWhole && gate.fenceOf(each) !== before))
     .toBe(true);
 }
