@@ -1,15 +1,12 @@
 --- @include "lib/apply_event"
+--- @include "lib/event_record"
 --- @include "lib/out_of_range"
 --- @include "lib/read_user"
 --- @include "lib/sent_of"
 --- @include "lib/state_room"
 --- @include "lib/generation"
 --- @include "lib/old_key_token"
---- @include "lib/streak_record"
---- @include "lib/points_record"
---- @include "lib/settled_record"
 --- @include "lib/settle_streaks"
---- @include "lib/take_replay"
 --- @include "lib/write_record"
 --- @include "lib/write_users"
 --- @include "lib/retried"
@@ -218,58 +215,11 @@ for n = 1, count do
         used[use] = use_by(event_id)
       end
       user.changed = true
-      local total = state[USER.totals][plan.metric]
-      local record = {
-        [RECORD.kind] = KIND.event,
-        [RECORD.id] = event_id,
-        [RECORD.userId] = user_id,
-        [RECORD.atMs] = now,
-        [RECORD.day] = outcome.day,
-        [RECORD.metric] = plan.metric,
-        [RECORD.value] = { event.whole, event.micros },
-        [RECORD.total] = { total[TOTAL.whole], total[TOTAL.micros] },
-        [RECORD.streak] = streak_record(state, plan.streak, outcome.extended, outcome.day),
-        [RECORD.points] = points_record(outcome.ledgers),
-        [RECORD.boards] = nil,
-      }
-      -- What few records have is not in the constructor, which makes room for 16 fields.
-      if is_new then
-        record[RECORD.isNew] = 1
+      if plan.guards and plan.guards.release then
+        take_from_quarantine(event.quarantine, event_id)
       end
-      if outcome.first_of_day then
-        record[RECORD.firstOfDay] = 1
-      end
-      if #outcome.completed > 0 then
-        record[RECORD.completed] = outcome.completed
-      end
-      if outcome.extended or record[RECORD.points] or record[RECORD.completed] then
-        record[RECORD.version] = plan.version
-      end
-      if event.changed then
-        record[RECORD.changed] = 1
-      end
-      if event.occurred then
-        occurred_record(record, event.occurred)
-      end
-      if ARGV[at + EVENT.attributes] ~= '' then
-        record[RECORD.attributes] = ARGV[at + EVENT.attributes]
-      end
-      if use then
-        record[RECORD.idempotencyKey] = idempotency_key
-      end
-      if outcome.due_moved or event.moved then
-        record[RECORD.due] = 1
-      end
-      if plan.guards then
-        if plan.guards.release then
-          take_from_quarantine(event.quarantine, event_id)
-          record[RECORD.released] = 1
-        end
-        record[RECORD.guard] = event.clamped
-      end
-      if outcome.settlements then
-        settled_record(record, outcome.settlements, state)
-      end
+      local attributes, key = ARGV[at + EVENT.attributes], use and idempotency_key or ''
+      local record = event_record(event, outcome, state, is_new, event_id, user_id, attributes, key)
       applied[#applied + 1] = { n, record, outcome.changes, use, bucket, field }
     end
   end

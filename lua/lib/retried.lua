@@ -41,7 +41,7 @@ local function open_retry(outbox, since)
         local packed = entry[2][4]
         if string.find(packed, event_id, 1, true) then
           for _, record in ipairs({ cmsgpack.unpack(packed) }) do
-            if record[RECORD.id] == event_id then
+            if record[EVENT_RECORD.id] == event_id or record[RECORD.id] == event_id then
               return cmsgpack.pack(record)
             end
           end

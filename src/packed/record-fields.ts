@@ -29,6 +29,32 @@ export const KIND = {
   progress: 'b',
 } as const;
 
+/**
+ * The positions of an event's record, which is a list; the other records are maps by RECORD, and so were those of events that an earlier
+ * version recorded. What an event lacks is false. TypeScript reads both as maps (`recordOf`); RECORD says what each means.
+ */
+export const EVENT_RECORD = {
+  kind: 0,
+  id: 1,
+  userId: 2,
+  atMs: 3,
+  day: 4,
+  metric: 5,
+  /** The value. */
+  whole: 6,
+  micros: 7,
+  totalWhole: 8,
+  totalMicros: 9,
+  streak: 10,
+  points: 11,
+  version: 12,
+  attributes: 13,
+  idempotencyKey: 14,
+  boards: 15,
+  /** Whatever few records have, a map by RECORD; absent: nothing. */
+  more: 16,
+} as const;
+
 /** The fields of records; `GoneRecord` and `ProgressRecord` say which of them theirs have. */
 export const RECORD = {
   kind: kindField,

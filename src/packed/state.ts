@@ -4,6 +4,7 @@ import type { SignUp } from '../domain/anniversary.ts';
 import type { OwnDaysOff } from '../domain/days-off.ts';
 import { numbered, type Numbered } from './numbered.ts';
 import { stateValues } from './unpack-state.ts';
+import { recordOf } from './event-record.ts';
 import { unpackr } from './unpackr.ts';
 import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
 
@@ -103,21 +104,21 @@ export interface BoardScore {
 /** The most bytes of a packed state: what would grow beyond is refused, see `lua/lib/state_room.lua`. */
 export const STATE_BYTES = 262_144;
 
-/** Decodes one msgpack value. */
-export const unpack = (packed: Buffer): unknown => unpackr.unpack(packed);
+/** Decodes one msgpack value, as `recordOf` gives it. */
+export const unpack = (packed: Buffer): unknown => recordOf(unpackr.unpack(packed));
 
-/** Decodes msgpack values that follow one another. */
+/** Decodes msgpack values that follow one another, each as `recordOf` gives it. */
 export const unpackAll = (packed: Buffer): unknown[] =>
-  packed.length === 0 ? [] : ((unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? []);
+  packed.length === 0 ? [] : ((unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? []).map(recordOf);
 
 /**
- * Decodes msgpack values that follow one another, and hands on each with its bytes. Throws where the rest is none: what
+ * Decodes msgpack values that follow one another, and hands on each, as `recordOf` gives it, with its bytes. Throws where the rest is none: what
  * precedes it is handed on.
  */
 export function unpackEach(packed: Buffer, onValue: (value: unknown, bytes: Buffer) => void): void {
   if (packed.length === 0) return;
   unpackr.unpackMultiple(packed, (value: unknown, start = 0, end = packed.length) => {
-    onValue(value, packed.subarray(start, end));
+    onValue(recordOf(value), packed.subarray(start, end));
   });
 }
 

@@ -19,6 +19,7 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   DAYS_OFF: user.DAYS_OFF,
   SIGN_UP: user.SIGN_UP,
   THRESHOLD: user.THRESHOLD,
+  EVENT_RECORD: record.EVENT_RECORD,
   RECORDED_STREAK: record.RECORDED_STREAK,
   RECORDED_POINTS: record.RECORDED_POINTS,
   AWARD: record.AWARD,
