@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { recordOf } from '../../src/packed/event-record.ts';
+import { pack } from '../../src/packed/pack-state.ts';
+import { EVENT_RECORD, KIND, kindField, RECORD } from '../../src/packed/record-fields.ts';
+import { unpack } from '../../src/packed/state.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { inlineNames } from '../../src/redis/inline-names.ts';
+import { readScript } from '../../src/redis/script.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
+
+const redis = await connectedRedis();
+const ID = '018bcfe56800700080000000000a0000';
+
+/** The record of an event of Ada's, packed by Redis; `outcome` and `args`: Lua. */
+const packedEvent = async (outcome: string, args: string): Promise<Buffer> =>
+  (await redis.callBuffer(
+    'EVAL',
+    `${readScript(join(PACKAGE_ROOT, 'lua/lib/event_record.lua'))}
+${inlineNames(
+  `local state = { [USER.totals] = { [9] = { 5, 250000, 8 } }, [USER.freezes] = 2 }
+for offset, value in ipairs({ 3, 19998, 20000, 1700000000000, 20000 }) do
+  state[streak_at[1] + offset - 1] = value
+end
+local event = { plan = { version = 4, metric = 9, streak = { frequency = 1 } }, now = 1700000000000, whole = 1, micros = 500000 }
+local record = event_record(event, ${outcome}, state, ${args})
+record[EVENT_RECORD.boards] = { { 8, 20000, '', -1, 2, 0 } }
+return cmsgpack.pack(record)`,
+  'event record',
+)}`,
+    0,
+  )) as Buffer;
+
+const PLAIN = {
+  [kindField]: KIND.event,
+  [RECORD.id]: ID,
+  [RECORD.userId]: 'ada',
+  [RECORD.atMs]: 1700000000000,
+  [RECORD.day]: 20000,
+  [RECORD.metric]: 9,
+  [RECORD.value]: [1, 500000],
+  [RECORD.total]: [5, 250000],
+  [RECORD.streak]: [3, 19998, 20000, 0, 2],
+  [RECORD.boards]: [[8, 20000, '', -1, 2, 0]],
+};
+
+test('a plain event is a list, and is read by the names of records', async () => {
+  const packed = await packedEvent('{ day = 20000, completed = {}, ledgers = {} }', `false, '${ID}', 'ada', '', ''`);
+  expect(unpack(packed)).toEqual(PLAIN);
+  // A list of 16: without what few events have.
+  expect(packed[0]).toBe(0xdc);
+  expect(packed.readUInt16BE(1)).toBe(EVENT_RECORD.more);
+});
+
+test('an event with all that it may have is read whole', async () => {
+  const outcome = `{ day = 20000, completed = { 6 }, extended = true, due_moved = true, first_of_day = true, settlements = { { 1, 1, 19999, 19999 }, earned = 1 },
+    ledgers = { { system = { no = 5 }, before = 10, total = 15, awards = { { 7, 5, 15, {} } } } } }`;
+  const packed = await packedEvent(outcome, `true, '${ID}', 'ada', '{"x":1}', 'key-1'`);
+  expect(unpack(packed)).toEqual({
+    ...PLAIN,
+    [RECORD.streak]: [3, 19998, 20000, 1, 2],
+    [RECORD.points]: [[5, 10, 15, [[7, 5, 15, []]]]],
+    [RECORD.version]: 4,
+    [RECORD.attributes]: '{"x":1}',
+    [RECORD.idempotencyKey]: 'key-1',
+    [RECORD.isNew]: 1,
+    [RECORD.firstOfDay]: 1,
+    [RECORD.completed]: [6],
+    [RECORD.due]: 1,
+    [RECORD.settlements]: [[1, 1, 19999, 19999]],
+    [RECORD.freezes]: 2,
+    [RECORD.freezesEarned]: 1,
+  });
+});
+
+test('what an earlier version recorded as a map, and what is no whole record, is read as it is', () => {
+  expect(unpack(pack(PLAIN))).toEqual(PLAIN);
+  for (const other of [[KIND.event, ID, 'ada'], ['x', 1], [], null, 7]) expect(recordOf(other)).toEqual(other);
+});
+
+test('a retry finds what an earlier try recorded, as a list or, before an upgrade, as a map', async () => {
+  const other = await packedEvent('{ day = 20000, completed = {}, ledgers = {} }', `false, '${ID}', 'ada', '', ''`);
+  const outbox = 'event-record:outbox';
+  for (const mine of [other, pack(PLAIN)]) {
+    await redis.del(outbox);
+    const since = (await redis.xadd(outbox, '*', 't', '0', 'r', ''))!;
+    await redis.xadd(outbox, '*', 't', '0', 'r', Buffer.concat([pack({ [RECORD.id]: 'another' }), mine]));
+    const found = (await redis.callBuffer(
+      'EVAL',
+      `${readScript(join(PACKAGE_ROOT, 'lua/lib/retried.lua'))}
+return open_retry(KEYS[1], ARGV[1]).record(ARGV[2])`,
+      1,
+      outbox,
+      since,
+      ID,
+    )) as Buffer;
+    expect(unpack(found)).toEqual(PLAIN);
+  }
+  await redis.del(outbox);
+});
