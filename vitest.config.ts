@@ -14,8 +14,9 @@ export default defineConfig({
     pool: 'forks',
     // A worker keeps the modules for its next file: loading them was 1 s of CPU of every file that starts a Laurel.
     isolate: false,
-    // A Redis that was given to us cannot be used by two test files at once. Files wait for servers about as long as they compute.
-    maxWorkers: process.env['REDIS_URL'] ? 1 : Math.max(3, availableParallelism()),
+    // A Redis that was given to us cannot be used by two test files at once. Files wait for servers about as long as they compute:
+    // three at a time left a third of two cores idle.
+    maxWorkers: process.env['REDIS_URL'] ? 1 : Math.max(4, availableParallelism()),
     sequence: { seed },
     testTimeout: 300_000,
     // What is waited for comes in milliseconds on a quiet machine; others may keep it busy.

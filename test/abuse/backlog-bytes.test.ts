@@ -29,6 +29,6 @@ test('what waits for Postgres is bounded in bytes, and events are taken again wh
   const { redisUrl, databaseUrl } = laurel;
   const log = createLog({ level: 'fatal', name: 'test' });
   const workers = await startWorkers({ redisUrl, databaseUrl, clock: systemClock, log });
-  await expect.poll(send, { timeout: 20_000 }).toBe(201);
+  await expect.poll(send).toBe(201);
   await workers.close();
 });

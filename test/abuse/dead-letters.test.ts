@@ -64,7 +64,7 @@ test('the events of others are answered and stored, and each damaged entry is li
   };
   await Promise.all([...users, planting()]);
   expect((await event('last', 'last')).status).toBe(201);
-  await expect.poll(() => laurel.redis.xlen(outboxKey(0)), { timeout: 60_000 }).toBe(0);
+  await expect.poll(() => laurel.redis.xlen(outboxKey(0))).toBe(0);
 
   expect((await listed()).map(({ position }) => position).toSorted()).toEqual(positions.toSorted());
   const { rows } = await laurel.pool.query<{ id: string }>(`SELECT id::text FROM events WHERE user_id LIKE 'user-%'`);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type Page, type Request } from 'playwright-core';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
 /** A browser that is there already: none is downloaded. */
@@ -12,6 +12,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'ut
 
 /** How long something may take to appear on a machine that is busy. */
 const PATIENCE_MS = 60_000;
+
+/** A page that has what it wanted asks for nothing more within this. */
+const QUIET_MS = 120;
 
 export const hasBrowser = existsSync(CHROMIUM);
 
@@ -28,6 +31,8 @@ export interface Watched {
   elsewhere: string[];
   /** Uncaught errors, and what the browser refused by the content security policy. */
   errors: string[];
+  /** Resolves when nothing has been asked for a moment; streams, which stay open, do not count. */
+  quiet: () => Promise<void>;
 }
 
 /** Opens an empty page and watches it. */
@@ -45,12 +50,27 @@ export async function watchedPage(
     const url = request.url();
     if (!url.startsWith(`${origin}/`) && !/^(?:data|blob):/.test(url)) elsewhere.push(url);
   });
+  const pending = new Set<Request>();
+  let lastMs = performance.now();
+  page.on('request', (request) => {
+    if (request.resourceType() !== 'eventsource') pending.add(request);
+    lastMs = performance.now();
+  });
+  const ended = (request: Request): void => {
+    pending.delete(request);
+    lastMs = performance.now();
+  };
+  page.on('requestfinished', ended);
+  page.on('requestfailed', ended);
+  const quiet = async (): Promise<void> => {
+    while (pending.size > 0 || performance.now() - lastMs < QUIET_MS) await page.waitForTimeout(QUIET_MS / 4);
+  };
   page.on('pageerror', (error) => errors.push(error.message));
   page.on('console', (message) => {
     if (message.type() === 'error' && /Content Security Policy|Uncaught/.test(message.text()))
       errors.push(message.text());
   });
-  return { context, page, elsewhere, errors };
+  return { context, page, elsewhere, errors, quiet };
 }
 
 /** What axe finds wrong with the page as it is now, in a line each. */

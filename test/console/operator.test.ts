@@ -202,7 +202,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
           await flip(`hears-${Math.random()}`, 10);
           return (await laurel.admin.get(`/v1/webhooks/${id}/state`)).body.disabledReason;
         },
-        { timeout: 60_000, interval: 500 },
+        { interval: 500 },
       )
       .not.toBeNull();
     await page.goto(`${laurel.adminUrl}/console/webhooks`);

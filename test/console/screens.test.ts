@@ -83,12 +83,12 @@ describe.skipIf(!hasBrowser)('the console', () => {
     ['at a desk in the dark', 'desk', true],
     ['on a phone', 'phone', false],
   ] as const)('every screen %s: accessible, within its width, and asking nobody else', async (_, width, dark) => {
-    const { page, context, elsewhere, errors } = await signedIn({ size: WIDTHS[width], dark });
+    const { page, context, elsewhere, errors, quiet } = await signedIn({ size: WIDTHS[width], dark });
     for (const [name, [path, text]] of Object.entries(SCREENS)) {
       await page.goto(`${laurel.adminUrl}/console${path.replace('{points}', points)}`);
       await page.locator('#main').getByText(text).first().waitFor();
       // Charts and lists of a screen come after its first text.
-      await page.waitForLoadState('networkidle', { timeout: 700 }).catch(() => undefined);
+      await quiet();
       await keep(page, `${width}${dark ? '-dark' : ''}-${name}`);
       expect([name, await violations(page)]).toEqual([name, []]);
       const beyond = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');

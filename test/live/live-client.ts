@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get, type ClientRequest, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const WAIT_MS = 10_000;
+const WAIT_MS = 120_000;
 const LOOK_MS = 10;
 
 /** A message as a client reads it. */

@@ -102,7 +102,7 @@ test('a client that comes back with the last ID gets what it missed, once, also 
   dora.close();
   await expect.poll(() => dora.ended).toBe(true);
   for (let n = 0; n < 5; n += 1) await event('dora', 5);
-  await expect.poll(() => laurel.redis.xlen('{s0}:outbox'), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
   const back = await LiveClient.open(another.appUrl, { ticket: 'used' }, dora.lastId!);
   clients.push(back);
   expect((await back.next('ready')).resumed).toBe(true);
@@ -163,15 +163,15 @@ test('many at once hear the same of a board, and each of its own user', async ()
     await expect.poll(first).toMatchObject({ userId: 'leader', rank: 1, value: 100_000 });
     expect(client.of('leaderboard.changed').at(-1)!.leaderboard.rankings).toHaveLength(10);
   }
-}, 60_000);
+});
 
 test('a stream on which nothing happens shows a sign of life, with an ID behind all that happened', async () => {
   const [ready, ...others] = quiet.messages;
   expect([ready!.type, others]).toEqual(['ready', []]);
-  await expect.poll(() => quiet.lastId, { timeout: 30_000, interval: 100 }).not.toBe(ready!.id);
+  await expect.poll(() => quiet.lastId, { interval: 100 }).not.toBe(ready!.id);
   const { lastId } = quiet;
   quiet.close();
   const back = await LiveClient.open(laurel.appUrl, {}, lastId!);
   clients.push(back);
   expect(await back.next('ready')).toMatchObject({ resumed: true, heartbeatSeconds: 25 });
-}, 40_000);
+});

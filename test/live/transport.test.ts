@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { digestOf, formatId, parseId } from '../../src/engine/live/message-id.ts';
@@ -21,8 +20,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const client of clients.splice(0)) client.close();
   for (const socket of sockets.splice(0)) socket.destroy();
-  const deadline = Date.now() + 10_000;
-  while (laurel.services.live.count > 0 && Date.now() < deadline) await sleep(10);
+  await expect.poll(() => laurel.services.live.count).toBe(0);
 });
 afterAll(() => laurel.close());
 
@@ -113,42 +111,38 @@ const OVER_WEB_SOCKET = [
 test.each([
   ['server-sent events', '/v1/live', []],
   ['a WebSocket', '/v1/live/ws', OVER_WEB_SOCKET],
-])(
-  'one who reads nothing of %s is closed, and the others do not notice',
-  async (_, path, headers) => {
-    const reader = await open({ ticket: await ticket() });
-    await reader.next('ready');
-    const { hostname, port } = new URL(laurel.appUrl);
-    const deaf = connect({ host: hostname, port: Number(port) });
-    sockets.push(deaf);
-    deaf.pause();
-    deaf.write([`GET ${path}?ticket=${await ticket()} HTTP/1.1`, 'Host: laurel', ...headers, '', ''].join('\r\n'));
-    const { live } = laurel.services;
-    await expect.poll(() => live.count).toBe(2);
-    // More than the connection and what may wait besides.
-    const notification = {
-      type: 'points.boost_started',
-      tenantNo: 0,
-      userId: null,
-      atMs: 0,
-      source: 'large',
-      about: {},
-      payload: JSON.stringify({ type: 'points.boost_started', boost: 'x'.repeat(500_000) }),
-    } as const;
-    let sent = 0;
-    while (live.count === 2 && sent < 100) {
-      await announceLive(laurel.redis, [notification]);
-      sent += 1;
-      await expect.poll(() => reader.of('points.boost_started').length, { timeout: 10_000 }).toBe(sent);
-    }
-    // It is counted no more once its connection is closed.
-    await expect.poll(() => live.count, { timeout: 15_000 }).toBe(1);
-    expect(reader.ended).toBe(false);
-    await event('after', 1);
-    await reader.next('event');
-  },
-  60_000,
-);
+])('one who reads nothing of %s is closed, and the others do not notice', async (_, path, headers) => {
+  const reader = await open({ ticket: await ticket() });
+  await reader.next('ready');
+  const { hostname, port } = new URL(laurel.appUrl);
+  const deaf = connect({ host: hostname, port: Number(port) });
+  sockets.push(deaf);
+  deaf.pause();
+  deaf.write([`GET ${path}?ticket=${await ticket()} HTTP/1.1`, 'Host: laurel', ...headers, '', ''].join('\r\n'));
+  const { live } = laurel.services;
+  await expect.poll(() => live.count).toBe(2);
+  // More than the connection and what may wait besides.
+  const notification = {
+    type: 'points.boost_started',
+    tenantNo: 0,
+    userId: null,
+    atMs: 0,
+    source: 'large',
+    about: {},
+    payload: JSON.stringify({ type: 'points.boost_started', boost: 'x'.repeat(500_000) }),
+  } as const;
+  let sent = 0;
+  while (live.count === 2 && sent < 100) {
+    await announceLive(laurel.redis, [notification]);
+    sent += 1;
+    await expect.poll(() => reader.of('points.boost_started').length).toBe(sent);
+  }
+  // It is counted no more once its connection is closed.
+  await expect.poll(() => live.count).toBe(1);
+  expect(reader.ended).toBe(false);
+  await event('after', 1);
+  await reader.next('event');
+});
 
 test('what the clock makes reaches those it is for', async () => {
   const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'clocked' }]);
@@ -188,7 +182,7 @@ test('a client that missed what is kept no more is told so, with what holds now'
   await expect.poll(() => laurel.services.live.count).toBe(0);
   await laurel.redis.del(listenedKey(0), recentKey(0));
   await event('reset', 5);
-  await expect.poll(() => laurel.redis.xlen('{s0}:outbox'), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
   const back = await open({}, laurel.appUrl, client.lastId!);
   const reset = await back.next('reset');
   expect(reset.reason).toMatch('not kept');
@@ -217,10 +211,8 @@ test('a Redis that was rebuilt is a gap to those who listen, and others are hear
   await laurel.redis.set(markKey(0), other);
   expect(await client.next('reset')).toMatchObject({ reason: 'Redis was rebuilt', state: null });
   // The guard has seen it as well, and filled Redis from Postgres.
-  await expect
-    .poll(async () => [null, other].includes(await laurel.redis.get(markKey(0))), { timeout: 20_000 })
-    .toBe(false);
-  await expect.poll(async () => (await laurel.app.post('/v1/live/tickets', {})).status, { timeout: 20_000 }).toBe(201);
+  await expect.poll(async () => [null, other].includes(await laurel.redis.get(markKey(0)))).toBe(false);
+  await expect.poll(async () => (await laurel.app.post('/v1/live/tickets', {})).status).toBe(201);
   const anew = await open({ ticket: await ticket() });
   await anew.next('ready');
 });

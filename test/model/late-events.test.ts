@@ -185,7 +185,7 @@ async function readings(catalog: Catalog): Promise<Readings> {
 
 test(
   'the same events, sent when they happen or late and out of order, come to the same',
-  { timeout: 60_000 + RUNS * 10_000 },
+  { timeout: 300_000 + RUNS * 10_000 },
   () =>
     fc.assert(
       fc.asyncProperty(history, async (drawn) => {

@@ -44,7 +44,7 @@ const sum = (values: readonly number[]): number => values.reduce((all, value) =>
 
 let tenantNo = 500;
 
-test('a timeline accounts for all totals, points and achievements', { timeout: 60_000 + RUNS * 5_000 }, () =>
+test('a timeline accounts for all totals, points and achievements', { timeout: 300_000 + RUNS * 5_000 }, () =>
   fc.assert(
     fc.asyncProperty(randomCatalog, randomHistory, fc.integer({ min: 1, max: 9 }), async (drawn, history, limit) => {
       const { start, homes, steps } = history;

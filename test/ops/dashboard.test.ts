@@ -52,7 +52,7 @@ beforeAll(async () => {
   await traffic();
   await vi.waitUntil(
     async () => /^laurel_persisted_events_total\{process="worker"\} [1-9]/m.test(await read(ports.admin)),
-    { timeout: 30_000 },
+    { timeout: 120_000 },
   );
   texts = { admin: await read(ports.admin), worker: await read(ports.metrics) };
 });

@@ -68,7 +68,7 @@ beforeAll(async () => {
     (error: { stdout: string }) => error,
   );
   findings = stdout.split('\n').filter((line) => /^\S+\(\d+,\d+\): error/.test(line));
-}, 120_000);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

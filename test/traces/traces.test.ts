@@ -39,7 +39,7 @@ describe('an installation whose spans are all sampled', () => {
   });
 
   const until = async (found: () => SeenSpan | undefined): Promise<SeenSpan> => {
-    await expect.poll(found, { timeout: 20_000 }).toBeDefined();
+    await expect.poll(found).toBeDefined();
     return found()!;
   };
 
@@ -72,13 +72,10 @@ describe('an installation whose spans are all sampled', () => {
     const shared = (): SeenSpan | undefined =>
       spans.named('record_events').find(({ attributes }) => Number(attributes['laurel.events']) > 2);
     await expect
-      .poll(
-        async () => {
-          await Promise.all(Array.from({ length: 20 }, () => sendEvent(laurel)));
-          return shared();
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        await Promise.all(Array.from({ length: 20 }, () => sendEvent(laurel)));
+        return shared();
+      })
       .toBeDefined();
     const call = shared()!;
     expect(call.links).toHaveLength(Number(call.attributes['laurel.events']));

@@ -62,7 +62,7 @@ test('workers that are killed while they report the ends of windows leave each m
     expect(await once(worker, 'exit')).toEqual([null, 'SIGKILL']);
   }
   const last = workers.start(stack);
-  await expect.poll(async () => new Set(receiver.ids).size, { timeout: 30_000 }).toBe(due.length);
+  await expect.poll(async () => new Set(receiver.ids).size).toBe(due.length);
   last.kill('SIGTERM');
   expect(await once(last, 'exit')).toEqual([0, null]);
 

@@ -149,7 +149,7 @@ test('points of a revoked composite leave the day on which they were awarded, an
   await laurel.admin.put('/v1/configuration', { leaderboards: [...leaderboards!, filled] });
   const fillings = async () =>
     (await laurel.admin.get('/v1/leaderboard-fillings')).body.map(({ status }: { status: string }) => status);
-  await expect.poll(fillings, { timeout: 20_000 }).toEqual(['done']);
+  await expect.poll(fillings).toEqual(['done']);
   expect(await score('filled', day('11'))).toBe(null);
   await to('12T09:00');
   await reverse(again.reversalId);

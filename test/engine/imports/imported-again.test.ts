@@ -44,7 +44,6 @@ const dateBefore = (time: string, days: number): string =>
 
 test.each(PASTS)(
   'every read of the Application API answers alike: $frequency streaks, seed $seed',
-  { timeout: 180_000 },
   async ({ nth, seed, frequency }) => {
     const [there, here] = [`there-${nth}`, `here-${nth}`];
     await laurel.admin.post('/v1/tenants', [

@@ -54,7 +54,7 @@ test('what it lacks is still kept: it is stored again, each event once, and noth
   await bringBack();
   expect(await stored()).toBe(3);
   expect((await event('8')).body.total).toBe(8);
-  await expect.poll(stored, { timeout: 20_000 }).toBe(8);
+  await expect.poll(stored).toBe(8);
   expect(await rows('SELECT id FROM events ORDER BY id')).toEqual(expect.arrayContaining(ids));
   expect((await event('5')).status).toBe(202);
   expect((await laurel.app.get('/readyz')).status).toBe(200);
@@ -76,7 +76,7 @@ test('what it lacks is gone: not ready, nothing is stored, and it goes on when t
   expect((await event('6')).status).toBe(201);
   await bringBack();
   await work(0);
-  await expect.poll(async () => (await laurel.app.get('/readyz')).status, { timeout: 15_000 }).toBe(503);
+  await expect.poll(async () => (await laurel.app.get('/readyz')).status).toBe(503);
   expect((await event('7')).status).toBe(503);
   expect(await stored()).toBe(3);
   expect(await readGaps(laurel.redis, laurel.pool)).toMatchObject([{ shard: 0 }]);
@@ -91,7 +91,7 @@ test('what it lacks is gone: not ready, nothing is stored, and it goes on when t
   } finally {
     redis.disconnect();
   }
-  await expect.poll(async () => (await laurel.app.get('/readyz')).status, { timeout: 15_000 }).toBe(200);
+  await expect.poll(async () => (await laurel.app.get('/readyz')).status).toBe(200);
   // The two that it lost are in no history, and may come again; the user's totals are those of the last event that was kept.
   expect((await event('7')).body.total).toBe(7);
   expect((await event('6')).status).toBe(202);

@@ -160,13 +160,13 @@ test('an installation of 8 shards is carried over at its first start: nothing is
     }
   });
   const insisted = async (): Promise<number> => event('9', 'meanwhile', 'meanwhile');
-  await expect.poll(insisted, { timeout: 30_000 }).toBe(201);
+  await expect.poll(insisted).toBe(201);
   expect(await insisted()).toBe(202);
   await expectNothingStored(old);
   await expectNothingWritten(old);
   await work();
   // 20 and 10 events, the batches without the two that were applied, one meanwhile.
-  await expect.poll(stored, { timeout: 20_000 }).toBe(20 + 10 + 5 + 3 + 5 + 1);
+  await expect.poll(stored).toBe(20 + 10 + 5 + 3 + 5 + 1);
 
   for (const tenantId of TENANTS) {
     expect(await Promise.all(['ada', 'eve', 'late'].map((user) => total(tenantId, user)))).toEqual([2, 2, 2]);

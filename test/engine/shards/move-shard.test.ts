@@ -98,7 +98,7 @@ async function sides(): Promise<{ here: string; there: string; left: OwnRedis }>
 
 /** All that was accepted is stored, once, and both databases hold the same. */
 async function expectWhole(): Promise<void> {
-  await expect.poll(stored, { timeout: 20_000 }).toBe(taken);
+  await expect.poll(stored).toBe(taken);
   const differences: unknown[] = [];
   const fresh = await connected(laurel.redisUrl);
   await verify({ redis: fresh, pool: laurel.pool, onDifference: (each) => void differences.push(each) });
@@ -106,8 +106,7 @@ async function expectWhole(): Promise<void> {
   expect(differences).toEqual([]);
 }
 
-const untilServed = async (tenantId: string): Promise<void> =>
-  expect.poll(() => event(tenantId), { timeout: 20_000 }).toBe(201);
+const untilServed = async (tenantId: string): Promise<void> => expect.poll(() => event(tenantId)).toBe(201);
 
 beforeEach(async () => {
   for (const tenantId of TENANTS) await untilServed(tenantId);

@@ -96,7 +96,7 @@ describe.each([
     const batch = Array.from({ length: 5 }, () => ({ key: 'flips', user: { id: 'eve' }, value: 1 }));
     expect((await laurel.admin.post('/v1/metrics/events', batch, { tenantId: served[0]! })).status).toBe(202);
     taken += batch.length;
-    await expect.poll(stored, { timeout: 20_000 }).toBe(taken);
+    await expect.poll(stored).toBe(taken);
 
     // What it does not hold can be compared, and rebuilt by hand.
     const shards = which === 'first' ? [1, 3] : [2, 4];
@@ -113,9 +113,9 @@ describe.each([
     // It comes back empty: its shards alone are rebuilt.
     server.lose();
     await server.start();
-    for (const tenantId of away) await expect.poll(() => event(tenantId), { timeout: 20_000 }).toBe(201);
+    for (const tenantId of away) await expect.poll(() => event(tenantId)).toBe(201);
     expect(await answers(TENANTS, 1)).toEqual(READ_AND_WRITTEN);
-    await expect.poll(stored, { timeout: 20_000 }).toBe(taken);
+    await expect.poll(stored).toBe(taken);
   });
 });
 

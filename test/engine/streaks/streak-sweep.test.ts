@@ -179,7 +179,7 @@ const keptRules = <S extends Pick<StreakSettings, 'frequency' | 'daysOff'>>(sett
 
 const RUNS = Number(process.env['RUNS'] ?? 20);
 
-test('swept early, late or never, the answers are the same', { timeout: 30_000 + RUNS * 10_000 }, () =>
+test('swept early, late or never, the answers are the same', { timeout: 300_000 + RUNS * 10_000 }, () =>
   fc.assert(
     fc.asyncProperty(random, ({ homes, startDay, steps, ...settings }) =>
       withTwins(keptRules(settings), async (twins) => {

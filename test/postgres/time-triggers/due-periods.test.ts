@@ -55,24 +55,20 @@ test.each([
   ['a day of days', [DAY_MS, 3 * DAY_MS, 48 * HOUR_MS], DAY_MS],
   ['a millisecond', [HOUR_MS], 1],
   ['five hours of hours', [HOUR_MS, 3 * HOUR_MS, DAY_MS], 5 * HOUR_MS],
-])(
-  '%s: everyone whose period ended, in order, each once',
-  async (_, lengths, span) => {
-    for (const toMs of [NOW + 1_234, NOW + HOUR_MS - 1, NOW + 23 * HOUR_MS + 30 * 60_000, NOW - 50 * DAY_MS]) {
-      const asked = lengths.map((periodMs, n) => ({
-        tenantNo: n % 2,
-        triggerNo: n + 1,
-        periodMs,
-        fromMs: toMs - span + 1,
-      }));
-      const found = await duePeriods(database.pool, { asked, toMs, limit: 1_000_000 });
-      const texts = found.map(({ dueMs, userId, triggerNo }) => `${dueMs} ${userId} ${triggerNo}`);
-      expect(texts.toSorted()).toEqual(await expected(asked, toMs));
-      expect(found.map(({ dueMs }) => dueMs)).toEqual(found.map(({ dueMs }) => dueMs).toSorted((a, b) => a - b));
-    }
-  },
-  60_000,
-);
+])('%s: everyone whose period ended, in order, each once', async (_, lengths, span) => {
+  for (const toMs of [NOW + 1_234, NOW + HOUR_MS - 1, NOW + 23 * HOUR_MS + 30 * 60_000, NOW - 50 * DAY_MS]) {
+    const asked = lengths.map((periodMs, n) => ({
+      tenantNo: n % 2,
+      triggerNo: n + 1,
+      periodMs,
+      fromMs: toMs - span + 1,
+    }));
+    const found = await duePeriods(database.pool, { asked, toMs, limit: 1_000_000 });
+    const texts = found.map(({ dueMs, userId, triggerNo }) => `${dueMs} ${userId} ${triggerNo}`);
+    expect(texts.toSorted()).toEqual(await expected(asked, toMs));
+    expect(found.map(({ dueMs }) => dueMs)).toEqual(found.map(({ dueMs }) => dueMs).toSorted((a, b) => a - b));
+  }
+});
 
 test('those who are due in a second are found by the index', async () => {
   const toMs = NOW + 5_000;

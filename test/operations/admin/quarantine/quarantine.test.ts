@@ -185,7 +185,7 @@ test('a rebuilt Redis knows what waits', async () => {
   // Processes notice that Redis is empty, and rebuild it.
   await laurel.redis.flushall();
   await expect
-    .poll(async () => (await send('gus', 900, { key: 'g' })).body, { timeout: 20_000 })
+    .poll(async () => (await send('gus', 900, { key: 'g' })).body)
     .toMatchObject({ idempotentReplayed: true, guarded: { guard: 'maxValue', action: 'quarantine' } });
   expect(await differences()).toEqual([]);
   const released = await laurel.admin.post(`/v1/quarantine/${eventId}/release`, undefined);

@@ -154,8 +154,8 @@ test('what is activated later is backdated', async () => {
   const { id } = all.find(({ key }: { key: string }) => key === 'years-4');
   const before = await completed('late');
   expect((await laurel.admin.patch('/v1/achievements', [{ id, status: 'active' }])).body.issues).toEqual([]);
-  await expect.poll(() => completed('early'), { timeout: 20_000 }).toHaveProperty('years-4');
-  await expect.poll(() => completed('pro'), { timeout: 20_000 }).toHaveProperty('years-4');
+  await expect.poll(() => completed('early')).toHaveProperty('years-4');
+  await expect.poll(() => completed('pro')).toHaveProperty('years-4');
   // Whose date says otherwise by now does not get it.
   expect(await completed('late')).toEqual(before);
 });
