@@ -159,12 +159,14 @@ export async function longestEnded(
   return new Map(rows.map(({ userId, length }) => [userId, length]));
 }
 
-/** Those of some users who have events that came later than they happened. */
+/**
+ * Those of some users who have events that came later than they happened. By the users' own events: with EXISTS for each user
+ * Postgres read the events of all users once a slice, 43 ms at 200,000 of them, with its parallel workers (`bench:recompute`).
+ */
 export async function usersWithLateEvents(client: PoolClient, { tenantNo, ids }: ReadUsers): Promise<Set<string>> {
   const { rows } = await client.query<{ userId: string }>(
-    `SELECT user_id AS "userId" FROM unnest($2::text[]) AS asked (user_id)
-      WHERE EXISTS (SELECT FROM events WHERE tenant_no = $1 AND events.user_id = asked.user_id
-                       AND occurred_at IS NOT NULL)`,
+    `SELECT DISTINCT user_id AS "userId" FROM events
+      WHERE tenant_no = $1 AND user_id = ANY ($2) AND occurred_at IS NOT NULL`,
     [tenantNo, ids],
   );
   return new Set(rows.map(({ userId }) => userId));
