@@ -60,5 +60,7 @@ test.each([
 });
 
 test('who has late events', async () => {
-  expect(await transaction(database.pool, (client) => usersWithLateEvents(client, ASKED))).toEqual(new Set(['user 14']));
+  expect(await transaction(database.pool, (client) => usersWithLateEvents(client, ASKED))).toEqual(
+    new Set(['user 14']),
+  );
 });
