@@ -64,6 +64,8 @@ export function planSlice(
 ): Promise<PlannedSlice | string> {
   return transaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    // Events go on beside it: it is to take one processor of Postgres's at most.
+    await client.query('SET LOCAL max_parallel_workers_per_gather = 0');
     const { tenantNo, cohort, lastUser: after } = job;
     const detailsDay = await detailsFromDay(client);
     const missing = missingDetails(compiled, job.request, detailsDay);

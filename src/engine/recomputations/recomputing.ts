@@ -51,9 +51,12 @@ export interface RecomputingOptions {
 /** Longer than any slice takes. */
 const LEASE_MS = 30_000;
 /** Users a slice, which is followed by as long a pause. */
-const USERS_A_PLAN = 200;
-/** Users a slice that is applied or reverted, and of them a script call, for which events wait: they come between the calls. */
-const USERS_A_SLICE = 50;
+const USERS_A_PLAN = 400;
+/**
+ * Users a slice that is applied or reverted, and of them a script call, for which events wait: they come between the calls. What a
+ * slice costs beside its calls (two commits, the catalog) is shared by so many.
+ */
+const USERS_A_SLICE = 200;
 export const USERS_A_CALL = 10;
 /** So many entries may wait to be stored before the next slice is applied: the outbox is there for events. */
 const MOST_AHEAD = 2_000;
