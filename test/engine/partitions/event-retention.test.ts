@@ -183,6 +183,35 @@ test('a recomputation is refused only what needs the events that are gone; board
   expect(await create({ what: ['achievements'] })).toEqual(refused("what: 'achievements'.*'verbs'"));
 });
 
+test('events that are dropped while a recomputation of points is planned end it with the reason; nothing of it can be applied', async () => {
+  await play();
+  // So many that a slice is not all of them.
+  await rows(`INSERT INTO users (tenant_no, id, created, state, attributes, points)
+    SELECT 0, 'copy ' || n, created, state, attributes, points FROM users, generate_series(1, 500) AS n WHERE id = 'bob'`);
+  const configuration = (await laurel.admin.get('/v1/configuration')).body;
+  for (const system of configuration.pointsSystems) for (const trigger of system.triggers) trigger.points *= 2;
+  expect((await laurel.admin.put('/v1/configuration', configuration)).status).toBe(200);
+  const { status, body } = await laurel.admin.post('/v1/recomputations', { what: ['points'] });
+  expect(status).toBe(202);
+  await persist();
+  const at = async () => (await laurel.admin.get(`/v1/recomputations/${body.id}`)).body;
+  const recomputing = new Recomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined });
+  while ((await at()).progress.users === 0) await recomputing.step();
+  expect(await at()).toMatchObject({ status: 'planning', figures: { users: 400, gaining: 2 } });
+  await onDay(LAST_DAY + 1);
+  const states = await rows('SELECT id, points FROM users ORDER BY id');
+  await recomputing.step();
+  expect(await at()).toMatchObject({
+    status: 'failed',
+    error: expect.stringMatching(/^what: 'points' needs all events.*were dropped/),
+    outcome: { applied: 0 },
+  });
+  expect((await laurel.admin.post(`/v1/recomputations/${body.id}/apply`, undefined)).status).toBe(409);
+  expect(await recomputing.step()).toBe(false);
+  await persist();
+  expect(await rows('SELECT id, points FROM users ORDER BY id')).toEqual(states);
+});
+
 test('who is deleted leaves neither sums nor used keys behind', async () => {
   await play();
   await onDay(LAST_DAY + 1);
