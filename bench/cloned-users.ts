@@ -30,12 +30,18 @@ const CLONED_ID = (id: string): string =>
  */
 export async function cloneUsers(
   pool: Pool,
-  { originals, users }: { originals: number; users: number },
+  {
+    originals,
+    users,
+    onProgress = () => undefined,
+  }: { originals: number; users: number; onProgress?: (users: number) => void },
 ): Promise<void> {
   const statements = await Promise.all(TABLES.map((table) => cloning(pool, table)));
-  for (let from = originals; from < users; from += USERS_A_STATEMENT)
-    for (const statement of statements)
-      await pool.query(statement, [from, Math.min(from + USERS_A_STATEMENT, users) - 1, originals]);
+  for (let from = originals; from < users; from += USERS_A_STATEMENT) {
+    const until = Math.min(from + USERS_A_STATEMENT, users);
+    await Promise.all(statements.map((statement) => pool.query(statement, [from, until - 1, originals])));
+    onProgress(until);
+  }
   await pool.query('VACUUM ANALYZE');
 }
 

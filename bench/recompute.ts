@@ -2,7 +2,8 @@
  * A recomputation of N users (default 20,000) with M events each (default 10) of the demo catalog, after every trigger's points were
  * doubled: how fast achievements, points and boards are planned, applied and reverted, and what single events wait meanwhile,
  * beside what they wait without it. The first 1,000 users' events are applied; the others are copied from them in Postgres,
- * and Redis is rebuilt.
+ * and Redis is rebuilt. What is compared with is measured when the changed rules have settled: the first events after a change
+ * wait for frontends to compile it. Prints each stage with the seconds since the beginning.
  *
  *   npm run bench:recompute -- [users] [events a user]
  *
@@ -25,10 +26,16 @@ const [USERS = 20_000, EVENTS = 10] = process.argv.slice(2).map(Number);
 /** Single events a second beside it: about a tenth of what one frontend answers. */
 const RATE = 300;
 const LOAD_SECONDS = 10;
-/** Loads without a recomputation: their median is what it is compared with. */
+/** Loads without a recomputation, after one that is not counted: their median is what it is compared with. */
 const LOADS_ALONE = 3;
 const ORIGINALS = Math.min(1_000, USERS);
-const LOOK_MS = 1_000;
+const LOOK_MS = 250;
+/** How often a stage that takes long says how far it is. */
+const SAY_MS = 30_000;
+
+const startedMs = performance.now();
+const stage = (text: string): void =>
+  console.log(`${((performance.now() - startedMs) / 1000).toFixed(0).padStart(5)} s  ${text}`);
 
 const stack = await startStack({ users: 1 });
 try {
@@ -56,14 +63,22 @@ async function run({ redisUrl, databaseUrl, ...servers }: Stack): Promise<void> 
     });
     await servers.drained();
   }
+  stage(`${ORIGINALS} users have their events; the others are copied from them`);
   const pool = createPool(databaseUrl, { max: 5 });
-  const sinceMs = performance.now();
-  await cloneUsers(pool, { originals: ORIGINALS, users: USERS });
+  let saidMs = performance.now();
+  const onProgress = (made: number): void => {
+    if (performance.now() - saidMs < SAY_MS) return;
+    saidMs = performance.now();
+    stage(`${made} of ${USERS} users are copied`);
+  };
+  await cloneUsers(pool, { originals: ORIGINALS, users: USERS, onProgress });
+  stage('Redis is rebuilt');
   await rebuildAnyway({ redis: servers.redis, pool });
   await pool.end();
   await answering();
-  console.log(`Made in ${((performance.now() - sinceMs) / 1000).toFixed(0)} s: ${await sizes(servers)}.`);
-  console.log(`${USERS.toLocaleString('en')} users have ${(USERS * EVENTS).toLocaleString('en')} events.`);
+  stage(
+    `${USERS.toLocaleString('en')} users have ${(USERS * EVENTS).toLocaleString('en')} events: ${await sizes(servers)}`,
+  );
   const eventsWait = async (seed: number): Promise<Outcome> => {
     const job: LoadJob = {
       kind: 'load',
@@ -80,11 +95,13 @@ async function run({ redisUrl, databaseUrl, ...servers }: Stack): Promise<void> 
     };
     return (await stack.load(job)) as Outcome;
   };
+  await doubled();
+  stage('the rules are changed; loads without a recomputation');
   await eventsWait(100);
   const alone: number[] = [];
   for (let seed = 101; seed <= 100 + LOADS_ALONE; seed += 1) alone.push((await eventsWait(seed)).p99);
   const without = median(alone);
-  await doubled();
+  stage(`without a recomputation the p99 is ${alone.map((ms) => ms.toFixed(1)).join(', ')} ms`);
   const { id } = await ask('POST', '/v1/recomputations', { what: ['achievements', 'points', 'boards'] });
   say('planned', await beside(id, { eventsWait, firstSeed: 1_000 }), { unit: 'events', each: EVENTS, without });
   await servers.redis.config('SET', 'slowlog-log-slower-than', '200', 'slowlog-max-len', '100000');
@@ -142,10 +159,15 @@ async function beside(
   { eventsWait, firstSeed }: { eventsWait: (seed: number) => Promise<Outcome>; firstSeed: number },
 ): Promise<Phase> {
   const beganMs = performance.now();
+  let saidMs = beganMs;
   const step = (async () => {
     for (;;) {
       const { status, progress } = await ask('GET', `/v1/recomputations/${id}`);
       if (!status.endsWith('ing')) return { users: progress.users, seconds: (performance.now() - beganMs) / 1000 };
+      if (performance.now() - saidMs > SAY_MS) {
+        saidMs = performance.now();
+        stage(`${status}: ${progress.users} of ${progress.of ?? '?'} users`);
+      }
       await sleep(LOOK_MS);
     }
   })();
@@ -165,7 +187,7 @@ function say(
   const p99 = median(p99s);
   const worst = Math.max(...p99s);
   const times = (ms: number): string => `${ms.toFixed(1)} ms, ${(ms / without).toFixed(2)} ×`;
-  console.log(
+  stage(
     `${what}: ${users} users in ${seconds.toFixed(1)} s, ${perSecond} ${unit}/s; p99 of single events at ${RATE}/s ` +
       `in the median of ${p99s.length} loads of ${LOAD_SECONDS} s ${times(p99)}, in the worst ${times(worst)}; without it ${without.toFixed(1)} ms`,
   );
