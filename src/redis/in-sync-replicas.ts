@@ -64,6 +64,12 @@ export class InSyncReplicas {
     return held;
   }
 
+  /** Whether the master still has all of them. Errors of Redis. */
+  async areAttached(redis: Redis): Promise<boolean> {
+    const { replicas } = attachedOf(await redis.call('ROLE'));
+    return [...this.members].every((name) => replicas.has(name));
+  }
+
   private join(name: string): void {
     this.members.add(name);
     this.lagging.delete(name);

@@ -30,6 +30,8 @@ const ROUNDS = 2;
 /** How soon is tried again whether a replica acknowledges, and whether one that is slow has more by now. */
 const RETRY_MS = 100;
 const SLOW_MS = 10;
+/** How soon is asked again where the master is, meanwhile. */
+const LOOK_AGAIN_MS = 500;
 /**
  * A replica that had all, and is missing: for so long nothing is acknowledged. It may have become the master, and Sentinels take
  * up to two seconds until they make the others its replicas. Then it is asked again where the master is, and gone on with those
@@ -175,7 +177,7 @@ export class ReplicaAcknowledgement {
    */
   private async ask(connection: RoundConnection): Promise<Place | null | 'overtaken'> {
     const { gate, timeoutMs } = this.options;
-    if (this.away && performance.now() - this.renewedMs > MISSING_MS) this.renew();
+    if (this.away) this.lookAgain(connection);
     await connection.ready(timeoutMs);
     const { run, connection: opened } = gate;
     if (run === null || !(await this.isThere(connection, run))) return null;
@@ -184,6 +186,8 @@ export class ReplicaAcknowledgement {
       this.inSync = replicas === null ? null : { run, replicas };
     }
     const { inSync } = this;
+    // One that is missing need not be waited for.
+    if (this.away && (await inSync?.replicas.areAttached(connection.redis)) === false) return null;
     const offset = (await inSync?.replicas.held(connection.redis, timeoutMs).catch(() => null)) ?? null;
     if (this.inSync !== inSync) return 'overtaken';
     if (offset === null || gate.run !== run || gate.connection !== opened) return null;
@@ -194,6 +198,15 @@ export class ReplicaAcknowledgement {
     const where = await connection.leadsTo(run);
     if (where === 'former' && this.options.gate.run === run) this.options.onElsewhere?.();
     return where === 'there';
+  }
+
+  /**
+   * While replicas do not acknowledge it is asked again and again where the master is, so that a takeover is followed as soon as the
+   * Sentinels know of it. Only those that are missing for long are gone on without.
+   */
+  private lookAgain(connection: RoundConnection): void {
+    if (performance.now() - this.renewedMs > MISSING_MS) this.renew();
+    else if (connection.isOlderThan(LOOK_AGAIN_MS)) connection.renew();
   }
 
   /** The replicas are to be found again, by connections made again to where the name, or the Sentinels, lead now. */

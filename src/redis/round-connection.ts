@@ -54,6 +54,11 @@ export class RoundConnection {
     return 'elsewhere';
   }
 
+  /** Whether it was made longer ago than that. */
+  isOlderThan(ms: number): boolean {
+    return performance.now() - this.connectedMs > ms;
+  }
+
   /** Connects again, to where the name, or the Sentinels, lead now. */
   renew(): void {
     if (!this.ending.aborted) connectAgain(this.redis);
