@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'undici';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { digestOf, formatId, parseId } from '../../src/engine/live/message-id.ts';
 import { announceLive } from '../../src/redis/live-streams.ts';
 import { listenedKey, markKey, recentKey } from '../../src/redis/keys.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const client of clients.splice(0)) client.close();
   for (const socket of sockets.splice(0)) socket.destroy();
-  await expect.poll(() => laurel.services.live.count).toBe(0);
+  await vi.waitUntil(() => laurel.services.live.count === 0, { timeout: 120_000 });
 });
 afterAll(() => laurel.close());
 
