@@ -3,6 +3,7 @@ import { verify } from '../../../../src/engine/rebuild/verify.ts';
 import { untilPersisted } from '../../../../src/engine/persisted/until-persisted.ts';
 import { quarantineKey } from '../../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { emptyRedis } from '../../../stack/several-redis.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 let laurel: TestLaurel;
@@ -183,7 +184,7 @@ test('a rebuilt Redis knows what waits', async () => {
   await laurel.redis.hdel(quarantineKey(0), 'gus');
   expect(await differences()).toHaveLength(1);
   // Processes notice that Redis is empty, and rebuild it.
-  await laurel.redis.flushall();
+  await emptyRedis(laurel.redis);
   await expect
     .poll(async () => (await send('gus', 900, { key: 'g' })).body)
     .toMatchObject({ idempotentReplayed: true, guarded: { guard: 'maxValue', action: 'quarantine' } });

@@ -3,6 +3,7 @@ import { FixedClock } from '../../../../src/clock.ts';
 import { USER_TABLES } from '../../../../src/postgres/users/user-tables.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { keysOf } from '../../../stack/several-redis.ts';
 import { says } from '../../issue.ts';
 
 const DAY_MS = 86_400_000;
@@ -41,7 +42,7 @@ const textOf = async (key: string, type: string): Promise<string> =>
 /** Every Redis key of Laurel's that holds a text, in its name or inside. */
 async function keysWith(text: string): Promise<string[]> {
   const found: string[] = [];
-  for (const key of await laurel.redis.keys('{s*')) {
+  for (const key of await keysOf(laurel.redis, '{s*')) {
     const type = await laurel.redis.type(key);
     const inside =
       type === 'zset'
