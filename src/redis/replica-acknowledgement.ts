@@ -43,7 +43,7 @@ const MISSING_MS = 3_000;
  * Waits until the replicas that kept up have what was written (`InSyncReplicas`): one at least, else nothing is acknowledged. It goes
  * by the offset of the master's history behind a write (ROLE, sent right behind it) and by the offsets that the replicas said
  * they have. Rounds of WAIT, on connections of their own so that the one that writes is not held up, have the replicas say that
- * and tell when they did. A round begins beside a call: Redis asks the replicas by the same write that hands them the
+ * and show when they did. A round begins beside a call: Redis asks the replicas by the same write that hands them the
  * call's effects. A message goes before WAIT, which Redis replicates and does not log, so that there is something to wait for.
  *
  * While they do not acknowledge, whoever wants to write is refused first, and it is tried again until they do. One that is missing is
