@@ -101,7 +101,8 @@ function settings(options: PostgresOptions, port: number): string[] {
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
     `port=${port}`,
-    'max_connections=100',
+    // Test files that run at the same time share a temporary one.
+    `max_connections=${options.temporary ? 200 : 100}`,
     'timezone=UTC',
     ...(options.temporary
       ? ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off', 'shared_buffers=32MB']
