@@ -149,7 +149,13 @@ export async function openLaurel({
   });
   logOutages(redis, log);
   const guardPool = createPool(databaseUrl, GUARD_POOL);
-  const guard = new RedisGuards({ redis, pool: guardPool, log, acknowledgeMs, written: () => batcher.calls.positions });
+  const guard = new RedisGuards({
+    redis,
+    pool: guardPool,
+    log,
+    acknowledgeMs,
+    acknowledged: () => batcher.calls.acknowledged,
+  });
 
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);

@@ -6,10 +6,10 @@ import { Fence } from '../../redis/fence.ts';
 import { connectionOf, endpointsOf } from '../../redis/endpoints.ts';
 import { gateOf, isOpen, RedisNotReady } from '../../redis/gate.ts';
 import type { JoinedCalls } from '../../redis/joined-calls.ts';
-import { NotReplicated } from '../../redis/replica-acknowledgement.ts';
+import { NotReplicated, type ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { outboxKey, shardOf } from '../../redis/keys.ts';
 import { isConnectionLost } from '../../redis/outage.ts';
-import { OUTBOX_START } from '../../redis/outbox.ts';
+import { comparePositions, OUTBOX_START } from '../../redis/outbox.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, MAYBE_STORED } from '../../packed/refusal-fields.ts';
@@ -58,7 +58,9 @@ const RETRY_MS = 2_000;
 export class ScriptCalls {
   private readonly options: ScriptCallsOptions;
   /** The position after the last write, by shard. */
-  readonly positions = new Map<number, string>();
+  private readonly positions = new Map<number, string>();
+  /** The position after the last write that a caller may have heard of, by shard: where replicas have to have it, they do. */
+  readonly acknowledged = new Map<number, string>();
   /** By server. */
   private readonly fences: ReadonlyMap<Redis, Fence>;
 
@@ -124,6 +126,8 @@ export class ScriptCalls {
         }
         if (position !== '') {
           this.positions.set(shard, position);
+          if (call.isAcknowledgedLater !== true || this.acknowledgementOf(shard) === null)
+            this.noteAcknowledged(shard, position);
           this.options.onWritten(shard);
         }
         return replies;
@@ -143,11 +147,26 @@ export class ScriptCalls {
 
   /** Resolves when what was replied so far to a tenant's calls is as safe as it has to be; null: it is. Rejects with 503. */
   replicated(tenantNo: number): Promise<void> | null {
-    const acknowledgement = gateOf(connectionOf(this.options.redis, shardOf(tenantNo)))?.acknowledgement ?? null;
+    const shard = shardOf(tenantNo);
+    const acknowledgement = this.acknowledgementOf(shard);
     if (acknowledgement === null) return null;
-    return acknowledgement.waitForNoted().catch((error: unknown) => {
-      throw error instanceof NotReplicated ? unavailable() : error;
-    });
+    const position = this.positions.get(shard);
+    return acknowledgement.waitForNoted().then(
+      () => void (position !== undefined && this.noteAcknowledged(shard, position)),
+      (error: unknown) => {
+        throw error instanceof NotReplicated ? unavailable() : error;
+      },
+    );
+  }
+
+  private acknowledgementOf(shard: number): ReplicaAcknowledgement | null {
+    return gateOf(connectionOf(this.options.redis, shard))?.acknowledgement ?? null;
+  }
+
+  /** Calls overlap, and may be acknowledged in another order. */
+  private noteAcknowledged(shard: number, position: string): void {
+    const before = this.acknowledged.get(shard);
+    if (before === undefined || comparePositions(before, position) < 0) this.acknowledged.set(shard, position);
   }
 
   private async firstPosition(shard: number): Promise<string> {

@@ -14,16 +14,16 @@ export interface LostWrites {
 }
 
 /**
- * Which of the last writes of a process, by shard, a Redis that took over does not hold and Postgres does not either: a
+ * Which of the last writes that a process acknowledged, by shard, a Redis that took over does not hold and Postgres does not either: a
  * replica takes over with what it was sent, and its master may have answered before that. To be asked before the process
  * writes to it.
  */
 export async function lostWrites(
   { redis, pool }: { redis: Redis; pool: Pool },
-  written: ReadonlyMap<number, string>,
+  last: ReadonlyMap<number, string>,
 ): Promise<LostWrites[]> {
   const lost: LostWrites[] = [];
-  for (const [shard, acknowledged] of written) {
+  for (const [shard, acknowledged] of last) {
     const [found, held] = await Promise.all([
       redis.xrange(outboxKey(shard), acknowledged, acknowledged),
       lastPosition(redis, shard),

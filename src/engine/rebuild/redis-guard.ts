@@ -33,8 +33,8 @@ export interface RedisGuardOptions {
   server?: { name: string; shared: SharedByGuards } | null;
   pool: Pool;
   log: Log;
-  /** The position of this process's last write, by shard: a Redis that takes over is asked whether it holds that. */
-  written?: () => ReadonlyMap<number, string>;
+  /** The position of the last write that this process acknowledged, by shard: a Redis that takes over is asked whether it holds that. */
+  acknowledged?: () => ReadonlyMap<number, string>;
   /** How long a replica may take to have what was written (`ReplicaAcknowledgement`); null, or without it: none has to. */
   acknowledgeMs?: number | null;
 }
@@ -322,9 +322,9 @@ export class RedisGuard {
 
   /** Logs what was acknowledged in some shards and is lost, if anything is. */
   private async nameLosses(shards: readonly number[]): Promise<void> {
-    const { written, log } = this.options;
-    if (written === undefined || shards.length === 0) return;
-    const last = new Map([...written()].filter(([shard]) => shards.includes(shard)));
+    const { acknowledged: heard, log } = this.options;
+    if (heard === undefined || shards.length === 0) return;
+    const last = new Map([...heard()].filter(([shard]) => shards.includes(shard)));
     for (const { shard, acknowledged, held } of await lostWrites(this.options, last)) {
       log.error(
         { shard, acknowledged, held },
@@ -353,9 +353,9 @@ export class RedisGuard {
   private isDue(): boolean {
     const sinceMs = performance.now() - this.askedMs;
     if (sinceMs < ASK_MS) return false;
-    const written = [...(this.options.written?.().values() ?? [])].join();
-    if (written === this.askedOf && sinceMs < ASK_AT_REST_MS) return false;
-    this.askedOf = written;
+    const acknowledged = [...(this.options.acknowledged?.().values() ?? [])].join();
+    if (acknowledged === this.askedOf && sinceMs < ASK_AT_REST_MS) return false;
+    this.askedOf = acknowledged;
     return true;
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { userKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -11,12 +12,15 @@ let replica: OwnRedis;
 /** What clients are told to connect to: an address that moves with the master. */
 let address: CuttingProxy;
 let laurel: TestLaurel;
+let lines: string[];
 
 beforeEach(async () => {
   [master, replica] = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
   await replica.follow(master);
   address = new CuttingProxy(master.url);
+  lines = [];
   laurel = await startLaurel({
+    log: pino({ level: 'error' }, { write: (line) => void lines.push(line) }),
     configuration: STUDY_APP,
     redisUrl: await address.listen(),
     workers: true,
@@ -160,5 +164,7 @@ test(`the replication is cut, and then the master killed, ${ROUNDS} times: nothi
     if (body.current !== expected) wrong.push({ user, expected, current: body.current });
   }
   expect(wrong).toEqual([]);
+  // What a master took and no replica had was answered 503: nobody was told that it counts.
+  expect(lines.filter((line) => line.includes('EVENTS ARE LOST'))).toEqual([]);
   await expect.poll(stored).toBe(count());
 });
