@@ -6,7 +6,10 @@ import { errorResponse, write, type Response } from './respond.ts';
 import { requestIdOf } from './request-id.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
-const ok = (status: string): Response => ({ status: 200, json: JSON.stringify({ status }) });
+const ok = (status: string, notices: readonly string[] = []): Response => ({
+  status: 200,
+  json: JSON.stringify({ status, ...(notices.length > 0 && { notices }) }),
+});
 
 const sentId = (req: HttpRequest): string => requestIdOf(req.getHeader('x-request-id'));
 
@@ -22,21 +25,27 @@ export const healthHandler =
       cors: context.cors,
     });
 
-/** `/readyz`: 200, or 503 with what is missing; 503 from the moment that draining begins. */
+interface Ready {
+  readiness: Readiness;
+  /** What is not served though the process is ready. */
+  notices: () => readonly string[];
+}
+
+/** `/readyz`: 200, or 503 with what is missing, both with notices if there are any; 503 from the moment that draining begins. */
 export const readyHandler =
-  (context: ExchangeContext, readiness: Readiness) =>
+  (context: ExchangeContext, ready: Ready) =>
   (headOnly: boolean): Handler =>
   (res, req) =>
-    void answerReady(res, { context, readiness, headOnly, requestId: sentId(req) });
+    void answerReady(res, { context, ready, headOnly, requestId: sentId(req) });
 
 async function answerReady(
   res: HttpResponse,
   {
     context,
-    readiness,
+    ready: { readiness, notices },
     headOnly,
     requestId,
-  }: { context: ExchangeContext; readiness: Readiness; headOnly: boolean; requestId: string },
+  }: { context: ExchangeContext; ready: Ready; headOnly: boolean; requestId: string },
 ): Promise<void> {
   let aborted = false;
   res.onAborted(() => {
@@ -45,7 +54,9 @@ async function answerReady(
   const missing = context.draining ? 'Shutting down' : await readiness().catch(() => 'Not ready');
   if (aborted) return;
   const sentence = context.draining ? 'Shutting down' : missing;
-  const response = sentence === null ? ok('ready') : errorResponse(new AppError('unavailable', sentence));
+  const said = notices();
+  const response =
+    sentence === null ? ok('ready', said) : errorResponse(new AppError('unavailable', [sentence, ...said].join('. ')));
   write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
 }
 

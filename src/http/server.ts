@@ -49,6 +49,8 @@ export interface ServerOptions {
   /** The organisation's setting; without it whole numbers go to the clients that need them. */
   boardValues?: ExchangeContext['boardValues'];
   readiness: Readiness;
+  /** What is not served though the process is ready, a sentence each, for `/readyz`; without it nothing is said. */
+  notices?: () => readonly string[];
   /** Whether requests about a tenant can be answered now, null: about any: 503 otherwise. Without it they always can. */
   isReady?: ExchangeContext['isReady'];
   /** Called for every key that is refused, with the address it came from. */
@@ -132,7 +134,7 @@ export function createServer(options: ServerOptions): Server {
   }
   const health = {
     '/healthz': healthHandler(context),
-    '/readyz': readyHandler(context, readiness),
+    '/readyz': readyHandler(context, { readiness, notices: options.notices ?? (() => []) }),
     ...(options.metrics && { '/metrics': metricsHandler(context, options.metrics) }),
   };
   for (const [path, handler] of Object.entries(health))

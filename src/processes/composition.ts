@@ -94,6 +94,8 @@ export interface Laurel {
    * otherwise.
    */
   isReady(tenantNo: number | null): boolean;
+  /** What this process cannot serve though it is ready, a sentence each. */
+  notices(): string[];
   /** Keys, tenants or the organisation changed, or may have: caches of them are to be dropped. */
   onOrganisationChanged(drop: () => void): void;
   /** To be called when nothing uses the services any more. */
@@ -379,6 +381,7 @@ export async function openLaurel({
     redis,
     pool,
     isReady: (tenantNo) => (tenantNo === null ? tenants.numbers().some(isServed) : isServed(tenantNo)),
+    notices: () => guard.unnamed,
     onOrganisationChanged: (drop) => void changes.listen({ organisationChanged: drop }),
     close,
   };

@@ -121,6 +121,8 @@ export async function serve(
     sessions,
     operations: [...existing(adminOperations, services), ...onAdminPort(applicationOperations)],
     pages: ofConsole === null ? pages : [...pages, ofConsole],
+    // They name servers, which is not everybody's business.
+    notices: () => laurel.notices(),
     metrics: async () => metricsText((await Promise.all([installation(), gathered()])).flat()),
   });
   metrics.watchInFlight({ application: app, admin });

@@ -1,5 +1,5 @@
 import type { PlacedShard } from '../../postgres/shards/placement.ts';
-import { numberRanges } from './number-ranges.ts';
+import { numberRanges } from '../../number-ranges.ts';
 
 const COLUMNS = 80;
 

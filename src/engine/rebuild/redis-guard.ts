@@ -17,6 +17,7 @@ import { epochOf, LOOK_MS, markOf, PostgresIsOlder, readGaps, readMarks, RedisIs
 import { lostWrites } from './lost-writes.ts';
 import type { Placement } from './placement.ts';
 import type { RebuildProgress } from './rebuild.ts';
+import { unnamedRedisTexts } from './unnamed-redis.ts';
 
 export interface RedisGuardOptions {
   /** A plain connection to one server. */
@@ -81,6 +82,8 @@ export class RedisGuard {
   /** As what each shard was accepted last. */
   private readonly accepted = new Map<number, Accepted>();
   private accepting: Promise<void> | null = null;
+  /** Own shards that were moved to a Redis that this process does not know, and its name. */
+  private unknown: ReadonlyMap<number, string> = new Map();
   /** Not before then is a shard that is shut tried again. */
   private againMs = -Infinity;
 
@@ -129,6 +132,11 @@ export class RedisGuard {
     await this.running;
     await this.accepting;
     this.gate.acknowledgement?.close();
+  }
+
+  /** The own shards that are on a Redis which REDIS_URL does not name here, with its name: they stay shut. */
+  get elsewhere(): ReadonlyMap<number, string> {
+    return this.unknown;
   }
 
   private async run(): Promise<void> {
@@ -209,8 +217,8 @@ export class RedisGuard {
     }
     if (opening) gate.open(same, connection);
     if (gate.shutShards.every((shard) => same.has(shard))) return;
-    const unknown = await this.followMoves();
-    const rest = gate.shutShards.filter((shard) => !same.has(shard) && !unknown.has(shard));
+    await this.followMoves();
+    const rest = gate.shutShards.filter((shard) => !same.has(shard) && !this.unknown.has(shard));
     if (rest.length === 0 || this.accepting !== null || performance.now() < this.againMs) return;
     await this.refuseMisplaced();
     this.accepting = this.accept(rest)
@@ -235,21 +243,14 @@ export class RedisGuard {
     return new Set([...this.used, ...this.gate.shutShards]);
   }
 
-  /** Goes by where the shards are by now. Those that are where this process cannot look, which stay shut. */
-  private async followMoves(): Promise<ReadonlyMap<number, string>> {
+  /** Goes by where the shards are by now, and says which of them are where this process cannot look. */
+  private async followMoves(): Promise<void> {
     const { placement, log } = this.options;
     const unknown = (await placement?.follow()) ?? new Map<number, string>();
-    for (const shard of this.shards) {
-      const redis = unknown.get(shard);
-      if (redis === undefined) continue;
-      this.logThrottle.log(`moved ${shard}`, () =>
-        log.error(
-          { shard, redis },
-          'a shard was moved to a Redis that REDIS_URL does not name here: this process answers its tenants 503 until it is started with that',
-        ),
-      );
-    }
-    return unknown;
+    const own = new Set(this.shards);
+    this.unknown = new Map([...unknown].filter(([shard]) => own.has(shard)));
+    for (const [redis, text] of unnamedRedisTexts(this.unknown))
+      this.logThrottle.log(`moved ${redis}`, () => log.error({ redis }, text));
   }
 
   /** Throws where another entry of REDIS_URL leads to the same process. */

@@ -7,6 +7,7 @@ import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { noteShardsInUse, shardsInUse } from '../../redis/shards-in-use.ts';
 import { Placement } from './placement.ts';
+import { unnamedRedisTexts } from './unnamed-redis.ts';
 import { RedisGuard, type RedisGuardOptions, type SharedByGuards } from './redis-guard.ts';
 
 /**
@@ -77,6 +78,11 @@ export class RedisGuards {
   /** Whether all shards are. */
   get isWhole(): boolean {
     return this.gates.every((gate) => gate.isWhole);
+  }
+
+  /** Of shards that are on Redis which REDIS_URL does not name here: a sentence for each such Redis. */
+  get unnamed(): string[] {
+    return [...unnamedRedisTexts(new Map(this.guards.flatMap(({ elsewhere }) => [...elsewhere]))).values()];
   }
 
   /** See `Gate.fenceOf`. */

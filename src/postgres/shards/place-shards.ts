@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { numberRanges } from '../../number-ranges.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { StartError } from '../../start-error.ts';
 import { transaction } from '../transaction.ts';
@@ -19,8 +20,8 @@ export function placeShards(pool: Pool, names: readonly string[]): Promise<numbe
     const placed = SHARD_NUMBERS.map(
       (shard) => (isRenamed ? undefined : before.get(shard)) ?? names[shard % names.length]!,
     );
-    const missing = [...new Set(placed)].filter((name) => !names.includes(name));
-    if (missing.length > 0) throw new StartError(lacking(missing, names));
+    const missing = SHARD_NUMBERS.filter((shard) => !names.includes(placed[shard]!));
+    if (missing.length > 0) throw new StartError(lacking(placed, missing, names));
     await client.query(
       `INSERT INTO shards (shard, endpoint) SELECT * FROM unnest($1::int[], $2::text[])
        ON CONFLICT (shard) DO UPDATE SET endpoint = excluded.endpoint WHERE shards.endpoint <> excluded.endpoint`,
@@ -30,8 +31,13 @@ export function placeShards(pool: Pool, names: readonly string[]): Promise<numbe
   });
 }
 
-const lacking = (missing: readonly string[], names: readonly string[]): string =>
-  `Shards are placed on the Redis ${quoted(missing)}, which REDIS_URL does not name (it names ${quoted(names)}). ` +
-  'If its address changed, write it with its name: name=redis://…';
+function lacking(placed: readonly string[], missing: readonly number[], names: readonly string[]): string {
+  const unnamed = [...new Set(missing.map((shard) => placed[shard]!))];
+  const where = unnamed.map((name) => `"${name}" (${numberRanges(missing.filter((shard) => placed[shard] === name))})`);
+  return (
+    `Shards are placed on the Redis ${where.join(' and ')}, which REDIS_URL does not name (it names ${quoted(names)}). ` +
+    'If its address changed, write it with its name: name=redis://…'
+  );
+}
 
 const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');

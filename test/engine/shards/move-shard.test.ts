@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
@@ -19,6 +20,9 @@ const TENANTS = ['one', 'two', 'three', 'four'];
 /** That of the tenant `one`. */
 const SHARD = 1;
 const OTHERS = ['two', 'three', 'four'];
+
+/** What the process that does not know a Redis logs. */
+const lines: { msg: string; redis?: string }[] = [];
 
 let east: OwnRedis;
 let west: OwnRedis;
@@ -41,7 +45,8 @@ async function connected(url: string): Promise<Redis> {
 beforeAll(async () => {
   [east, west] = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
   const redisUrl = urlOf(['east', east], ['west', west]);
-  laurel = await startLaurel({ redisUrl, workers: true });
+  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  laurel = await startLaurel({ redisUrl, workers: true, log });
   another = await laurel.another();
   redis = await connected(redisUrl);
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
@@ -89,6 +94,12 @@ const keysOn = async (server: OwnRedis): Promise<string[]> =>
 
 const move = (to: string, options: Partial<MoveOptions> = {}): Promise<Moved> =>
   moveShard({ redis, pool: laurel.pool, shard: SHARD, to, ...options });
+
+/** What `/readyz` answers. */
+async function readiness(url: string): Promise<[status: number, body: unknown]> {
+  const answer = await fetch(`${url}/readyz`);
+  return [answer.status, await answer.json()];
+}
 
 /** What the shard is on, and what it is not on. */
 async function sides(): Promise<{ here: string; there: string; left: OwnRedis }> {
@@ -278,12 +289,19 @@ test('a process that does not know the Redis answers 503 to the tenants of this 
   await move('spare', { redis: wider });
   expect(await event('one')).toBe(503);
   for (const tenantId of OTHERS) expect([await event(tenantId), await read(tenantId)]).toEqual([201, 200]);
+  const notice =
+    'Shard 1 is on the Redis "spare", which REDIS_URL does not name here: this process answers its tenants 503 until it is started with it';
+  await expect.poll(() => readiness(laurel.adminUrl)).toEqual([200, { status: 'ready', notices: [notice] }]);
+  expect(lines.filter(({ msg }) => msg === notice)).toContainEqual(expect.objectContaining({ redis: 'spare' }));
+  // The application's port is open to anyone, whom names of servers do not concern.
+  expect(await readiness(laurel.appUrl)).toEqual([200, { status: 'ready' }]);
   const knowing = await laurel.another(wideUrl);
   expect(await read('one', knowing.app)).toBe(200);
   expect(await event('one', undefined, knowing.app)).toBe(201);
 
   await move(here, { redis: wider });
   await untilServed('one');
+  expect(await readiness(laurel.adminUrl)).toEqual([200, { status: 'ready' }]);
   await expect.poll(() => read('one', knowing.app)).toBe(200);
   await knowing.close();
   wider.disconnect();

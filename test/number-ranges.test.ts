@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { numberRanges } from '../../../src/cli/shards/number-ranges.ts';
-import { SHARD_NUMBERS } from '../../../src/redis/keys.ts';
+import { numberRanges } from '../src/number-ranges.ts';
+import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 
 const every = (step: number, first: number): number[] => SHARD_NUMBERS.filter((shard) => shard % step === first);
 
