@@ -7,7 +7,6 @@ test('a sentence for each Redis names its shards', () => {
     [5, 'south'],
     [3, 'north'],
     [4, 'north'],
-    [5, 'south'],
   ]);
   expect([...unnamedRedisTexts(elsewhere)]).toEqual([
     [
