@@ -60,8 +60,8 @@ export class EventBatcher {
     try {
       const called = this.call(tenantNo, events, { spans, joined });
       const replies = await called.finally(() => this.queues.settled(queue));
-      // The next call goes out while a replica is waited for, which may be far away. Beside one on the same machine it makes
-      // no difference: 0.77 of the events a second without a replica, either way (5 pairs each, `npm run bench:acknowledge`).
+      // The next call goes out while a replica is waited for, which may be far away. Beside one on the same machine it made
+      // no difference (5 pairs each, `npm run bench:acknowledge`).
       const replicated = this.calls.replicated(tenantNo);
       if (replicated !== null) await replicated;
       this.answer(queue, { batch, replies });
