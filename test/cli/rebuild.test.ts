@@ -77,7 +77,8 @@ test(
       await other.close();
     }
     expect(await event(101)).toBe(201);
-    expect(await run('verify', { REDIS_URL: 'redis://127.0.0.1:1' })).toEqual({
+    const nobody = laurel.redisUrl.replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:1');
+    expect(await run('verify', { REDIS_URL: nobody })).toEqual({
       code: 2,
       out: '',
       err: 'Redis did not answer within 10 s. REDIS_URL says where it is.\n',
