@@ -22,6 +22,7 @@ export class Catalogs implements ChangeListener {
   private readonly loaded = new Map<number, CompiledCatalog>();
   private readonly loading = new Map<number, Loading>();
   private retry: NodeJS.Timeout | undefined;
+  private closed = false;
 
   constructor({ pool }: { pool: Pool }) {
     this.pool = pool;
@@ -67,7 +68,9 @@ export class Catalogs implements ChangeListener {
     void this.compareVersions().catch(() => this.retryLater());
   }
 
+  /** From now on nothing is tried again. */
   close(): void {
+    this.closed = true;
     clearTimeout(this.retry);
   }
 
@@ -96,6 +99,7 @@ export class Catalogs implements ChangeListener {
   }
 
   private retryLater(): void {
+    if (this.closed) return;
     clearTimeout(this.retry);
     this.retry = setTimeout(() => this.anyCatalogChanged(), RETRY_MS);
     this.retry.unref();

@@ -50,6 +50,7 @@ export class Tenants {
   private again = false;
   private readonly onFailed: (error: unknown) => void;
   private retry: NodeJS.Timeout | undefined;
+  private closed = false;
 
   constructor({ pool, announce, clock = systemClock, onFailed = () => undefined }: TenantsOptions) {
     this.pool = pool;
@@ -64,14 +65,16 @@ export class Tenants {
     try {
       await this.refresh();
     } catch (error) {
+      if (this.closed) return;
       this.onFailed(error);
       clearTimeout(this.retry);
       this.retry = setTimeout(() => void this.organisationChanged(), RETRY_MS).unref();
     }
   };
 
-  /** Ends what is tried again. */
+  /** From now on nothing is tried again. */
   close(): void {
+    this.closed = true;
     clearTimeout(this.retry);
   }
 

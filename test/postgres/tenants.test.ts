@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createPool } from '../../src/postgres/pool.ts';
 import type { TenantRow } from '../../src/postgres/tenant-rows.ts';
@@ -157,6 +158,25 @@ test('a change that cannot be read when it is announced is read later', async ()
   } finally {
     locking.release(true);
     elsewhere.close();
+    await pool.end();
+  }
+});
+
+test('what fails while it is closed is not tried again', async () => {
+  const pool = createPool(database.stack.databaseUrl, { max: 2, timeoutMs: 200 });
+  const failures: unknown[] = [];
+  const ending = new Tenants({ pool, announce: async () => undefined, onFailed: (error) => failures.push(error) });
+  const locking = await database.pool.connect();
+  try {
+    await locking.query('BEGIN; LOCK TABLE tenants');
+    const failing = ending.organisationChanged();
+    ending.close();
+    await failing;
+    // Longer than until it would be tried again, and fail.
+    await sleep(1_000);
+    expect(failures).toEqual([]);
+  } finally {
+    locking.release(true);
     await pool.end();
   }
 });
