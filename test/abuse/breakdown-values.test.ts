@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { addTenants } from '../several-tenants.ts';
 import { keysOf } from '../stack/several-redis.ts';
 
 // Users say themselves what is in the attributes that split a board: as much as they may, and as often as they like.
@@ -23,12 +24,7 @@ const tenants = ['attacked', 'other'];
 beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true });
   await laurel.admin.put('/v1/clock', { now: '2030-01-05T10:00:00Z' });
-  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
-  await laurel.admin.post(
-    '/v1/tenants',
-    tenants.map((customerId) => ({ customerId, name: customerId })),
-  );
-  for (const tenantId of tenants) await laurel.admin.put('/v1/configuration', CONFIGURATION, { tenantId });
+  await addTenants(laurel, tenants, CONFIGURATION);
   await laurel.admin.put('/v1/clock', { now: '2030-01-05T10:01:00Z' });
 });
 afterAll(() => laurel.close());

@@ -18,7 +18,7 @@ import {
 import { readRun } from '../../../src/redis/run.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
-import { STUDY_APP } from '../../study-app.ts';
+import { addTenants } from '../../several-tenants.ts';
 import { dump } from './dump.ts';
 
 /** Tenants in the order of their numbers, which begin at 1: so one on each of the shards 1 to 4. */
@@ -34,12 +34,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ workers: true });
   redis = await laurel.connect();
   await redisReady(redis);
-  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
-  await laurel.admin.post(
-    '/v1/tenants',
-    TENANTS.map((customerId) => ({ customerId, name: customerId })),
-  );
-  for (const tenantId of TENANTS) await laurel.admin.put('/v1/configuration', STUDY_APP, { tenantId });
+  await addTenants(laurel, TENANTS);
 });
 afterAll(async () => {
   redis.disconnect();

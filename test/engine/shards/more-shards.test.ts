@@ -15,7 +15,7 @@ import { readRun } from '../../../src/redis/run.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { startWorkers, type Workers } from '../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
-import { STUDY_APP } from '../../study-app.ts';
+import { addTenants } from '../../several-tenants.ts';
 import { dump } from '../rebuild/dump.ts';
 import { OwnRedis } from '../rebuild/own-redis.ts';
 import { asBefore } from './as-before.ts';
@@ -35,12 +35,7 @@ beforeEach(async () => {
   laurel = await startLaurel({ redisUrl: own.url });
   redis = createRedis(own.url);
   await redisReady(redis);
-  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
-  await laurel.admin.post(
-    '/v1/tenants',
-    TENANTS.map((customerId) => ({ customerId, name: customerId })),
-  );
-  for (const tenantId of TENANTS) await laurel.admin.put('/v1/configuration', STUDY_APP, { tenantId });
+  await addTenants(laurel, TENANTS);
 });
 afterEach(async () => {
   await workers?.close();

@@ -12,7 +12,7 @@ import { endpointsOf } from '../../../src/redis/endpoints.ts';
 import { keptEntriesKey, shardPattern } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { LiveClient } from '../../live/live-client.ts';
-import { STUDY_APP } from '../../study-app.ts';
+import { addTenants } from '../../several-tenants.ts';
 import { OwnRedis } from '../rebuild/own-redis.ts';
 
 /** In the order of their numbers, which begin at 1: those of even shards are on "east" at first, the others on "west". */
@@ -49,12 +49,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ redisUrl, workers: true, log });
   another = await laurel.another();
   redis = await connected(redisUrl);
-  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
-  await laurel.admin.post(
-    '/v1/tenants',
-    TENANTS.map((customerId) => ({ customerId, name: customerId })),
-  );
-  for (const tenantId of TENANTS) await laurel.admin.put('/v1/configuration', STUDY_APP, { tenantId });
+  await addTenants(laurel, TENANTS);
 });
 afterAll(async () => {
   redis.disconnect();

@@ -4,7 +4,7 @@ import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
 import { createLog } from '../../../src/log/log.ts';
 import { startWorkers, type Workers } from '../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
-import { STUDY_APP } from '../../study-app.ts';
+import { addTenants } from '../../several-tenants.ts';
 import { backUp } from '../rebuild/back-up.ts';
 import { OwnRedis } from '../rebuild/own-redis.ts';
 
@@ -20,12 +20,7 @@ let workers: Workers;
 beforeAll(async () => {
   servers = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
   laurel = await startLaurel({ redisUrl: servers.map(({ url }, no) => `redis-${no}=${url}`).join(',') });
-  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
-  await laurel.admin.post(
-    '/v1/tenants',
-    TENANTS.map((customerId) => ({ customerId, name: customerId })),
-  );
-  for (const tenantId of TENANTS) await laurel.admin.put('/v1/configuration', STUDY_APP, { tenantId });
+  await addTenants(laurel, TENANTS);
   const { redisUrl, databaseUrl } = laurel;
   // Nothing that Postgres was handed is kept.
   workers = await startWorkers({ redisUrl, databaseUrl, log: createLog({ level: 'fatal', name: 'test' }), keepMs: 0 });

@@ -6,7 +6,7 @@ import { redisReady } from '../../../src/redis/client.ts';
 import { byServer, endpointsOf } from '../../../src/redis/endpoints.ts';
 import { SHARD_NUMBERS, shardPattern } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
-import { STUDY_APP } from '../../study-app.ts';
+import { addTenants } from '../../several-tenants.ts';
 import { OwnRedis } from '../rebuild/own-redis.ts';
 
 /** In the order of their numbers, which begin at 1: those of even shards are on the first server, the others on the second. */
@@ -22,12 +22,7 @@ let taken: number;
 beforeAll(async () => {
   [first, second] = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
   laurel = await startLaurel({ redisUrl: `${first.url},west=${second.url}`, workers: true });
-  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
-  await laurel.admin.post(
-    '/v1/tenants',
-    TENANTS.map((customerId) => ({ customerId, name: customerId })),
-  );
-  for (const tenantId of TENANTS) await laurel.admin.put('/v1/configuration', STUDY_APP, { tenantId });
+  await addTenants(laurel, TENANTS);
   taken = 0;
 });
 afterAll(async () => {

@@ -1,0 +1,17 @@
+import type { Configuration } from '../src/domain/configuration.ts';
+import type { TestLaurel } from './laurel.ts';
+import { STUDY_APP } from './study-app.ts';
+
+/** Makes tenants of these customer IDs, in the order of their numbers, each with a configuration of its own. */
+export async function addTenants(
+  laurel: Pick<TestLaurel, 'admin'>,
+  customerIds: readonly string[],
+  configuration: Configuration = STUDY_APP,
+): Promise<void> {
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post(
+    '/v1/tenants',
+    customerIds.map((customerId) => ({ customerId, name: customerId })),
+  );
+  for (const tenantId of customerIds) await laurel.admin.put('/v1/configuration', configuration, { tenantId });
+}
