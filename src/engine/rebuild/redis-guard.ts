@@ -323,9 +323,9 @@ export class RedisGuard {
 
   /** Logs what was acknowledged in some shards and is lost, if anything is. */
   private async nameLosses(shards: readonly number[]): Promise<void> {
-    const { acknowledged: heard, log } = this.options;
-    if (heard === undefined || shards.length === 0) return;
-    const last = new Map([...heard()].filter(([shard]) => shards.includes(shard)));
+    const { log } = this.options;
+    const positions = this.options.acknowledged?.() ?? [];
+    const last = new Map([...positions].filter(([shard]) => shards.includes(shard)));
     for (const { shard, acknowledged, held } of await lostWrites(this.options, last)) {
       log.error(
         { shard, acknowledged, held },
