@@ -6,10 +6,12 @@ import { errorResponse, write, type Response } from './respond.ts';
 import { requestIdOf } from './request-id.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
-const ok = (status: string, notices: readonly string[] = []): Response => ({
-  status: 200,
-  json: JSON.stringify({ status, ...(notices.length > 0 && { notices }) }),
-});
+const ok = (status: string): Response => ({ status: 200, json: JSON.stringify({ status }) });
+
+const withNotices = (response: Response, notices: readonly string[]): Response =>
+  notices.length === 0
+    ? response
+    : { ...response, json: JSON.stringify({ ...(JSON.parse(response.json!) as object), notices }) };
 
 const sentId = (req: HttpRequest): string => requestIdOf(req.getHeader('x-request-id'));
 
@@ -54,9 +56,8 @@ async function answerReady(
   const missing = context.draining ? 'Shutting down' : await readiness().catch(() => 'Not ready');
   if (aborted) return;
   const sentence = context.draining ? 'Shutting down' : missing;
-  const said = notices();
-  const response =
-    sentence === null ? ok('ready', said) : errorResponse(new AppError('unavailable', [sentence, ...said].join('. ')));
+  const answer = sentence === null ? ok('ready') : errorResponse(new AppError('unavailable', sentence));
+  const response = withNotices(answer, notices());
   write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
 }
 

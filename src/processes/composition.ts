@@ -356,7 +356,7 @@ export async function openLaurel({
       history: new HistoryReads({ pool, users: usersWithHistory }),
       wrapped: new WrappedReads({ pool, redis, past, clock, users: usersWithHistory, controlShare }),
       tenants,
-      system: systemState({ redis, pool }),
+      system: systemState({ redis, pool, isOpen: (shard) => guard.isOpen(shard) }),
       environment: { ...environment, priority: 1 },
       webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
       webhookDeliveries: new WebhookDeliveries(deliveries),

@@ -179,8 +179,8 @@ export interface Fixture {
   errors: { fields: Record<string, unknown>; message: string }[];
   /** What was logged as a warning. */
   warnings: Fixture['errors'];
-  /** What `/readyz` says is missing. */
-  missing: { sentence: string | null };
+  /** What `/readyz` says is missing, and what else. */
+  missing: { sentence: string | null; notices: string[] };
 }
 
 /** A listening server with the echo operations and those given, one admin key, one key of user `ada`. */
@@ -195,7 +195,7 @@ export async function startServer(
     (list: Fixture['errors']) =>
     (fields: object, message: string): void =>
       void list.push({ fields: fields as Record<string, unknown>, message });
-  const missing: Fixture['missing'] = { sentence: null };
+  const missing: Fixture['missing'] = { sentence: null, notices: [] };
   const surface = rest.surface ?? 'application';
   const operations = rest.operations ?? [...echoOperations(gate), ...more];
   const keys = createAuthenticator({
@@ -213,6 +213,7 @@ export async function startServer(
     }),
     limits: { bodyBytes: BODY_BYTES },
     readiness: async () => missing.sentence,
+    notices: () => missing.notices,
     log: {
       info: () => undefined,
       warn: kept(warnings),

@@ -168,7 +168,13 @@ describe('server', () => {
     expect([status, body, headers.get('retry-after')]).toEqual([503, { error: 'Not ready: Redis' }, '1']);
     expect((await fixture.client.send('HEAD', '/readyz')).status).toBe(503);
     expect((await fixture.client.get('/healthz')).status).toBe(200);
+    fixture.missing.notices = ['Shard 3 is elsewhere'];
+    const noticed = await fixture.client.get('/readyz', { key: null });
+    expect(noticed.body).toEqual({ error: 'Not ready: Redis', notices: ['Shard 3 is elsewhere'] });
+    expect([noticed.status, noticed.headers.get('retry-after')]).toEqual([503, '1']);
     fixture.missing.sentence = null;
+    expect((await fixture.client.get('/readyz', { key: null })).body).toMatchObject({ status: 'ready' });
+    fixture.missing.notices = [];
   });
 
   test('a key is asked for before anything of the request is judged', async () => {

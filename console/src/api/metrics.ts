@@ -59,9 +59,17 @@ export const serverMetricsQuery = queryOptions({
 export const readinessQuery = queryOptions({
   queryKey: ['readiness'],
   refetchInterval: READ_MS,
-  queryFn: async (): Promise<string> => {
+  queryFn: async (): Promise<{ isReady: boolean; text: string; notices: readonly string[] }> => {
     const response = await fetch('/readyz');
-    const body = (await response.json()) as { status?: string; error?: string };
-    return body.status ?? body.error ?? String(response.status);
+    const {
+      status,
+      error,
+      notices = [],
+    } = (await response.json()) as {
+      status?: string;
+      error?: string;
+      notices?: readonly string[];
+    };
+    return { isReady: response.ok, text: status ?? error ?? String(response.status), notices };
   },
 });

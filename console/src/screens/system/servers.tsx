@@ -1,18 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { answer } from '../../api/answer.ts';
-import { admin } from '../../api/client.ts';
 import { bytes, number } from '../../ui/format.ts';
 import { Facts, Failed, Panel } from '../../ui/parts.tsx';
-
-const READ_MS = 5_000;
+import { systemQuery } from './system-query.ts';
 
 /** What the installation runs on: versions and memory. */
 export function Servers() {
-  const system = useQuery({
-    queryKey: ['system'],
-    refetchInterval: READ_MS,
-    queryFn: () => answer(admin.GET('/v1/system')),
-  });
+  const system = useQuery(systemQuery);
   const { version, node, redis, postgres, shards } = system.data ?? {};
   const none = system.data === undefined ? '–' : 'no answer';
   return (

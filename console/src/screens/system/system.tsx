@@ -10,6 +10,7 @@ import { DeadLetters } from './dead-letters.tsx';
 import { Processes } from './processes.tsx';
 import { ScheduledWork } from './scheduled-work.tsx';
 import { Servers } from './servers.tsx';
+import { Shards } from './shards.tsx';
 
 /** How the server fares, as its metrics say. */
 export function System() {
@@ -21,6 +22,7 @@ export function System() {
       <div className="grid gap-4 lg:grid-cols-2">
         <Readiness metrics={metrics.data} />
         <Servers />
+        <Shards />
         <Panel title="Entries that wait to be stored, the last two minutes" className="lg:col-span-2">
           <Backlog metrics={metrics.data} />
         </Panel>
@@ -42,8 +44,13 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
   return (
     <Panel
       title="Readiness"
-      actions={<Tag tone={ready.data === 'ready' ? 'good' : 'bad'}>{ready.data ?? 'no answer'}</Tag>}
+      actions={<Tag tone={ready.data?.isReady ? 'good' : 'bad'}>{ready.data?.text ?? 'no answer'}</Tag>}
     >
+      {ready.data?.notices.map((notice) => (
+        <p key={notice} role="alert" className="mb-2 rounded-md bg-danger-soft px-3 py-2 text-danger">
+          {notice}
+        </p>
+      ))}
       <Facts
         of={[
           ['Waiting to be stored', shown('laurel_outbox_entries', 'entries')],

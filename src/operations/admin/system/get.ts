@@ -6,7 +6,7 @@ export const adminSystemGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/system',
-  summary: 'What the installation runs on: versions, memory, and what each shard waits to have stored',
+  summary: 'What the installation runs on: versions, memory, where shards are, and what each waits to have stored',
   description:
     'What a server that does not answer within two seconds would say is null. How Laurel fares is in `GET /metrics`.',
   scope: 'organisation',

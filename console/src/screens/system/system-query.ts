@@ -1,0 +1,12 @@
+import { queryOptions } from '@tanstack/react-query';
+import { answer } from '../../api/answer.ts';
+import { admin } from '../../api/client.ts';
+
+const READ_MS = 5_000;
+
+/** What the installation runs on, read again while it is looked at. */
+export const systemQuery = queryOptions({
+  queryKey: ['system'],
+  refetchInterval: READ_MS,
+  queryFn: () => answer(admin.GET('/v1/system')),
+});
