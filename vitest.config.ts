@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/stack/longest-first.ts';
 
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 if (!Number.isInteger(seed)) throw new Error(`SEED must be a whole number, not "${process.env['SEED']}".`);
@@ -14,10 +15,10 @@ export default defineConfig({
     pool: 'forks',
     // A worker keeps the modules for its next file: loading them was 1 s of CPU of every file that starts a Laurel.
     isolate: false,
-    // A Redis that was given to us cannot be used by two test files at once. Files wait for servers about as long as they compute:
-    // three at a time left a third of two cores idle.
-    maxWorkers: process.env['REDIS_URL'] ? 1 : Math.max(4, availableParallelism()),
-    sequence: { seed },
+    // A Redis that was given to us cannot be used by two test files at once. Files wait for servers longer than they compute: three
+    // at a time left a third of two cores idle, four about a tenth.
+    maxWorkers: process.env['REDIS_URL'] ? 1 : Math.max(6, availableParallelism()),
+    sequence: { seed, sequencer: LongestFirst },
     testTimeout: 300_000,
     // What is waited for comes in milliseconds on a quiet machine; others may keep it busy.
     expect: { poll: { timeout: 120_000 } },

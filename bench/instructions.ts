@@ -40,7 +40,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   'unpacking (cmsgpack)': ['mp_unpack'],
   'packing (cmsgpack)': ['mp_pack'],
   'MGET, GET, HGET': ['mgetCommand', 'getCommand', 'hgetCommand'],
-  'MSET, HSET, HINCRBY': ['msetCommand', 'hsetCommand', 'hincrbyCommand'],
+  'MSET, HSET, HINCRBY, HDEL': ['msetCommand', 'hsetCommand', 'hincrbyCommand', 'hdelCommand'],
   'ZADD, ZREM': ['zaddCommand', 'zremCommand'],
   'ZCOUNT, ZREVRANGE': ['zcountCommand', 'zrevrangeCommand'],
   XADD: ['xaddCommand'],

@@ -1,8 +1,8 @@
 /**
  * Many stored events in partitions: loads N events (default 20,000,000; in 10 partitions of 28 days), half as many awards and
  * used keys, and prints, with the first partition and with all: the milliseconds of what is read of one user, how long a rebuild
- * reads the keys, and the WAL of an event that is stored, 500 a transaction: of the first 50,000 after a checkpoint, and of
- * 1,000,000 with the checkpoints that come meanwhile.
+ * reads the keys, and the WAL of an event that is stored, 500 a transaction, by table and index: of the first 50,000 after a checkpoint,
+ * of the last of 1,000,000, and on average from one checkpoint to the next.
  *
  *   npm run bench:partitions -- [events] [partitions]
  *
@@ -14,7 +14,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { DAY_MS } from '../src/domain/periods.ts';
-import { eventId } from '../src/engine/ids/event-id.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { metricDays } from '../src/postgres/history/metric-days.ts';
 import { userMetricDays } from '../src/postgres/history/user-metric-days.ts';
@@ -24,20 +23,13 @@ import { latestAwards } from '../src/postgres/latest-awards.ts';
 import { migrate } from '../src/postgres/migrate.ts';
 import { makeEventPartition, readEventPartitions } from '../src/postgres/partitions/event-partitions.ts';
 import { indexUsedKeys } from '../src/postgres/partitions/index-used-keys.ts';
-import { insertAwards } from '../src/postgres/persist/insert-awards.ts';
-import { insertEvents } from '../src/postgres/persist/insert-events.ts';
-import { insertUsedKeys } from '../src/postgres/persist/insert-used-keys.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { readIdempotencyKeys } from '../src/postgres/rebuild/read-idempotency-keys.ts';
 import { eventIds } from '../src/postgres/timeline/event-ids.ts';
-import { transaction } from '../src/postgres/transaction.ts';
+import { printWal } from './partitions/stored-wal.ts';
 import { median } from './rows.ts';
 
 const WIDTH = 28;
-/** Events after a checkpoint: the first, which touch most pages for the first time, and so many that others come. */
-const FIRST = 50_000;
-const INTERVAL = 1_000_000;
-const BATCH = 500;
 /** Events of a user, when all are loaded. */
 const EACH = 200;
 const READERS = 40;
@@ -45,11 +37,11 @@ const READERS = 40;
 const [events = 20_000_000, partitions = 10] = process.argv.slice(2).map(Number);
 const users = Math.max(READERS, Math.floor(events / EACH));
 
-/** The nth of a partition's rows. */
+/** The nth of a partition's rows. Its last day has none: they come before those that are stored then, as they did. */
 const MADE = `
   (SELECT n, at, (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 3) || '8' || substr(md5(n::text), 4, 11) || '0000')::uuid AS id,
           'user-' || (hashint8(n) & 2147483647) % ${users} AS user_id
-     FROM (SELECT n, to_timestamp($3::float8 * 86400 + (n - $1) * ${WIDTH * 86_400 - 1}.0 / ($2 - $1)) AS at
+     FROM (SELECT n, to_timestamp($3::float8 * 86400 + (n - $1) * ${(WIDTH - 1) * 86_400 - 1}.0 / ($2 - $1)) AS at
              FROM generate_series($1::bigint, $2::bigint - 1) AS n) AS timed) AS made`;
 const LOAD = [
   `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, idempotency_key)
@@ -58,56 +50,6 @@ const LOAD = [
    SELECT id, 0, user_id, 10, 11, 1 + n % 9, n, at, (at AT TIME ZONE 'UTC')::date FROM ${MADE} WHERE n % 2 = 1`,
   `INSERT INTO used_keys SELECT id, 0, user_id, 1 + n % 3, md5(n::text) FROM ${MADE} WHERE n % 2 = 0`,
 ];
-
-/** Stores events of random users as the persister does; prints the bytes of WAL an event. */
-async function printWal(pool: Pool, fromMs: number): Promise<void> {
-  const written = async (since: string): Promise<{ lsn: string; bytes: number }> => {
-    const sql = `SELECT pg_current_wal_insert_lsn() AS lsn, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $1)::float8 AS bytes`;
-    return (await pool.query<{ lsn: string; bytes: number }>(sql, [since])).rows[0]!;
-  };
-  await pool.query('CHECKPOINT');
-  const { lsn } = await written('0/0');
-  for (let n = 0; n < INTERVAL; n += BATCH) {
-    if (n === FIRST)
-      console.log(`  WAL of an event right after a checkpoint: ${((await written(lsn)).bytes / FIRST).toFixed(0)} B`);
-    const made = Array.from({ length: BATCH }, (_, at) => ({
-      id: eventId(fromMs + n + at),
-      tenantNo: 0,
-      userId: `user-${Math.floor(Math.random() * users)}`,
-      atMs: fromMs + n + at,
-      localDay: Math.floor(fromMs / DAY_MS),
-      catalogVersion: 1,
-    }));
-    await transaction(pool, async (client) => {
-      const stored = made.map((each) => ({
-        ...each,
-        metricNo: 1,
-        value: { whole: 1, micros: 0 },
-        total: { whole: 7, micros: 0 },
-        occurredMs: null,
-        attributes: null,
-        idempotencyKey: randomUUID(),
-        streak: null,
-      }));
-      await insertEvents(client, stored);
-      await insertUsedKeys(client, stored);
-      const awarded = made.map((each) => ({
-        ...each,
-        systemNo: 10,
-        triggerNo: 11,
-        awarded: 1,
-        total: 7,
-        boostNos: [],
-      }));
-      await insertAwards(
-        client,
-        awarded.filter((_, at) => at % 2 === 0),
-      );
-    });
-  }
-  const { bytes } = await written(lsn);
-  console.log(`  WAL of an event of ${INTERVAL.toLocaleString('en')} after it: ${(bytes / INTERVAL).toFixed(0)} B`);
-}
 
 /** Milliseconds of each read, of users one after another. */
 async function reads(pool: Pool, lastDay: number): Promise<void> {
@@ -148,7 +90,7 @@ async function measure(pool: Pool, loaded: number, lastDay: number): Promise<voi
   await readIdempotencyKeys(pool, { pageSize: 5_000, tenants: null }, async (page) => void (keys += page.length));
   const seconds = (performance.now() - startedMs) / 1_000;
   console.log(`  ${keys.toLocaleString('en')} keys read by a rebuild: ${seconds.toFixed(1)} s`);
-  await printWal(pool, lastDay * DAY_MS);
+  await printWal(pool, { users, fromMs: lastDay * DAY_MS });
 }
 
 const directory = join(tmpdir(), `laurel-bench-partitions-${randomUUID()}`);

@@ -13,9 +13,11 @@ export interface Target {
 
 export interface Memory {
   users: number;
-  /** Redis bytes in use over the users, after one event each, and at the end of the run. */
+  /** Redis bytes in use over the users, after one event each, and at the end of the run: without what is handed over. */
   bytesAUserAtFirst: number;
   bytesAUserAtLast: number;
+  /** Of all of Redis: entries that Postgres has stored some seconds ago (`src/redis/handed-over.ts`), after one event each. */
+  handedBytesAtFirst: number;
   /** Events a user had by then on average; near a third of them left an idempotency key. */
   eventsAUserAtLast: number;
   /** With their awards and all indexes. */
@@ -110,6 +112,7 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
 }
 
 /** What has no target. */
-export const memoryText = ({ postgresBytesAnEvent, outboxEntriesAtLast }: Memory): string =>
+export const memoryText = ({ postgresBytesAnEvent, outboxEntriesAtLast, handedBytesAtFirst }: Memory): string =>
   `Postgres keeps ${postgresBytesAnEvent.toFixed(0)} bytes an event, awards and indexes included; ` +
-  `${outboxEntriesAtLast} entries are left in Redis when everything is stored.`;
+  `${outboxEntriesAtLast} entries are left in Redis when everything is stored. ` +
+  `Stored entries that Redis keeps for some seconds took ${(handedBytesAtFirst / 1e6).toFixed(1)} MB.`;

@@ -23,7 +23,7 @@ ARGV: 1 now (epoch ms), 2 tenant no, 3 plan (JSON, see `compileBackdatingPlan`),
 Returns: one number a user: 1 completed something, 0 nothing, -1 the state has changed since the counts were taken
       (nothing was done for this user: count again); then the position of the outbox ('' if nothing was written).
 Errors: those of Redis only.
-Writes: outbox, users, counters, points sets, boards.
+Writes: outbox, users, counters, points totals, boards.
 Cost: O(users × size of a user), and for those who complete something as record_events.
 ]]
 local outbox, counters = KEYS[1], KEYS[2]

@@ -11,7 +11,7 @@ ARGV: 1 to 10 as identify_user, 11 the achievement (JSON): no, users (conditions
 Returns: a record `c`, or `u` if the user had it, or a refusal z, m, o, l, q, f, d (packed, src/packed/record.ts), the
       user's packed state, the position of the outbox after the call.
 Errors: those of Redis only.
-Writes: outbox, user, counters, points sets, boards.
+Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + size of the plan + boards × log N).
 ]]
 local achievement = cjson.decode(ARGV[11])

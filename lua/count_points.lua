@@ -1,22 +1,28 @@
+--- @include "lib/users_from"
+
 --[[
 Counts the users of a points system by ranges of their points, all at one moment.
 
-KEYS: 1 counters of the tenant, 2 points set of the system.
-ARGV: two a range: its least and greatest points, as ZCOUNT takes them.
+KEYS: 1 counters of the tenant, 2 counts of the totals of the system (hash, lib/points_totals).
+ARGV: two a range: its least and greatest points; Infinity: no greatest.
 Returns: how many users the tenant has, how many of them have points, the greatest total (0 without any), then how many
-      are in each range.
+      are in each range; those without points are in none.
 Errors: those of Redis only.
 Writes: nothing.
-Cost: O(ranges × log N).
+Cost: O(ranges × digits of their bounds).
 ]]
-local counters, points = KEYS[1], KEYS[2]
-local _, greatest = unpack(redis.call('ZREVRANGE', points, 0, 0, 'WITHSCORES'))
-local counts = {
-  tonumber(redis.call('HGET', counters, COUNTER.users) or 0),
-  redis.call('ZCARD', points),
-  tonumber(greatest or 0),
-}
+local counters, totals = KEYS[1], KEYS[2]
+local greatest = greatest_total(totals)
+-- Most ranges begin where another one ends.
+local known = {}
+local function users_of(from)
+  known[from] = known[from] or users_from(totals, from, greatest)
+  return known[from]
+end
+
+local counts = { tonumber(redis.call('HGET', counters, COUNTER.users) or 0), users_of(1), greatest }
 for at = 1, #ARGV, 2 do
-  counts[#counts + 1] = redis.call('ZCOUNT', points, ARGV[at], ARGV[at + 1])
+  local from, behind = tonumber(ARGV[at]), tonumber(ARGV[at + 1]) + 1
+  counts[#counts + 1] = from < behind and users_of(from) - users_of(behind) or 0
 end
 return counts

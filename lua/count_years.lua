@@ -17,13 +17,13 @@ again, so a call repeated, or made by two at once, changes nothing.
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant, then the users, each once.
 ARGV: 1 tenant no, 2 plan (JSON, see `compileAnniversaryPlan`; its day is that of the times in UTC), 3 prefix of boards, 4
-      prefix of points sets, then 8 a user: id, id of the record (32 hex), the time (epoch ms), the sign-up day (epoch day),
+      prefix of points totals, then 8 a user: id, id of the record (32 hex), the time (epoch ms), the sign-up day (epoch day),
       full years since then at that time, the user's own boosts (JSON, ''), the zone that the offset is of ('' for none),
       the offset at that time (seconds).
 Returns: one number a user: 1 counted, 0 nothing to count, -1 the user is in another zone (nothing was done: ask again);
       then the position of the outbox ('' if nothing was written).
 Errors: those of Redis only.
-Writes: outbox, users, counters, points sets, boards.
+Writes: outbox, users, counters, points totals, boards.
 Cost: O(users × (size of a user + boards × log N)).
 ]]
 local outbox, counters = KEYS[1], KEYS[2]

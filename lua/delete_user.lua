@@ -1,20 +1,21 @@
+--- @include "lib/held_writes"
 --- @include "lib/leave_board"
 --- @include "lib/quarantine"
 --- @include "lib/packed_state"
 
 --[[
-Deletes a user, in one atomic step: state, places on boards and in points sets, the tenant's counts, events in quarantine; the outbox records it,
+Deletes a user, in one atomic step: state, places on boards, the tenant's counts and points totals, events in quarantine; the outbox records it,
 so that Postgres deletes what it holds after what came before and before what comes after. Used idempotency keys stay
 where they are and count as unused: a later user under the same ID is of a younger generation (lib/generation),
 and the persister removes them. Done twice, it changes nothing.
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant, 3 the user, then sorted sets of boards in which the user may
       still be though the state no longer names them: of ended runs.
-ARGV: 1 now (epoch ms), 2 tenant no, 3 prefix of boards, 4 prefix of points sets, 5 user id, 6 id of the deletion
+ARGV: 1 now (epoch ms), 2 tenant no, 3 prefix of boards, 4 prefix of points totals, 5 user id, 6 id of the deletion
       (32 hex).
 Returns: the record `g`, or `n` if there was no such user (packed, src/packed/record.ts), the position of the outbox.
 Errors: those of Redis only.
-Writes: outbox, counters, user, boards, points sets, quarantine.
+Writes: outbox, counters, user, boards, points totals, quarantine.
 Cost: O(size of the user + KEYS × log N).
 ]]
 local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
@@ -29,9 +30,6 @@ local state = packed and unpack_state(packed) or {}
 local places = {}
 for i = FIRST_PLACE, #KEYS do
   places[KEYS[i]] = true
-end
-for no in pairs(state[USER.points] or {}) do
-  places[points_prefix .. no] = true
 end
 local scores = state[USER.boards] or {}
 for at = 1, #scores, SCORE.size do
@@ -50,13 +48,8 @@ local record = cmsgpack.pack({
 
 -- 2. Write.
 for key in pairs(places) do
-  local is_board = string.sub(key, 1, #board_prefix) == board_prefix
-  local run, group = string.match(is_board and string.sub(key, #board_prefix + 1) or '', '^(%d+:%-?%d+):(.*)$')
-  if run then
-    leave_board(board_prefix, run, group, user_id)
-  else
-    redis.call('ZREM', key, user_id)
-  end
+  local run, group = string.match(string.sub(key, #board_prefix + 1), '^(%d+:%-?%d+):(.*)$')
+  leave_board(board_prefix, run, group, user_id)
 end
 if packed then
   redis.call('DEL', user_key)
@@ -65,6 +58,10 @@ if packed then
     redis.call('HINCRBY', counters, COUNTER.completions .. no, -1)
   end
   redis.call('HSET', counters, COUNTER.generation, generation + 1)
+  for no, total in pairs(state[USER.points] or {}) do
+    hold_total(points_prefix .. no, total, 0)
+  end
+  write_all_held()
 end
 drop_all_quarantined(board_prefix, user_id)
 local position = redis.call('XADD', outbox, '*', OUTBOX.tenant, tenant_no, OUTBOX.records, record)

@@ -11,13 +11,13 @@
 
 --[[
 Gives some users the scores on a board that they have by history, in place of those they have there: so a call
-repeated changes nothing. What was summed up is of a state that may be a moment old: what the user's total has gained
-since then is added where it is certain to count for the current run, else the user is to be summed up again. A
-streak board takes the current lengths. Computed first, written last.
+repeated changes nothing. What was summed up is of a state that may be a moment old: then the user is to be summed up again. Of
+a user who changes each time, what the total has gained since then is added, where it is taken to count for the current run:
+what came late, or was reversed, may be of another one. A streak board takes the current lengths. Computed first, written last.
 
 KEYS: 1 outbox of the shard, then the users.
 ARGV: 1 now (epoch ms), 2 tenant no, 3 plan (JSON): a plan of no metric with `board`, its metric no `counts` (of a
-      metric board), 4 prefix of boards, then 3 a user: id, the packed state that the sums belong to ('' for a streak
+      metric board), `exact` (true: nothing is added to sums of another state), 4 prefix of boards, then 3 a user: id, the packed state that the sums belong to ('' for a streak
       board), sums (JSON, a list of { run day, whole, micros }).
 Returns: one number a user: 1 has a score now, 0 none, -1 sum up again (nothing was done for this user); then the
       position of the outbox ('' if nothing was written).
@@ -51,7 +51,7 @@ end
 
 -- Adds to the sums what came since they were made. False: it is not certain what of it counts.
 local function catch_up(sums, state, counted)
-  if board.from or board.to then
+  if plan.exact or board.from or board.to then
     return false
   end
   local whole, micros = total_of(state)

@@ -13,7 +13,7 @@ Done twice, it changes nothing.
 KEYS: 1 outbox of the shard, 2 counters of the tenant, 3 the user, then sorted sets of boards in which the user may
       still be though the state no longer names them: of ended runs.
 ARGV: 1 now (epoch ms), 2 tenant no, 3 boards (JSON: a list of boards of plans, `runs` the first days of the current
-      ones, `cleared` those of runs that Redis holds no more), 4 prefix of boards, 5 prefix of points sets, 6 user id, 7 id
+      ones, `cleared` those of runs that Redis holds no more), 4 prefix of boards, 5 prefix of points totals, 6 user id, 7 id
       of the call (32 hex), 8 who (HIDDEN_BY), 9 '1' to hide, '' not to.
 Returns: a record `u`, or the refusal n (packed, src/packed/record.ts), the user's packed state, the position of the outbox
       ('' if nothing was written).

@@ -7,19 +7,19 @@
 --- @include "lib/write_applied"
 
 --[[
-Pays `time` triggers of one tenant to some users for periods that ended: awards, points sets, boards of points, a
+Pays `time` triggers of one tenant to some users for periods that ended: awards, points totals, boards of points, a
 record each. Computed first, written last. A period that was paid already is left out, so a call repeated, or made
 by two at once, changes nothing.
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant, then one a payment: the user.
 ARGV: 1 tenant no, 2 plan (JSON, see `compileTimePlan`; its day is that of the periods' ends in UTC), 3 prefix of
-      boards, 4 prefix of points sets, then 7 a payment, those of a user in the order of their times: user id, id of
+      boards, 4 prefix of points totals, then 7 a payment, those of a user in the order of their times: user id, id of
       the record (32 hex), end of the period (epoch ms), numbers of the triggers (comma separated), the user's own
       boosts (JSON, ''), the zone that the offset is of ('' for none), the offset at that time (seconds).
 Returns: one number a payment: 1 paid, 0 nothing to pay, -1 the user is in another zone (nothing was done: ask
       again); then the position of the outbox ('' if nothing was written).
 Errors: those of Redis only.
-Writes: outbox, users, points sets, boards.
+Writes: outbox, users, points totals, boards.
 Cost: O(payments × (size of a user + boards × log N)).
 ]]
 local outbox, counters = KEYS[1], KEYS[2]

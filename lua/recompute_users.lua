@@ -17,12 +17,12 @@ step was made last, so that a step which is repeated, by whomever, changes nothi
 
 KEYS: 1 outbox of the shard, 2 counters of the tenant, then the users.
 ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON) with `limits`, the maximum of points by system no, and, where
-      boards are computed again, `scored`, see lib/recompute_scores, 4 prefix of boards, 5 prefix of points sets, 6 number of the
+      boards are computed again, `scored`, see lib/recompute_scores, 4 prefix of boards, 5 prefix of points totals, 6 number of the
       step, above that of all steps before it, 7 the job (32 hex), 8 '1': what the job did is taken back, then 3 a user: id, id of
       the record (32 hex), what is to be done (JSON, `PlannedUser` of src/engine/recomputations/planned-user.ts).
 Returns: RECOMPUTED a user; then the position of the outbox ('' if nothing was written).
 Errors: those of Redis only.
-Writes: outbox, users, counters, points sets, boards.
+Writes: outbox, users, counters, points totals, boards.
 Cost: O(users × (size of a user + what is planned) + boards × log N).
 ]]
 local outbox, counters = KEYS[1], KEYS[2]
@@ -106,6 +106,8 @@ for n = 1, count do
     replies[n] = RECOMPUTED.gone
   elseif (state[USER.recomputed] or 0) >= step then
     replies[n] = RECOMPUTED.done
+  elseif planned.corrections and planned.corrections ~= (state[USER.corrections] or 0) then
+    replies[n] = RECOMPUTED.corrected
   else
     local record, changes, done = recompute(user, planned)
     local packed = record and pack_state(user.state)

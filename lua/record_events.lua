@@ -23,10 +23,10 @@ achievements, points, leaderboards, outbox. First everything is computed in memo
 an error while computing leaves nothing behind.
 
 KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), then two an event: its user (string), and
-      the bucket of its idempotency key (hash; the user's key again if it has none). The boards and points sets
+      the bucket of its idempotency key (hash; the user's key again if it has none). The boards and points totals
       that an event moves depend on the user's state, so they come as prefixes below; same hash tag.
       Then, for a step of a queued batch, its keys (lib/batch_step).
-ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 prefix of points sets, 6 retry position:
+ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 prefix of points totals, 6 retry position:
       '' for a first try, else an outbox position from before it, 7 key of the tenant's old idempotency keys (hash, and
       prefix of its segments: lib/old_key_place), 8 what Postgres says of keys that this script asked about before (JSON,
       ''): number of the event in the call → { token, use (lib/used_key), 0 for none }, then the plans
@@ -39,7 +39,7 @@ Returns: one packed map an event (src/packed/record.ts: a record, or a refusal r
       step of a batch: 'passed' (the progress is elsewhere), or 'held' and one packed map an event (some are `z`), and
       nothing was written; else 'done', the position of the outbox, and the number of events refused.
 Errors: those of Redis only.
-Writes: outbox, users, idempotency buckets, counters, boards, points sets, quarantine; progress, queue, results of batches.
+Writes: outbox, users, idempotency buckets, counters, boards, points totals, quarantine; progress, queue, results of batches.
 Cost: O(n × (size of a user + size of the plan + boards × log N)).
 ]]
 local outbox, counters = KEYS[1], KEYS[2]

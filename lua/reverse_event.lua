@@ -3,7 +3,6 @@
 --- @include "lib/compensate"
 --- @include "lib/correct_scores"
 --- @include "lib/earlier_try"
---- @include "lib/fingerprint"
 --- @include "lib/out_of_range"
 --- @include "lib/read_user"
 --- @include "lib/revoke_achievements"
@@ -22,18 +21,19 @@
 --[[
 Reverses an event, or the reversal of one, in one atomic step: total, counts, streaks, achievements, points and the runs
 of boards that are not final. What is to be done was computed from what Postgres holds, see
-src/engine/corrections/reversal-plan.ts; if the user's streaks have changed since, nothing is done.
+src/engine/corrections/reversal-plan.ts; if the user has changed since, nothing is done: any event may be what a period of a
+streak is met by.
 
 KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), 3 the user (string). Boards and points come as
       prefixes; same hash tag.
 ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON, see src/catalog/plan.ts), 4 prefix of boards, 5 prefix of
-      points sets, 6 retry position: '' for a first try, else an outbox position from before it, 7 user id, 8 id of the opposite
+      points totals, 6 retry position: '' for a first try, else an outbox position from before it, 7 user id, 8 id of the opposite
       event (32 hex), 9 the zone's offset now (JSON, as upsert_user takes it, or ''), 10 the reversal (JSON, `ReversalPlan`),
       11 '1': nothing is written, for seeing what would change.
 Returns: a record `k`, or a refusal n, z, j, v, f, d (packed, src/packed/record.ts); the position of the outbox after the call
       ('' if it wrote nothing).
 Errors: those of Redis only.
-Writes: outbox, user, counters, points sets, boards.
+Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + awards + boards × log N).
 ]]
 local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
@@ -55,10 +55,10 @@ local user = read_user({}, user_key, user_id)
 if not user.packed then
   return refuse(REFUSAL.unknownUser)
 end
-local state = state_of(user)
-if fingerprint(state) ~= reversal.expected then
+if redis.sha1hex(user.packed) ~= reversal.expected then
   return refuse(REFUSAL.outdated)
 end
+local state = state_of(user)
 local at_streak = streak_at[plan.streak.frequency]
 local previous_length = state[at_streak + STREAK.length]
 -- What is settled by now is among it; the zone that the user is in stays.

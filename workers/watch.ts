@@ -8,14 +8,11 @@ import { Arrivals } from '../src/redis/arrivals.ts';
 import { connectionOf, endpointsOf, onPlaced } from '../src/redis/endpoints.ts';
 import { outboxKey, SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
-import { shardsInUse } from '../src/redis/shards-in-use.ts';
 import { BehindLog } from './behind-log.ts';
 
 const INTERVAL_MS = 1000;
-/** How often is looked while the outboxes are empty, should the blocking read miss an entry. */
-const BACKSTOP_MS = 10_000;
-/** So many times as seldom at shards that are not known to be in use: a look at all is 256 small commands. */
-const BACKSTOPS_A_LOOK_AT_ALL = 6;
+/** How long one read of the outboxes blocks while they are empty. */
+const BLOCK_MS = 10_000;
 /** An entry that has waited so long was not woken for: normally it takes a tenth of this. */
 const OVERDUE_MS = 1000;
 const LATE_MS = 10_000;
@@ -27,24 +24,18 @@ interface WatchOptions {
   persister: Persister;
   log: Logger;
   ending: AbortSignal;
-  /** See `BACKSTOP_MS`. */
-  backstopMs?: number;
+  /** See `BLOCK_MS`. */
+  blockMs?: number;
 }
 
 /**
- * The backstop behind the wake-ups: while anything waits it looks once a second at the oldest entry of every shard in
- * use and stores what is overdue, whatever became of its wake-up. A small read a shard, in one round trip; a job scheduler would cost
+ * The backstop behind the wake-ups: while anything waits it looks once a second at the oldest entry of every shard
+ * and stores what is overdue, whatever became of its wake-up. Two commands for all shards of a server; a job scheduler would cost
  * more and fail together with the queue that it is to back. While nothing waits it does not look: a blocking read ends with
  * the first entry, which is looked at a second later. It also complains, every 10 s, about shards that are late or stand
  * still. Returns a function that ends it and waits for what is under way.
  */
-export function watchOutbox({
-  redis,
-  persister,
-  log,
-  ending,
-  backstopMs = BACKSTOP_MS,
-}: WatchOptions): () => Promise<void> {
+export function watchOutbox({ redis, persister, log, ending, blockMs = BLOCK_MS }: WatchOptions): () => Promise<void> {
   const behind = new BehindLog(log);
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, detail: object, message: string): void =>
@@ -69,16 +60,12 @@ export function watchOutbox({
   const underWay = new Map<number, Promise<void>>();
   const ended = new AbortController();
   const watchServer = async (server: Redis): Promise<void> => {
-    const onServer = (shards: readonly number[]): number[] =>
-      shards.filter((shard) => connectionOf(redis, shard) === server);
-    let allLookedAtMs = -Infinity;
+    const ownShards = (): number[] => SHARD_NUMBERS.filter((shard) => connectionOf(redis, shard) === server);
     // The first look takes everything: the wake-ups of a process that died may hang on the job that died with it.
     let overdueMs = 0;
     /** Whether anything waits. */
     const look = async (): Promise<boolean> => {
-      const isAll = performance.now() - allLookedAtMs >= BACKSTOPS_A_LOOK_AT_ALL * backstopMs;
-      if (isAll) allLookedAtMs = performance.now();
-      const shards = onServer(isAll ? SHARD_NUMBERS : shardsInUse(redis));
+      const shards = ownShards();
       const waits = await waitingMs(redis, shards);
       for (const [index, waiting] of waits.entries()) {
         const shard = shards[index]!;
@@ -95,14 +82,14 @@ export function watchOutbox({
       overdueMs = OVERDUE_MS;
       return waits.some((waiting) => waiting !== null);
     };
-    const arrivals = new Arrivals(server, () => onServer(shardsInUse(redis)).map(outboxKey));
+    const arrivals = new Arrivals(server, () => ownShards().map(outboxKey));
     const stopFollowing = onPlaced(redis, () => arrivals.again());
     while (!ended.signal.aborted) {
       const waits = await look().catch((error: unknown) => {
         complain(-1, { err: error }, 'the outbox cannot be watched');
         return true;
       });
-      if (!waits) await arrivals.wait(backstopMs, ended.signal);
+      if (!waits) await arrivals.wait(blockMs, ended.signal);
       await sleep(INTERVAL_MS, undefined, { signal: ended.signal }).catch(() => undefined);
     }
     stopFollowing();

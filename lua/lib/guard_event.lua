@@ -78,7 +78,8 @@ end
 -- Returns: nil if the event may be applied; else a record without what `guarded_record` adds, or the refusal `y`.
 local function guard_event(event, state, day)
   local guards, metric = event.plan.guards, event.plan.metric
-  local now = event.occurred and event.occurred.at or event.now
+  -- Nothing has happened later than now: a time ahead would leave room before it for events that come after.
+  local now = event.occurred and math.min(event.occurred.at, event.now) or event.now
   if guards.release then
     return not is_quarantined(event.quarantine, event.id) and { [RECORD.kind] = REFUSAL.notQuarantined } or nil
   end

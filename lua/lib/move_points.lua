@@ -1,8 +1,8 @@
 --- @include "held_writes"
 --- @include "text_of"
 
--- Keeps the sorted sets of the users by points total (above 0).
-local function move_points(changed, user_id, prefix)
+-- Counts a user for the points totals that a record says are others (RECORDED_POINTS).
+local function move_points(changed, prefix)
   if not changed then
     return
   end
@@ -14,11 +14,6 @@ local function move_points(changed, user_id, prefix)
       key = prefix .. text_of(points[RECORDED_POINTS.system])
       keys[points[RECORDED_POINTS.system]] = key
     end
-    if points[RECORDED_POINTS.after] > 0 then
-      hold_score(key, points[RECORDED_POINTS.after], user_id)
-    else
-      write_held(key)
-      redis.call('ZREM', key, user_id)
-    end
+    hold_total(key, points[RECORDED_POINTS.before], points[RECORDED_POINTS.after])
   end
 end

@@ -2,7 +2,7 @@
 --- @include "move_points"
 --- @include "rank_boards"
 
--- Writes what a record says to the tenant's counters, points sets and boards (`changes` of score_boards), and
+-- Writes what a record says to the tenant's counters, points totals and boards (`changes` of score_boards), and
 -- adds the ranks to it (`unheard`: see rank_boards); some of it only with `write_users`, which must follow. Returns: the
 -- record, packed.
 local function write_record(record, changes, counters, points_prefix, board_prefix, unheard)
@@ -18,10 +18,10 @@ local function write_record(record, changes, counters, points_prefix, board_pref
   end
   if is_event then
     local user_id = record[EVENT_RECORD.userId]
-    move_points(record[EVENT_RECORD.points], user_id, points_prefix)
+    move_points(record[EVENT_RECORD.points], points_prefix)
     record[EVENT_RECORD.boards] = rank_boards(changes, user_id, board_prefix, unheard)
   else
-    move_points(record[RECORD.points], record[RECORD.userId], points_prefix)
+    move_points(record[RECORD.points], points_prefix)
     record[RECORD.boards] = rank_boards(changes, record[RECORD.userId], board_prefix, unheard)
   end
   return cmsgpack.pack(record)

@@ -19,6 +19,7 @@ export class AdminRefusal extends CommandError {
   }
 }
 
+/** Longer than any operation takes but those that say so. */
 const TIMEOUT_MS = 60_000;
 
 /** Adds the options that say which Laurel a command is about; what is not given is read from the environment. */
@@ -46,7 +47,12 @@ export function withAdminOptionsAnywhere(laurel: Command): Command {
 /** Asks the Admin API; the answer's body. Whatever it refuses, or if it does not answer, ends the command with a sentence. */
 export async function askAdmin(
   { url, key, tenant }: AdminOptions,
-  { method, path, body }: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown },
+  {
+    method,
+    path,
+    body,
+    timeoutMs = TIMEOUT_MS,
+  }: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
 ): Promise<unknown> {
   if (key === undefined || key === '') throw new CommandError('An admin key is needed: set ADMIN_API_KEY, or --key.');
   const headers = {
@@ -58,6 +64,7 @@ export async function askAdmin(
     method,
     headers,
     ...(body !== undefined && { body: JSON.stringify(body) }),
+    timeoutMs,
   });
   const answer = parsed(response.text);
   if (response.status < 300 && answer !== undefined) return answer;
@@ -71,15 +78,18 @@ function addressOf(url: string, path: string): URL {
   return new URL(base.pathname.replace(/\/+$/, '') + path, base);
 }
 
-async function send(address: URL, request: RequestInit): Promise<{ status: number; text: string }> {
+async function send(
+  address: URL,
+  { timeoutMs, ...request }: RequestInit & { timeoutMs: number },
+): Promise<{ status: number; text: string }> {
   try {
-    const response = await fetch(address, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await fetch(address, { ...request, signal: AbortSignal.timeout(timeoutMs) });
     return { status: response.status, text: await response.text() };
   } catch (error) {
     const { name, message, cause } = error as Error;
     const why =
       name === 'TimeoutError'
-        ? `no answer in ${TIMEOUT_MS / 1000} s`
+        ? `no answer in ${timeoutMs / 1000} s`
         : cause instanceof Error
           ? ((cause as NodeJS.ErrnoException).code ?? cause.message)
           : message;

@@ -45,7 +45,8 @@ async function run(options: Options): Promise<void> {
   const base = file ?? users!;
   const report = await Report.open(`${base}.${dryRun ? 'dry-run' : 'import'}-report.jsonl`);
   const onProgress = progress();
-  const rows = file ?? `${users!}.laurel.jsonl`;
+  // What a dry run reads is not what an import brings: users go on meanwhile.
+  const rows = file ?? `${users!}.${dryRun ? 'dry-run' : 'laurel'}.jsonl`;
   if (from !== undefined) {
     const source = sourceOf(from, options);
     const systemKeys = await systemKeysOf(options);

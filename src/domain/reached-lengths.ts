@@ -94,8 +94,31 @@ export function resetPeriods(
   return periods;
 }
 
-/** A streak that was reset, without the period in which it was; others as they are. */
-export function upToReset(one: Settlement, period: number | undefined, calendar: Calendar): Settlement[] {
+/**
+ * What became of the streaks, without the periods in which they were reset: neither the streak that was, nor one that it had
+ * replaced there by being restored, has them any more.
+ * @param settlements in order
+ * @param resets see `resetPeriods`
+ */
+export function upToResets(
+  settlements: readonly Settlement[],
+  resets: ReadonlyMap<Settlement, number>,
+  calendar: Calendar,
+): Settlement[] {
+  const resetLater = new Set<number>();
+  const counted: Settlement[] = [];
+  for (const one of settlements.toReversed()) {
+    const period = resets.get(one);
+    if (period !== undefined) resetLater.add(period);
+    const ended = periodEndedOn(one.to, calendar);
+    const isReset = one.kind === 'replaced' && resetLater.has(ended);
+    counted.push(...upToReset(one, isReset ? ended : period, calendar));
+  }
+  return counted.reverse();
+}
+
+/** A streak without the period in which it was reset; others as they are. */
+function upToReset(one: Settlement, period: number | undefined, calendar: Calendar): Settlement[] {
   if (period === undefined || periodEndedOn(one.to, calendar) < period) return [one];
   const length = (one.length ?? 0) - 1;
   const { frequency, weekStart } = calendar;

@@ -1,8 +1,6 @@
 import { Type, type Static } from 'typebox';
+import { RECOMPUTED_KINDS } from './recomputed-kinds.ts';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
-
-/** What can be computed again. */
-export const RECOMPUTED_KINDS = ['achievements', 'points', 'boards'] as const;
 
 /** `planned`, `applied`, `reverted`, `cancelled` and `failed` are at rest. */
 export const RECOMPUTATION_STATUSES = [

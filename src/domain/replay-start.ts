@@ -1,5 +1,5 @@
 import { periodOf, periodStart, type Frequency } from './periods.ts';
-import { periodEndedOn, reachedLengths, resetPeriods, upToReset } from './reached-lengths.ts';
+import { periodEndedOn, reachedLengths, resetPeriods, upToResets } from './reached-lengths.ts';
 import type { StreakAsLeft } from './streak.ts';
 import type { RecordedGain, RecordedSettlement, StreakFacts } from './streak-facts.ts';
 
@@ -25,7 +25,7 @@ export function startOf(facts: StreakFacts, frequency: Frequency, firstDay: numb
   const day = periodStart(period, frequency, rule.weekStart);
   const own = settlements.filter((one) => one.frequency === frequency);
   const resets = resetPeriods(own, calendar, dayAt);
-  const counted = own.flatMap((one) => upToReset(one, resets.get(one), calendar));
+  const counted = upToResets(own, resets, calendar);
   const { reached } = reachedLengths({ met: [], settlements: counted, live: now.streaks[frequency], calendar });
   const then = reached.get(period - 1);
   const streak = then === undefined ? NONE : { ...then, lastPeriod: period - 1 };

@@ -1,5 +1,7 @@
 import { Type, type Static } from 'typebox';
+import { QuarantinedEvent } from './quarantine.ts';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
+import { TIMELINE_KINDS } from './timeline-kinds.ts';
 
 /** What happened to a user, with its causes, as it is asked for and answered. */
 
@@ -113,6 +115,23 @@ const ReversalEntry = Type.Object({
 });
 export type ReversalEntry = Static<typeof ReversalEntry>;
 
+const kept = QuarantinedEvent.properties;
+
+/** An event that a guard keeps from being applied, or that was dropped; one that was released is an event. */
+const QuarantineEntry = Type.Object({
+  kind: Type.Literal('quarantine'),
+  ...Entry,
+  id: kept.id,
+  metric: Named,
+  guard: kept.guard,
+  value: kept.value,
+  attributes: kept.attributes,
+  idempotencyKey: kept.idempotencyKey,
+  status: kept.status,
+  settled: kept.settled,
+});
+export type QuarantineEntry = Static<typeof QuarantineEntry>;
+
 /** Completed by no event: by a call, by the clock (anniversaries), or because of an edit of the catalog. */
 const AchievementEntry = Type.Object({
   kind: Type.Literal('achievement'),
@@ -191,6 +210,7 @@ export type AdministrationEntry = Static<typeof AdministrationEntry>;
 export const TimelineEntry = Type.Union([
   EventEntry,
   ReversalEntry,
+  QuarantineEntry,
   AchievementEntry,
   RecomputationEntry,
   ClockEntry,
@@ -207,18 +227,6 @@ export const TimelinePage = Type.Object({
   nextCursor: Nullable(Type.String()),
 });
 export type TimelinePage = Static<typeof TimelinePage>;
-
-export const TIMELINE_KINDS = [
-  'event',
-  'reversal',
-  'recomputation',
-  'achievement',
-  'award',
-  'user_creation',
-  'streak',
-  'leaderboard',
-  'administration',
-] as const;
 
 export const TimelineQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),

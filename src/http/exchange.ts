@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import { AppError } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
-import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller } from '../operations/operation.ts';
+import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
 import { requireOwnUser, requireScope } from './auth.ts';
 import { BodyReader } from './body-reader.ts';
 import { parseJson, parseLargeJson, requireJsonType, requirePlain } from './json-body.ts';
@@ -96,8 +96,8 @@ export class Exchange {
 
   private admit(caller: Caller): void {
     if (this.aborted) return;
-    const { context, head, body } = this;
-    const { operation, checkBody, readQuery, userInPath } = this.route;
+    const { context, head } = this;
+    const { operation } = this.route;
     try {
       if (caller.kind === 'application' && context.surface === 'admin' && caller !== NOBODY)
         throw new KeyRefusal('surface', {
@@ -107,6 +107,18 @@ export class Exchange {
       if (context.rateLimit) this.rateHeaders = context.rateLimit(caller);
       requireScope(operation, caller);
       const tenant = context.resolveTenant({ scope: operation.scope, tenantId: head.tenantId, caller });
+      if (tenant instanceof Promise) tenant.then((found) => this.admitTo(found, caller), this.fail);
+      else this.admitTo(tenant, caller);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private admitTo(tenant: Tenant, caller: Caller): void {
+    if (this.aborted) return;
+    const { head, body } = this;
+    const { operation, checkBody, readQuery, userInPath } = this.route;
+    try {
       const params = this.params();
       if (userInPath) requireOwnUser(operation, { params, caller });
       const query = readQuery ? readQuery(this.rawQuery) : undefined;

@@ -140,6 +140,8 @@ export const RECOMPUTED = {
   gone: 4,
   /** The packed state would have more than `STATE_BYTES`. */
   large: 5,
+  /** An event of the user was reversed since, or counts again. */
+  corrected: 6,
 } as const;
 
 /** How a step of a batch ended. */

@@ -1,124 +1,31 @@
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import { systemClock, type Clock } from '../clock.ts';
 import type { Author } from '../domain/author.ts';
 import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
+import { HeldTenants, type HeldTenantsOptions } from './held-tenants.ts';
 import { isUniqueViolation } from './is-unique-violation.ts';
-import { readOrganisation, updateOrganisation, type OrganisationRow } from './organisation.ts';
+import { updateOrganisation, type OrganisationRow } from './organisation.ts';
 import type { Announce } from './revisions.ts';
-import {
-  archiveTenants,
-  getTenant,
-  insertTenant,
-  listTenants,
-  readKnownTenants,
-  updateTenant,
-  type KnownTenant,
-  type TenantRow,
-} from './tenant-rows.ts';
+import { archiveTenants, getTenant, insertTenant, listTenants, updateTenant, type TenantRow } from './tenant-rows.ts';
 import { transaction } from './transaction.ts';
 
 /** Why one item of a bulk call was refused. */
 export type TenantRefusal = 'taken' | 'unknown';
 
-const RETRY_MS = 500;
-
-export interface TenantsOptions {
-  pool: Pool;
+export interface TenantsOptions extends HeldTenantsOptions {
   announce: Announce;
   clock?: Clock;
-  /** Called when what changed could not be read; it is tried again. */
-  onFailed?: (error: unknown) => void;
 }
 
-/** The organisation and its tenants: stored in Postgres, the active ones held in memory as of the last `refresh`. */
-export class Tenants {
-  private readonly pool: Pool;
+/** The organisation and its tenants as they are stored in Postgres, with what is held of them in memory. */
+export class Tenants extends HeldTenants {
   private readonly announce: Announce;
   private readonly clock: Clock;
-  private known = new Map<number, KnownTenant>();
-  private knownByCustomerId = new Map<string, KnownTenant>();
-  private settings: OrganisationRow = {
-    name: '',
-    multiTenancy: false,
-    controlShare: 0,
-    boardValues: 'byClient',
-    branding: {},
-    userActivationWindow: 7,
-    aggregationPeriod: 'weekly',
-  };
-  private refreshing: Promise<void> | null = null;
-  private again = false;
-  private readonly onFailed: (error: unknown) => void;
-  private retry: NodeJS.Timeout | undefined;
-  private closed = false;
 
-  constructor({ pool, announce, clock = systemClock, onFailed = () => undefined }: TenantsOptions) {
-    this.pool = pool;
+  constructor({ announce, clock = systemClock, ...held }: TenantsOptions) {
+    super(held);
     this.announce = announce;
     this.clock = clock;
-    this.onFailed = onFailed;
-  }
-
-  /** A change was announced: everything is read again, until that succeeds. Never rejects. */
-  readonly organisationChanged = async (): Promise<void> => {
-    clearTimeout(this.retry);
-    try {
-      await this.refresh();
-    } catch (error) {
-      if (this.closed) return;
-      this.onFailed(error);
-      clearTimeout(this.retry);
-      this.retry = setTimeout(() => void this.organisationChanged(), RETRY_MS).unref();
-    }
-  };
-
-  /** From now on nothing is tried again. */
-  close(): void {
-    this.closed = true;
-    clearTimeout(this.retry);
-  }
-
-  /**
-   * Reads everything again. What was known stays if it fails. Simultaneous calls share the work, and each sees what was committed
-   * before it.
-   */
-  refresh(): Promise<void> {
-    if (this.refreshing !== null) {
-      this.again = true;
-      return this.refreshing;
-    }
-    this.refreshing = this.readUntilCurrent();
-    return this.refreshing;
-  }
-
-  multiTenancy(): boolean {
-    return this.settings.multiTenancy;
-  }
-
-  organisation(): OrganisationRow {
-    return this.settings;
-  }
-
-  /** The organisation's own tenant. Only after the first `refresh`. */
-  default(): KnownTenant {
-    const own = this.known.get(0);
-    if (own === undefined) throw new Error('The tenants are not read yet.');
-    return own;
-  }
-
-  /** An active tenant by the client's own ID. */
-  byCustomerId(customerId: string): KnownTenant | undefined {
-    return this.knownByCustomerId.get(customerId);
-  }
-
-  /** An active tenant, or the organisation's own, by its number. */
-  byNo(no: number): KnownTenant | undefined {
-    return this.known.get(no);
-  }
-
-  /** The numbers of the active tenants, and of the organisation's own. */
-  numbers(): number[] {
-    return [...this.known.keys()];
   }
 
   /**
@@ -224,26 +131,5 @@ export class Tenants {
   private async changed(): Promise<void> {
     // It is stored: if this process cannot read it now, it does so later as the others do.
     await Promise.all([this.organisationChanged(), this.announce('*')]);
-  }
-
-  private async readUntilCurrent(): Promise<void> {
-    try {
-      do {
-        this.again = false;
-        await this.read();
-      } while (this.again);
-    } finally {
-      // In the same turn as the last look at `again`: a later question gets no older answer.
-      this.refreshing = null;
-    }
-  }
-
-  private async read(): Promise<void> {
-    const [settings, tenants] = await Promise.all([readOrganisation(this.pool), readKnownTenants(this.pool)]);
-    this.settings = settings;
-    this.known = new Map(tenants.map((tenant) => [tenant.no, tenant]));
-    this.knownByCustomerId = new Map(
-      tenants.flatMap((tenant) => (tenant.customerId === null ? [] : [[tenant.customerId, tenant]])),
-    );
   }
 }

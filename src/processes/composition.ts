@@ -226,7 +226,9 @@ export async function openLaurel({
     changes.listen({ organisationChanged: () => void tenants.organisationChanged() });
     changes.listen({ organisationChanged: live.organisationChanged });
     changes.listen({ organisationChanged: () => void guard.tenantsChanged() });
-    await Promise.all([tenants.refresh(), catalogs.load(0), changes.start(), backlog.measure()]);
+    await changes.start();
+    // From then on changes are heard of; what came before is read.
+    await Promise.all([tenants.refresh(), catalogs.load(0), backlog.measure()]);
     backlog.start();
   } catch (error) {
     await close();

@@ -76,6 +76,11 @@ export class Gate {
     return this.shards[shard]?.belief ?? null;
   }
 
+  /** What is believed of each shard now, by its number. */
+  get beliefs(): readonly (Belief | null)[] {
+    return this.shards.map((shard) => shard?.belief ?? null);
+  }
+
   isOpen(shard: number): boolean {
     return this.shards[shard] !== null;
   }
@@ -83,6 +88,11 @@ export class Gate {
   /** The shards that are placed on this Redis. */
   get own(): readonly number[] {
     return this.held;
+  }
+
+  /** Whether a shard is placed on this Redis. */
+  holds(shard: number): boolean {
+    return this.held.includes(shard);
   }
 
   /** From now on a shard is placed on this Redis. It is shut until it is looked at. */

@@ -7,6 +7,7 @@ import { SUM_BOUND } from '../domain/decimal.ts';
 import { STATE_BYTES } from '../packed/state.ts';
 import { BY_SECRET } from './idempotency.ts';
 import { lineAt, luaTokens } from './lua-tokens.ts';
+import { TOTALS } from './points-totals.ts';
 
 type Shape = Readonly<Record<string, string | number>>;
 
@@ -88,6 +89,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   ANNOUNCED: call.ANNOUNCED,
   LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES },
   USE: { bySecret: BY_SECRET },
+  TOTALS,
 };
 
 const SHAPE = /^[A-Z][A-Z_]*$/;

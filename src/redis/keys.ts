@@ -49,7 +49,7 @@ export const sweepKey = (shard: number): string => `${tag(shard)}:sweep`;
 export const awaitedKey = (shard: number): string => `${tag(shard)}:awaited`;
 
 /**
- * string: whose data this is, `<installation>:<epoch of the shard>`; missing while the shard is not known to be whole. Scripts
+ * string: whose data this is, `<installation>:<epoch of the shard>:<form of the data>`; missing while the shard is not known to be whole. Scripts
  * compare it with what their caller believes (`gate.ts`).
  */
 export const markKey = (shard: number): string => `${tag(shard)}:mark`;
@@ -105,7 +105,7 @@ export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`
  */
 export const quarantineKey = (tenantNo: number): string => `${tenant(tenantNo)}:${QUARANTINED.keyEnd}`;
 
-/** sorted set: users by points total (> 0) in a points system. */
+/** hash: how many users have which total (> 0) in a points system, and in which range of totals; see `points-totals.ts`. */
 export const pointsKey = (tenantNo: number, systemNo: number): string => `${pointsKeyPrefix(tenantNo)}${systemNo}`;
 export const pointsKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:p:`;
 

@@ -154,22 +154,21 @@ export async function waitingMs(
   return shards.map((shard) => waits.get(shard) ?? null);
 }
 
+/** One command for all: of streams that are empty nothing is answered. */
 async function waitingOn(
   { redis, shards }: { redis: Redis; shards: readonly number[] },
   keyOf: (shard: number) => string,
 ): Promise<(number | null)[]> {
-  const pipeline = redis.pipeline();
-  for (const shard of shards) pipeline.xrange(keyOf(shard), '-', '+', 'COUNT', 1);
-  pipeline.time();
-  const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
-    if (error) throw error;
-    return reply;
-  });
-  const [seconds, micros] = replies.at(-1) as [number | string, number | string];
+  const keys = shards.map(keyOf);
+  const [streams, [seconds, micros]] = await Promise.all([
+    redis.xreadBuffer('COUNT', 1, 'STREAMS', ...keys, ...keys.map(() => OUTBOX_START)),
+    redis.time(),
+  ]);
   const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  return shards.map((_, index) => {
-    const head = (replies[index] as [string, string[]][])[0];
-    return head === undefined ? null : Math.max(0, nowMs - Number(head[0].split('-')[0]));
+  const heads = new Map(streams?.map(([key, [head]]) => [key.toString(), head![0].toString()]));
+  return keys.map((key) => {
+    const head = heads.get(key);
+    return head === undefined ? null : Math.max(0, nowMs - Number(head.split('-')[0]));
   });
 }
 

@@ -15,9 +15,18 @@ export class RedisIsReplica extends Error {
  */
 export async function readRun(redis: Redis): Promise<string> {
   const info = (await redis.call('INFO', 'SERVER', 'REPLICATION')) as string;
-  const field = (name: string): string => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1] ?? '';
-  if (field('role') !== 'master') throw new RedisIsReplica();
-  return `${field('run_id')}.${field('master_replid')}`;
+  if (fieldOf(info, 'role') !== 'master') throw new RedisIsReplica();
+  return `${fieldOf(info, 'run_id')}.${fieldOf(info, 'master_replid')}`;
+}
+
+/** A field of an answer to INFO, which begins with a title; '': there is none. No expression, which would be compiled at every look. */
+function fieldOf(info: string, name: string): string {
+  const before = `\n${name}:`;
+  const at = info.indexOf(before);
+  if (at < 0) return '';
+  const from = at + before.length;
+  const end = info.indexOf('\r', from);
+  return info.slice(from, end < 0 ? undefined : end);
 }
 
 /** Of a run the ID of the process, which a function finds out by itself. */
@@ -25,3 +34,7 @@ export const serverOf = (run: string): string => run.split('.')[0]!;
 
 /** The run in a fence `<epoch>/<run>`, see `fenceOf`; '': none, a rebuild is under way or never was. */
 export const runOfFence = (fence: string): string => fence.split('/')[1] ?? '';
+
+/** Whether a fence is of a run, as `runOfFence` says; makes nothing, for who asks about every shard again and again. */
+export const isFenceOf = (fence: string, run: string): boolean =>
+  fence.endsWith(run) && fence.at(-run.length - 1) === '/';

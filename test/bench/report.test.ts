@@ -29,6 +29,7 @@ const memory = {
   users: 10,
   bytesAUserAtFirst: 100,
   bytesAUserAtLast: 900,
+  handedBytesAtFirst: 0,
   eventsAUserAtLast: 3,
   postgresBytesAnEvent: 300,
   outboxEntriesAtLast: 0,

@@ -11,7 +11,7 @@ const BOARDS: Record<string, (model: ModelUser) => string> = {
 };
 const RUN_DAY = Date.parse('2025-01-01') / 86_400_000;
 
-/** The boards and the points' order: who is on them and with which score, in the API and in Redis. */
+/** The boards, who is on them and with which score, in the API and in Redis; and how many users have which points. */
 export async function auditBoards(
   {
     models,
@@ -48,9 +48,12 @@ export async function auditBoards(
     const boardNo = numbers.get(`leaderboard ${key}`)!;
     const set = boardKey(tenantNo, { boardNo, runDay: RUN_DAY, group: '' });
     compare(`set of board ${key}`, await members(redis, set), expected);
-    if (key === 'xp')
-      compare('set of points', await members(redis, pointsKey(tenantNo, numbers.get('points_system xp')!)), expected);
   }
+  compare(
+    'points totals',
+    await countedUsers(redis, pointsKey(tenantNo, numbers.get('points_system xp')!)),
+    [...models.values()].flatMap(({ points }) => (points > 0 ? [String(points)] : [])),
+  );
   const { body } = await app.send('GET', '/v1/achievements');
   for (const { key, completions } of body as { key: string; completions: number }[]) {
     const expected = [...models.values()].filter(({ achieved }) => achieved.has(key as never)).length;
@@ -64,4 +67,10 @@ async function members(redis: Redis, key: string): Promise<string[]> {
   // RESP3 answers pairs, RESP2 a flat list.
   const pairs = flat.flat().map(String);
   return pairs.flatMap((id, at) => (at % 2 === 0 ? [`${id}=${Number(pairs[at + 1])}`] : []));
+}
+
+/** Each total as often as users are counted to have it; the counts of ranges are left out. */
+async function countedUsers(redis: Redis, key: string): Promise<string[]> {
+  const counts = Object.entries(await redis.hgetall(key)).filter(([field]) => /^\d/.test(field));
+  return counts.flatMap(([total, users]) => Array.from({ length: Number(users) }, () => total));
 }

@@ -10,9 +10,12 @@ export interface Reply {
 /** Above the time in which a frontend answers, whatever hangs behind it. */
 const TIMEOUT_MS = 8_000;
 
+/** Idle connections are closed sooner than the frontend does it (10 s): a request would meet that, and be reset. */
+const IDLE_MS = 4_000;
+
 /** Calls one surface over keep-alive connections. A connection that breaks, or no answer in time, rejects: nothing is sent twice here. */
 export class HttpClient {
-  private readonly agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 32, timeout: IDLE_MS });
   private readonly port: number;
   private readonly key: string;
   private readonly tenantId: string | null;

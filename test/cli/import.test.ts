@@ -106,6 +106,14 @@ test('a dry run reads, says what is missing and changes nothing; killed and run 
   expect(dry).toMatchObject({ code: 0, err: '' });
   expect(dry.out).toMatch(/ready +1/);
   expect(await total('user/0')).toBeUndefined();
+  // Once more, of what was read: what is missing is counted once.
+  const [row] = await lines('users.txt.dry-run.jsonl');
+  const odd = { ...row, attributes: { shoe: '44' } };
+  await writeFile(join(folder, 'users.txt.dry-run.jsonl'), `${JSON.stringify(odd)}\n`);
+  asked = [];
+  for (const _ of ['once', 'twice'])
+    expect((await cli(...fromSource('--dry-run', '--sample', '1'))).out).toMatch(/^attributes\.shoe: .* 1$/m);
+  expect(asked).toEqual([]);
 
   // The third user is never answered: the process is killed while it waits.
   instead = (path) => (path === '/v1/users/user%2F2' ? 'hang' : undefined);
@@ -117,6 +125,7 @@ test('a dry run reads, says what is missing and changes nothing; killed and run 
   const { code, out, err } = await cli(...fromSource());
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toMatch(/imported +6/);
+  // The first one, too, is read as it is now, whatever a dry run has read.
   const profiles = IDS.map((id) => asked.filter((path) => path === `/v1/users/${encodeURIComponent(id)}`).length);
   expect(profiles).toEqual([1, 1, 2, 1, 1, 1]);
   for (const id of IDS) expect(await total(id)).toBe(12);

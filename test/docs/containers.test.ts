@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { CHECKPOINTS } from '../../src/local/postgres-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
@@ -10,6 +11,7 @@ const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'u
 interface Service {
   image: string;
   user?: string;
+  command?: string[];
   environment: Record<string, string>;
   ports?: string[];
   tmpfs: string[];
@@ -54,6 +56,15 @@ test.each(FILES)('%s: no password has a default, and every image can be given by
   expect(services['app']!.environment).toMatchObject({ NODE_ENV: 'production', ADMIN_HOST: '0.0.0.0' });
   for (const { image } of Object.values(services)) expect(image).toMatch(/^laurel$|^\$\{[A-Z]+_IMAGE:-[\w:.-]+\}$/);
 });
+
+test.each(FILES)(
+  '%s: checkpoints of Postgres are as rare as those of the built-in one, and it compares texts by bytes',
+  (file) => {
+    const { command, environment } = servicesOf(file)['postgres']!;
+    expect(command).toEqual(expect.arrayContaining([...CHECKPOINTS, 'wal_compression=lz4', 'shared_buffers=512MB']));
+    expect(environment['POSTGRES_INITDB_ARGS']).toContain('--locale=C');
+  },
+);
 
 test('the image runs as a user of its own and says whether it is ready', () => {
   const dockerfile = read('Dockerfile');

@@ -12,7 +12,7 @@ const AT_ONCE = 8;
 const RENEW_EVERY = 400;
 /** Growth is distinguished from noise only after so many. */
 const SETTLED = 20_000;
-const EXPECTED = new Set([200, 201, 202, 204, 400, 401, 403, 404, 405, 413, 415, 422, 431]);
+const EXPECTED = new Set([200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 413, 415, 422, 431]);
 
 let target: Target;
 const known = new KnownNames();

@@ -210,6 +210,7 @@ export async function startServer(
       multiTenancy: () => multiTenancy,
       default: () => OWN,
       byCustomerId: (id) => (id === NORTH.customerId ? NORTH : undefined),
+      confirm: async () => undefined,
     }),
     limits: { bodyBytes: BODY_BYTES },
     readiness: async () => missing.sentence,

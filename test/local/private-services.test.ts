@@ -56,6 +56,7 @@ describe('private servers', () => {
       expect(
         await query(first.databaseUrl, "SELECT setting, enumvals FROM pg_settings WHERE name = 'wal_compression'"),
       ).toEqual([{ setting: 'off', enumvals: ['pglz', 'on', 'off'] }]);
+      expect(await query(first.databaseUrl, 'SHOW max_wal_size')).toEqual([{ max_wal_size: '4GB' }]);
       await withRedis(first.redisUrl, async (redis) => {
         await redis.set('kept', '7');
         expect(await redis.config('GET', 'appendfsync')).toEqual(['appendfsync', 'always']);

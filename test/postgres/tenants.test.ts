@@ -126,6 +126,61 @@ describe('refresh', () => {
   });
 });
 
+describe('confirm', () => {
+  /** As another process commits it, before anybody has news of it. */
+  const commitElsewhere = (customerId: string): Promise<unknown> =>
+    database.pool.query(
+      `WITH counted AS (UPDATE organisation SET revision = revision + 1)
+       INSERT INTO tenants (id, customer_id, name) VALUES (gen_random_uuid(), $1, $1)`,
+      [customerId],
+    );
+
+  test('holds what was committed before the call, whoever confirms at the same time', async () => {
+    for (const customerId of ['one', 'two', 'three']) {
+      const earlier = tenants.confirm();
+      await commitElsewhere(customerId);
+      await Promise.all([earlier, tenants.confirm(), tenants.confirm()]);
+      expect(tenants.byCustomerId(customerId)).toBeDefined();
+    }
+  });
+
+  test('reads the tenants only if something changed', async () => {
+    await tenants.confirm();
+    const before = tenants.default();
+    await tenants.confirm();
+    expect(tenants.default()).toBe(before);
+    await commitElsewhere('four');
+    await tenants.confirm();
+    expect(tenants.default()).not.toBe(before);
+  });
+
+  test('what is announced and being read does not matter where Postgres answers', async () => {
+    const reading = tenants.organisationChanged();
+    await expect(tenants.confirm()).resolves.toBeUndefined();
+    await reading;
+  });
+
+  test('a Postgres that does not answer is not waited for: what is held is believed, unless it is known to have changed', async () => {
+    const pool = createPool(database.stack.databaseUrl, { max: 3 });
+    const hanging = new Tenants({ pool, announce: async () => undefined });
+    await hanging.refresh();
+    const locking = await database.pool.connect();
+    try {
+      await locking.query('BEGIN; LOCK TABLE organisation');
+      await hanging.confirm();
+      const reading = hanging.organisationChanged();
+      await expect(hanging.confirm()).rejects.toMatchObject({ code: 'unavailable' });
+      await locking.query('ROLLBACK');
+      await reading;
+      await hanging.confirm();
+    } finally {
+      locking.release(true);
+      hanging.close();
+      await pool.end();
+    }
+  });
+});
+
 test('the organisation takes each setting by itself', async () => {
   expect(await tenants.updateOrganisation({ multiTenancy: true }, { who: 'test' })).toMatchObject({
     name: 'Laurel',

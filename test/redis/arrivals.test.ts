@@ -32,28 +32,66 @@ const blocked = (): Promise<void> =>
 
 const add = (): Promise<unknown> => redis.xadd(outboxKey(1), '*', 'a', 'b');
 
+const reads = async (): Promise<number> =>
+  Number(/cmdstat_xread:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+
 test('an entry ends the wait; one that is there already, at once', async () => {
   const waiting = arrivals.wait(AN_HOUR_MS, never);
   await blocked();
   await add();
-  await waiting;
+  await expect(waiting).resolves.toBeUndefined();
   await expect(arrivals.wait(AN_HOUR_MS, never)).resolves.toBeUndefined();
 });
 
-test('a wait whose connection breaks goes on over the next one', async () => {
-  const waiting = arrivals.wait(AN_HOUR_MS, never);
-  await blocked();
-  await redis.call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'yes');
-  await blocked();
+test('reads that find nothing follow one another until there is an entry', async () => {
+  const before = await reads();
+  const waiting = arrivals.wait(1, never);
+  await expect.poll(reads).toBeGreaterThan(before + 3);
   await add();
   await expect(waiting).resolves.toBeUndefined();
 });
 
-test('a wait that is called off ends, and what comes after it waits again', async () => {
+test('a wait whose connection breaks ends, and the next goes over another connection', async () => {
+  const waiting = arrivals.wait(AN_HOUR_MS, never);
+  await blocked();
+  await redis.call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'yes');
+  await expect(waiting).resolves.toBeUndefined();
+  const next = arrivals.wait(AN_HOUR_MS, never);
+  await blocked();
+  await add();
+  await expect(next).resolves.toBeUndefined();
+});
+
+test('a wait that is called off ends', async () => {
   const calledOff = new AbortController();
-  const waiting = arrivals.wait(AN_HOUR_MS, calledOff.signal);
+  const ended = new Arrivals(redis, () => [outboxKey(1)]);
+  const waiting = ended.wait(AN_HOUR_MS, calledOff.signal);
   await blocked();
   calledOff.abort();
   await expect(waiting).resolves.toBeUndefined();
-  await arrivals.wait(1, never);
+});
+
+test('a wait for other streams ends, and is for those the next time', async () => {
+  const keys = [outboxKey(0)];
+  const others = new Arrivals(redis, () => keys);
+  const waiting = others.wait(AN_HOUR_MS, never);
+  await blocked();
+  await add();
+  keys.push(outboxKey(1));
+  others.again();
+  await expect(waiting).resolves.toBeUndefined();
+  await expect(others.wait(AN_HOUR_MS, never)).resolves.toBeUndefined();
+  others.close();
+});
+
+test("an entry ends the wait where only the caller's connection leads to it, as after a failover", async () => {
+  const server = createRedis(stack.redisUrl);
+  await redisReady(server);
+  const elsewhere = new Arrivals(server, () => [outboxKey(1)]);
+  await server.select(1);
+  const waiting = elsewhere.wait(1, never);
+  await server.xadd(outboxKey(1), '*', 'a', 'b');
+  await expect(waiting).resolves.toBeUndefined();
+  elsewhere.close();
+  server.disconnect();
 });

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
-import { outboxKey } from '../../src/redis/keys.ts';
+import { outboxKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import {
   backlog,
   comparePositions,
@@ -69,6 +69,18 @@ describe('the outbox of a shard', () => {
     expect(empty).toBeNull();
     expect(waiting).toBeGreaterThanOrEqual(100_000);
     expect(waiting).toBeLessThan(130_000);
+  });
+
+  test('is looked at with those of all shards in one command', async () => {
+    const calls = async (): Promise<(string | undefined)[]> => {
+      const stats = await redis.info('commandstats');
+      return ['xread', 'xrange'].map((command) => new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1]);
+    };
+    await waitingMs(redis, [0]);
+    const [reads, ranges] = await calls();
+    const waits = await waitingMs(redis, SHARD_NUMBERS);
+    expect(SHARD_NUMBERS.filter((shard) => waits[shard] !== null)).toContain(2);
+    expect(await calls()).toEqual([String(Number(reads) + 1), ranges]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { boardKeyPrefix, pointsKey } from '../../src/redis/keys.ts';
+import { TOTALS } from '../../src/redis/points-totals.ts';
 import { forgetOtherScripts, Script } from '../../src/redis/script.ts';
 import { withEngineOn } from '../engine/events/engine.ts';
 import { testStack } from '../stack/stack.ts';
@@ -25,6 +26,16 @@ test('a script is loaded where Redis does not know it, also by many at once', as
   const calls = Array.from({ length: 5 }, () => new Script('find_aged_keys').run(redis, [], ['0']));
   expect(await Promise.all(calls)).toEqual(Array.from({ length: 5 }, () => []));
   expect(await libraries()).toContain(name);
+});
+
+test('calls that find a script missing at the same time have it loaded once, and each time that it is gone', async () => {
+  const script = new Script('find_aged_keys');
+  for (let round = 0; round < 2; round += 1) {
+    await redis.call('FUNCTION', 'FLUSH');
+    await redis.config('RESETSTAT');
+    await Promise.all(Array.from({ length: 50 }, () => script.run(redis, [], ['0'])));
+    expect(await redis.info('commandstats')).toMatch(/cmdstat_function\|load:calls=1,/);
+  }
 });
 
 test('scripts of other versions are forgotten, those of this one stay, and others’ libraries', async () => {
@@ -57,7 +68,7 @@ test('a call that fails while it writes leaves nothing to the next one', () =>
       await redis.rename(`${board!}:away`, board!);
       await laurel.event('steps', 'third', 1);
       const points = pointsKey(0, laurel.catalog.pointsSystems[0]!.no);
-      expect(await redis.zrange(points, '0', '-1')).toEqual(['first', 'third']);
+      expect(await redis.hget(points, TOTALS.holders)).toBe('2');
       expect(await redis.zrange(board!, '0', '-1')).toEqual(['first', 'third']);
     },
   ));

@@ -18,7 +18,8 @@ const LAST_QUERIES = 'SELECT left(query, 100) AS query FROM pg_stat_activity';
 export async function freshDatabase(migrated: boolean): Promise<Part> {
   const server = await askForPostgres(inject('postgresAt'));
   const name = `laurel_test_${randomUUID().replaceAll('-', '')}`;
-  await onServer(server.url, `CREATE DATABASE ${name}${migrated ? ` TEMPLATE ${server.template}` : ''}`);
+  const template = migrated ? ` TEMPLATE ${server.template}` : '';
+  await onServer(server.url, `CREATE DATABASE ${name}${template}${server.strategy}`);
   const url = databaseUrl(server.url, name);
   if (migrated) await onServer(url, AS_ITSELF);
   return {

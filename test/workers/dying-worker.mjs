@@ -20,5 +20,6 @@ const workers = await startWorkers({
   onPublishStep: die,
   delivery: { allowPrivate: true, onStep: die, ...(LEASE_MS && { leaseMs: Number(LEASE_MS) }) },
 });
-process.once('SIGTERM', () => void workers.close().then(() => process.exit(0)));
+// What the killed ones have left may take a busy machine longer than the 10 s that a worker has otherwise.
+process.once('SIGTERM', () => void workers.close(120_000).then(() => process.exit(0)));
 process.send('ready');

@@ -1,12 +1,14 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../src/clock.ts';
 import type { ScheduledWork } from '../../src/engine/schedule/due-work.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
+import { RedisGuards } from '../../src/engine/rebuild/redis-guards.ts';
 import { Schedule } from '../../src/engine/schedule/schedule.ts';
 import { createPatientRedis, createRedis, redisReady } from '../../src/redis/client.ts';
-import { batchesKey } from '../../src/redis/keys.ts';
+import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
+import { noteShardsInUse } from '../../src/redis/shards-in-use.ts';
 import { batchWorker } from '../../workers/jobs/batch.ts';
 import { scheduleWorker } from '../../workers/jobs/schedule.ts';
 import { stepwiseWorker } from '../../workers/stepwise.ts';
@@ -31,6 +33,8 @@ beforeEach(() => {
   ending = new AbortController();
 });
 
+afterEach(() => noteShardsInUse(redis, null));
+
 afterAll(async () => {
   redis.disconnect();
   await database.close();
@@ -40,9 +44,21 @@ afterAll(async () => {
 const resting = (count: number): Promise<void> =>
   expect.poll(async () => Number(/blocked_clients:(\d+)/.exec(await redis.info('clients'))![1])).toBe(count);
 
-test('at rest the watch waits for an entry, and stores it although nobody was woken for it', async () => {
+/** How often each command of Redis was called. */
+const allCalls = async (): Promise<Record<string, number>> =>
+  Object.fromEntries(
+    [...(await redis.info('commandstats')).matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name, count]) => [
+      name!,
+      Number(count),
+    ]),
+  );
+
+const calls = async (command: string): Promise<number> => (await allCalls())[command] ?? 0;
+
+test('at rest the watch waits for an entry, of shards that are not known to be in use too, and stores it', async () => {
+  noteShardsInUse(redis, [3]);
   const persister = new Persister({ redis, pool: database.pool });
-  const stop = watchOutbox({ redis, persister, log, ending: ending.signal, backstopMs });
+  const stop = watchOutbox({ redis, persister, log, ending: ending.signal, blockMs: backstopMs });
   for (const shard of [3, 5]) {
     await resting(1);
     const record = eventRecord();
@@ -54,7 +70,8 @@ test('at rest the watch waits for an entry, and stores it although nobody was wo
   await stop();
 });
 
-test('at rest the batch worker waits for a batch, and takes it up although nobody was woken for it', async () => {
+/** A batch worker that notes for which shards it was asked, and forgets their batches. */
+function batches(blockMs: number): { drained: number[]; close: () => Promise<void> } {
   const queueRedis = createPatientRedis(database.stack.redisUrl);
   const drained: number[] = [];
   const processor = {
@@ -63,14 +80,59 @@ test('at rest the batch worker waits for a batch, and takes it up although nobod
       await redis.del(batchesKey(shard));
     },
   };
-  const worker = batchWorker({ redis, queueRedis, processor, log, ending: ending.signal, backstopMs });
+  const worker = batchWorker({ redis, queueRedis, processor, log, ending: ending.signal, blockMs });
+  return {
+    drained,
+    close: async () => {
+      ending.abort();
+      await worker.close();
+      queueRedis.disconnect();
+    },
+  };
+}
+
+test('at rest the batch worker waits for a batch, of shards that are not known to be in use too, and takes it up', async () => {
+  noteShardsInUse(redis, [3]);
+  const { drained, close } = batches(backstopMs);
   // BullMQ's own blocking read is the other one.
   await resting(2);
   await redis.xadd(batchesKey(6), '*', 'a', 'b');
   await expect.poll(() => drained).toContain(6);
-  ending.abort();
-  await worker.close();
-  queueRedis.disconnect();
+  await close();
+});
+
+test('at rest one command looks at the outboxes or batches of all shards, however many hold a tenant', async () => {
+  noteShardsInUse(redis, SHARD_NUMBERS);
+  const before = await calls('xread');
+  const { close } = batches(1);
+  // Its first look, which is at each shard, is over then.
+  await expect.poll(() => calls('xread')).toBeGreaterThan(before);
+  const persister = new Persister({ redis, pool: database.pool });
+  const stop = watchOutbox({ redis, persister, log, ending: ending.signal, blockMs: 1 });
+  const ofShards = async (): Promise<number[]> => Promise.all(['xlen', 'xrange', 'xinfo'].map(calls));
+  const counted = { shards: await ofShards(), reads: await calls('xread') };
+  await expect.poll(() => calls('xread')).toBeGreaterThan(counted.reads + 20);
+  expect(await ofShards()).toEqual(counted.shards);
+  await stop();
+  await close();
+});
+
+test('at rest a process looks at the marks of all shards with one command, and sends nothing else but INFO', async () => {
+  const guard = new RedisGuards({ redis, pool: database.pool, log });
+  await guard.start();
+  expect(guard.isWhole).toBe(true);
+  noteShardsInUse(redis, SHARD_NUMBERS);
+  const looks = async (more: number): Promise<unknown> => {
+    const so = await calls('mget');
+    return expect.poll(() => calls('mget'), { timeout: 20_000 }).toBeGreaterThanOrEqual(so + more);
+  };
+  // The first look after the start compares each shard with Postgres, which is done again after a minute.
+  await looks(3);
+  const before = await allCalls();
+  await looks(2);
+  const after = await allCalls();
+  expect({ ...after, info: 0, mget: 0 }).toEqual({ ...before, info: 0, mget: 0 });
+  await guard.close();
 });
 
 test('requests are worked off when somebody says that there are some, and until there are none', async () => {

@@ -8,7 +8,6 @@ import { Arrivals } from '../../src/redis/arrivals.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
 import { connectionOf, endpointsOf, onPlaced } from '../../src/redis/endpoints.ts';
 import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
-import { shardsInUse } from '../../src/redis/shards-in-use.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 import { WAKE_UP_OPTIONS } from '../wake-up-options.ts';
 
@@ -21,15 +20,13 @@ interface BatchWorkerOptions {
   log: Logger;
   /** Aborted when the process ends: the step under way is the last. */
   ending: AbortSignal;
-  /** See `BACKSTOP_MS`. */
-  backstopMs?: number;
+  /** See `BLOCK_MS`. */
+  blockMs?: number;
 }
 
 const LOOK_MS = 1000;
-/** How often is looked while no batch waits, should the blocking read miss one. */
-const BACKSTOP_MS = 10_000;
-/** So many times as seldom at shards that are not known to be in use: a look at all is 256 small commands. */
-const BACKSTOPS_A_LOOK_AT_ALL = 6;
+/** How long one read of the queues blocks while they are empty. */
+const BLOCK_MS = 10_000;
 /** The same line about a shard is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
@@ -40,14 +37,9 @@ const REPEAT_MS = 10_000;
  * the next look goes on with it. Events of a batch stay in their order, so one that cannot be applied for a fault of
  * ours holds up its shard's batches: nothing is dropped.
  */
-export function batchWorker({
-  redis,
-  queueRedis,
-  processor,
-  log,
-  ending,
-  backstopMs = BACKSTOP_MS,
-}: BatchWorkerOptions): { close(): Promise<void> } {
+export function batchWorker({ redis, queueRedis, processor, log, ending, blockMs = BLOCK_MS }: BatchWorkerOptions): {
+  close(): Promise<void>;
+} {
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, error: unknown): void =>
     logThrottle.log(shard, () =>
@@ -75,15 +67,11 @@ export function batchWorker({
   const closing = new AbortController();
   const ended = AbortSignal.any([ending, closing.signal]);
   const watchServer = async (server: Redis): Promise<void> => {
-    const onServer = (shards: readonly number[]): number[] =>
-      shards.filter((shard) => connectionOf(redis, shard) === server);
-    let allLookedAtMs = -Infinity;
+    const ownShards = (): number[] => SHARD_NUMBERS.filter((shard) => connectionOf(redis, shard) === server);
     /** Whether any waits. */
     const look = async (): Promise<boolean> => {
       try {
-        const isAll = performance.now() - allLookedAtMs >= BACKSTOPS_A_LOOK_AT_ALL * backstopMs;
-        if (isAll) allLookedAtMs = performance.now();
-        const shards = await shardsWithBatches(server, onServer(isAll ? SHARD_NUMBERS : shardsInUse(redis)));
+        const shards = await shardsWithBatches(server, ownShards());
         for (const shard of shards) void drain(shard);
         return shards.length > 0;
       } catch (error) {
@@ -91,10 +79,10 @@ export function batchWorker({
         return true;
       }
     };
-    const arrivals = new Arrivals(server, () => onServer(shardsInUse(redis)).map(batchesKey));
+    const arrivals = new Arrivals(server, () => ownShards().map(batchesKey));
     const stopFollowing = onPlaced(redis, () => arrivals.again());
     while (!ended.aborted) {
-      if (!(await look())) await arrivals.wait(backstopMs, ended);
+      if (!(await look())) await arrivals.wait(blockMs, ended);
       await sleep(LOOK_MS, undefined, { signal: ended }).catch(() => undefined);
     }
     stopFollowing();

@@ -15,6 +15,9 @@ interface Options extends AdminOptions {
   json?: boolean;
 }
 
+/** 1,000 events are reversed one after another, each when the one before it is stored. */
+const TIMEOUT_MS = 600_000;
+
 /** Adds `laurel events reverse [id…]`. */
 export function addReverse(events: Command): void {
   withAdminOptions(events.command('reverse'))
@@ -42,7 +45,12 @@ export function addReverse(events: Command): void {
         revokeAchievements,
         dryRun,
       };
-      const answer = await askAdmin(options, { method: 'POST', path: '/v1/events/reverse', body });
+      const answer = await askAdmin(options, {
+        method: 'POST',
+        path: '/v1/events/reverse',
+        body,
+        timeoutMs: TIMEOUT_MS,
+      });
       const reversed = answer as ReversedEvents;
       process.stdout.write(options.json === true ? jsonText(reversed) : textOf(reversed));
       if (reversed.issues.length > 0) process.exitCode = EXIT.failed;
@@ -52,7 +60,9 @@ export function addReverse(events: Command): void {
 const HEAD = ['EVENT', 'STATUS', 'USER', 'METRIC', 'VALUE', 'TOTAL', 'STREAK', 'POINTS', 'ACHIEVEMENTS'];
 
 function textOf({ reversals, issues }: ReversedEvents): string {
-  const dry = reversals.some(({ dryRun }) => dryRun) ? 'Nothing is changed: this is what would be.\n' : '';
+  const dry = reversals.some(({ dryRun }) => dryRun)
+    ? `Nothing is changed: this is what would be${reversals.length > 1 ? ', each by itself' : ''}.\n`
+    : '';
   const table = reversals.length === 0 ? 'No events are reversed.\n' : tableText(HEAD, reversals.map(row));
   return dry + table + issues.map(issueText).join('');
 }

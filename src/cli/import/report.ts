@@ -16,6 +16,8 @@ export class Report {
   /** Users who are imported, or were refused: by their last lines. */
   private readonly last = new Map<string, Reported['status']>();
   private readonly missing = new Map<string, number>();
+  /** What could not be had of a user, when it was read and when it was sent, as said last: a dry run may be made many times. */
+  private readonly missingOf = new Map<string, readonly string[]>();
 
   private constructor(file: string) {
     this.file = file;
@@ -40,7 +42,11 @@ export class Report {
 
   private note({ id, status, missing = [] }: Reported): void {
     this.last.set(id, status);
+    const said = `${status === 'read' || status === 'unread' ? 'read' : 'sent'} ${id}`;
+    for (const each of this.missingOf.get(said) ?? []) this.missing.set(each, this.missing.get(each)! - 1);
     for (const each of missing) this.missing.set(each, (this.missing.get(each) ?? 0) + 1);
+    if (missing.length > 0) this.missingOf.set(said, missing);
+    else this.missingOf.delete(said);
   }
 
   count(status: Reported['status']): number {
@@ -52,7 +58,10 @@ export class Report {
     const figures = (['imported', 'already', 'ready', 'refused', 'unread', 'read'] as const)
       .map((status) => [status, this.count(status)] as const)
       .filter(([, count]) => count > 0);
-    const missing = [...this.missing].toSorted(([, a], [, b]) => b - a).slice(0, MOST_SHOWN);
+    const missing = [...this.missing]
+      .filter(([, count]) => count > 0)
+      .toSorted(([, a], [, b]) => b - a)
+      .slice(0, MOST_SHOWN);
     return [
       tableText(['USERS', ''], figures),
       ...(missing.length > 0 ? ['\n', tableText(['COULD NOT BE HAD', 'TIMES'], missing)] : []),

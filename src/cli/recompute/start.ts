@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { RECOMPUTED_KINDS, type Recomputation } from '../../domain/recomputation.ts';
+import type { Recomputation } from '../../domain/recomputation.ts';
+import { RECOMPUTED_KINDS } from '../../domain/recomputed-kinds.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from '../admin-api.ts';
 import { jsonText } from '../table.ts';
 import { planText } from './plan-text.ts';

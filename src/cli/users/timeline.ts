@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { TIMELINE_KINDS, type Caused, type TimelineEntry, type TimelinePage } from '../../domain/timeline.ts';
+import { TIMELINE_KINDS } from '../../domain/timeline-kinds.ts';
+import type { Caused, TimelineEntry, TimelinePage } from '../../domain/timeline.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from '../admin-api.ts';
 import { jsonText, tableText } from '../table.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -68,6 +69,8 @@ function subjectOf(entry: TimelineEntry): string {
     case 'event':
     case 'reversal':
       return `${entry.value} ${entry.metric.name}`;
+    case 'quarantine':
+      return `${entry.value} ${entry.metric.name}, ${entry.status}: ${entry.guard}`;
     case 'achievement':
       return entry.achievement.name;
     case 'recomputation':

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { replayStreaks } from '../../domain/replay-streaks.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
@@ -7,6 +6,7 @@ import { decimalText } from '../../domain/decimal.ts';
 import { toMicros } from '../../domain/micros.ts';
 import type { ReadyEvent } from '../events/event-call.ts';
 import { repairsOf, replayed, type Replayed } from './packed-replay.ts';
+import { stateDigest } from './state-digest.ts';
 import type { UserFacts } from './streak-facts.ts';
 
 /** When an event happened, as the script takes it beside the user fields (`SENT.occurred`). */
@@ -63,7 +63,7 @@ export function occurredLate(ready: ReadyEvent, { facts, packed }: UserFacts, wh
     day,
     ...repairsOf(replay),
     late: {
-      digest: packed === null ? '' : createHash('sha1').update(packed).digest('hex'),
+      digest: packed === null ? '' : stateDigest(packed),
       ...replayed(replay),
       reached: replay.reached.is,
       before: replay.reached.was,

@@ -4,6 +4,8 @@ import { Overload } from '../calls/overload.ts';
 const MOST_AT_ONCE = 4;
 /** Those of one tenant that a process has, working or waiting; more are refused, so that nobody's fill it. */
 const MOST_HERE = 256;
+/** Of these, those of one user: whoever sends many at once leaves room for the others. */
+const MOST_OF_USER = 64;
 
 interface TenantTurns {
   here: number;
@@ -11,23 +13,31 @@ interface TenantTurns {
   waiting: (() => void)[];
 }
 
+interface UserTurns {
+  here: number;
+  /** Settles when the last one that came is done. */
+  last: Promise<void>;
+}
+
 /** Has late events wait for one another: those of one user go one after another, those of a tenant a few at a time. */
 export class LateTurns {
   private readonly tenants = new Map<number, TenantTurns>();
-  /** By user: settles when the last one that came is done. */
-  private readonly users = new Map<string, Promise<void>>();
+  private readonly users = new Map<string, UserTurns>();
 
-  /** Does the work when it is its turn. 503 if too many of the tenant's are here. */
+  /** Does the work when it is its turn. 503 if too many of the tenant's, or of the user's, are here. */
   async run<T>(tenantNo: number, userId: string, work: () => Promise<T>): Promise<T> {
     const tenant = this.tenants.get(tenantNo) ?? { here: 0, working: 0, waiting: [] };
     if (tenant.here >= MOST_HERE) throw new Overload('Too many late events wait; try again in a moment.');
+    const name = `${tenantNo}:${userId}`;
+    const user = this.users.get(name) ?? { here: 0, last: Promise.resolve() };
+    if (user.here >= MOST_OF_USER) throw new Overload('Too many late events of the user wait; try again in a moment.');
     this.tenants.set(tenantNo, tenant);
+    this.users.set(name, user);
     tenant.here += 1;
-    const user = `${tenantNo}:${userId}`;
-    const before = this.users.get(user);
+    user.here += 1;
+    const before = user.last;
     let end = (): void => undefined;
-    const turn = new Promise<void>((resolve) => (end = resolve));
-    this.users.set(user, turn);
+    user.last = new Promise<void>((resolve) => (end = resolve));
     try {
       await before;
       await enter(tenant);
@@ -38,7 +48,8 @@ export class LateTurns {
       }
     } finally {
       end();
-      if (this.users.get(user) === turn) this.users.delete(user);
+      user.here -= 1;
+      if (user.here === 0) this.users.delete(name);
       tenant.here -= 1;
       if (tenant.here === 0) this.tenants.delete(tenantNo);
     }

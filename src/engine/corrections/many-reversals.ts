@@ -14,6 +14,7 @@ import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
 import { findMetric } from '../find-configured.ts';
 import { uuidText } from '../ids/event-id.ts';
 import { possibleParts, type KeyedIds } from '../ids/keyed-ids.ts';
+import { spanOf } from '../span.ts';
 import type { Reversals } from './reversals.ts';
 
 export interface ManyReversalsOptions {
@@ -37,7 +38,7 @@ export class ManyReversals {
 
   /**
    * Each event is reversed by itself: one that cannot be is an issue, and stops no other. Called again after it was broken
-   * off, it reverses the rest. 422 where the events are named in none of the three ways, or are more than 1,000; 404 for an
+   * off, it reverses the rest. 422 where the events are not named in one of the three ways, or are more than 1,000; 404 for an
    * unknown metric; 503.
    */
   async reverse(compiled: CompiledCatalog, request: ReverseEvents, by: Author): Promise<ReversedEvents> {
@@ -59,11 +60,18 @@ export class ManyReversals {
     compiled: CompiledCatalog,
     request: ReverseEvents,
   ): Promise<{ ids: string[]; issues: ReversalIssue[] }> {
-    const { eventIds, idempotencyKeys, userId, from, to } = request;
+    const { eventIds, idempotencyKeys, userId, metricKey, from, to } = request;
     const ways = [eventIds, idempotencyKeys, from ?? to].filter((way) => way !== undefined);
     if (ways.length !== 1)
       throw unprocessable("Name the events by exactly one of eventIds, idempotencyKeys, and a time ('from' and 'to').");
-    if (eventIds !== undefined) return { ids: [...new Set(eventIds)], issues: [] };
+    if (eventIds !== undefined) {
+      // Who names a user expects that nobody else's events go.
+      if (userId !== undefined || metricKey !== undefined)
+        throw unprocessable(
+          'userId and metricKey do not go with eventIds: they choose among events that are not named by ID.',
+        );
+      return { ids: [...new Set(eventIds)], issues: [] };
+    }
     if (userId === undefined) throw unprocessable('userId is needed: whose events are to be reversed.');
     await this.options.persisted(compiled.catalog.tenantNo);
     if (idempotencyKeys !== undefined) return this.byKeys(compiled, request, { idempotencyKeys, userId });
@@ -94,8 +102,13 @@ export class ManyReversals {
       const id = used[at];
       if (id !== null && id !== undefined) found.set(key, [...(found.get(key) ?? []), id]);
     }
+    const reversed = keys.flatMap((key) => found.get(key) ?? []);
+    if (reversed.length > MOST_REVERSED)
+      throw unprocessable(
+        `The idempotencyKeys are those of more than ${MOST_REVERSED} events: name a metricKey, or reverse them in several parts.`,
+      );
     return {
-      ids: keys.flatMap((key) => found.get(key) ?? []),
+      ids: reversed,
       issues: keys
         .filter((key) => !found.has(key))
         .map((key) => ({ idempotencyKey: key, message: 'The user has no event with this idempotency key.' })),
@@ -107,14 +120,14 @@ export class ManyReversals {
     request: ReverseEvents,
     { userId, from, to }: { userId: string; from: string; to: string },
   ): Promise<string[]> {
-    const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
-    if (toMs <= fromMs) throw unprocessable('to must be after from.');
+    const { fromMs, toMs } = spanOf({ from, to });
+    if (toMs! <= fromMs!) throw unprocessable('to must be after from.');
     const ids = await findEvents(this.options.pool, {
       tenantNo: compiled.catalog.tenantNo,
       userId,
       metricNos: metricsOf(compiled, request),
-      fromMs,
-      toMs,
+      fromMs: fromMs!,
+      toMs: toMs!,
       most: MOST_REVERSED + 1,
     });
     if (ids.length > MOST_REVERSED)

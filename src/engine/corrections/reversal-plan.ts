@@ -8,7 +8,7 @@ import type { PlannedReversal, Revocation } from './planned-reversal.ts';
 
 /** What `lua/reverse_event.lua` is to do; its names are used there. */
 export interface ReversalPlan {
-  /** See `fingerprint`. */
+  /** See `stateDigest`. */
   expected: string;
   /** 32 hex digits: the event at the root, and what is reversed: that event, or the last reversal of it. */
   root: string;

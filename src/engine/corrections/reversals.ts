@@ -7,7 +7,6 @@ import { dayOf } from '../../domain/periods.ts';
 import { replayStreaks, type ChangedEvents } from '../../domain/replay-streaks.ts';
 import type { EventReversal } from '../../domain/reversal.ts';
 import { AppError } from '../../errors.ts';
-import { fingerprint } from '../../packed/fingerprint.ts';
 import type { Compensated } from '../../packed/record.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
@@ -18,17 +17,16 @@ import {
   readRoot,
   type StoredEvent,
 } from '../../postgres/corrections/read-reversible.ts';
-import { isDropped } from '../../postgres/partitions/dropped-days.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { uuidText } from '../ids/event-id.ts';
 import { countedBy } from './counted-by.ts';
+import { missingEvent, unknownEvent } from './missing-event.ts';
 import { reversalAnswer, unchangedAnswer } from './reversal-answer.ts';
 import type { ReversalCall } from './reversal-call.ts';
 import type { PlannedReversal } from './planned-reversal.ts';
 import { reversalPlan } from './reversal-plan.ts';
 import { revocationsOf } from './revocations.ts';
+import { stateDigest } from './state-digest.ts';
 import { readStreakFacts } from './streak-facts.ts';
-import { unpackState } from '../../packed/state.ts';
 
 export interface ReversalsOptions {
   pool: Pool;
@@ -49,8 +47,8 @@ export interface ReversalRequest {
   dryRun: boolean;
 }
 
-/** How often a reversal is computed once more because the user's streaks changed meanwhile. */
-const TRIES = 8;
+/** How often a reversal is computed once more because the user did something meanwhile. */
+const TRIES = 16;
 
 /** What of a reversal the user's streaks say. */
 type OfUser = 'expected' | 'replay' | 'tz' | 'nowMs';
@@ -59,8 +57,8 @@ type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, OfU
 
 /**
  * Reverses events: as if one had never been, or, by reversing the reversal, as if it had always been. What is to be done is
- * computed from what Postgres holds, and made in one atomic step if the user's streaks, and the corrections made so far, are
- * what it was computed from; else it is computed again. So of several who reverse one event at the same time one does.
+ * computed from what Postgres holds, and made in one atomic step if the user is still the one that it was computed from; else it is
+ * computed again. So of several who reverse one event at the same time one does.
  */
 export class Reversals {
   private readonly options: ReversalsOptions;
@@ -89,15 +87,20 @@ export class Reversals {
       if ('unchanged' in found) return found.unchanged;
       const { facts, state, packed } = of;
       const replay = replayStreaks(facts, changedEvents(found.planned));
-      const expected = fingerprint(unpackState(packed!));
-      const plan = reversalPlan(compiled, { ...found.planned, expected, replay, tz: state.tz, nowMs });
+      const plan = reversalPlan(compiled, {
+        ...found.planned,
+        expected: stateDigest(packed!),
+        replay,
+        tz: state.tz,
+        nowMs,
+      });
       const record = await calls.run(compiled, userId, { plan, dryRun: request.dryRun });
       if (record === null) continue;
       const answer = reversalAnswer(compiled, record, request.dryRun);
       if (!request.dryRun) this.audit(tenantNo, { answer, userId, by });
       return answer;
     }
-    throw new AppError('unavailable', "The user's streaks change too quickly; try again in a moment.");
+    throw new AppError('unavailable', 'The user does too much at once for a reversal; try again in a moment.');
   }
 
   /** An event with the ID of the one at its root: itself, unless it is a reversal. */
@@ -116,8 +119,8 @@ export class Reversals {
       await persisted(tenantNo);
       found = await read();
     }
-    if (found === null) throw (await isDropped(pool, id)) ? droppedEvent(id) : unknownEvent(id);
-    return found;
+    if (found !== null) return found;
+    throw await missingEvent(pool, tenantNo, id);
   }
 
   /** What is to be done, from one snapshot of what is stored. */
@@ -177,12 +180,3 @@ function negated(award: Compensated): Compensated {
   opposite[COMPENSATED.points] = -award[COMPENSATED.points];
   return opposite;
 }
-
-const droppedEvent = (id: string): AppError =>
-  new AppError(
-    'not_found',
-    `The event with the ID '${id.includes('-') ? id : uuidText(id)}' is older than events are kept: only the sums of its day are left, and it can be reversed no more.`,
-  );
-
-const unknownEvent = (id: string): AppError =>
-  new AppError('not_found', `There is no event with the ID '${id.includes('-') ? id : uuidText(id)}'.`);

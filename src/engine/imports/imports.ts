@@ -10,7 +10,7 @@ import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState, unpack } from '../../packed/state.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
-import { countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
+import { countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
 import { refuseOverload } from '../calls/overload.ts';
 import type { ScriptCalls } from '../calls/script-calls.ts';
@@ -132,6 +132,7 @@ export class Imports {
             record,
             packed,
             JSON.stringify(countersOf(state)),
+            pointsKeyPrefix(tenantNo),
             ...sets.flatMap(({ args }) => args),
           ],
         };

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { settlementsOfHistory } from '../../domain/imported-streak.ts';
 import type { ImportedStreak, ImportedUser } from '../../domain/imported-user.ts';
 import { dayOf, isDate, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
-import { FREQUENCIES } from '../../domain/settle-streaks.ts';
+import { FREQUENCIES, settleStreaks, type Settlement } from '../../domain/settle-streaks.ts';
+import type { StreakFacts } from '../../domain/streak-facts.ts';
 import { StreakMachine, type RunningStreak } from '../../domain/streak-machine.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { factsFrom } from '../../domain/replay-streaks.ts';
@@ -13,6 +14,7 @@ import { packState } from '../../packed/pack-state.ts';
 import { decodeState, type PackedStreak } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { BadImport, type Draft } from './draft.ts';
+import { timeMs } from './profile.ts';
 
 /**
  * Adds streaks: in each frequency what the daily history comes to by today's rules; in the one that counts, where the user brings
@@ -27,15 +29,27 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
     draft.pauses.push({ id: randomUUID().replaceAll('-', ''), from: dayOf(start), to: dayOf(end) });
   }
   draft.pauses.sort((a, b) => a.from - b.from);
-  const { machine, met } = replayed(draft);
+  const { machine, met, facts } = replayed(draft);
   const streaks = { ...machine.streaks };
-  draft.settlements = machine.settlements.map((one) => ({ ...one, atMs: dayStartMs(draft.tz ?? 'UTC', one.to + 1) }));
+  const atMidnight = (one: Settlement): Settlement => ({ ...one, atMs: dayStartMs(draft.tz ?? 'UTC', one.to + 1) });
+  draft.settlements = machine.settlements.map(atMidnight);
   let { freezes } = machine;
   if (streak !== undefined && streak.frequency === frequency) {
     const taken = asItWas(draft, streak, { live: streaks[frequency], met });
-    streaks[frequency] = taken.live;
-    draft.settlements = [...draft.settlements.filter((one) => one.frequency !== frequency), ...taken.settlements];
-    freezes = streak.freezes ?? 0;
+    // Where the last day to act is over, the midnights since then pass here.
+    const left = { streaks: { ...streaks, [frequency]: taken.live }, freezes: streak.freezes ?? 0, earnedDay: today };
+    const settled = settleStreaks({ ...facts, ...left, pauses: draft.pauses }, facts.rule, today);
+    streaks[frequency] = { ...taken.live, ...settled.streaks[frequency] };
+    freezes = settled.freezes;
+    if (settled.streaks[frequency].length < taken.live.length)
+      draft.missing.push(
+        `streak: its last day to act was ${streak.expires}; neither freezes nor pauses cover the time since then, so it is lost`,
+      );
+    draft.settlements = [
+      ...draft.settlements.filter((one) => one.frequency !== frequency),
+      ...taken.settlements,
+      ...settled.settlements.map(atMidnight),
+    ];
   } else if (streak !== undefined) {
     draft.missing.push(
       `streak: it is ${streak.frequency} there and ${frequency} here; what the daily history comes to counts`,
@@ -55,7 +69,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
 }
 
 /** The streaks that the daily history comes to, and the periods that are met in the frequency that counts, with the day of each. */
-function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<number, number> } {
+function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<number, number>; facts: StreakFacts } {
   const { compiled, state, tz, today, nowMs, days } = draft;
   const { streakRule, daysOff } = decodeState(packState(state));
   const { facts } = factsOfNewUser(compiled, { tz, nowMs, own: { streakRule, daysOff } });
@@ -78,7 +92,7 @@ function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<numb
     if (machine.streaks[frequency].lastPeriod === period && !met.has(period)) met.set(period, day);
   }
   machine.settleTo(today);
-  return { machine, met };
+  return { machine, met, facts };
 }
 
 /** The streak that counts, as it was; of the current period what the history says. */
@@ -91,23 +105,29 @@ function asItWas(
   const { frequency, weekStart } = compiled.catalog.streaks;
   const { length, history = [] } = streak;
   const current = periodOf(today, frequency, weekStart);
-  const extendedMs = streak.extended === undefined ? null : Math.min(Date.parse(streak.extended), nowMs);
+  const extendedMs = streak.extended === undefined ? null : Math.min(timeMs('streak.extended', streak.extended), nowMs);
+  const lastPeriod = lastMet(draft, { streak, extendedMs, current });
   const startDay =
     length === 0
       ? null
       : streak.started === undefined
-        ? periodStart(current - length, frequency, weekStart)
+        ? periodStart(lastPeriod - length + 1, frequency, weekStart)
         : dayOf(streak.started);
+  // Tomorrow where the source is east of the zone that counts here.
+  const latest = lastPeriod < current - 1 ? periodEnd(lastPeriod, frequency, weekStart) : today + 1;
+  if (startDay !== null && startDay > latest)
+    throw new BadImport(`streak.started is in the future, or after the streak expired: '${streak.started}'.`);
   const live: RunningStreak = {
     ...byHistory.live,
     length,
     startDay,
-    lastPeriod:
-      length === 0 ? byHistory.live.lastPeriod : isMet(draft, { streak, extendedMs, current }) ? current : current - 1,
+    lastPeriod: length === 0 ? byHistory.live.lastPeriod : lastPeriod,
     extendedMs,
   };
-  for (const { periodStart: start, periodEnd: end } of history)
+  for (const { periodStart: start, periodEnd: end, resetAt } of history) {
     if (!isDate(start) || !isDate(end)) throw new BadImport(`streak.history: ${start} to ${end} is no period.`);
+    if (resetAt !== undefined) timeMs('streak.history.resetAt', resetAt);
+  }
   const calendar = { frequency, weekStart };
   const { met } = byHistory;
   const dayAt = (ms: number): number => dayIn(draft.tz, ms);
@@ -115,6 +135,15 @@ function asItWas(
     live,
     settlements: settlementsOfHistory({ history, calendar, current, liveStartDay: startDay, met, dayAt }),
   };
+}
+
+/** The last period that is met or excused: by `expires`, where that is over, the one before it; else the current one or the one before. */
+function lastMet(draft: Draft, of: { streak: ImportedStreak; extendedMs: number | null; current: number }): number {
+  const { frequency, weekStart } = draft.compiled.catalog.streaks;
+  const { streak, current } = of;
+  const expires = streak.expires === undefined ? current : periodOf(dayOf(streak.expires), frequency, weekStart);
+  if (expires < current) return expires - 1;
+  return isMet(draft, of) ? current : current - 1;
 }
 
 /** Whether the current period is met: the streak was extended in it, or expires at the end of the next. */

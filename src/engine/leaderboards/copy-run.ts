@@ -11,6 +11,7 @@ import {
 import { lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
 import { isUniqueViolation } from '../../postgres/is-unique-violation.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { beforeNaming } from '../../postgres/users/named-users-lock.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { groupsOfRun } from './groups-of-run.ts';
 import type { Over } from './over-run.ts';
@@ -70,6 +71,7 @@ async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copyi
   return transaction(pool, async (client) => {
     const copied = await lockGroup(client, runId, group);
     if (copied.isDone) return false;
+    await beforeNaming(client, run.tenantNo);
     const page = await live.page(copied.members, CHUNK);
     const before = (await lastCopied(client, copied)) ?? undefined;
     const members = await ranked(live, page, { from: copied.members, before });

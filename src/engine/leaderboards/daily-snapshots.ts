@@ -5,6 +5,7 @@ import { playedRule, runOf, type Run } from '../../domain/runs.ts';
 import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
 import { addSnapshots, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { beforeNaming } from '../../postgres/users/named-users-lock.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
@@ -87,6 +88,7 @@ export class DailySnapshots implements DueWork {
     const boardNo = board.no;
     return transaction(pool, async (client) => {
       if (!(await lockProgress(client, { tenantNo, boardNo, snapshotDay: nextSnapshotDay }))) return null;
+      await beforeNaming(client, tenantNo);
       let members = 0;
       let at = progress;
       const taken: TakenSnapshots[] = [];

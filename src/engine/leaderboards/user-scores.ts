@@ -29,6 +29,8 @@ export interface UserScoresOptions {
 
 /** A user whose events cannot be distinguished from those of the past is summed up again this often, and then left out. */
 const TRIES = 50;
+/** So often only sums of the state that is there will do: after that, what a busy user's total has gained since is added. */
+const EXACT_TRIES = 10;
 
 /** A board that is being filled, with all that its users' scores follow from. */
 export interface Filling {
@@ -69,6 +71,7 @@ export class UserScores {
       const outcomes = await this.call(
         filling,
         sums.filter(({ open }) => open !== null),
+        { exact: tries < EXACT_TRIES },
       );
       const again = new Set(sums.filter(({ id }) => outcomes.get(id) === -1).map(({ id }) => id));
       const done = sums.filter(({ id }) => !again.has(id));
@@ -116,6 +119,7 @@ export class UserScores {
   private async call(
     { compiled, board, history, fill }: Filling,
     users: readonly SummedUser[],
+    { exact }: { exact: boolean },
   ): Promise<Map<string, number>> {
     if (users.length === 0) return new Map();
     const { redis, script, clock, onWritten } = this.options;
@@ -125,7 +129,7 @@ export class UserScores {
     const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
     const days = [plan.firstDay, plan.firstDay + 1, plan.firstDay + 2];
     const metric = compiled.metricsById.get(board.metricId ?? '') ?? null;
-    const filled = { ...plan, board: compileBoard(compiled, board, { metric, days }), counts: metric?.no };
+    const filled = { ...plan, board: compileBoard(compiled, board, { metric, days }), counts: metric?.no, exact };
     const keys = [outboxKey(shard), ...users.map(({ id }) => userKey(tenantNo, id))];
     const args: (string | number | Buffer)[] = [nowMs, tenantNo, JSON.stringify(filled), boardKeyPrefix(tenantNo)];
     for (const { id, state, open } of users) args.push(id, history.counted === null ? '' : state, JSON.stringify(open));

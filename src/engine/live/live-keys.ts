@@ -20,6 +20,8 @@ type Expiry = 'key_expired' | 'session_ended' | null;
 /** The tenants as they are now, in memory. */
 export interface LiveTenants {
   refresh(): Promise<void>;
+  /** Resolves when what was committed before the call is known, as far as can be. 503. */
+  confirm(): Promise<void>;
   multiTenancy(): boolean;
   byNo(no: number): unknown;
 }
@@ -44,7 +46,10 @@ export class LiveKeys {
   async hold(grant: LiveGrant): Promise<HeldKey | null> {
     const { records, sessionEnds } = await this.find([grant]);
     const record = records.get(grant.prefix);
-    if (record === undefined || !this.isOf(record, grant) || !this.hasTenant(grant)) return null;
+    if (record === undefined || !this.isOf(record, grant)) return null;
+    // Another frontend gave the ticket: it may know the tenant already.
+    if (!this.hasTenant(grant)) await this.options.tenants.confirm();
+    if (!this.hasTenant(grant)) return null;
     const held = heldKey(record, sessionEndMs(grant, sessionEnds));
     return this.expiryOf(held) === null ? held : null;
   }

@@ -26,6 +26,7 @@ import { updateStreaks } from '../../postgres/persist/update-streaks.ts';
 import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
 import { writeStreakPauses } from '../../postgres/persist/write-streak-pauses.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { beforeDeletion } from '../../postgres/users/named-users-lock.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
 import { entryHead, userHash, withoutEntry } from '../snapshots/snapshot-parts.ts';
 import { forgetInLetters } from './forget-in-letters.ts';
@@ -117,6 +118,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
  */
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
+  await beforeDeletion(client, tenantNo);
   const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
   const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
   await replaceSnapshotParts(client, tenantNo, without);

@@ -27,7 +27,7 @@ export class PointsReads {
   private readonly pool: Pool;
   private readonly clock: Clock;
   private readonly script = new Script('count_points');
-  /** By points set: the greatest total when it was last asked for. */
+  /** By the key of a system's counts: the greatest total when it was last asked for. */
   private readonly greatest = new Map<string, number>();
   private readonly caughtUp: Pick<CaughtUp, 'tenant'> | null;
 
@@ -64,8 +64,8 @@ export class PointsReads {
   }
 
   /**
-   * How many users hold how many points, in 11 ranges. Without a filter from the sorted set of the system
-   * (live, O(log N)); with one from Postgres, once that holds what was answered before. 404, 422.
+   * How many users hold how many points, in 11 ranges. Without a filter from the counts of the system's totals
+   * (live, whatever the number of users); with one from Postgres, once that holds what was answered before. 404, 422.
    */
   async summary(
     compiled: CompiledCatalog,
@@ -93,13 +93,13 @@ export class PointsReads {
   }
 
   private async liveSummary(tenantNo: number, systemNo: number): Promise<PointsRange[]> {
-    const set = pointsKey(tenantNo, systemNo);
+    const key = pointsKey(tenantNo, systemNo);
     // The ranges follow from the greatest total, which is seldom another one: they are asked for with those of last time.
-    let bounds = summaryBounds(this.greatest.get(set) ?? 0);
+    let bounds = summaryBounds(this.greatest.get(key) ?? 0);
     for (;;) {
       const ranges = bounds.slice(1);
       const { users, holders, greatest, counts } = await this.count({ tenantNo, systemNo }, ranges);
-      this.greatest.set(set, greatest);
+      this.greatest.set(key, greatest);
       const asked = bounds;
       bounds = summaryBounds(greatest);
       if (bounds.at(-1)!.to !== asked.at(-1)!.to) continue;
@@ -127,8 +127,8 @@ export class PointsReads {
   }
 
   /**
-   * How many users are on each level, lowest first; those below the first level are on none. Live; O(log N) a level.
-   * Of 1,000,000 users on 10 levels: 0.1 ms (median). 404 for an unknown key, 422 without levels.
+   * How many users are on each level, lowest first; those below the first level are on none. Live, whatever the number of users.
+   * 0.1 to 0.2 ms of Redis. 404 for an unknown key, 422 without levels.
    */
   async levelSummary(compiled: CompiledCatalog, key: string): Promise<PointsLevelSummaryResponse> {
     const system = findSystem(compiled, key);
@@ -142,7 +142,7 @@ export class PointsReads {
       { tenantNo: compiled.catalog.tenantNo, systemNo: system.no },
       ranges,
     );
-    // The set holds no totals of 0: a level that begins there has those users besides.
+    // Totals of 0 are not counted: a level that begins there has those users besides.
     const withoutPoints = users - holders;
     const ofNone = levels.findLastIndex(({ points }) => points <= 0);
     return levels.map((level, index) => ({

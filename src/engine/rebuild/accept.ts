@@ -132,7 +132,7 @@ function reasonsFor(seen: Inspection): Map<number, string> {
   const reasons = new Map<number, string>();
   for (const each of seen.shards) {
     if (each.mark === null) reasons.set(each.shard, 'it is empty or was not rebuilt to the end');
-    else if (!isMarked(each, seen)) reasons.set(each.shard, 'it is of an older epoch');
+    else if (!isMarked(each, seen)) reasons.set(each.shard, 'it is of an older epoch or an earlier version');
     else if (isBehind(each)) reasons.set(each.shard, WENT_BACK);
   }
   if (![...reasons.values()].includes(WENT_BACK)) return reasons;

@@ -6,6 +6,7 @@ import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfDigest, fieldOfGeneration } from '../../redis/idempotency.ts';
+import { totalFields } from '../../redis/points-totals.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { numbered } from '../../packed/numbered.ts';
 import { scoresOf, type PackedState, unpackState } from '../../packed/state.ts';
@@ -19,13 +20,13 @@ What Redis holds that is derived from Postgres, in one place: rebuilding and ver
 
   key                                  from
   user                                 users.state, byte for byte
-  sorted set of a points system        users.state: totals above 0
   sorted set of a board, run, group    users.state: scores above 0 of users who are not hidden, of boards that are not deleted;
                                        not of runs whose final
                                        standings are in board_finals alone
   set of the groups of a run           the same, of boards with a breakdown
   counters: users                      users, counted
   counters: completions                users.state: completions, counted by achievement
+  counts of a points system            users.state: totals above 0, counted by total and range (`totalFields`)
   counters: generation of new users    users.state: the youngest there is
   buckets of idempotency keys          used_keys, and quarantine.idempotency_key, with the event's ID and the user's
                                        generation;
@@ -86,9 +87,6 @@ export class BoardsOfTenants {
 /** The sorted sets that a user is a member of. */
 export function placesOf(tenantNo: number, state: PackedState, boards: Boards): Place[] {
   const places: Place[] = [];
-  for (const [systemNo, total] of numbered(state[USER.points])) {
-    if (total > 0) places.push({ key: pointsKey(tenantNo, systemNo), score: String(total), listedIn: null });
-  }
   // Who is hidden has scores and no place.
   if (state[USER.hidden] !== undefined) return places;
   for (const { boardNo, runDay, group, whole, micros } of scoresOf(state[USER.boards] ?? [])) {
@@ -111,6 +109,10 @@ export const countersOf = (state: PackedState): string[] => [
   COUNTER.users,
   ...Array.from(numbered(state[USER.completions]), ([achievementNo]) => completionsField(achievementNo)),
 ];
+
+/** The fields of each points system's counts that count a user, by the key of the hash. */
+export const totalsOf = (tenantNo: number, state: PackedState): [key: string, fields: string[]][] =>
+  Array.from(numbered(state[USER.points]), ([systemNo, total]) => [pointsKey(tenantNo, systemNo), totalFields(total)]);
 
 /** The decoded state of a stored user; null: it cannot be read. */
 export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | null {

@@ -31,8 +31,18 @@ export interface Inspection {
   shards: SeenShard[];
 }
 
+/**
+ * The form of what a shard holds that is derived from Postgres (`derived-keys.ts`). To be raised when a key of it changes: a shard that an
+ * earlier version filled is rebuilt, as one of an older epoch is. 2: points totals are counts, where they were sorted sets.
+ */
+const FORM = 2;
+
 /** The mark of a shard in an epoch. */
-export const markOf = (installation: string, epoch: number): string => `${installation}:${epoch}`;
+export const markOf = (installation: string, epoch: number): string => `${installation}:${epoch}:${FORM}`;
+
+/** Whether a mark is of an epoch, in whichever form the shard was filled. */
+export const isOfEpoch = (mark: string | null, installation: string, epoch: number): boolean =>
+  mark?.split(':').slice(0, 2).join(':') === `${installation}:${epoch}`;
 
 /** The fence under which what a run of Redis holds in an epoch is stored. */
 export const fenceOf = (epoch: number, run: string): string => `${epoch}/${run}`;

@@ -1,7 +1,16 @@
 import type { Pool } from 'pg';
 import { readUsers, type StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { countersKey, shardOf, userKey } from '../../redis/keys.ts';
-import { BoardsOfTenants, countersOf, placesOf, readState, type Boards, type Generations } from './derived-keys.ts';
+import { Counts } from './counts.ts';
+import {
+  BoardsOfTenants,
+  countersOf,
+  placesOf,
+  readState,
+  totalsOf,
+  type Boards,
+  type Generations,
+} from './derived-keys.ts';
 import { flushed, type Loader, type Loaders } from './loader.ts';
 import type { OnUnreadable } from './unreadable.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
@@ -12,11 +21,10 @@ interface Tenant {
   no: number;
   boards: Boards;
   generations: Generations;
-  /** Field of the counters → count. */
-  counts: Map<string, number>;
+  counts: Counts;
 }
 
-/** Loads all users of the tenants of some shards, the sorted sets that they are members of, and the counters. */
+/** Loads all users of the tenants of some shards, the sorted sets that they are members of, and what counts them. */
 export async function loadUsers({
   pool,
   tenants: wanted,
@@ -36,24 +44,26 @@ export async function loadUsers({
 }): Promise<void> {
   const tenants = new Map<number, Tenant>();
   const boards = new BoardsOfTenants(pool);
+  const counts = new Counts(loaders);
   let loaded = 0;
   for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants: wanted })) {
     for (const { tenantNo, users } of byTenant(page)) {
       let tenant = tenants.get(tenantNo);
       if (tenant === undefined) {
-        tenant = { no: tenantNo, generations, boards: await boards.of(tenantNo), counts: new Map() };
+        tenant = { no: tenantNo, generations, boards: await boards.of(tenantNo), counts };
         tenants.set(tenantNo, tenant);
       }
       await loadPage(loaders.get(shardOf(tenantNo))!, { tenant, users, onUnreadable });
     }
+    await counts.relieve();
     loaded += page.length;
     await onLoaded(loaded);
   }
-  for (const { no: tenantNo, counts } of tenants.values()) {
+  await counts.load();
+  for (const tenantNo of tenants.keys()) {
     const youngest = generations.youngestOf(tenantNo);
-    if (youngest !== undefined) counts.set(COUNTER.generation, youngest);
-    const pairs = [...counts].flatMap(([field, count]) => [field, String(count)]);
-    await loaders.get(shardOf(tenantNo))!.addPairs(['HSET', countersKey(tenantNo)], pairs);
+    if (youngest === undefined) continue;
+    await loaders.get(shardOf(tenantNo))!.add(['HSET', countersKey(tenantNo), COUNTER.generation, String(youngest)]);
   }
   await flushed(loaders);
 }
@@ -91,7 +101,8 @@ async function loadPage(
       else members.push(score, user.id);
       if (listedIn !== null) groups.set(listedIn.key, (groups.get(listedIn.key) ?? new Set()).add(listedIn.group));
     }
-    for (const field of countersOf(state)) counts.set(field, (counts.get(field) ?? 0) + 1);
+    counts.add(countersKey(tenantNo), countersOf(state));
+    for (const [key, fields] of totalsOf(tenantNo, state)) counts.add(key, fields);
   }
   await loader.addPairs(['MSET'], states);
   for (const [key, members] of sets) await loader.addPairs(['ZADD', key], members);

@@ -6,6 +6,7 @@ import { gateOf, type Gate } from '../../redis/gate.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { noteShardsInUse, shardsInUse } from '../../redis/shards-in-use.ts';
+import { SharedRuns } from '../../shared-runs.ts';
 import { Placement } from './placement.ts';
 import { unnamedRedisTexts } from './unnamed-redis.ts';
 import { RedisGuard, type RedisGuardOptions, type SharedByGuards } from './redis-guard.ts';
@@ -18,7 +19,8 @@ export class RedisGuards {
   private readonly guards: readonly RedisGuard[];
   private readonly gates: readonly Gate[];
   private byShard: readonly Gate[] = [];
-  private used = 0;
+  /** One after another: of two that ran at once the older one might end last. */
+  private readonly looks = new SharedRuns(() => this.lookForTenants(), { everyMs: 0 });
   private readonly servers: { redis: Redis; pool: Pool };
 
   constructor({
@@ -57,12 +59,8 @@ export class RedisGuards {
    * Looks which shards hold a tenant (`shardsInUse`). To be called when tenants were made, or may have been. Never rejects: while it is
    * not known, all count as such.
    */
-  async tenantsChanged(): Promise<void> {
-    const { redis, pool } = this.servers;
-    const used = await usedShards(pool).catch(() => null);
-    // Two looks may end in the other order; tenants only become more.
-    if (used === null || used.length >= this.used) noteShardsInUse(redis, used);
-    this.used = used?.length ?? 0;
+  tenantsChanged(): Promise<void> {
+    return this.looks.run();
   }
 
   /** Ends, and with it a rebuild under way in this process. */
@@ -108,5 +106,10 @@ export class RedisGuards {
   /** Called whenever shards open or shut. */
   listen(listener: () => void): void {
     for (const gate of this.gates) gate.listen(listener);
+  }
+
+  private async lookForTenants(): Promise<void> {
+    const { redis, pool } = this.servers;
+    noteShardsInUse(redis, await usedShards(pool).catch(() => null));
   }
 }

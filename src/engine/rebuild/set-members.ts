@@ -5,6 +5,8 @@ interface Sums {
   high: number;
 }
 
+const NONE: Readonly<Sums> = { count: 0, low: 0, high: 0 };
+
 /** FNV-1a, with another beginning for each of two sums. */
 function hash(id: string, begin: number): number {
   let value = begin;
@@ -12,27 +14,44 @@ function hash(id: string, begin: number): number {
   return value;
 }
 
-function add(sums: Sums, id: string): void {
-  sums.count += 1;
-  sums.low = (sums.low + hash(id, 2_166_136_261)) | 0;
-  sums.high = (sums.high + hash(id, 1_540_483_477)) | 0;
+function add(sums: Sums, id: string, times = 1): void {
+  sums.count += times;
+  sums.low = (sums.low + Math.imul(hash(id, 2_166_136_261), times)) | 0;
+  sums.high = (sums.high + Math.imul(hash(id, 1_540_483_477), times)) | 0;
 }
 
-/** Who is a member of which sorted set, as sums: one pass notes it, a later one compares it with what Redis holds. */
+/**
+ * Who is a member of which sorted set, as sums: one pass notes it, a later one compares it with what Redis holds. Likewise how often
+ * something was noted, where Redis holds counts.
+ */
 export class SetMembers {
   private readonly sets = new Map<string, Sums>();
 
   note(key: string, id: string): void {
     let sums = this.sets.get(key);
-    if (sums === undefined) this.sets.set(key, (sums = { count: 0, low: 0, high: 0 }));
+    if (sums === undefined) this.sets.set(key, (sums = { ...NONE }));
     add(sums, id);
   }
 
   /** Whether just these members, in pieces, were noted for a set. */
   async areAll(key: string, pieces: AsyncIterable<readonly string[]>): Promise<boolean> {
-    const found = { count: 0, low: 0, high: 0 };
+    const found = { ...NONE };
     for await (const ids of pieces) for (const id of ids) add(found, id);
-    const noted = this.sets.get(key);
-    return noted?.count === found.count && noted.low === found.low && noted.high === found.high;
+    return this.isNoted(key, found);
+  }
+
+  /** Whether each of these, in pieces, was noted just as often as its count says, and nothing else was. */
+  async areCounted(
+    key: string,
+    pieces: AsyncIterable<readonly (readonly [id: string, count: number])[]>,
+  ): Promise<boolean> {
+    const found = { ...NONE };
+    for await (const counts of pieces) for (const [id, count] of counts) add(found, id, count);
+    return this.isNoted(key, found);
+  }
+
+  private isNoted(key: string, found: Readonly<Sums>): boolean {
+    const noted = this.sets.get(key) ?? NONE;
+    return noted.count === found.count && noted.low === found.low && noted.high === found.high;
   }
 }

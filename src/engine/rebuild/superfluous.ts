@@ -17,14 +17,14 @@ import {
 const AT_ONCE = 1_000;
 
 /**
- * What some keys hold that Postgres says nothing of. Counters are looked at elsewhere. A set of just those who stood in
+ * What some keys hold that Postgres says nothing of. Counters and counts of points are looked at elsewhere. A set of just those who stood in
  * it by Postgres a while ago (`members`) holds nobody else, and no state needs to be read for it.
  */
 export async function superfluous(sides: Sides, keys: readonly string[], members: SetMembers): Promise<Suspect[]> {
   const suspects = [...(await superfluousUsers(sides, keys)), ...(await superfluousKeys(sides, keys))];
   for (const key of keys) {
     const of = tenantKey(key);
-    if (of?.kind === 'points' || of?.kind === 'board') {
+    if (of?.kind === 'board') {
       if (!(await members.areAll(key, membersOf(sides.redis, key))))
         suspects.push(...(await superfluousMembers(sides, key, of.tenantNo)));
     } else if (of?.kind === 'board groups') suspects.push(...(await superfluousGroups(sides, key)));

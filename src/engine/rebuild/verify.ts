@@ -18,7 +18,8 @@ import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import { behindPostgres } from './behind-postgres.ts';
 import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
-import { BoardsOfTenants, bucketOf, countersOf, Generations, readState } from './derived-keys.ts';
+import { BoardsOfTenants, bucketOf, countersOf, Generations, readState, totalsOf } from './derived-keys.ts';
+import { suspectPoints } from './points-suspect.ts';
 import { quarantineSuspect } from './quarantined-keys.ts';
 import { SetMembers } from './set-members.ts';
 import { superfluous } from './superfluous.ts';
@@ -62,6 +63,7 @@ export async function verify(options: VerifyOptions): Promise<number> {
   await verification.idempotencyKeys();
   await verification.keys();
   await verification.counters();
+  await verification.pointsTotals();
   await verification.quarantines();
   return verification.count;
 }
@@ -79,6 +81,8 @@ class Verification {
   private readonly members = new SetMembers();
   /** By tenant the fields of its counters that should be there. */
   private readonly counted = new Map<number, Set<string>>();
+  /** The keys of counts of points systems, on whichever side they are. */
+  private readonly points = new Set<string>();
   /** The tenants of whom Redis holds events in quarantine. */
   private readonly quarantined = new Set<number>();
 
@@ -112,6 +116,10 @@ class Verification {
         let fields = this.counted.get(user.tenantNo);
         if (fields === undefined) this.counted.set(user.tenantNo, (fields = new Set([COUNTER.users])));
         for (const field of countersOf(state)) fields.add(field);
+        for (const [key, counted] of totalsOf(user.tenantNo, state)) {
+          this.points.add(key);
+          for (const field of counted) this.members.note(key, field);
+        }
       }
       await this.settle(await suspectUsers(this.sides, page, this.members));
       done += page.length;
@@ -163,6 +171,7 @@ class Verification {
       for (const key of keys) {
         const of = tenantKey(key);
         if (of?.kind === 'quarantine') this.quarantined.add(of.tenantNo);
+        if (of?.kind === 'points') this.points.add(key);
         if (of?.kind === 'counters' && !this.counted.has(of.tenantNo)) this.counted.set(of.tenantNo, new Set());
       }
       done += keys.length;
@@ -188,6 +197,11 @@ class Verification {
         });
       }
     }
+  }
+
+  /** How many users have which points, in both directions. */
+  async pointsTotals(): Promise<void> {
+    for (const key of this.points) await this.settle(await suspectPoints(this.sides, key, this.members));
   }
 
   /** Each tenant's events in quarantine. */

@@ -158,6 +158,7 @@ async function begin(
     if (state === undefined) continue;
     try {
       const own = compiled.personalBoosts.get(id);
+      const corrections = unpackState(packed)[USER.corrections] ?? 0;
       const history: UserHistory = {
         state,
         imported: pasts.get(id) ?? null,
@@ -166,7 +167,8 @@ async function begin(
         fixed: fixed.get(id) ?? [],
         boosts: own === undefined ? {} : (JSON.parse(own) as Record<number, PlanBoost[]>),
         longestStreak: Math.max(state.streaks[frequency].length, ended.get(id) ?? 0),
-        streakAsLived: !late.has(id) && unpackState(packed)[USER.corrections] === undefined,
+        streakAsLived: !late.has(id) && corrections === 0,
+        corrections,
         scores: scores.get(id) ?? new Map(),
       };
       plannings.set(id, { planning: new UserPlanning(by, history), createdMs: state.createdMs });

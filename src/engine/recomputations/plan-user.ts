@@ -48,6 +48,8 @@ export interface UserHistory {
   longestStreak: number;
   /** Whether the history of the streak is that of the events: no correction has changed it. */
   streakAsLived: boolean;
+  /** How many reversals there were. */
+  corrections: number;
   /** On boards that are computed again. */
   scores: ScoreDifferences;
 }
@@ -112,7 +114,9 @@ export class UserPlanning {
       keeps,
     });
     if (gained.length + revoke.length + awards.length + scores.length === 0) return null;
-    return { complete: gained, revoke, awards, scores, keeps, totals };
+    // Scores differ from history by the same, whatever is reversed; what is paid and completed does not.
+    const rests = gained.length + revoke.length + awards.length > 0;
+    return { complete: gained, revoke, awards, scores, keeps, totals, ...(rests && { corrections: user.corrections }) };
   }
 
   private changes(): { gained: number[]; lost: number[] } {

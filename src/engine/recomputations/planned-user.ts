@@ -18,6 +18,8 @@ export interface PlannedUser {
   scores: ScoreMove[];
   /** No total may be lowered. */
   keeps: boolean;
+  /** How many corrections of the user there are, if it matters: after another one nothing is done. */
+  corrections?: number;
 }
 
 /**
@@ -52,7 +54,7 @@ export function directionsOf({ complete, revoke, totals, scores = [] }: UserPlan
 
 /** What an application of the plan is to do; without what was deleted from the catalog since. */
 export function toApply(compiled: CompiledCatalog, createdMs: number, plan: UserPlan): PlannedUser {
-  const { complete, revoke, awards, scores = [], keeps } = plan;
+  const { complete, revoke, awards, scores = [], keeps, corrections } = plan;
   return {
     created: createdMs,
     complete: complete.filter((no) => compiled.achievementsByNo.has(no)),
@@ -61,6 +63,7 @@ export function toApply(compiled: CompiledCatalog, createdMs: number, plan: User
     awards: awards.filter(({ award }) => compiled.pointsSystemsByNo.has(award[COMPENSATED.system])),
     scores: scores.map(({ no, run, whole, micros }) => ({ no, run, whole, micros })),
     keeps,
+    ...(corrections !== undefined && { corrections }),
   };
 }
 

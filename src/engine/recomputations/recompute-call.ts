@@ -17,6 +17,7 @@ export const SKIPPED: Partial<Record<Recomputed, string>> = {
   [RECOMPUTED.nothing]: 'Nothing of the plan was left to do: the user has changed since.',
   [RECOMPUTED.gone]: 'The user was deleted since.',
   [RECOMPUTED.large]: 'The user has as much data as a user may have.',
+  [RECOMPUTED.corrected]: 'Events of the user were reversed since it was planned: plan it again.',
 };
 
 /** A board whose scores are computed again; `filled`: it was filled since the plan was made. */

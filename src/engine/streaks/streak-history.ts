@@ -1,7 +1,7 @@
 import { dateOf, periodEnd, periodStart } from '../../domain/periods.ts';
 import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { StreakAsLeft, StreakResponse } from '../../domain/streak.ts';
-import { reachedLengths, resetPeriods, upToReset, type Calendar } from '../../domain/reached-lengths.ts';
+import { reachedLengths, resetPeriods, upToResets, type Calendar } from '../../domain/reached-lengths.ts';
 
 /**
  * The streak's length in each of the last `count` periods, oldest first, the current one last, with what excused them
@@ -28,7 +28,7 @@ export function streakHistory({
 }): StreakResponse['streakHistory'] {
   const { frequency, weekStart } = calendar;
   const resets = resetPeriods(settlements, calendar, dayAt);
-  const counted = settlements.flatMap((one) => upToReset(one, resets.get(one), calendar));
+  const counted = upToResets(settlements, resets, calendar);
   const { reached, excused } = reachedLengths({ met: [], settlements: counted, live, calendar });
   const resetAt = new Map([...resets].map(([{ atMs }, period]) => [period, new Date(atMs!).toISOString()]));
   return Array.from({ length: count }, (_, index) => {

@@ -14,7 +14,9 @@ import {
   type TimelineStreakRow,
 } from '../../postgres/timeline/other-rows.ts';
 import { recomputationIds } from '../../postgres/timeline/recomputation-rows.ts';
+import { unreleasedOf, type QuarantineRow } from '../../postgres/quarantine/read-quarantine.ts';
 import type { TimelineRange } from '../../postgres/timeline/range.ts';
+import { uuidText } from '../ids/event-id.ts';
 
 /** Something at its place in a timeline; what only has a position is looked up by it (`happening.ts`). */
 export type Found =
@@ -22,6 +24,7 @@ export type Found =
   | { position: string; is: 'creation' }
   | { position: string; is: 'streak'; row: TimelineStreakRow }
   | { position: string; is: 'final'; row: TimelineFinalRow }
+  | { position: string; is: 'quarantine'; row: QuarantineRow }
   | { position: string; is: 'audit'; row: TimelineAuditRow };
 
 /** A user's completions by the position of what caused them. */
@@ -52,6 +55,9 @@ interface Source {
 const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
   event: async ({ pool, range }) => happening(await eventIds(pool, range)),
   reversal: async ({ pool, range }) => happening(await reversalIds(pool, range)),
+  // At the place of the event that it is when it is released.
+  quarantine: async ({ pool, range }) =>
+    (await unreleasedOf(pool, range)).map((row) => ({ position: uuidText(row.id), is: 'quarantine', row })),
   recomputation: async ({ pool, range }) => happening(await recomputationIds(pool, range)),
   award: async ({ pool, range }) => happening(await awardCauses(pool, range)),
   achievement: async ({ completions, range }) => happening(inRange([...completions.keys()], range)),

@@ -13,6 +13,7 @@ import { CatalogThen } from './catalog-then.ts';
 import { loadCauses } from './caused.ts';
 import { administrationEntry, creationEntry, finalEntry, happeningEntry, streakEntry } from './entries.ts';
 import { happenings, type Happening } from './happening.ts';
+import { quarantineEntry } from './quarantine-entry.ts';
 import { completionsByCause, firstOf, type Completions, type Found } from './sources.ts';
 
 /** More than one call awards, by far: enough to see whether the first sight of a user did. */
@@ -86,7 +87,11 @@ export class Timeline {
     });
     const positions = found.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
     const happened = new Map((await this.happenings(asked, positions)).map((one) => [one.position, one]));
-    await then.load(found.flatMap((one) => (one.is === 'final' ? [one.row.boardNo] : [])));
+    await then.load(
+      found.flatMap((one) =>
+        one.is === 'final' ? [one.row.boardNo] : one.is === 'quarantine' ? [one.row.metricNo] : [],
+      ),
+    );
     await loadCauses(then, [...happened.values()]);
     const attributes = Object.keys(state.attributes).map((no) => compiled.attributesByNo.get(Number(no))?.id ?? '');
     const user = { tz: state.tz, attributeIds: new Set(attributes), createdMs: state.createdMs };
@@ -97,6 +102,7 @@ export class Timeline {
       if (one.is === 'happening') entry = happeningEntry(happened.get(position)!, { catalog: then, user });
       else if (one.is === 'streak') entry = streakEntry(position, one.row);
       else if (one.is === 'final') entry = finalEntry(position, one.row, then);
+      else if (one.is === 'quarantine') entry = quarantineEntry(compiled, one.row, then);
       else if (one.is === 'audit') entry = administrationEntry(position, one.row);
       else if (!(await this.hasAwardedAtCreation(asked))) entry = creationEntry(position, state.createdMs);
       if (entry !== null) entries.push(entry);

@@ -27,6 +27,8 @@ export const TIMELINE_TEXTS: Readonly<Record<string, string>> = {
   'entries.resourceId': 'ID of what it was done to; null: it has none.',
   'entries.rank': 'Rank at the end of the run; null: not on the board.',
   'entries.value': 'Value of the event, or of the user on the leaderboard.',
+  'entries.guard': 'The guard that keeps the event, or kept it.',
+  'entries.status': 'Whether the event waits in quarantine, or was dropped.',
   'entries.idempotencyKey': 'Key that the event came with; null: none.',
   caused:
     'What it caused, in order: the streak, achievements, awards with the levels they led to, scores on leaderboards.',

@@ -1,4 +1,4 @@
-import { checkInt4 } from './unstorable-value.ts';
+import { checkInt4, checkInt8 } from './unstorable-value.ts';
 
 /** A type as an element of an array in Postgres's binary format: its number, and the byte before the value, if any. */
 interface ElementType {
@@ -35,6 +35,8 @@ export function binaryArray({ oid, prefix }: ElementType, values: readonly (stri
 }
 
 const INT4_OID = 23;
+const INT8_OID = 20;
+const TWO_32 = 2 ** 32;
 
 /** The same of 32-bit integers, of which some may be missing. Not an empty one. Throws UnstorableValue. */
 export function binaryIntegers(values: readonly (number | null)[]): Buffer {
@@ -47,6 +49,23 @@ export function binaryIntegers(values: readonly (number | null)[]): Buffer {
     if (value === null) continue;
     checkInt4(value);
     at = buffer.writeInt32BE(value, at);
+  }
+  return buffer.subarray(0, at);
+}
+
+/** The same of 64-bit ones, below 2^53 here. */
+export function binaryBigIntegers(values: readonly (number | null)[]): Buffer {
+  const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 12);
+  const hasNulls = values.includes(null) ? 1 : 0;
+  [1, hasNulls, INT8_OID, values.length, 1].forEach((number, index) => buffer.writeInt32BE(number, index * 4));
+  let at = HEADER_BYTES;
+  for (const value of values) {
+    at = buffer.writeInt32BE(value === null ? -1 : 8, at);
+    if (value === null) continue;
+    checkInt8(value);
+    const high = Math.floor(value / TWO_32);
+    at = buffer.writeInt32BE(high, at);
+    at = buffer.writeUInt32BE(value - high * TWO_32, at);
   }
   return buffer.subarray(0, at);
 }

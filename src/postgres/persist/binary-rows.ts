@@ -1,7 +1,7 @@
 import type { Decimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from '../storable-json.ts';
-import { checkInt4, shown, UnstorableValue } from './unstorable-value.ts';
+import { checkInt4, checkInt8, shown, UnstorableValue } from './unstorable-value.ts';
 
 /** `PGCOPY`, a mark against changed line ends, flags (none), no further header. */
 const HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
@@ -57,7 +57,7 @@ export class BinaryRows {
 
   /** An integer below 2^53. */
   int8(value: number): this {
-    if (!Number.isSafeInteger(value)) throw new UnstorableValue(`${shown(value)} is no integer below 2^53`);
+    checkInt8(value);
     this.begin(8);
     const high = Math.floor(value / TWO_32);
     this.buffer.writeInt32BE(high, this.at);

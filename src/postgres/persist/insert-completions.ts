@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from './binary-array.ts';
 import { storableText } from '../storable-json.ts';
 
 export interface CompletionRow {
@@ -24,12 +25,15 @@ const INSERT = `
 export async function insertCompletions(client: PoolClient, completions: readonly CompletionRow[]): Promise<void> {
   if (completions.length === 0) return;
   await client.query(INSERT, [
-    completions.map((row) => row.tenantNo),
-    completions.map((row) => storableText(row.userId)),
-    completions.map((row) => row.achievementNo),
-    completions.map((row) => row.atMs),
+    binaryIntegers(completions.map((row) => row.tenantNo)),
+    binaryArray(
+      TEXT,
+      completions.map((row) => storableText(row.userId)),
+    ),
+    binaryIntegers(completions.map((row) => row.achievementNo)),
+    binaryBigIntegers(completions.map((row) => row.atMs)),
     completions.map((row) => row.causedBy),
-    completions.map((row) => row.catalogVersion),
+    binaryBigIntegers(completions.map((row) => row.catalogVersion)),
     completions.map((row) => row.backdated),
   ]);
 }

@@ -28,15 +28,14 @@ export async function noteDatedAhead(client: PoolClient, lists: readonly (readon
 
 /** Those of some rows that count for a day later than the one after their ID's. */
 function datedAhead(rows: readonly DatedRow[]): DatedRow[] {
-  const found: DatedRow[] = [];
-  let day: number | null = null;
-  let firstId = '';
-  for (const row of rows) {
-    if (row.localDay !== day) {
-      day = row.localDay;
-      firstId = firstIdOf(Math.max(0, day - 1)).replaceAll('-', '');
+  // Users in different zones have two local days at a time, in turn.
+  const firstIds = new Map<number, string>();
+  return rows.filter(({ id, localDay }) => {
+    let firstId = firstIds.get(localDay);
+    if (firstId === undefined) {
+      firstId = firstIdOf(Math.max(0, localDay - 1)).replaceAll('-', '');
+      firstIds.set(localDay, firstId);
     }
-    if (row.id < firstId) found.push(row);
-  }
-  return found;
+    return id < firstId;
+  });
 }

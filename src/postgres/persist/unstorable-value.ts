@@ -8,3 +8,8 @@ export const shown = (value: unknown): string => (typeof value === 'number' ? St
 export function checkInt4(value: number): void {
   if ((value | 0) !== value) throw new UnstorableValue(`${shown(value)} is no 32-bit integer`);
 }
+
+/** Throws UnstorableValue for what is no integer below 2^53. */
+export function checkInt8(value: number): void {
+  if (!Number.isSafeInteger(value)) throw new UnstorableValue(`${shown(value)} is no integer below 2^53`);
+}

@@ -6,7 +6,7 @@ import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
 import { nextCountMs } from '../../domain/anniversary.ts';
 import { streakDueDay } from '../../domain/streak-due.ts';
 import { zoneName } from '../../domain/zone.ts';
-import { binaryArray, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
+import { binaryArray, binaryBigIntegers, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
 import { noteZones, type UserZone } from './note-zones.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 import { UnstorableValue } from './unstorable-value.ts';
@@ -91,7 +91,7 @@ export class SweptBy {
       binaryIntegers(this.dueDays),
       binaryIntegers(this.freezes),
       binaryIntegers(this.earnedDays),
-      this.anniversaries,
+      binaryBigIntegers(this.anniversaries),
     ];
   }
 
@@ -129,7 +129,7 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
   }
   await client.query(UPSERT, [
     ...packedUsers(users),
-    created,
+    binaryBigIntegers(created),
     binaryArray(JSONB, attributes),
     binaryArray(JSONB, points),
     keys.map(({ name }) => name),

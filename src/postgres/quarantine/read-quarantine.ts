@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { QUARANTINE_STATUS } from '../persist/insert-quarantined.ts';
 import { storableText } from '../storable-json.ts';
+import type { TimelineRange } from '../timeline/range.ts';
 
 /** An event that a guard keeps or kept. */
 export interface QuarantineRow {
@@ -63,6 +64,21 @@ export async function readQuarantined(pool: Pool, tenantNo: number, ids: readonl
   const { rows } = await pool.query<QuarantineRow>(
     `SELECT ${COLUMNS} FROM quarantine WHERE tenant_no = $1 AND id = ANY ($2::uuid[])`,
     [tenantNo, ids],
+  );
+  return rows;
+}
+
+/** Those of a user that were not released, in a part of a timeline, by their IDs. */
+export async function unreleasedOf(
+  pool: Pool,
+  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
+): Promise<QuarantineRow[]> {
+  const { rows } = await pool.query<QuarantineRow>(
+    `SELECT ${COLUMNS} FROM quarantine
+      WHERE tenant_no = $1 AND user_id = $2 AND quarantine.id > $3::uuid AND quarantine.id < $4::uuid
+        AND status <> ${QUARANTINE_STATUS.released}
+      ORDER BY quarantine.id ${newest ? 'DESC' : ''} LIMIT $5`,
+    [tenantNo, storableText(userId), above, below, limit],
   );
   return rows;
 }

@@ -12,3 +12,7 @@ export function longestGapMs(
   const times = [beganMs, ...within.toSorted((a, b) => a - b), endMs];
   return Math.max(...times.slice(1).map((atMs, at) => atMs - times[at]!));
 }
+
+/** When the first acknowledgement came at or after a moment. Infinity: none did. */
+export const firstAfter = (acknowledgements: Ledger['acknowledgements'], ms: number): number =>
+  Math.min(...acknowledgements.map(({ atMs }) => atMs).filter((atMs) => atMs >= ms));

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { connectRedis } from '../../../src/engine/shards/connect-redis.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { endpointsOf } from '../../../src/redis/endpoints.ts';
+import { isRedisOutage } from '../../../src/redis/outage.ts';
 import { drained, type Findings } from '../audit.ts';
 import type { Ledger } from '../ledger.ts';
 import { eventually } from '../processes.ts';
@@ -11,7 +12,7 @@ import { Random } from '../random.ts';
 import { ChaosStack } from '../stack.ts';
 import { Bag } from '../suite.ts';
 import { GROUP_FAULTS } from './faults.ts';
-import { longestGapMs } from './gaps.ts';
+import { firstAfter, longestGapMs } from './gaps.ts';
 import type { Arrangement, RedisGroup } from './redis-groups.ts';
 import { auditTenants, makeTenants, type ChaosTenant } from './tenants.ts';
 
@@ -32,6 +33,8 @@ export interface GroupRound {
   /** The longest time between two acknowledgements to the tenants of the group that was hit, and to the others. */
   hitGapMs: number;
   othersGapMs: number;
+  /** From when the fault was over, see `GroupFault`, until each tenant that was hit had an answer. */
+  answeredMs: number;
   drainedMs: number;
 }
 
@@ -56,6 +59,8 @@ const BEFORE_MS = { min: 150, max: 600 };
 const AFTER_MS = { min: 250, max: 700 };
 /** After the last fault's end tenants of its group are served again, or the run ends. */
 const PATIENCE_MS = 60_000;
+/** How often a round's audit is tried. */
+const AUDITS = 3;
 
 /**
  * Runs rounds in which one of several Redis with replicas is hit, with `REDIS_ACKNOWLEDGE=replica`: after each of them every
@@ -85,7 +90,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
         throw new Error(`Round ${no}, ${fault}, ${group.name}. What Laurel said last:\n${said}`, { cause: error });
       });
       done.push(round);
-      findings = await auditNow({ stack, sql, tenants });
+      findings = await auditNow({ stack, sql, tenants, say });
       const others = tenants.filter((tenant) => tenant.group !== group.name);
       for (const { id, ledger } of others.filter((tenant) => tenant.ledger.failures.length > 0)) {
         othersFailures += ledger.failures.length;
@@ -95,7 +100,8 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
         );
       }
       const gaps = `${group.name} ${round.hitGapMs.toFixed(0)} ms, others ${round.othersGapMs.toFixed(0)} ms`;
-      say(`${no}/${rounds}  ${fault}: longest gap of ${gaps}; ${findings.stored} events stored`);
+      const answered = `answered ${round.answeredMs.toFixed(0)} ms after the fault was over`;
+      say(`${no}/${rounds}  ${fault}: longest gap of ${gaps}; ${answered}; ${findings.stored} events stored`);
       for (const difference of findings.differences.slice(0, 20)) say(`  DIFFERENCE  ${difference}`);
       if (findings.differences.length > 0) say(`What Laurel said last:\n${await lastLines(stack)}`);
     }
@@ -166,17 +172,37 @@ async function runRound({
   const gapOf = (some: readonly ChaosTenant[]): number =>
     Math.max(0, ...some.map(({ ledger }) => longestGapMs(ledger.acknowledgements, { beganMs, endMs })));
   const [hitGapMs, othersGapMs] = [gapOf(hit), gapOf(tenants.filter((tenant) => !hit.includes(tenant)))];
+  const answeredMs = Math.max(0, ...hit.map(({ ledger }) => firstAfter(ledger.acknowledgements, overMs) - overMs));
   // What is broken still is mended under load.
   if (!ending.signal.aborted) await groups.mend();
   await sleep(random.whole(AFTER_MS.min, AFTER_MS.max));
   ending.abort();
   await working;
   await withRedis(stack, drained);
-  return { fault, group: group.name, hitGapMs, othersGapMs, drainedMs: performance.now() - overMs };
+  return { fault, group: group.name, hitGapMs, othersGapMs, answeredMs, drainedMs: performance.now() - overMs };
 }
 
-const auditNow = (options: { stack: ChaosStack; sql: pg.Client; tenants: readonly ChaosTenant[] }): Promise<Findings> =>
-  withRedis(options.stack, (redis) => auditTenants(options.tenants, { sql: options.sql, redis }));
+/** An audit reads; so one whose own connection was cut, by a takeover that came late, is made again. */
+async function auditNow({
+  stack,
+  sql,
+  tenants,
+  say,
+}: {
+  stack: ChaosStack;
+  sql: pg.Client;
+  tenants: readonly ChaosTenant[];
+  say: (line: string) => void;
+}): Promise<Findings> {
+  for (let no = 1; ; no += 1) {
+    try {
+      return await withRedis(stack, (redis) => auditTenants(tenants, { sql, redis }));
+    } catch (error) {
+      if (no === AUDITS || !(error instanceof Error && isRedisOutage(error))) throw error;
+      say(`  The audit is made again, since its connection was cut: ${error.message}`);
+    }
+  }
+}
 
 /** A connection that leads to each shard where Postgres says that it is. */
 async function withRedis<T>(

@@ -232,9 +232,35 @@ test('bad requests say what is wrong', async () => {
   expect((await refused({ eventIds: ['x'] }))[0]).toBe(400);
   expect((await refused({ idempotencyKeys: ['a'] }))[1]).toContain('userId is needed');
   expect((await refused({ userId: user, from: '2030-01-01T00:00:00Z' }))[1]).toContain("both 'from' and 'to'");
+  const time = { userId: user, from: '2030-01-01T00:00:00Z', to: '2030-12-31T23:59:60Z' };
+  expect(await refused(time)).toEqual([422, expect.stringContaining('to must be a time')]);
   expect((await reverse('01890000-0000-7000-8000-000000000000')).status).toBe(404);
   const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: user }])).body.created[0];
   expect((await laurel.admin.post('/v1/events/reverse', { eventIds: [] }, { key })).status).toBe(403);
+});
+
+test('what is misspelt, or meant for other events, reverses nothing', async () => {
+  const id = await event('orders', 3);
+  const misspelt = await reverse(id, { dryrun: true });
+  expect([misspelt.status, misspelt.body.error]).toEqual([400, expect.stringContaining('did you mean dryRun?')]);
+  const range = { userId: user, from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
+  const many = await laurel.admin.post('/v1/events/reverse', { ...range, metric: 'spent' });
+  expect([many.status, many.body.error]).toEqual([400, expect.stringContaining('did you mean metricKey?')]);
+  const others = await laurel.admin.post('/v1/events/reverse', { eventIds: [id], userId: 'somebody else' });
+  expect([others.status, others.body.error]).toEqual([422, expect.stringContaining('userId')]);
+  expect(await seen()).toMatchObject({ orders: 3, points: 6 });
+});
+
+test('keys of more than 1,000 events, in several metrics, are too many at a time', async () => {
+  const keys = Array.from({ length: 501 }, (_, n) => `key ${n}`);
+  const all = ['orders', 'visits'].flatMap((key) =>
+    keys.map((idempotencyKey) => ({ key, user: { id: user }, value: 0, idempotencyKey })),
+  );
+  for (const some of [all.slice(0, 1_000), all.slice(1_000)])
+    expect((await laurel.admin.post('/v1/metrics/events?wait=true', some)).status).toBe(200);
+  const asked = { userId: user, idempotencyKeys: keys, dryRun: true };
+  const { status, body } = await laurel.admin.post('/v1/events/reverse', asked);
+  expect([status, body.error]).toEqual([422, expect.stringContaining('idempotencyKeys')]);
 });
 
 test('a streak is as if the event had never been: unbroken where another meets the period, shorter where none does', async () => {

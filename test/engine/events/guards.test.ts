@@ -120,6 +120,17 @@ test('shortest time between events: nobody gets past it with times of before', (
     expect((await laurel.event('m', 'u', 1)).total).toBe(3);
   }));
 
+test('shortest time between events: nobody gets past it with times that are ahead', () =>
+  guarded({ minSecondsBetween: { limit: 60, action: 'refuse' } }, async (laurel) => {
+    const ahead = (ms: number) => ({ occurredAt: new Date(laurel.clock.now() + ms).toISOString() });
+    await laurel.event('m', 'u', 1, ahead(240_000));
+    laurel.clock.set(laurel.clock.now() + 1_000);
+    await expect(laurel.event('m', 'u', 1)).rejects.toMatchObject({ status: 422 });
+    await expect(laurel.event('m', 'u', 1, ahead(299_000))).rejects.toMatchObject({ status: 422 });
+    laurel.clock.set(laurel.clock.now() + 59_000);
+    expect((await laurel.event('m', 'u', 1)).total).toBe(2);
+  }));
+
 const values = fc.oneof(fc.integer({ min: -5, max: 30 }), fc.double({ min: -3, max: 12, noNaN: true }));
 const limit = fc.integer({ min: 0, max: 40 });
 const anyAction = fc.constantFrom('refuse' as const, 'clamp' as const, 'quarantine' as const);

@@ -13,7 +13,7 @@ import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { ageKeys } from '../../../src/redis/old-keys.ts';
 import { redisReady } from '../../../src/redis/client.ts';
-import { oldKeysKey } from '../../../src/redis/keys.ts';
+import { awaitedKey, oldKeysKey } from '../../../src/redis/keys.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -219,7 +219,7 @@ describe('a key older than the hot days', () => {
     const work = ageing();
     const dueMs = (await work.due(clock.now()))!;
     const performing = work.perform(dueMs, NEVER);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await expect.poll(() => redis.exists(awaitedKey(0))).toBe(1);
     expect(await hotKeys()).toBe(1);
     expect(await oldKeys()).toBe(0);
     await persist();
@@ -333,8 +333,9 @@ describe('a user who was deleted', () => {
     expect(await events()).toBe(1);
     // The ID of an event with a key follows from its time.
     clock.set(clock.now() + 1);
+    await redis.del(awaitedKey(0));
     const answering = flip('ada', 3, 'k');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await expect.poll(() => redis.exists(awaitedKey(0))).toBe(1);
     await persist();
     const { status, body } = await answering;
     expect([status, body.total]).toEqual([201, 4]);

@@ -16,7 +16,9 @@ export class BoardsByTheClock {
   readonly laurel: TestLaurel;
   readonly clock: FixedClock;
   /** Called after each step of copying a final run. */
-  onStep: (step: FinalStep) => void = () => undefined;
+  onStep: (step: FinalStep) => void | Promise<void> = () => undefined;
+  /** Called when a snapshot is written and not committed. */
+  onSnapshot: () => void | Promise<void> = () => undefined;
   private failures: unknown[] = [];
 
   private constructor(laurel: TestLaurel, clock: FixedClock) {
@@ -72,7 +74,7 @@ export class BoardsByTheClock {
     const { redis, pool } = this.laurel;
     const pieces = boardPieces('boards', ({ error }) => void this.failures.push(error));
     return [
-      new DailySnapshots({ redis, pool, pieces }),
+      new DailySnapshots({ redis, pool, pieces, onWritten: () => this.onSnapshot() }),
       new FinalRuns({ redis, pool, pieces, onStep: (step) => this.onStep(step) }),
     ];
   }

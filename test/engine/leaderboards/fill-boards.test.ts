@@ -68,6 +68,26 @@ test.each([
   expect(await boards.places()).toEqual([[1, 'u', 11 + 4 * Math.min(meanwhile, 2)]]);
 });
 
+test('a late event of an earlier run that arrives while it is filled counts in that run, and not in the current one', async () => {
+  boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [monthly]);
+  await boards.event('u', 3);
+  await boards.change('board', activate);
+  const script = new Script('fill_board');
+  let calls = 0;
+  const disturbed = {
+    run: async (...call: Parameters<Script['run']>) => {
+      // Nobody else stores what happens.
+      await boards.store();
+      const late = { user: { id: 'u' }, value: 50, occurredAt: '2026-11-10T12:00:00Z' };
+      if (calls++ === 0) expect((await boards.laurel.app.post('/v1/metrics/m/event', late)).status).toBe(201);
+      return script.run(...call);
+    },
+  };
+  await boards.fill({ script: disturbed as Script });
+  expect(await boards.places()).toEqual([[1, 'u', 3]]);
+  expect(await boards.places('run=2026-10-15')).toEqual([[1, 'u', 50]]);
+});
+
 test.each([
   ['all day', {}],
   ['a time of day', { startTime: '11:00', endTime: '13:00' }],

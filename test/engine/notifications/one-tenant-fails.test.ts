@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { NotificationType } from '../../../src/domain/notification.ts';
 import { WEBHOOK_EVENTS } from '../../../src/domain/webhook.ts';
+import { SHARDS } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { Receiver } from '../webhooks/receiver.ts';
 
@@ -33,7 +34,7 @@ const CONFIGURATION: Configuration = {
 };
 /** Both are of one shard. */
 const BROKEN = 1;
-const WELL = 9;
+const WELL = BROKEN + SHARDS;
 const BY_THE_CLOCK: NotificationType[] = [
   'points.boost_started',
   'leaderboard.started',
@@ -52,10 +53,11 @@ beforeAll(async () => {
   await clock('2030-01-05T10:30:00Z');
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   const customers = Array.from({ length: WELL }, (_, n) => `tenant ${n + 1}`);
-  await laurel.admin.post(
-    '/v1/tenants',
-    customers.map((customerId) => ({ customerId, name: customerId })),
-  );
+  // As many as a request may have.
+  for (let at = 0; at < customers.length; at += 100) {
+    const created = customers.slice(at, at + 100).map((customerId) => ({ customerId, name: customerId }));
+    await laurel.admin.post('/v1/tenants', created);
+  }
   for (const no of [BROKEN, WELL]) {
     const tenantId = `tenant ${no}`;
     const configured = await laurel.admin.put('/v1/configuration', CONFIGURATION, { tenantId });

@@ -69,6 +69,7 @@ test('nothing is answered, and nothing stored, that no replica has; all goes on 
   expect((await batch('batched')).status).toBe(503);
   // Reads go on.
   expect((await laurel.app.get('/v1/users/ada')).status).toBe(200);
+  // What is observed is that nothing comes: that has no other end than a time.
   await sleep(1_000);
   expect(await stored()).toBe(1);
 

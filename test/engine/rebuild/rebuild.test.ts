@@ -5,6 +5,7 @@ import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
 import { rebuild, type RebuildProgress } from '../../../src/engine/rebuild/rebuild.ts';
 import { exclusively } from '../../../src/postgres/exclusively.ts';
 import { redisReady } from '../../../src/redis/client.ts';
+import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -95,6 +96,27 @@ describe('a rebuild', () => {
     await redis.zadd('{s0}:0:b:3:20000:', 5, 'nobody');
     await redis.set('{s0}:0:u:nobody', 'x');
     await rebuildServers({ redis, pool: laurel.pool });
+    expect(await dump(redis)).toEqual(before);
+  });
+
+  test('of a shard that an earlier version filled begins by itself', async () => {
+    await play();
+    const before = await settledDump();
+    const [points] = await redis.keys('{s0}:0:p:*');
+    const mark = await redis.get('{s0}:mark');
+    await untilTaken(
+      laurel,
+      async () => {
+        // Its points totals were a sorted set of the users, and its mark ended with the epoch.
+        await connectionOf(redis, 0)
+          .multi()
+          .del(points!)
+          .zadd(points!, 17, 'user 1')
+          .set('{s0}:mark', mark!.replace(/:\d+$/, ''))
+          .exec();
+      },
+      0,
+    );
     expect(await dump(redis)).toEqual(before);
   });
 

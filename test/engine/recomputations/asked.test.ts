@@ -126,3 +126,22 @@ test('a plan that is applied at once; who has an achievement meanwhile gets it, 
   await expect.poll(async () => (await laurel.admin.get(`/v1/recomputations/${body.id}`)).body.status).toBe('applied');
   expect(await points('eve')).toBe(80);
 });
+
+test('of whom events were reversed since the plan was made, nothing is done: it gave points for them', async () => {
+  await laurel.admin.put('/v1/configuration', configuration(6));
+  const { eventId } = (await event('ray', 3)).body;
+  await event('sue', 3);
+  await laurel.admin.put('/v1/configuration', configuration(7));
+  const planned = await plan(laurel, { what: ['points'] });
+  const ids = planned.samples.gaining.map(({ userId }) => userId);
+  expect(ids).toEqual(expect.arrayContaining(['ray', 'sue']));
+  expect((await laurel.admin.post(`/v1/events/${eventId}/reverse`, {})).body.status).toBe('reversed');
+  const applied = await make(laurel, planned.id, 'apply');
+  expect(applied.samples.left).toContainEqual(
+    expect.objectContaining({ userId: 'ray', status: 'skipped', reason: expect.stringContaining('reversed since') }),
+  );
+  expect([await points('ray'), await points('sue')]).toEqual([0, 21]);
+  // Planned again, it is as if the event had never been.
+  const again = await plan(laurel, { what: ['points'] });
+  expect(again.samples.gaining.map(({ userId }) => userId)).not.toContain('ray');
+});

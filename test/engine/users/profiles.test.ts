@@ -62,7 +62,7 @@ test('the first sight grants freezes, pays creation triggers once, and is in the
   expect(state.points).toEqual({ [xp.no]: 17 });
   expect(state.freezes).toBe(2);
   expect(await users()).toBe(before + 1);
-  expect(await laurel.redis.zscore(`{s0}:0:p:${xp.no}`, 'a')).toBe('17');
+  expect(await laurel.redis.hget(`{s0}:0:p:${xp.no}`, '17')).toBe('1');
   const boards = await laurel.redis.keys(`{s0}:0:b:${board.no}:*`);
   expect(boards).toHaveLength(1);
   expect(await laurel.redis.zscore(boards[0]!, 'a')).toBe('17');

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createPatientRedis, createRedis, redisReady } from '../../../src/redis/client.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
-import { WakeUp } from '../../../src/redis/wake-up.ts';
+import { QUEUE_PREFIX } from '../../../src/redis/keys.ts';
+import { PERSIST_QUEUE, WakeUp } from '../../../src/redis/wake-up.ts';
 import { persistWorker } from '../../../workers/jobs/persist.ts';
 import { eventRecord, writeEntry } from '../../engine/persist/outbox-writer.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
@@ -74,8 +75,8 @@ test('an event that comes when the job of an earlier one has looked for the last
   let wasLate = false;
   afterDrain = async () => {
     await write();
-    // Time for the wake-up to go out while this job is still active.
-    await sleep(300);
+    // The wake-up has gone out while this job is still active: BullMQ keeps it for when the job ends.
+    await expect.poll(() => redis.exists(`${QUEUE_PREFIX}:${PERSIST_QUEUE}:dn:1`)).toBe(1);
     wasLate = (await stored()) === before + 1;
   };
   await write();

@@ -4,6 +4,7 @@ import {
   Flame,
   RefreshCw,
   Shield,
+  ShieldAlert,
   Trophy,
   Undo2,
   UserPlus,
@@ -19,6 +20,7 @@ import { CausedLine, saidOf } from './timeline-words.tsx';
 const ICONS: Record<TimelineEntry['kind'], LucideIcon> = {
   event: Zap,
   reversal: Undo2,
+  quarantine: ShieldAlert,
   achievement: Award,
   recomputation: RefreshCw,
   time: CircleDot,

@@ -38,6 +38,17 @@ export function saidOf(entry: TimelineEntry): ReactNode {
           {entry.who !== null && <Code>{entry.who}</Code>}
         </>
       );
+    case 'quarantine':
+      return (
+        <>
+          <strong>
+            In quarantine: {signed(entry.value)} {entry.metric.name}
+          </strong>{' '}
+          <span className="text-muted">
+            {entry.status}, guard {entry.guard}
+          </span>
+        </>
+      );
     case 'achievement':
       return (
         <>

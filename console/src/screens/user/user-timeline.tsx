@@ -13,6 +13,8 @@ const PAGE = 20;
 const KINDS = {
   event: 'Events',
   reversal: 'Reversals',
+  quarantine: 'Quarantine',
+  recomputation: 'Recomputations',
   achievement: 'Achievements',
   award: 'Awards',
   streak: 'Streaks',

@@ -2,6 +2,8 @@ import { Type } from 'typebox';
 import { EventReversal, ReversalOptions } from '../../../domain/reversal.ts';
 import { operation } from '../../operation.ts';
 
+const Body = Type.Object(ReversalOptions);
+
 export const adminEventsReverseOne = operation({
   id: 'admin_events_reverse_one',
   surface: 'admin',
@@ -15,8 +17,9 @@ true: then those that the event completed go, and composites that need them, wit
 the reversal, by its \`reversalId\`, restores all of it. Idempotent: what is so already is answered as \`unchanged\`. The
 event's idempotency key stays used.`,
   params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
-  body: Type.Object(ReversalOptions),
+  body: Body,
   isBodyOptional: true,
+  knownFields: Body,
   responses: { 200: EventReversal },
   handle: async ({ catalogs, reversals }, { tenant, by, params, body }) => {
     const { revokeAchievements = false, dryRun = false } = body;

@@ -10,8 +10,10 @@ export const adminEventsReverse = operation({
   summary: 'Reverse up to 1,000 events',
   description: `By \`eventIds\`; by \`idempotencyKeys\` of the user \`userId\`; or all events of that user from \`from\` to
 before \`to\`. The last two take a \`metricKey\` as well. Each event is reversed by itself, as by the operation for one; an
-event that cannot be is an issue, and stops no other. Called again, it reverses what is left.`,
+event that cannot be is an issue, and stops no other. Called again, it reverses what is left. In a dry run, too, each is computed
+by itself, as if the others stayed.`,
   body: ReverseEvents,
+  knownFields: ReverseEvents,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: ReversedEvents },
   handle: async ({ catalogs, manyReversals }, { tenant, by, body }) => ({

@@ -40,6 +40,15 @@ test('admin_imports_create: good users go through, bad ones are issues, what can
     ADA,
     { id: 'bo', metrics: { steps: { total: 5 }, flips: { total: 1, days: { '2026-02-30': 1 } } } },
     { id: 'cy', created: '2027-01-01T00:00:00Z' },
+    { id: 'col', streak: { frequency: 'daily', length: 1, extended: '2016-12-31T23:59:60Z' } },
+    {
+      id: 'con',
+      streak: {
+        frequency: 'daily',
+        length: 0,
+        history: [{ periodStart: '2026-11-22', periodEnd: '2026-11-22', length: 0, resetAt: '2016-12-31T23:59:60Z' }],
+      },
+    },
     { id: 'dee', metrics: { steps: { total: 5 } }, attributes: { shoe: '42' }, tz: 'Mars/Base' },
     { id: '', name: 'Nobody' },
     { id: 'el', achievement: [] },
@@ -52,6 +61,8 @@ test('admin_imports_create: good users go through, bad ones are issues, what can
     issues: [
       { id: 'bo', ...says('error', "metrics.flips.days: '2026-02-30' is no past day as YYYY-MM-DD.") },
       { id: 'cy', ...says('error', "created is in the future: '2027-01-01T00:00:00Z'.") },
+      { id: 'col', ...says('error', "streak.extended is no time from 1970 on: '2016-12-31T23:59:60Z'.") },
+      { id: 'con', ...says('error', "streak.history.resetAt is no time from 1970 on: '2016-12-31T23:59:60Z'.") },
       { id: '', ...says('error', 'id must not be empty') },
       { id: 'el', ...says('error', expect.stringContaining('achievement')) },
       { id: 'dee', ...says('warning', "tz: 'Mars/Base' is no IANA name; UTC counts") },
@@ -100,6 +111,34 @@ test('the user goes on where it stopped: nothing is awarded or announced again',
   expect(body.points.xp).toMatchObject({ total: 115, added: 20 });
   expect(body.achievements.map(({ key }: { key: string }) => key)).toEqual(['day', 'both']);
   expect(body.leaderboards.flips).toMatchObject({ rank: 1, previousRank: 1 });
+});
+
+test('a streak whose last day to act is over is lost, unless pauses cover the time since then', async () => {
+  const streak = { frequency: 'daily', length: 3, started: '2026-11-03', expires: '2026-11-06' };
+  const { body } = await bring([
+    { id: 'over', streak },
+    { id: 'paused', streak: { ...streak, pauses: [{ start: '2026-11-06', end: '2026-11-21' }] } },
+    { id: 'ahead', streak: { frequency: 'daily', length: 1, started: '2027-01-01' } },
+  ]);
+  expect(body).toEqual({
+    users: [
+      { id: 'over', status: 'imported' },
+      { id: 'paused', status: 'imported' },
+    ],
+    issues: [
+      { id: 'ahead', ...says('error', expect.stringContaining('streak.started')) },
+      { id: 'over', ...says('warning', expect.stringContaining('2026-11-06')) },
+    ],
+  });
+  const read = async (id: string) => (await laurel.app.get(`/v1/users/${id}/streak?historyPeriods=20`)).body;
+  const lengths = ({ streakHistory }: { streakHistory: { length: number }[] }) =>
+    streakHistory.map(({ length }) => length);
+  const over = await read('over');
+  expect([over.length, over.expires]).toEqual([0, null]);
+  expect(lengths(over)).toEqual([1, 2, 3, ...Array(17).fill(0)]);
+  const paused = await read('paused');
+  expect([paused.length, paused.started, paused.expires]).toEqual([3, '2026-11-03', '2026-11-22']);
+  expect(lengths(paused)).toEqual([1, 2, ...Array(18).fill(3)]);
 });
 
 test('a deleted user can be imported again', async () => {

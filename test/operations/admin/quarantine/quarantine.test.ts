@@ -40,6 +40,10 @@ const send = (user: string, value: number, more: { metric?: string; key?: string
   );
 const waiting = async (query = '') => (await laurel.admin.get(`/v1/quarantine?limit=100${query}`)).body.events;
 const total = async (user: string) => (await laurel.app.get(`/v1/users/${user}/metrics/steps`)).body.current;
+const timeline = async (user: string) =>
+  (await laurel.admin.get(`/v1/users/${user}/timeline`)).body.entries.map(
+    ({ kind, status }: { kind: string; status?: string }) => (status === undefined ? kind : `${kind} ${status}`),
+  );
 const differences = async () => {
   const found: object[] = [];
   await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
@@ -78,6 +82,7 @@ test('an event is kept, listed with filters, released once, and answered with wh
     nextCursor: null,
   });
   expect((await laurel.admin.get('/v1/quarantine?metricKey=none')).status).toBe(422);
+  expect(await timeline('ada')).toEqual(['quarantine waiting', 'user_creation']);
   expect(await differences()).toEqual([]);
 
   const released = await laurel.admin.post(`/v1/quarantine/${adas.id}/release`, undefined);
@@ -95,6 +100,7 @@ test('an event is kept, listed with filters, released once, and answered with wh
   const retried = await send('ada', 1_000, { key: 'k1' });
   expect([retried.status, retried.body.eventId, retried.body.idempotentReplayed]).toEqual([202, adas.id, true]);
   expect(await total('ada')).toBe(1_000);
+  expect(await timeline('ada')).toEqual(['administration', 'event', 'user_creation']);
   expect(await waiting('&status=released')).toMatchObject([{ id: adas.id, settled: expect.any(String) }]);
   const { body: log } = await laurel.admin.get('/v1/audit-log?kind=quarantined_event');
   expect(log[0]).toMatchObject({ action: 'release', resourceId: adas.id, userId: 'ada' });
@@ -113,9 +119,26 @@ test('released from many sides at once, an event is applied once', async () => {
 
 test('dropped, it is never applied, and its key stays used', async () => {
   const { eventId } = (await send('cleo', 400, { key: 'dropped' })).body;
+  const { body: kept } = await laurel.admin.get('/v1/users/cleo/timeline?kind=quarantine');
+  expect(kept.entries).toEqual([
+    {
+      kind: 'quarantine',
+      position: eventId,
+      at: expect.any(String),
+      id: eventId,
+      metric: { id: expect.any(String), key: 'steps', name: 'Steps' },
+      guard: 'maxValue',
+      value: 400,
+      attributes: null,
+      idempotencyKey: 'dropped',
+      status: 'waiting',
+      settled: null,
+    },
+  ]);
   const { status, body } = await laurel.admin.delete(`/v1/quarantine/${eventId}`);
   expect([status, body]).toEqual([200, { deleted: [{ id: eventId }], issues: [] }]);
   expect((await laurel.admin.post(`/v1/quarantine/${eventId}/release`, undefined)).status).toBe(404);
+  expect(await timeline('cleo')).toEqual(['administration', 'quarantine dropped', 'user_creation']);
   const retried = await send('cleo', 400, { key: 'dropped' });
   expect([retried.status, retried.body.total, retried.body.eventId]).toEqual([202, 0, eventId]);
   expect((await laurel.admin.delete(`/v1/quarantine/${NOBODY}`)).status).toBe(404);

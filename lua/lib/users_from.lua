@@ -1,0 +1,67 @@
+--- @include "points_totals"
+
+-- The counts of some fields, in their order; 0 where nobody is counted.
+local function counts_of(key, fields)
+  local counts = redis.call('HMGET', key, unpack(fields))
+  for n = 1, #fields do
+    counts[n] = tonumber(counts[n] or 0)
+  end
+  return counts
+end
+
+-- How many users have a total of at least `from`, not counting those without points. `greatest`: the greatest total.
+-- Cost: O(digits of `from` × TOTALS.width), whatever the number of users.
+local function users_from(key, from, greatest)
+  local fields, level, block, last = {}, 0, math.max(math.ceil(from), 1), greatest
+  if block > last then
+    return 0
+  end
+  -- Block by block until a whole block of the next level begins; block 1 and all behind it are all that a level counts.
+  while block > 1 and block <= last do
+    while block % TOTALS.width ~= 0 and block <= last do
+      fields[#fields + 1], block = total_field(level, block), block + 1
+    end
+    block, last, level = math.ceil(block / TOTALS.width), math.floor(last / TOTALS.width), level + 1
+  end
+  if block == 1 and last >= 1 then
+    fields[#fields + 1] = level_field(level)
+  end
+  local users = 0
+  for _, count in ipairs(counts_of(key, fields)) do
+    users = users + count
+  end
+  return users
+end
+
+-- The last block of a level, from `first` to `last`, that counts anybody.
+local function last_block(key, level, first, last)
+  local fields = {}
+  for block = first, last do
+    fields[#fields + 1] = total_field(level, block)
+  end
+  local counts = counts_of(key, fields)
+  for n = #counts, 1, -1 do
+    if counts[n] > 0 then
+      return first + n - 1
+    end
+  end
+end
+
+-- The greatest total that anybody has; 0: nobody has points. Cost: O(its digits × TOTALS.width).
+local function greatest_total(key)
+  local fields = {}
+  for level = 0, TOTALS.levels - 1 do
+    fields[level + 1] = level_field(level)
+  end
+  local counted = counts_of(key, fields)
+  local level = TOTALS.levels - 1
+  while level >= 0 and counted[level + 1] == 0 do
+    level = level - 1
+  end
+  local block = 0
+  while level >= 0 do
+    block = last_block(key, level, math.max(block * TOTALS.width, 1), (block + 1) * TOTALS.width - 1)
+    level = level - 1
+  end
+  return block
+end

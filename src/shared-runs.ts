@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Runs something for all who ask: each is answered by a run that began after they asked, so what it read is no older than
+ * the question. Runs follow one another, and begin `everyMs` apart at least, however many ask.
+ */
+export class SharedRuns<T> {
+  private readonly work: () => Promise<T>;
+  private readonly everyMs: number;
+  /** The run that has not begun yet. */
+  private next: Promise<T> | null = null;
+  /** Settles with the run under way. */
+  private running: Promise<unknown> = Promise.resolve();
+  private begunMs = -Infinity;
+
+  constructor(work: () => Promise<T>, { everyMs }: { everyMs: number }) {
+    this.work = work;
+    this.everyMs = everyMs;
+  }
+
+  /** Resolves or rejects as the run does. */
+  run(): Promise<T> {
+    return (this.next ??= this.begin());
+  }
+
+  private async begin(): Promise<T> {
+    await this.running;
+    const restMs = this.begunMs + this.everyMs - performance.now();
+    // Timers know whole milliseconds only.
+    if (restMs > 0) await sleep(Math.ceil(restMs), undefined, { ref: false });
+    this.next = null;
+    this.begunMs = performance.now();
+    const run = this.work();
+    this.running = run.catch(() => undefined);
+    return run;
+  }
+}

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { LateTurns } from '../../../src/engine/corrections/late-turns.ts';
+
+/** Work that ends when it is told to. */
+function held(): { work: () => Promise<void>; end: () => void } {
+  let end = (): void => undefined;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  return { work: () => ended, end };
+}
+
+test('those of one user go one after another, and leave room for those of others', async () => {
+  const turns = new LateTurns();
+  const first = held();
+  const done: number[] = [];
+  const all = [turns.run(0, 'ada', first.work)];
+  const refused: unknown[] = [];
+  for (let no = 1; no < 256; no++)
+    all.push(
+      turns
+        .run(0, 'ada', async () => void done.push(no))
+        .catch((error: { status: number }) => void refused.push(error.status)),
+    );
+  await turns.run(0, 'bob', async () => undefined);
+  expect(done).toEqual([]);
+  first.end();
+  await Promise.all(all);
+  expect(done).toEqual(Array.from({ length: 63 }, (_, index) => index + 1));
+  expect(refused).toEqual(Array(192).fill(503));
+  // When they are done there is room again.
+  await turns.run(0, 'ada', async () => void done.push(0));
+  expect(done.at(-1)).toBe(0);
+});
+
+test('a tenant has so many at most, whoever they are of; another tenant has its own', async () => {
+  const turns = new LateTurns();
+  const first = held();
+  const all = Array.from({ length: 256 }, (_, no) => turns.run(0, `user ${no}`, first.work));
+  await expect(turns.run(0, 'one more', async () => undefined)).rejects.toMatchObject({ status: 503 });
+  await turns.run(1, 'elsewhere', async () => undefined);
+  first.end();
+  await Promise.all(all);
+  await turns.run(0, 'one more', async () => undefined);
+});

@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from '../../../src/postgres/persist/binary-array.ts';
+import { UnstorableValue } from '../../../src/postgres/persist/unstorable-value.ts';
+import { testDatabase, type TestDatabase } from '../database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase({ redis: false });
+});
+afterAll(() => database.close());
+
+/** What Postgres makes of an array, as text. */
+async function read(type: string, array: Buffer): Promise<(string | null)[]> {
+  const { rows } = await database.pool.query<{ value: string | null }>(
+    `SELECT value::text AS value FROM unnest($1::${type}[]) WITH ORDINALITY AS given (value, nth) ORDER BY nth`,
+    [array],
+  );
+  return rows.map(({ value }) => value);
+}
+
+const texts = (values: readonly (number | null)[]): (string | null)[] =>
+  values.map((value) => (value === null ? null : String(value)));
+const some = <T>(of: fc.Arbitrary<T>): fc.Arbitrary<T[]> => fc.array(of, { minLength: 1, maxLength: 20 });
+
+test('integers are what was given, missing ones included', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      some(fc.option(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }))),
+      some(fc.option(fc.maxSafeInteger())),
+      async (small, large) => {
+        expect(await read('int', binaryIntegers(small))).toEqual(texts(small));
+        expect(await read('bigint', binaryBigIntegers(large))).toEqual(texts(large));
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+test('texts are what was given', async () => {
+  const values = ['', 'a,"b"\\', '{NULL}', 'NULL', 'Zürich 🌍'];
+  expect(await read('text', binaryArray(TEXT, values))).toEqual(values);
+});
+
+test.each([
+  ['a 32-bit integer', () => binaryIntegers([1, 2 ** 31])],
+  ['a whole number', () => binaryBigIntegers([1.5])],
+  ['an exact integer', () => binaryBigIntegers([null, 2 ** 53])],
+])('what is not %s is refused', (_, array) => {
+  expect(array).toThrow(UnstorableValue);
+});

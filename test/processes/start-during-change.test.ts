@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CHANGES_CHANNEL } from '../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { CuttingProxy } from '../stack/cutting-proxy.ts';
+import { testStack } from '../stack/stack.ts';
+
+let stack: Awaited<ReturnType<typeof testStack>>;
+let proxy: CuttingProxy;
+let laurel: TestLaurel;
+
+beforeAll(async () => {
+  stack = await testStack({ database: 'none' });
+  proxy = new CuttingProxy(stack.redisUrl);
+  laurel = await startLaurel({ redisUrl: stack.redisUrl });
+});
+afterAll(async () => {
+  await laurel.close();
+  proxy.close();
+  await stack.close();
+});
+
+test('a frontend that starts while something changes begins with the change', async () => {
+  const change = async (): Promise<void> => {
+    await laurel.admin.patch('/v1/organisation', { name: 'Renamed' });
+    await laurel.admin.put('/v1/configuration', { metrics: [{ key: 'clicks', name: 'Clicks' }] });
+  };
+  const url = await proxy.listen();
+  // It is made, and its news go out, when the frontend is about to listen for news, which it then does.
+  proxy.cutNext('requests', change, (chunk) => chunk.includes(CHANGES_CHANNEL));
+  const starting = await laurel.another(url);
+  expect((await starting.admin.get('/v1/organisation')).body.name).toBe('Renamed');
+  const event = { user: { id: 'ada' }, value: 1 };
+  expect((await starting.app.post('/v1/metrics/clicks/event', event)).status).toBe(201);
+});

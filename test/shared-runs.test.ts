@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { SharedRuns } from '../src/shared-runs.ts';
+
+interface Begun {
+  resolve: () => void;
+  reject: (error: Error) => void;
+}
+
+/** Runs that end when the test says so. */
+function heldRuns(): { runs: SharedRuns<void>; begun: Begun[] } {
+  const begun: Begun[] = [];
+  const work = (): Promise<void> => new Promise((resolve, reject) => void begun.push({ resolve, reject }));
+  return { runs: new SharedRuns(work, { everyMs: 0 }), begun };
+}
+
+test('whoever asks during a run is answered by the next, and all of them by one', async () => {
+  const { runs, begun } = heldRuns();
+  const first = runs.run();
+  await expect.poll(() => begun.length).toBe(1);
+  let answered = 0;
+  const later = Promise.all(Array.from({ length: 50 }, () => runs.run().then(() => (answered += 1))));
+  begun[0]!.resolve();
+  await first;
+  await expect.poll(() => begun.length).toBe(2);
+  expect(answered).toBe(0);
+  begun[1]!.resolve();
+  await later;
+  expect(begun).toHaveLength(2);
+});
+
+test('a run that fails fails for those who asked for it, and for nobody else', async () => {
+  const { runs, begun } = heldRuns();
+  const first = runs.run();
+  await expect.poll(() => begun.length).toBe(1);
+  const second = runs.run();
+  begun[0]!.reject(new Error('away'));
+  await expect(first).rejects.toThrow('away');
+  await expect.poll(() => begun.length).toBe(2);
+  begun[1]!.resolve();
+  await second;
+});
+
+test('runs begin this far apart at least', async () => {
+  const begunMs: number[] = [];
+  const runs = new SharedRuns(async () => void begunMs.push(performance.now()), { everyMs: 30 });
+  for (let n = 0; n < 3; n += 1) await runs.run();
+  // A timer may be early by a millisecond.
+  expect(begunMs[2]! - begunMs[0]!).toBeGreaterThan(50);
+});
