@@ -32,6 +32,9 @@ export type Preferences = ModelUser['prefers'] & { daysOff?: readonly number[] }
 
 type Answer = Record<string, unknown>;
 
+/** Where a day begins first. */
+const EARLIEST_ZONE = 'Etc/GMT-14';
+
 /** Laurel as its specification describes it: slow, in memory, one thing after the other. */
 export class LaurelModel {
   catalog: Catalog;
@@ -93,6 +96,8 @@ export class LaurelModel {
 
   /** Records an event; null: refused. */
   event({ metricKey, user: sent, value, attributes, key }: SentEvent): Answer | null {
+    // A day that is not yet anywhere is not valid at all: that goes before replays.
+    if (sent.signUpDate !== undefined && sent.signUpDate > wall(this.nowMs, EARLIEST_ZONE).date) return null;
     const metricId = this.catalog.metrics.find((metric) => metric.key === metricKey)!.id;
     const known = this.users.get(sent.id);
     if (key !== null && known?.events.some((event) => event.key === key && event.metricId === metricId) === true) {
