@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -149,7 +150,10 @@ export async function startLaurel(
     others.push(await startWorkers({ redisUrl, acknowledgeMs, databaseUrl, clock, log, delivery, ...options.worker }));
   }
   if (options.configuration !== undefined) {
-    const applied = await first.admin.put('/v1/configuration', options.configuration);
+    const apply = () => first.admin.put('/v1/configuration', options.configuration);
+    let applied = await apply();
+    // A Redis that does not answer for 3 s is taken for gone, which on a busy machine it may not be.
+    while (applied.status === 503) applied = await sleep(100).then(apply);
     if (applied.status !== 200) throw new Error(`The configuration was refused: ${JSON.stringify(applied.body)}`);
   }
   return {

@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)('the system screen, with several Redis', () => {
     await laurel.pool.query("UPDATE shards SET left_on = 'east', chosen = true WHERE shard = 3");
     await laurel.pool.query("UPDATE shards SET endpoint = 'north', chosen = true WHERE shard IN (7, 9)");
     await west.kill();
-    await expect.poll(system, { timeout: 20_000 }).toMatchObject({
+    await expect.poll(system).toMatchObject({
       redisServers: [
         { name: 'east', named: true, shards: 128, shutShards: 0 },
         { name: 'west', named: true, state: null, shards: 126, shutShards: 126 },

@@ -43,4 +43,4 @@ test('a Postgres that recovers is waited for, longer than one that gives no sign
   } finally {
     await second.stop();
   }
-}, 60_000);
+});

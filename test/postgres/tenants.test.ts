@@ -197,7 +197,7 @@ test('the organisation takes each setting by itself', async () => {
 });
 
 test('a change that cannot be read when it is announced is read later', async () => {
-  const pool = createPool(database.stack.databaseUrl, { max: 2, timeoutMs: 200 });
+  const pool = createPool(database.stack.databaseUrl, { max: 2, timeoutMs: 2_000 });
   const failures: unknown[] = [];
   const elsewhere = new Tenants({ pool, announce: async () => undefined, onFailed: (error) => failures.push(error) });
   await elsewhere.refresh();

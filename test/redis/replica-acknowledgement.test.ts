@@ -20,7 +20,7 @@ beforeEach(async () => {
   redis.on('error', () => undefined);
   await redisReady(redis);
   const gate = { run: await readRun(redis), connection: 0 };
-  acknowledgement = new ReplicaAcknowledgement({ redis, gate, timeoutMs: 500 });
+  acknowledgement = new ReplicaAcknowledgement({ redis, gate, timeoutMs: 3_000 });
   await acknowledges();
 });
 afterEach(async () => {
@@ -37,7 +37,7 @@ async function follow(some: readonly OwnRedis[]): Promise<void> {
     const [, offset, attached] = (await master.command('ROLE')) as [string, number, [string, string, string][]];
     return some.every(({ port }) => attached.some(([, at, has]) => Number(at) === port && Number(has) >= offset));
   };
-  await expect.poll(caughtUp, { timeout: 10_000 }).toBe(true);
+  await expect.poll(caughtUp).toBe(true);
 }
 
 const acknowledges = (): Promise<void> => expect.poll(() => acknowledgement.wait().then(() => true, String)).toBe(true);

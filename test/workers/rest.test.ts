@@ -124,7 +124,7 @@ test('at rest a process looks at the marks of all shards with one command, and s
   noteShardsInUse(redis, SHARD_NUMBERS);
   const looks = async (more: number): Promise<unknown> => {
     const so = await calls('mget');
-    return expect.poll(() => calls('mget'), { timeout: 20_000 }).toBeGreaterThanOrEqual(so + more);
+    return expect.poll(() => calls('mget')).toBeGreaterThanOrEqual(so + more);
   };
   // The first look after the start compares each shard with Postgres, which is done again after a minute.
   await looks(3);
