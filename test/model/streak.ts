@@ -40,8 +40,8 @@ export interface Streaks {
   /** When the user was first seen, and the day. */
   firstMs: number;
   first: LocalDate;
-  /** The day from which the next freeze is earned. */
-  earnsFrom: LocalDate;
+  /** The day from which the next freeze is earned; null: none was to be earned yet. */
+  earnsFrom: LocalDate | null;
   pauses: { start: LocalDate; end: LocalDate }[];
   /** Streaks that ended, with the last day of their last period; oldest first. */
   lost: { frequency: Frequency; length: number; started: LocalDate; last: LocalDate }[];
@@ -67,7 +67,7 @@ export function firstStreaks({ streaks: { freezes } }: Catalog, firstMs: number,
     freezes: initial,
     firstMs,
     first,
-    earnsFrom: first,
+    earnsFrom: null,
     pauses: [],
     lost: [],
     resets: { daily: new Map(), weekly: new Map(), monthly: new Map() },
@@ -144,7 +144,8 @@ function earn({ streaks, tz }: ModelUser, day: LocalDate, { streaks: { freezes }
   if (!enabled || interval === null || autoEarnAmount === null) return false;
   const before = streaks.freezes;
   const isOlder = streaks.firstMs < earnSince;
-  let from = isOlder ? latest(streaks.earnsFrom, wall(earnSince, tz).date) : streaks.earnsFrom;
+  const since = isOlder ? wall(earnSince, tz).date : streaks.first;
+  let from = latest(streaks.earnsFrom ?? since, since);
   for (; daysBetween(from, day) >= interval; from = addDays(from, interval)) {
     streaks.freezes = Math.max(streaks.freezes, Math.min(max, streaks.freezes + autoEarnAmount));
   }
