@@ -119,7 +119,7 @@ async function checkEvents(
       throw new AppError('not_found', `[${index}].key: there is no metric with the key '${key}'.`);
     }
     try {
-      if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
+      rejectUnknownAttributes({ user, attributes }, compiled);
       sentUser(user, compiled, nowMs);
       if (occurredAt !== undefined) occurredMs(occurredAt, window, nowMs);
     } catch (error) {

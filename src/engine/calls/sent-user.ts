@@ -23,14 +23,30 @@ export interface SentUser {
   [SENT.occurred]?: object;
 }
 
-/** 422 that names every key that is not an attribute. */
-export function rejectUnknownAttributes(keys: string[], known: ReadonlyMap<string, unknown>): void {
-  const unknown = keys.filter((key) => !known.has(key));
-  if (unknown.length === 0) return;
-  throw new AppError(
+type Sent = Readonly<Record<string, string>> | undefined;
+
+const unknownKeys = (sent: Sent, known: ReadonlyMap<string, unknown>): string[] =>
+  Object.keys(sent ?? {}).filter((key) => !known.has(key));
+
+/** 422 that names the keys. */
+const invalidKeys = (keys: readonly string[]): AppError =>
+  new AppError(
     'unprocessable',
-    `Invalid attribute keys: ${unknown.join(', ')}. Attribute keys must match those in the configuration.`,
+    `Invalid attribute keys: ${keys.join(', ')}. Attribute keys must match those set up in the dashboard.`,
   );
+
+/**
+ * 422 if an attribute of an event is none that the catalog has; it names every such key, those of the event's user as well. A user's
+ * alone are left to `sentUser`.
+ */
+export function rejectUnknownAttributes(
+  { user, attributes }: { user: { attributes?: Sent }; attributes?: Sent },
+  compiled: CompiledCatalog,
+): void {
+  if (attributes === undefined) return;
+  const unknown = unknownKeys(attributes, compiled.eventAttributes);
+  if (unknown.length === 0) return;
+  throw invalidKeys([...new Set([...unknown, ...unknownKeys(user.attributes, compiled.userAttributes)])]);
 }
 
 /** Checks the sent user fields against the catalog. Null if nothing but the ID was sent. 422 as spec §3. */
@@ -45,7 +61,8 @@ export function sentUser(user: Omit<UpsertedUser, 'id'>, compiled: CompiledCatal
   if (user.subscribeToEmails !== undefined) sent[SENT.subscribe] = user.subscribeToEmails;
   if (user.attributes !== undefined) {
     const keys = Object.keys(user.attributes);
-    rejectUnknownAttributes(keys, compiled.userAttributes);
+    const unknown = unknownKeys(user.attributes, compiled.userAttributes);
+    if (unknown.length > 0) throw invalidKeys(unknown);
     if (keys.length > 0) {
       const attributes: Record<number, string> = {};
       for (const key of keys) attributes[compiled.userAttributes.get(key)!.no] = user.attributes[key]!;

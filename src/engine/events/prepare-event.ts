@@ -37,7 +37,7 @@ export function prepareEvent(
   const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
   if (plan === null) throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`);
   const { user, attributes } = event;
-  if (attributes !== undefined) rejectUnknownAttributes(Object.keys(attributes), compiled.eventAttributes);
+  rejectUnknownAttributes(event, compiled);
   const { tenantNo } = compiled.catalog;
   const { metric: metricNo } = plan.plan;
   return {

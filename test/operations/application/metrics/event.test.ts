@@ -50,6 +50,12 @@ describe('bad input is refused with a sentence, and changes nothing', () => {
     ['an unknown time zone', { user: { ...user, tz: 'Mars/Olympus' }, value: 1 }, 422, /Mars\/Olympus/],
     ['an offset as time zone', { user: { ...user, tz: '+02:00' }, value: 1 }, 422, /time zone/],
     ['unknown event attributes', { user, value: 1, attributes: { a: 'x', b: 'y', deck: 'z' } }, 422, /keys: a, b\./],
+    [
+      'unknown attributes of the event and of its user',
+      { user: { ...user, attributes: { nope: 'x', a: 'x' } }, value: 1, attributes: { a: 'x' } },
+      422,
+      /^Invalid attribute keys: a, nope\. Attribute keys must match those set up in the dashboard\.$/,
+    ],
     ['a user attribute on an event', { user, value: 1, attributes: { plan: 'pro' } }, 422, /plan/],
     ['unknown user attributes', { user: { ...user, attributes: { nope: 'x' } }, value: 1 }, 422, /nope/],
     ['an attribute that is no string', { user, value: 1, attributes: { deck: 5 } }, 400, /deck/],

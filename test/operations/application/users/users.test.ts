@@ -84,7 +84,11 @@ test('a refused change changes nothing and names what is wrong', async () => {
   await laurel.app.post('/v1/users', { id: 'same', name: 'Same' });
   for (const [change, status, text] of [
     [{ name: 'x', tz: 'Mars/Olympus' }, 422, /Mars\/Olympus/],
-    [{ name: 'x', attributes: { plan: 'p', nope: '1', deck: '2' } }, 422, /^Invalid attribute keys: nope, deck\. /],
+    [
+      { name: 'x', attributes: { plan: 'p', nope: '1', deck: '2' } },
+      422,
+      /^Invalid attribute keys: nope, deck\. Attribute keys must match those set up in the dashboard\.$/,
+    ],
     [{ name: 'x', subscribeToEmails: true }, 422, /e-mail/],
     [{ name: 'x', attributes: { plan: 1 } }, 400, /attributes\.plan/],
     [{ name: 'x', email: 7 }, 400, /email/],
