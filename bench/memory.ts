@@ -33,7 +33,9 @@ async function keysByKind(redis: Redis): Promise<Map<string, string[]>> {
     const [next, keys] = await redis.scan(cursor, 'MATCH', ALL_SHARDS_PATTERN, 'COUNT', KEYS_AT_ONCE);
     for (const key of keys) {
       const kind = tenantKey(key)?.kind ?? REST;
-      kinds.set(kind, [...(kinds.get(kind) ?? []), key]);
+      const known = kinds.get(kind);
+      if (known === undefined) kinds.set(kind, [key]);
+      else known.push(key);
     }
     cursor = next;
   } while (cursor !== '0');
