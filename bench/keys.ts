@@ -45,7 +45,7 @@ try {
     const digest = createHash('sha1').update(name).digest();
     return {
       tenantNo: 0,
-      bucket: idempotencyKey(0, digest.toString('hex', 0, 2)),
+      bucket: idempotencyKey(0, (digest.readUInt16BE(0) & 0x1fff).toString(16).padStart(4, '0')),
       field: digest.toString('base64url', 2, 14),
     };
   };

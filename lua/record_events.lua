@@ -23,7 +23,8 @@ achievements, points, leaderboards, outbox. First everything is computed in memo
 an error while computing leaves nothing behind.
 
 KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), then two an event: its user (string), and
-      the bucket of its idempotency key (hash; the user's key again if it has none). The boards and points totals
+      the wide bucket of its idempotency key (hash, and prefix of the narrow
+      ones: lib/used_key; the user's key again if it has none). The boards and points totals
       that an event moves depend on the user's state, so they come as prefixes below; same hash tag.
       Then, for a step of a queued batch, its keys (lib/batch_step).
 ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 prefix of points totals, 6 retry position:
@@ -46,7 +47,7 @@ local outbox, counters = KEYS[1], KEYS[2]
 local now, tenant_no = tonumber(ARGV[1]), ARGV[2]
 local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
 local old_keys, looked_up = ARGV[7], ARGV[8] ~= '' and cjson.decode(ARGV[8]) or {}
-local old_segments
+local old_segments, has_many_keys
 local plan_count = tonumber(ARGV[3])
 local FIRST_PLAN, STRIDE, FIRST_KEY = 9, EVENT.size, 3
 local FIRST = FIRST_PLAN + plan_count
@@ -71,7 +72,6 @@ end
 -- What a bucket would hold of the use of the nth event's key, which is not hot; false: it was not used; or nothing and a
 -- token: it may have been, Postgres is to be asked.
 local function old_use(n, bucket, field, generation)
-  old_segments = old_segments or tonumber(redis.call('HGET', old_keys, OLD_KEYS.segments)) or 0
   local token = old_key_token(old_keys, old_segments, bucket, field, generation)
   if not token then
     return false
@@ -105,9 +105,12 @@ for n = 1, count do
   local earlier = find_retried and find_retried.record(event_id)
   if field ~= '' then
     field = field_of_generation(field, state_of(user, now, plan.streak.freezes, counters))
+    if not old_segments then
+      old_segments, has_many_keys = shape_of_keys(old_keys)
+    end
   end
   local use = field ~= '' and bucket .. field
-  local use_before = use and (used[use] or redis.call('HGET', bucket, field))
+  local use_before = use and (used[use] or hot_use(bucket, field, has_many_keys))
   local token
   if field ~= '' and not use_before and not earlier and not held_back[user] then
     use_before, token = old_use(n, bucket, field, user.state[USER.generation])
@@ -245,7 +248,7 @@ local records = {}
 for i = 1, #applied do
   local n, record, changes, use, bucket, field = unpack(applied[i])
   if use then
-    redis.call('HSET', bucket, field, used[use])
+    note_use(old_keys, bucket, field, used[use], has_many_keys)
   end
   replies[n] = write_record(record, changes, counters, points_prefix, board_prefix, step and step.unheard)
   records[#records + 1] = replies[n]
@@ -253,7 +256,7 @@ end
 for _, event in ipairs(guarded) do
   local n, record, use, bucket, field = unpack(event)
   if use then
-    redis.call('HSET', bucket, field, used[use])
+    note_use(old_keys, bucket, field, used[use], has_many_keys)
   end
   replies[n] = record
   records[#records + 1] = record

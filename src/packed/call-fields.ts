@@ -168,8 +168,8 @@ export const completionsField = (achievementNo: number): string => `${COUNTER.co
 /** Fields of an entry of the outbox; the last two come once a user. */
 export const OUTBOX = { tenant: 't', records: 'r', user: 'u', state: 's' } as const;
 
-/** Fields of the hash of a tenant's old idempotency keys. */
-export const OLD_KEYS = { segments: 's', keys: 'n' } as const;
+/** Fields of the hash of a tenant's old idempotency keys; `large`: its hot ones are in narrow buckets, too (`src/redis/idempotency.ts`). */
+export const OLD_KEYS = { segments: 's', keys: 'n', large: 'w' } as const;
 
 /** Fields of the hash of the tenants whose live streams are listened to, beside the numbers of those. */
 export const LISTENED = {

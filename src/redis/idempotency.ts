@@ -9,11 +9,34 @@ import { idempotencyKey, shardOf } from './keys.ts';
  */
 export const BY_SECRET = 2 ** 47;
 
+/**
+ * Hot keys are in buckets. A tenant has 8,192 wide ones, so that a small one has few, each well filled. Once one of them holds `wideKeys` the tenant
+ * is large: then each wide bucket has `narrow` beside it, where keys go from then on, so that none is long to search.
+ * A bucket of more than 512 would take Redis 100 bytes a key instead of 28.
+ * `note`: among the commands of a rebuild, what stands for one that notes a use: key of the tenant's old keys, of the wide bucket, field, use.
+ */
+export const USED = { wideKeys: 128, narrow: 8, note: 'note_use' } as const;
+
+const WIDE_BUCKET = /^.*:i:[0-9a-f]{4}/;
+
+/** The key of the wide bucket, by itself or one of its narrow ones. */
+export const wideBucket = (key: string): string => WIDE_BUCKET.exec(key)?.[0] ?? key;
+
+/** The key of the narrow bucket of a field beside its wide one. `lua/lib/used_key.lua` knows the same rule. */
+export const narrowBucket = (key: string, field: string): string => `${key}${field.charCodeAt(0) % USED.narrow}`;
+
+/** What Redis holds of the use of a key that is hot; null: it is not. `key`: of its wide bucket, or of the one it is in. */
+export async function hotUse(redis: Redis, key: string, field: string): Promise<string | null> {
+  const wide = wideBucket(key);
+  return (await redis.hget(narrowBucket(wide, field), field)) ?? redis.hget(wide, field);
+}
+
 /** The time (epoch ms) in the ID of the event of a use. */
 export const timeOfUse = (use: number): number => use % BY_SECRET;
 
 /** Where it is kept that an idempotency key is used. */
 export interface UsedKey {
+  /** 4 hex digits: the number of its wide bucket. */
   bucket: string;
   field: string;
 }
@@ -37,8 +60,10 @@ const CHUNK = 1000;
 export async function forgetUsedKeys(redis: Redis, tenantNo: number, keys: readonly UsedKey[]): Promise<void> {
   for (let from = 0; from < keys.length; from += CHUNK) {
     const pipeline = connectionOf(redis, shardOf(tenantNo)).pipeline();
-    for (const { bucket, field } of keys.slice(from, from + CHUNK))
-      pipeline.hdel(idempotencyKey(tenantNo, bucket), field);
+    for (const { bucket, field } of keys.slice(from, from + CHUNK)) {
+      const wide = idempotencyKey(tenantNo, bucket);
+      for (const key of [wide, narrowBucket(wide, field)]) pipeline.hdel(key, field);
+    }
     for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
   }
 }

@@ -5,7 +5,7 @@ import * as refusal from '../packed/refusal-fields.ts';
 import * as user from '../packed/user-fields.ts';
 import { SUM_BOUND } from '../domain/decimal.ts';
 import { STATE_BYTES } from '../packed/state.ts';
-import { BY_SECRET } from './idempotency.ts';
+import { BY_SECRET, USED } from './idempotency.ts';
 import { lineAt, luaTokens } from './lua-tokens.ts';
 import { TOTALS } from './points-totals.ts';
 
@@ -89,6 +89,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   ANNOUNCED: call.ANNOUNCED,
   LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES },
   USE: { bySecret: BY_SECRET },
+  USED,
   TOTALS,
 };
 

@@ -82,16 +82,16 @@ export const listeningUsersKey = (tenantNo: number): string => `${tenant(tenantN
 export const userKey = (tenantNo: number, userId: string): string => `${userKeyPrefix(tenantNo)}${userId}`;
 export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:u:`;
 
-/** hash: one bucket of used idempotency keys, digest → event time (ms). `bucket` is 4 hex digits. */
+/** hash: one bucket of used idempotency keys, digest → event time (ms). `bucket` is 4 hex digits, of a narrow one and a digit; see `USED`. */
 export const idempotencyKey = (tenantNo: number, bucket: string): string => `${tenant(tenantNo)}:i:${bucket}`;
 
 /** What `idempotencyKey` makes, whosever it is: the tenant's number. */
-export const IDEMPOTENCY_KEY = /^\{s\d+\}:(\d+):i:[0-9a-f]{4}$/;
+export const IDEMPOTENCY_KEY = /^\{s\d+\}:(\d+):i:[0-9a-f]{4}[0-7]?$/;
 /** Glob of them, and of some others. */
-export const IDEMPOTENCY_KEYS_PATTERN = '{s*}:*:i:????';
+export const IDEMPOTENCY_KEYS_PATTERN = '{s*}:*:i:????*';
 
 /**
- * hash: what is left of a tenant's used idempotency keys that are old: `s` segments of fingerprints, `n` keys. A segment is
+ * hash: what is left of a tenant's used idempotency keys that are old: `s` segments of fingerprints, `n` keys; and `w`: the tenant is large (`USED`). A segment is
  * a string under this key, a colon and its number in hex. `lua/lib/old_key_place.lua` knows more.
  */
 export const oldKeysKey = (tenantNo: number): string => `${tenant(tenantNo)}:o`;

@@ -14,7 +14,7 @@ function place(n: number | string, tenantNo = 0): { tenantNo: number; bucket: st
   const digest = createHash('sha1').update(`${process.env['SEED']} ${n}`).digest();
   return {
     tenantNo,
-    bucket: idempotencyKey(tenantNo, digest.toString('hex', 0, 2)),
+    bucket: idempotencyKey(tenantNo, (digest.readUInt16BE(0) & 0x1fff).toString(16).padStart(4, '0')),
     field: digest.toString('base64url', 2, 14),
   };
 }

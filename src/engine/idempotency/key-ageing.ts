@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import { DAY_MS } from '../../domain/periods.ts';
 import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
-import { fieldOfDigest } from '../../redis/idempotency.ts';
+import { fieldOfDigest, wideBucket } from '../../redis/idempotency.ts';
 import { idempotencyKey, shardOf } from '../../redis/keys.ts';
 import { ageKeys, findAgedKeys, scanBuckets, type BucketKeys } from '../../redis/old-keys.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
@@ -127,6 +127,7 @@ async function withoutWaiting(
     const { bucket, field } = idempotencyDigest(userId, metricNo, key);
     waiting.add(`${idempotencyKey(tenantNo, bucket)} ${field}`);
   }
-  const isStored = (bucket: string, field: string): boolean => !waiting.has(`${bucket} ${fieldOfDigest(field)}`);
+  const isStored = (bucket: string, field: string): boolean =>
+    !waiting.has(`${wideBucket(bucket)} ${fieldOfDigest(field)}`);
   return keys.map((some) => ({ ...some, fields: some.fields.filter((field) => isStored(some.bucket, field)) }));
 }

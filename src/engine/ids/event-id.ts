@@ -46,17 +46,19 @@ export const awardId = (hex: string, ordinal: number): string =>
 
 /** Where a used idempotency key is kept. */
 export interface IdempotencyDigest {
-  /** 4 hex digits. */
+  /** 4 hex digits of 13 bits: the number of its wide bucket (`src/redis/idempotency.ts`). */
   bucket: string;
   /** 16 characters, 96 bits. */
   field: string;
 }
 
+const WIDE_BUCKETS = 0x1fff;
+
 /** Digest of an idempotency key within its scope: user and metric. */
 export function idempotencyDigest(userId: string, metricNo: number, key: string): IdempotencyDigest {
   const digest = createHash('sha1').update(`${userId}\0${metricNo}\0${key}`).digest();
   return {
-    bucket: digest.toString('hex', 0, 2),
+    bucket: (digest.readUInt16BE(0) & WIDE_BUCKETS).toString(16).padStart(4, '0'),
     field: digest.toString('base64url', 2, 14),
   };
 }

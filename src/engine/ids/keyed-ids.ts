@@ -26,7 +26,7 @@ const partOf = (id: string): string => id.slice(12, 28);
  * decided by any time, as frontends of both versions may run at once: the maker of an ID says so where the use of the
  * key is noted (`BY_SECRET`), in the same atomic step. An ID in Postgres shows it by itself (`useOf`).
  *
- * Where Redis looks for a key (`idempotencyDigest`) is not keyed: who finds two keys of his own in one place, at 2^56
+ * Where Redis looks for a key (`idempotencyDigest`) is not keyed: who finds two keys of his own in one place, at 2^54
  * digests, has the second one answered as a replay of the first.
  */
 export class KeyedIds {

@@ -5,7 +5,7 @@ import { clearedRuns } from '../../postgres/rebuild/cleared-runs.ts';
 import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
-import { fieldOfDigest, fieldOfGeneration } from '../../redis/idempotency.ts';
+import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempotency.ts';
 import { totalFields } from '../../redis/points-totals.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { numbered } from '../../packed/numbered.ts';
@@ -130,7 +130,7 @@ export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | n
 export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
   readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
 
-/** Where a used idempotency key is kept, and the text of its use. `generation`: that of its user. */
+/** Where a used idempotency key is kept (`key`: its wide bucket), and the text of its use. `generation`: that of its user. */
 export function bucketOf(
   used: UsedKey,
   generation: number | undefined,
@@ -145,9 +145,9 @@ export function bucketOf(
   };
 }
 
-/** What a bucket says of a used key, as a text without the user's generation. */
+/** What a bucket says of a used key, as a text without the user's generation, and whether it is the wide one. */
 export const useText = ({ key, field, value }: { key: string; field: string; value: string }): string =>
-  `${key} ${fieldOfDigest(field)} ${value}`;
+  `${wideBucket(key)} ${fieldOfDigest(field)} ${value}`;
 
 /** The generations (`src/redis/idempotency.ts`) of the users who are not of the first. */
 export class Generations {

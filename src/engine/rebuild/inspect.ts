@@ -33,9 +33,10 @@ export interface Inspection {
 
 /**
  * The form of what a shard holds that is derived from Postgres (`derived-keys.ts`). To be raised when a key of it changes: a shard that an
- * earlier version filled is rebuilt, as one of an older epoch is. 2: points totals are counts, where they were sorted sets.
+ * earlier version filled is rebuilt, as one of an older epoch is. 2: points totals are counts, where they were sorted sets. 3: used keys are in wide and
+ * narrow buckets, old ones in other segments.
  */
-const FORM = 2;
+const FORM = 3;
 
 /** The mark of a shard in an epoch. */
 export const markOf = (installation: string, epoch: number): string => `${installation}:${epoch}:${FORM}`;

@@ -3,8 +3,8 @@ import type { Pool } from 'pg';
 import { readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
 import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
-import { timeOfUse } from '../../redis/idempotency.ts';
-import { shardOf } from '../../redis/keys.ts';
+import { timeOfUse, USED } from '../../redis/idempotency.ts';
+import { oldKeysKey, shardOf } from '../../redis/keys.ts';
 import { loadOldKeys, type BucketKeys } from '../../redis/old-keys.ts';
 import { bucketOf, type Generations } from './derived-keys.ts';
 import { flushed, type Loaders } from './loader.ts';
@@ -46,7 +46,7 @@ export async function loadIdempotencyKeys({
     for (const used of keys) {
       const { tenantNo, key, field, value } = bucketOf(used, generations.of(used));
       if (timeOfUse(Number(value)) >= beforeMs) {
-        await loaders.get(shardOf(tenantNo))!.add(['HSET', key, field, value]);
+        await loaders.get(shardOf(tenantNo))!.add([USED.note, oldKeysKey(tenantNo), key, field, value]);
         continue;
       }
       const together = old.get(key);
@@ -62,7 +62,7 @@ export async function loadIdempotencyKeys({
   // However old they are: the compact form is for keys whose events are in Postgres, where they are looked up.
   for await (const used of waitingKeys({ redis, pool }, (shard) => loaders.has(shard))) {
     const { tenantNo, key, field, value } = bucketOf(used, generations.of(used));
-    await loaders.get(shardOf(tenantNo))!.add(['HSET', key, field, value]);
+    await loaders.get(shardOf(tenantNo))!.add([USED.note, oldKeysKey(tenantNo), key, field, value]);
   }
   await flushed(loaders);
 }

@@ -41,7 +41,7 @@ export class Loader {
     }
   }
 
-  /** A command; resolves when there is room for more. */
+  /** A command, or USED.note; resolves when there is room for more. */
   async add(command: Word[]): Promise<void> {
     this.words.push(String(command.length), ...command);
     if (this.words.length >= this.maxWords) await this.send();

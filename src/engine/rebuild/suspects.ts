@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { usedKeysAt } from '../../postgres/rebuild/used-keys-at.ts';
 import { countCompletions, countUsers } from '../../postgres/rebuild/tenant-counts.ts';
 import { storedState } from '../../postgres/users/stored-state.ts';
-import { timeOfUse } from '../../redis/idempotency.ts';
+import { hotUse, timeOfUse } from '../../redis/idempotency.ts';
 import { countersKey, userKey } from '../../redis/keys.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import type { Suspect } from './confirm.ts';
@@ -101,7 +101,7 @@ export const usedKeySuspect = (
 ): Suspect => ({
   key,
   part: field,
-  redis: () => sides.redis.hget(key, field),
+  redis: () => hotUse(sides.redis, key, field),
   postgres: async () => {
     const use = useText({ key, field, value });
     return (await storedUses(sides.pool, [value])).has(use) || (await waitingUses(sides)).has(use) ? value : null;

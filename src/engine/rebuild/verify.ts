@@ -14,6 +14,7 @@ import {
   tenantKey,
 } from '../../redis/keys.ts';
 import { tenantsOfShards } from '../../postgres/rebuild/tenants-of-shards.ts';
+import { hotUse } from '../../redis/idempotency.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import { behindPostgres } from './behind-postgres.ts';
@@ -143,7 +144,7 @@ class Verification {
   private async areUsed(used: readonly UsedKey[]): Promise<void> {
     const { redis } = this.options;
     const places = used.map((key) => bucketOf(key, this.generations.of(key)));
-    const found = await Promise.all(places.map(({ key, field }) => redis.hget(key, field)));
+    const found = await Promise.all(places.map(({ key, field }) => hotUse(redis, key, field)));
     const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ ...place, index }]));
     // What is not hot may be old; and a key may become so in between, so this is asked second.
     const held = await oldKeysHeld(

@@ -11,6 +11,7 @@ import { lookUpKeys } from '../../../src/engine/events/look-up-keys.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { OLD_KEYS } from '../../../src/packed/call-fields.ts';
 import { ageKeys } from '../../../src/redis/old-keys.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { awaitedKey, oldKeysKey } from '../../../src/redis/keys.ts';
@@ -82,6 +83,37 @@ const metricNo = async (): Promise<number> =>
       "SELECT no FROM catalog_resources WHERE kind = 'metric' AND identity = 'flips'",
     )
   ).rows[0]!.no;
+
+test('a key used before its tenant became large stays used, and one used after; hot, after a rebuild, old, until the user is deleted', async () => {
+  const first = await flip('ada', 3, 'before');
+  await redis.hset(oldKeysKey(0), OLD_KEYS.large, 1);
+  const second = await flip('ada', 4, 'after');
+  const lengths = (await keysOf(redis, '{s?}:*:i:*')).map((key) => key.split(':').at(-1)!.length);
+  expect(lengths.toSorted((a, b) => a - b)).toEqual([4, 5]);
+  const stillUsed = async (): Promise<void> => {
+    for (const { key, value, eventId } of [
+      { key: 'before', value: 3, eventId: first.body.eventId },
+      { key: 'after', value: 4, eventId: second.body.eventId },
+    ])
+      expect(await flip('ada', value, key)).toMatchObject({ status: 202, body: { eventId, total: 7 } });
+    const found: Difference[] = [];
+    await persist();
+    await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
+    expect(found).toEqual([]);
+  };
+  await stillUsed();
+  await emptyRedis(redis);
+  await rebuildByHand(laurel, redis);
+  await stillUsed();
+  await redis.hset(oldKeysKey(0), OLD_KEYS.large, 1);
+  pass(HOT_DAYS + 1);
+  await age();
+  expect([await hotKeys(), await oldKeys()]).toEqual([0, 2]);
+  await stillUsed();
+  await laurel.admin.delete('/v1/users?ids=ada');
+  await persist();
+  expect(await flip('ada', 3, 'before')).toMatchObject({ status: 201, body: { total: 3 } });
+});
 
 describe('a key older than the hot days', () => {
   test('leaves the hot set, and a replay is answered exactly', async () => {

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { forgetUsedKeys, hotUse, narrowBucket, USED, wideBucket } from '../../src/redis/idempotency.ts';
+import { idempotencyKey, oldKeysKey } from '../../src/redis/keys.ts';
+import { ageKeys, findAgedKeys, oldKeysHeld, scanBuckets } from '../../src/redis/old-keys.ts';
+import { readScript } from '../../src/redis/script.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
+
+const redis = await connectedRedis();
+const SCRIPT = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'used_key.lua'));
+const OLD_KEYS = oldKeysKey(0);
+/** As a script does that notes one use. */
+const noteUse = (bucket: string, field: string, use: number): Promise<unknown> =>
+  redis.eval(
+    `${SCRIPT} local _, is_large = shape_of_keys(KEYS[1]) note_use(KEYS[1], KEYS[2], ARGV[1], ARGV[2], is_large)`,
+    2,
+    OLD_KEYS,
+    bucket,
+    field,
+    use,
+  );
+const hotUseByScript = (bucket: string, field: string): Promise<unknown> =>
+  redis.eval(
+    `${SCRIPT} local _, is_large = shape_of_keys(KEYS[1]) return hot_use(KEYS[2], ARGV[1], is_large)`,
+    2,
+    OLD_KEYS,
+    bucket,
+    field,
+  );
+
+beforeEach(async () => {
+  await redis.flushall();
+});
+
+const fieldOf = (n: number): string =>
+  createHash('sha1').update(`${process.env['SEED']} ${n}`).digest().toString('base64url', 2, 14);
+
+const BUCKET = '15af';
+const WIDE = idempotencyKey(0, BUCKET);
+
+/** Keys of one wide bucket, with a use of its own each: more than it takes. */
+const USES = Array.from({ length: 4 * USED.wideKeys }, (_, n) => ({
+  bucket: BUCKET,
+  field: fieldOf(n),
+  use: 1_700_000_000_000 + n,
+}));
+
+async function noteAll(): Promise<void> {
+  for (const { field, use } of USES) await noteUse(WIDE, field, use);
+}
+
+/** How many are hot; each is either hot for both sides, with its use, or for none. */
+async function hotOnes(): Promise<number> {
+  let hot = 0;
+  for (const { field, use } of USES) {
+    const found = await hotUse(redis, WIDE, field);
+    expect([null, String(use)]).toContain(found);
+    expect(await hotUseByScript(WIDE, field)).toBe(found);
+    if (found !== null) hot += 1;
+  }
+  return hot;
+}
+
+test('both sides have the same rule for narrow buckets', async () => {
+  for (const { field } of USES.slice(0, 64)) {
+    const narrow = narrowBucket(WIDE, field);
+    expect(await redis.eval(`${SCRIPT} return narrow_bucket(KEYS[1], ARGV[1])`, 1, WIDE, field)).toBe(narrow);
+    expect([wideBucket(narrow), wideBucket(WIDE)]).toEqual([WIDE, WIDE]);
+  }
+});
+
+test('a wide bucket is filled first, then the narrow ones; all are found in whichever they are', async () => {
+  await noteAll();
+  const wide = await redis.hlen(WIDE);
+  // The first of some eight keys behind the last that it may take sees it.
+  expect(wide).toBeGreaterThanOrEqual(USED.wideKeys);
+  expect(wide).toBeLessThan(2 * USED.wideKeys);
+  const buckets = await redis.keys(`${WIDE}?`);
+  const lengths = await Promise.all(buckets.map((key) => redis.hlen(key)));
+  expect(lengths.reduce((sum, length) => sum + length, wide)).toBe(USES.length);
+  expect(lengths).toHaveLength(USED.narrow);
+  expect(await hotOnes()).toBe(USES.length);
+  expect(await hotUse(redis, WIDE, fieldOf(-1))).toBeNull();
+  expect(await hotUseByScript(WIDE, fieldOf(-1))).toBeNull();
+});
+
+test('keys stay found while those before them become old, and each is itself old then, once', async () => {
+  await noteAll();
+  const places = USES.map(({ field }) => ({ tenantNo: 0, bucket: WIDE, field }));
+  for (const old of [3, USED.wideKeys, 2 * USED.wideKeys, USES.length]) {
+    let cursor = '0';
+    do {
+      const found = await scanBuckets(redis, cursor, 1_000);
+      await ageKeys(redis, await findAgedKeys(redis, found.buckets, 1_700_000_000_000 + old));
+      cursor = found.cursor;
+    } while (cursor !== '0');
+    expect(await hotOnes()).toBe(USES.length - old);
+    // Of keys of one bucket, one that is hot may look like an old one: 22 bits tell them apart.
+    expect((await oldKeysHeld(redis, places.slice(0, old))).every(Boolean)).toBe(true);
+    expect(await redis.hget(OLD_KEYS, 'n')).toBe(String(old));
+  }
+});
+
+test('forgotten keys are in neither bucket', async () => {
+  await noteAll();
+  await forgetUsedKeys(redis, 0, USES);
+  expect(await hotOnes()).toBe(0);
+  expect(await redis.keys('*')).toEqual([OLD_KEYS]);
+});
