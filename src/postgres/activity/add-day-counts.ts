@@ -35,13 +35,17 @@ const ADD = `
 /** Adds counts, each row named once, in the client's transaction. Not idempotent. */
 export async function addDayCounts(client: PoolClient, rows: readonly DayCountsRow[]): Promise<void> {
   if (rows.length === 0) return;
-  await client.query(ADD, [
-    rows.map(({ tenantNo }) => tenantNo),
-    rows.map(({ day }) => day),
-    rows.map(({ events }) => events),
-    rows.map(({ activeUsers }) => activeUsers),
-    rows.map(({ newUsers }) => newUsers),
-    rows.map(({ pointsAwarded }) => pointsAwarded),
-    rows.map(({ completions }) => completions),
-  ]);
+  await client.query({
+    name: 'persist_day_counts',
+    text: ADD,
+    values: [
+      rows.map(({ tenantNo }) => tenantNo),
+      rows.map(({ day }) => day),
+      rows.map(({ events }) => events),
+      rows.map(({ activeUsers }) => activeUsers),
+      rows.map(({ newUsers }) => newUsers),
+      rows.map(({ pointsAwarded }) => pointsAwarded),
+      rows.map(({ completions }) => completions),
+    ],
+  });
 }

@@ -19,9 +19,11 @@ const IDLE_LIMIT_MS = 30_000;
 
 /**
  * The rows of a batch are looked up by their keys, whatever the planner thinks of it: for 12,000 users of a sweep it chose
- * hash joins that spilled to disk.
+ * hash joins that spilled to disk. What nearly every batch executes has a name, so that a connection parses it once; it is
+ * planned each time all the same, since a plan that was kept from when there were ten users would read all of a million.
  */
-const ONE_BY_ONE = 'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off';
+const PLANNED_BY_KEYS =
+  'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL plan_cache_mode = force_custom_plan';
 
 /** A cursor, with the revisions of catalogs and organisation that the transaction sees. */
 export interface LockedCursor {
@@ -41,7 +43,7 @@ interface CursorRow extends Revisions {
  */
 export async function lockCursor(client: PoolClient, shard: number): Promise<LockedCursor | null> {
   const results = (await client.query(
-    `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ${ONE_BY_ONE}; ` +
+    `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ${PLANNED_BY_KEYS}; ` +
       'SELECT stream_id AS position, fence, (SELECT revision FROM organisation) AS organisation, ' +
       '(SELECT catalogs_revision FROM organisation) AS catalogs ' +
       `FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE SKIP LOCKED`,
@@ -54,7 +56,7 @@ export async function lockCursor(client: PoolClient, shard: number): Promise<Loc
 
 /** The same, but waits for the persister that has it. */
 export async function awaitCursor(client: PoolClient, shard: number): Promise<void> {
-  await client.query(`${ONE_BY_ONE}; SELECT FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE`);
+  await client.query(`${PLANNED_BY_KEYS}; SELECT FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE`);
 }
 
 /** Moves the locked cursor, and with it the progress of the shard's batches, if that is not null. */
@@ -63,8 +65,9 @@ export async function moveCursor(
   shard: number,
   { position, batchProgress }: { position: string; batchProgress: string | null },
 ): Promise<void> {
-  await client.query(
-    'UPDATE outbox_cursors SET stream_id = $2, batch_progress = coalesce($3, batch_progress) WHERE shard = $1',
-    [shard, position, batchProgress],
-  );
+  await client.query({
+    name: 'persist_cursor',
+    text: 'UPDATE outbox_cursors SET stream_id = $2, batch_progress = coalesce($3, batch_progress) WHERE shard = $1',
+    values: [shard, position, batchProgress],
+  });
 }

@@ -24,16 +24,20 @@ const INSERT = `
 /** Adds completions of achievements. An achievement is completed once for good: an earlier completion is kept. */
 export async function insertCompletions(client: PoolClient, completions: readonly CompletionRow[]): Promise<void> {
   if (completions.length === 0) return;
-  await client.query(INSERT, [
-    binaryIntegers(completions.map((row) => row.tenantNo)),
-    binaryArray(
-      TEXT,
-      completions.map((row) => storableText(row.userId)),
-    ),
-    binaryIntegers(completions.map((row) => row.achievementNo)),
-    binaryBigIntegers(completions.map((row) => row.atMs)),
-    completions.map((row) => row.causedBy),
-    binaryBigIntegers(completions.map((row) => row.catalogVersion)),
-    completions.map((row) => row.backdated),
-  ]);
+  await client.query({
+    name: 'persist_completions',
+    text: INSERT,
+    values: [
+      binaryIntegers(completions.map((row) => row.tenantNo)),
+      binaryArray(
+        TEXT,
+        completions.map((row) => storableText(row.userId)),
+      ),
+      binaryIntegers(completions.map((row) => row.achievementNo)),
+      binaryBigIntegers(completions.map((row) => row.atMs)),
+      completions.map((row) => row.causedBy),
+      binaryBigIntegers(completions.map((row) => row.catalogVersion)),
+      completions.map((row) => row.backdated),
+    ],
+  });
 }

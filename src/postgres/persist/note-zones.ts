@@ -24,10 +24,14 @@ export async function noteZones(client: PoolClient, zones: readonly UserZone[]):
     if (each.atMs < (ofTenant.get(each.zone)?.atMs ?? Infinity)) ofTenant.set(each.zone, each);
   }
   const rows = [...distinct.values()].flatMap((ofTenant) => [...ofTenant.values()]);
-  await client.query(NOTE, [
-    rows.map((row) => row.tenantNo),
-    rows.map((row) => row.zone),
-    // No zone is further behind UTC than a day.
-    rows.map((row) => Math.floor(row.atMs / DAY_MS) - 1),
-  ]);
+  await client.query({
+    name: 'persist_zones',
+    text: NOTE,
+    values: [
+      rows.map((row) => row.tenantNo),
+      rows.map((row) => row.zone),
+      // No zone is further behind UTC than a day.
+      rows.map((row) => Math.floor(row.atMs / DAY_MS) - 1),
+    ],
+  });
 }

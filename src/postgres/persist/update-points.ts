@@ -29,6 +29,7 @@ export const changedPoints = (users: readonly PaidUser[]): Buffer =>
 export async function updatePoints(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;
   const sorted = inOrder(users);
-  const { rowCount } = await client.query(UPDATE_POINTS, [...packedUsers(sorted), changedPoints(sorted)]);
+  const values = [...packedUsers(sorted), changedPoints(sorted)];
+  const { rowCount } = await client.query({ name: 'persist_points', text: UPDATE_POINTS, values });
   if (rowCount !== users.length) await upsertUsers(client, users);
 }

@@ -14,6 +14,7 @@ export const UPDATE_STATES = `
  */
 export async function updateStates(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;
-  const { rowCount } = await client.query(UPDATE_STATES, packedUsers(inOrder(users)));
+  const values = packedUsers(inOrder(users));
+  const { rowCount } = await client.query({ name: 'persist_states', text: UPDATE_STATES, values });
   if (rowCount !== users.length) await upsertUsers(client, users);
 }

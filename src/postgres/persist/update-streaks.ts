@@ -21,8 +21,8 @@ export async function updateStreaks(client: PoolClient, users: readonly PaidUser
   if (users.length === 0) return;
   const swept = new SweptBy();
   for (const { tenantNo, packed } of users) swept.add(tenantNo, stateOf(packed));
-  const parameters = [...packedUsers(users), changedPoints(users), ...swept.parameters()];
-  const { rowCount } = await client.query(UPDATE, parameters);
+  const values = [...packedUsers(users), changedPoints(users), ...swept.parameters()];
+  const { rowCount } = await client.query({ name: 'persist_streaks', text: UPDATE, values });
   if (rowCount === users.length) await swept.note(client);
   else await upsertUsers(client, users);
 }

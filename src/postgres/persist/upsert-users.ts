@@ -127,15 +127,19 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
     keys.push(searchKeys({ name: state[USER.name], email: state[USER.email] }));
     swept.add(tenantNo, state);
   }
-  await client.query(UPSERT, [
-    ...packedUsers(users),
-    binaryBigIntegers(created),
-    binaryArray(JSONB, attributes),
-    binaryArray(JSONB, points),
-    keys.map(({ name }) => name),
-    keys.map(({ lastName }) => lastName),
-    keys.map(({ email }) => email),
-    ...swept.parameters(),
-  ]);
+  await client.query({
+    name: 'persist_users',
+    text: UPSERT,
+    values: [
+      ...packedUsers(users),
+      binaryBigIntegers(created),
+      binaryArray(JSONB, attributes),
+      binaryArray(JSONB, points),
+      keys.map(({ name }) => name),
+      keys.map(({ lastName }) => lastName),
+      keys.map(({ email }) => email),
+      ...swept.parameters(),
+    ],
+  });
   await swept.note(client);
 }
