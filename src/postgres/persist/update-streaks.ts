@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { changedPoints, type PaidUser } from './update-points.ts';
-import { packedUsers, stateOf, SweptBy, upsertUsers } from './upsert-users.ts';
+import { inOrder, packedUsers, stateOf, SweptBy, upsertUsers } from './upsert-users.ts';
 import { NOT_OWED } from './not-owed.ts';
 
 const UPDATE = `
@@ -20,8 +20,9 @@ const UPDATE = `
 export async function updateStreaks(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;
   const swept = new SweptBy();
-  for (const { tenantNo, packed } of users) swept.add(tenantNo, stateOf(packed));
-  const values = [...packedUsers(users), changedPoints(users), ...swept.parameters()];
+  const sorted = inOrder(users);
+  for (const { tenantNo, packed } of sorted) swept.add(tenantNo, stateOf(packed));
+  const values = [...packedUsers(sorted), changedPoints(sorted), ...swept.parameters()];
   const { rowCount } = await client.query({ name: 'persist_streaks', text: UPDATE, values });
   if (rowCount === users.length) await swept.note(client);
   else await upsertUsers(client, users);

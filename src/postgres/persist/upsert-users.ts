@@ -35,8 +35,8 @@ const UPSERT = `
         owed_position = NULL`;
 
 /**
- * Users in the order of their keys: an update that looks them up one by one finds its way in pages of the index that it just used. In pairs
- * 0.5 to 1.2 µs of Postgres's CPU a user less, for 0.2 of the worker's.
+ * Users in the order of their keys: a statement that looks them up one by one finds its way in pages of the index that it just used. In pairs
+ * 0.5 to 1.2 µs of Postgres's CPU a user less, and more where it adds to indexes, for 0.2 of the worker's.
  */
 export const inOrder = <User extends PackedUser>(users: readonly User[]): User[] =>
   users.toSorted((a, b) => a.tenantNo - b.tenantNo || (a.id < b.id ? -1 : 1));
@@ -118,8 +118,9 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
   const points: string[] = [];
   const keys: SearchKeys[] = [];
   const swept = new SweptBy();
+  const sorted = inOrder(users);
   // No state is kept beyond its turn: thousands that are at hand together cost more in collecting garbage than all else.
-  for (const { tenantNo, packed } of users) {
+  for (const { tenantNo, packed } of sorted) {
     const state = stateOf(packed);
     created.push(state[USER.createdMs]);
     attributes.push(storableJson(JSON.stringify(byNumber(state[USER.attributes]))));
@@ -131,7 +132,7 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
     name: 'persist_users',
     text: UPSERT,
     values: [
-      ...packedUsers(users),
+      ...packedUsers(sorted),
       binaryBigIntegers(created),
       binaryArray(JSONB, attributes),
       binaryArray(JSONB, points),

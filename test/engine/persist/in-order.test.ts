@@ -1,0 +1,43 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import type { HappenedRecord } from '../../../src/packed/record.ts';
+import { RECORD } from '../../../src/packed/record-fields.ts';
+import { createRedis, redisReady } from '../../../src/redis/client.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { eventRecord, writeEntry } from './outbox-writer.ts';
+
+let database: TestDatabase;
+let redis: Redis;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  redis = createRedis(database.stack.redisUrl);
+  await redisReady(redis);
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await database.close();
+});
+
+/** Users in the order in which their rows were last written, as all are on one page. */
+async function written(records: HappenedRecord[]): Promise<string[]> {
+  await writeEntry(redis, 0, { records });
+  await new Persister({ redis, pool: database.pool }).drain(0, AbortSignal.abort());
+  const { rows } = await database.pool.query<{ id: string }>('SELECT id FROM users ORDER BY ctid');
+  return rows.map(({ id }) => id);
+}
+
+// What the records say, by which their users are written in one way or another. The first makes the users of the others.
+test.each([
+  ['new', { [RECORD.isNew]: 1 }, ['bob', 'cyd', 'ada']],
+  ['of another streak', { [RECORD.due]: 1 }, ['cyd', 'ada', 'bob']],
+  ['of other points', { [RECORD.points]: [[21, 0, 5, [[22, 5, 5, []]]]] }, ['bob', 'ada', 'cyd']],
+  ['changed in no other way', {}, ['cyd', 'bob', 'ada']],
+] as [string, Partial<HappenedRecord>, string[]][])(
+  'users who are %s are written in the order of their keys',
+  async (_how, more, users) => {
+    expect(await written(users.map((u) => eventRecord({ u, ...more })))).toEqual(['ada', 'bob', 'cyd']);
+  },
+);
