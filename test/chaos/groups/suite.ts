@@ -64,7 +64,8 @@ const AUDITS = 3;
 
 /**
  * Runs rounds in which one of several Redis with replicas is hit, with `REDIS_ACKNOWLEDGE=replica`: after each of them every
- * acknowledged event is there once, and tenants of the other Redis have noticed nothing. The first difference ends them.
+ * acknowledged event is there once, and tenants of the other Redis have noticed nothing. The first difference of what is stored ends
+ * them; what others noticed is among the differences at the end.
  */
 export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupChaosResult> {
   const { arrangement, rounds, seed, clients = CLIENTS, only = '', say } = options;
@@ -80,6 +81,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
     tenants = await makeTenants({ stack, sql, seed, clients, random });
     const done: GroupRound[] = [];
     let othersFailures = 0;
+    const noticed: string[] = [];
     let findings: Findings = { differences: [], lost: 0, duplicated: 0, stored: 0, messages: 0 };
     const bag = new Bag(names, random);
     for (let no = 1; no <= rounds && findings.differences.length === 0; no++) {
@@ -95,9 +97,10 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       for (const { id, ledger } of others.filter((tenant) => tenant.ledger.failures.length > 0)) {
         othersFailures += ledger.failures.length;
         const kinds = [...new Set(ledger.failures)].join('; ');
-        findings.differences.push(
-          `${id}: ${ledger.failures.length} requests failed, though its group was not hit: ${kinds}`,
+        noticed.push(
+          `Round ${no}, ${id}: ${ledger.failures.length} requests failed, though its group was not hit: ${kinds}`,
         );
+        say(`  DIFFERENCE  ${noticed.at(-1)}`);
       }
       const gaps = `${group.name} ${round.hitGapMs.toFixed(0)} ms, others ${round.othersGapMs.toFixed(0)} ms`;
       const answered = `answered ${round.answeredMs.toFixed(0)} ms after the fault was over`;
@@ -116,7 +119,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       requests: sum((ledger) => ledger.requests),
       othersFailures,
       seconds: (performance.now() - startedMs) / 1000,
-      findings,
+      findings: { ...findings, differences: [...findings.differences, ...noticed] },
     };
   } finally {
     for (const { app, admin } of tenants) {
