@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { NOT_YET } from '../contract/contract.ts';
 
 interface Document {
   components: { schemas: Record<string, object> };
@@ -20,7 +19,7 @@ export function strictDecoder(version: '1.21.1' | '1.26.0'): (schema: string, bo
   formats.default(ajv);
   if (version === '1.26.0')
     for (const [name, schema] of Object.entries(documents.newer.components.schemas))
-      if ((schema as { 'x-surface': string })['x-surface'] === 'application' && !NOT_YET.has(name))
+      if ((schema as { 'x-surface': string })['x-surface'] === 'application')
         documents.application.components.schemas[name] = { $ref: `newer.json#/components/schemas/${name}` };
   for (const [name, document] of Object.entries(documents)) ajv.addSchema(document, `${name}.json`);
   return (pointer, body) => {
