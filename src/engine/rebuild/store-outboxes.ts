@@ -1,15 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { Catalogs } from '../../catalog/catalogs.ts';
 import { FixedClock, systemClock } from '../../clock.ts';
 import { readEpoch } from '../../postgres/rebuild/epoch.ts';
 import { readClock } from '../../postgres/test-clock.ts';
-import { comparePositions, lastPosition } from '../../redis/outbox.ts';
+import { comparePositions, lastPosition, readOutbox } from '../../redis/outbox.ts';
 import { Reporter } from '../notifications/reporter.ts';
 import { Persister } from '../persist/persister.ts';
 import type { SetAside } from '../persist/set-aside.ts';
+import { RebuildOvertaken } from './loader.ts';
 
-/** Stores what the outboxes of some shards that are shut hold beyond the cursors. One that ends before its cursor holds nothing that is not stored. */
+/** How soon it is tried again while another persister, which read before the shard was shut, still holds the cursor. */
+const AGAIN_MS = 20;
+
+/**
+ * Stores all that the outboxes of some shards that are shut hold beyond the cursors. One that ends before its cursor holds nothing
+ * that is not stored. Throws RebuildOvertaken when the shards are shut with another fence by now.
+ */
 export async function storeOutboxes({
   redis,
   pool,
@@ -39,11 +47,34 @@ export async function storeOutboxes({
     ...(onSetAside && { onSetAside }),
   });
   const { cursors } = await readEpoch(pool);
-  let done = 0;
   const ends = await Promise.all(shards.map((shard) => lastPosition(redis, shard)));
+  let done = 0;
   for (const [index, shard] of shards.entries()) {
     await report({ step: 'store outbox', done, total: null });
-    if (comparePositions(ends[index]!, cursors[shard]!.position) > 0)
+    if (comparePositions(ends[index]!, cursors[shard]!.position) <= 0) continue;
+    // A persister that read under the older fence stores nothing, but holds the cursor until it knows, and `drain` passes then.
+    for (;;) {
       done += await persister.drain(shard, AbortSignal.abort());
+      if (await isStored({ redis, pool, shard, fence })) break;
+      await sleep(AGAIN_MS);
+      await report({ step: 'store outbox', done, total: null });
+    }
   }
+}
+
+/** Whether Postgres holds all of a shard's outbox. */
+async function isStored({
+  redis,
+  pool,
+  shard,
+  fence,
+}: {
+  redis: Redis;
+  pool: Pool;
+  shard: number;
+  fence: string;
+}): Promise<boolean> {
+  const cursor = (await readEpoch(pool)).cursors[shard]!;
+  if (cursor.fence !== fence) throw new RebuildOvertaken('Another rebuild of the shard began.');
+  return (await readOutbox(redis, { shard, after: cursor.position, count: 1 })).length === 0;
 }

@@ -4,6 +4,7 @@ import { REBUILD_LOCK, rebuildAnyway } from '../../../src/engine/rebuild/accept.
 import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
 import { rebuild, type RebuildProgress } from '../../../src/engine/rebuild/rebuild.ts';
 import { exclusively } from '../../../src/postgres/exclusively.ts';
+import { lockCursors } from '../../../src/postgres/rebuild/epoch.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
@@ -88,6 +89,35 @@ describe('a rebuild', () => {
     expect(await backlog(redis, 0)).toBe(0);
     const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM events');
     expect(rows[0].n).toBe(11);
+  });
+
+  test('waits for a persister that read before it and holds the cursor, though it stores nothing any more', async () => {
+    await play();
+    const before = await dump(redis);
+    const persister = await laurel.pool.connect();
+    let looks = 0;
+    const work = (): Promise<void> =>
+      rebuild({
+        ...serverOf(redis, 0),
+        shards: [0],
+        pool: laurel.pool,
+        onProgress: async () => {
+          looks += 1;
+          if (looks === 1) {
+            await persister.query('BEGIN');
+            await lockCursors(persister, [0]);
+          }
+          if (looks === 2) await persister.query('ROLLBACK');
+        },
+      });
+    await exclusively(laurel.pool, REBUILD_LOCK, work);
+    persister.release();
+    expect(await backlog(redis, 0)).toBe(0);
+    const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM events');
+    expect(rows[0].n).toBe(11);
+    const users = (held: Record<string, unknown>): unknown =>
+      Object.fromEntries(Object.entries(held).filter(([key]) => key.startsWith('{s0}:0:u:')));
+    expect(users(await dump(redis))).toEqual(users(before));
   });
 
   test('removes what does not belong there', async () => {
