@@ -143,6 +143,8 @@ export async function startLaurel(
     await stack.close();
     throw error;
   });
+  // Redis is accepted behind the start, which takes its time on a busy machine.
+  await untilReady(first.adminUrl);
   const others: { close(): Promise<void> }[] = [];
   if (options.workers === true) {
     const acknowledgeMs = options.acknowledgeMs ?? null;
@@ -190,4 +192,10 @@ async function placeApart(pool: Pool, redisUrl: string): Promise<void> {
   if (typeof entries === 'string') throw new Error(entries);
   const names = entries.map(({ name }) => name);
   if (names.length > 1) await placeShards(pool, [...names.slice(1), names[0]!]);
+}
+
+/** Resolves when a frontend takes requests, or after a while: a test may be about one that does not. */
+async function untilReady(url: string): Promise<void> {
+  const deadlineMs = performance.now() + 20_000;
+  while ((await fetch(`${url}/readyz`)).status !== 200 && performance.now() < deadlineMs) await sleep(20);
 }

@@ -34,7 +34,7 @@ export async function auditBoards(
   };
   for (const [key, score] of Object.entries(BOARDS)) {
     const expected = [...models].map(([id, model]) => `${id}=${score(model)}`).filter((text) => !/=(-|0$)/.test(text));
-    const { body } = await app.send('GET', `/v1/leaderboards/${key}?limit=100`);
+    const { body } = await app.read(`/v1/leaderboards/${key}?limit=100`);
     const { rankings } = body as { rankings: { userId: string; rank: number; value: number }[] };
     compare(
       `board ${key}`,
@@ -54,7 +54,7 @@ export async function auditBoards(
     await countedUsers(redis, pointsKey(tenantNo, numbers.get('points_system xp')!)),
     [...models.values()].flatMap(({ points }) => (points > 0 ? [String(points)] : [])),
   );
-  const { body } = await app.send('GET', '/v1/achievements');
+  const { body } = await app.read('/v1/achievements');
   for (const { key, completions } of body as { key: string; completions: number }[]) {
     const expected = [...models.values()].filter(({ achieved }) => achieved.has(key as never)).length;
     if (completions !== expected)

@@ -39,8 +39,8 @@ export async function auditUser(
       differences.push(`${id}: ${what} is ${String(found)}, expected ${String(expected)}`);
   };
   const get = async <T>(path: string): Promise<T> => {
-    const { status, body } = await app.send('GET', `/v1/users/${id}/${path}`);
-    compare(`status of ${path}`, status, 200);
+    const { status, body } = await app.read(`/v1/users/${id}/${path}`);
+    if (status !== 200) throw new Error(`${id}: ${path} was answered ${status}: ${JSON.stringify(body)}`);
     return body as T;
   };
   const events = stored.events.filter(({ userId }) => userId === id);

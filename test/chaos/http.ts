@@ -1,4 +1,5 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** An answer, its body parsed. */
 export interface Reply {
@@ -12,6 +13,10 @@ const TIMEOUT_MS = 8_000;
 
 /** Idle connections are closed sooner than the frontend does it (10 s): a request would meet that, and be reset. */
 const IDLE_MS = 4_000;
+
+/** How long, and how often, what is not served is asked for again. */
+const PATIENCE_MS = 30_000;
+const RETRY_MS = 100;
 
 /** Calls one surface over keep-alive connections. A connection that breaks, or no answer in time, rejects: nothing is sent twice here. */
 export class HttpClient {
@@ -58,6 +63,16 @@ export class HttpClient {
       sent.on('error', reject);
       sent.end(text);
     });
+  }
+
+  /** A GET whose 503s are asked again for a while: an audit begins when all is served, which a machine that stands still may undo. */
+  async read(path: string): Promise<Reply> {
+    const deadlineMs = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const reply = await this.send('GET', path);
+      if (reply.status !== 503 || performance.now() > deadlineMs) return reply;
+      await sleep(RETRY_MS);
+    }
   }
 
   close(): void {
