@@ -65,7 +65,8 @@ export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Pla
       time: timeTriggers(catalogIndex, system),
     }))
     .filter(({ time }) => time.length > 0);
-  return { ...compilePlanOf(catalogIndex, null, utcDay).plan, achievements: [], systems };
+  const { plan } = compilePlanOf(catalogIndex, null, utcDay);
+  return { ...plan, achievements: [], systems, boards: plan.boards.filter(({ by }) => by === 'points') };
 }
 
 /**

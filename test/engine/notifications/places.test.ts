@@ -102,6 +102,25 @@ test('rankings are reported at once, and then at most once in 15 minutes, with t
   expect(await reported()).toHaveLength(2);
 });
 
+test('points paid by the clock move no board of streaks: nothing is reported of it', async () => {
+  const trigger = { type: 'time', timeUnit: 'hours', timeInterval: 1, points: 1, status: 'active' } as const;
+  const configuration: Configuration = {
+    ...CONFIGURATION,
+    pointsSystems: [{ key: 'xp', name: 'XP', triggers: [trigger] }],
+    leaderboards: [{ key: 'streaks', name: 'Streaks', rankBy: 'streak', start: '2030-03-01', status: 'active' }],
+    streaks: { enabled: true, frequency: 'daily' },
+  };
+  await listening.laurel.admin.put('/v1/configuration', configuration);
+  await listening.listen('leaderboard.changed', 'points.changed');
+  await event('ada', 1);
+  await listening.to('2030-03-01T10:30');
+  await listening.stored();
+  expect((await listening.messages()).map(({ at, type }) => `${at.slice(11)} ${type}`)).toEqual([
+    '09:00 leaderboard.changed',
+    '10:00 points.changed',
+  ]);
+});
+
 test('who is hidden falls off and moves the others up; whatever the hidden user does, nobody hears of a rank', async () => {
   seen = 0;
   const hide = (hidden: boolean) => listening.laurel.admin.patch('/v1/users/ada', { hidden });
