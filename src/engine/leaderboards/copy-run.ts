@@ -12,7 +12,8 @@ import { lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
 import { isUniqueViolation } from '../../postgres/is-unique-violation.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/named-users-lock.ts';
-import { boardKey } from '../../redis/keys.ts';
+import { boardKey, shardOf } from '../../redis/keys.ts';
+import { whileWhole } from '../persisted/while-whole.ts';
 import { groupsOfRun } from './groups-of-run.ts';
 import type { Over } from './over-run.ts';
 import { ranked } from './ranked.ts';
@@ -48,10 +49,13 @@ export async function copyRun(options: CopyRunOptions, over: Over, ending: Abort
   const { tenantNo, boardNo, runDay, lastDay } = run;
   const runId = await beginRun(pool, run);
   await onStep?.('begun');
-  for (const group of await groupsOfRun(redis, board, run)) {
-    while (await copyChunkAgain(options, { ...over, runId, group })) {
-      await onStep?.('copied');
+  const shard = shardOf(tenantNo);
+  for (const group of await whileWhole(pool, { redis, shard }, () => groupsOfRun(redis, board, run))) {
+    let isMore = true;
+    while (isMore) {
       if (ending.aborted) return false;
+      isMore = await copyChunkAgain(options, { ...over, runId, group });
+      if (isMore) await onStep?.('copied');
     }
   }
   await transaction(pool, async (client) => {
@@ -72,9 +76,10 @@ async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copyi
     const copied = await lockGroup(client, runId, group);
     if (copied.isDone) return false;
     await beforeNaming(client, run.tenantNo);
-    const page = await live.page(copied.members, CHUNK);
     const before = (await lastCopied(client, copied)) ?? undefined;
-    const members = await ranked(live, page, { from: copied.members, before });
+    const members = await whileWhole(client, { redis, shard: shardOf(run.tenantNo) }, async () =>
+      ranked(live, await live.page(copied.members, CHUNK), { from: copied.members, before }),
+    );
     const participants = members.filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity)).length;
     await addMembers(
       client,

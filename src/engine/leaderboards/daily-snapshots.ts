@@ -6,7 +6,8 @@ import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from
 import { addSnapshots, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/named-users-lock.ts';
-import { boardKey } from '../../redis/keys.ts';
+import { boardKey, shardOf } from '../../redis/keys.ts';
+import { whileWhole } from '../persisted/while-whole.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
@@ -89,30 +90,44 @@ export class DailySnapshots implements DueWork {
     return transaction(pool, async (client) => {
       if (!(await lockProgress(client, { tenantNo, boardNo, snapshotDay: nextSnapshotDay }))) return null;
       await beforeNaming(client, tenantNo);
-      let members = 0;
-      let at = progress;
-      const taken: TakenSnapshots[] = [];
-      for (let next = nextSnapshot(at); next !== null && next.day <= lastDay; next = nextSnapshot(at)) {
-        if (members > MANY_MEMBERS || taken.length === MOST_DAYS) break;
-        const runDay = next.run.startDay;
-        const boardRun = { tenantNo, boardNo, runDay };
-        const groups = (await groupsOfRun(redis, board, boardRun)).map(
-          (group) => new LiveStandings(redis, boardKey(tenantNo, { ...boardRun, group }), board.maxParticipants),
-        );
-        const counts = await Promise.all(groups.map((group) => group.participants()));
-        const count = counts.reduce((sum, each) => sum + each, 0);
-        const packer = new SnapshotPacker(partsFor(count));
-        for (const [index, group] of groups.entries()) await pack(packer, group, counts[index]!);
-        const toDay = Math.min(next.run.endDay ?? lastDay, lastDay);
-        taken.push({ runDay, fromDay: next.day, toDay, packed: packer.packed() });
-        members += count;
-        at = { ...at, nextSnapshotDay: toDay + 1 };
-      }
+      const { taken, at } = await whileWhole(client, { redis, shard: shardOf(tenantNo) }, () =>
+        this.read(progress, lastDay),
+      );
       await addSnapshots(client, { tenantNo, boardNo }, taken);
       await moveProgress(client, { tenantNo, boardNo, snapshotDay: at.nextSnapshotDay });
       await onWritten?.();
       return at;
     });
+  }
+
+  /** The snapshots of a board up to a day, or the first of them, and where it is then. */
+  private async read(
+    progress: BoardProgress,
+    lastDay: number,
+  ): Promise<{ taken: TakenSnapshots[]; at: BoardProgress }> {
+    const { redis } = this.options;
+    const { tenantNo, board } = progress;
+    const boardNo = board.no;
+    let members = 0;
+    let at = progress;
+    const taken: TakenSnapshots[] = [];
+    for (let next = nextSnapshot(at); next !== null && next.day <= lastDay; next = nextSnapshot(at)) {
+      if (members > MANY_MEMBERS || taken.length === MOST_DAYS) break;
+      const runDay = next.run.startDay;
+      const boardRun = { tenantNo, boardNo, runDay };
+      const groups = (await groupsOfRun(redis, board, boardRun)).map(
+        (group) => new LiveStandings(redis, boardKey(tenantNo, { ...boardRun, group }), board.maxParticipants),
+      );
+      const counts = await Promise.all(groups.map((group) => group.participants()));
+      const count = counts.reduce((sum, each) => sum + each, 0);
+      const packer = new SnapshotPacker(partsFor(count));
+      for (const [index, group] of groups.entries()) await pack(packer, group, counts[index]!);
+      const toDay = Math.min(next.run.endDay ?? lastDay, lastDay);
+      taken.push({ runDay, fromDay: next.day, toDay, packed: packer.packed() });
+      members += count;
+      at = { ...at, nextSnapshotDay: toDay + 1 };
+    }
+    return { taken, at };
   }
 }
 

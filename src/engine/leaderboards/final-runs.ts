@@ -3,7 +3,8 @@ import type { Pool } from 'pg';
 import { addEmptyRuns, noteCleared, runsToClear } from '../../postgres/boards/final-runs.ts';
 import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { boardKey } from '../../redis/keys.ts';
+import { boardKey, shardOf } from '../../redis/keys.ts';
+import { whileWhole } from '../persisted/while-whole.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
@@ -102,8 +103,10 @@ export class FinalRuns implements DueWork {
 
   /** Declares a board's next run final, or those next ones that nobody is in; where it is then. Null: it was called off. */
   private async finish(progress: BoardProgress, lastMs: number, ending: AbortSignal): Promise<BoardProgress | null> {
+    const { redis, pool } = this.options;
     const over = overRun(progress)!;
-    const empty = await this.emptyRuns(progress, lastMs);
+    const shard = shardOf(progress.tenantNo);
+    const empty = await whileWhole(pool, { redis, shard }, () => this.emptyRuns(progress, lastMs));
     if (empty.length > 0) await this.finishEmpty(empty);
     else if (!(await copyRun(this.options, over, ending))) return null;
     return { ...progress, nextRunDay: (empty.at(-1) ?? over).nextRunDay };

@@ -33,6 +33,12 @@ export async function readEpoch(client: Pool | PoolClient): Promise<StoredEpoch>
   return readEpoch(client);
 }
 
+/** The fence of a shard's cursor; '' where there is none. */
+export async function readFence(client: Pool | PoolClient, shard: number): Promise<string> {
+  const { rows } = await client.query<{ fence: string }>('SELECT fence FROM outbox_cursors WHERE shard = $1', [shard]);
+  return rows[0]?.fence ?? '';
+}
+
 /**
  * Locks the cursors of some shards, or of all, until the transaction ends: waits for the persisters that are working, and from then on none
  * stores anything that it read under an older fence.

@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
+import { redisReady } from '../../../src/redis/client.ts';
+import { RedisNotReady } from '../../../src/redis/gate.ts';
+import { untilTaken } from '../rebuild/by-hand.ts';
+import { BoardsByTheClock } from './boards-by-the-clock.ts';
+
+let boards: BoardsByTheClock;
+/** Has a rebuild that stands still go on, and waits for it. */
+let goOn: () => Promise<void>;
+
+beforeEach(async () => {
+  goOn = () => Promise.resolve();
+  boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [
+    {
+      key: 'board',
+      name: 'Board',
+      status: 'active',
+      rankBy: 'metric',
+      metricKey: 'm',
+      start: '2026-11-01',
+      runUnit: 'day',
+      runInterval: 1,
+      breakdownAttributes: ['land'],
+    },
+  ]);
+  await boards.event({ id: 'u', attributes: { land: 'de' } }, 5);
+  await boards.event({ id: 'v', attributes: { land: 'fr' } }, 7);
+});
+afterEach(async () => {
+  await goOn();
+  await boards.laurel.close();
+});
+
+/** Begins a rebuild by hand, which stands still when it has removed everything. */
+async function empty(): Promise<void> {
+  const { laurel } = boards;
+  const redis = await laurel.connect();
+  await redisReady(redis);
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let rebuilt: Promise<void> | undefined;
+  goOn = async () => {
+    release();
+    await rebuilt;
+    redis.disconnect();
+  };
+  await new Promise<void>((resolve, reject) => {
+    const onProgress = async ({ step }: { step: string }): Promise<void> => {
+      if (step !== 'users') return;
+      resolve();
+      await released;
+    };
+    rebuilt = untilTaken(laurel, () => rebuildServers({ redis, pool: laurel.pool, onProgress }));
+    rebuilt.catch(reject);
+  });
+  expect(await boards.sets()).toEqual([]);
+}
+
+async function expectAll(): Promise<void> {
+  expect(await boards.places('run=2026-11-18&userAttributes=land:de')).toEqual([[1, 'u', 5]]);
+  expect(await boards.places('run=2026-11-18&userAttributes=land:fr')).toEqual([[1, 'v', 7]]);
+  expect(await boards.history('u', 'run=2026-11-18')).toContainEqual(['2026-11-18', null, 1, null, 5]);
+}
+
+test('neither a snapshot nor a final run is taken of a Redis that is being rebuilt', async () => {
+  await boards.at('2026-11-19T12:02:00Z');
+  await empty();
+  for (const kind of boards.kinds) {
+    const dueMs = await kind.due(boards.clock.now());
+    await expect(kind.perform(dueMs!, new AbortController().signal)).rejects.toThrow(RedisNotReady);
+  }
+  await goOn();
+  await boards.due();
+  await expectAll();
+});
+
+test('a run of which a part is copied when Redis is rebuilt is copied to its end afterwards', async () => {
+  await boards.at('2026-11-19T12:02:00Z');
+  let groups = 0;
+  boards.onStep = async (step) => {
+    if (step === 'written' && ++groups === 1) await empty();
+  };
+  await expect(boards.due()).rejects.toThrow(RedisNotReady);
+  await goOn();
+  await boards.due();
+  await expectAll();
+});
