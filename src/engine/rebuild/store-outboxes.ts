@@ -5,6 +5,7 @@ import { Catalogs } from '../../catalog/catalogs.ts';
 import { FixedClock, systemClock } from '../../clock.ts';
 import { readEpoch } from '../../postgres/rebuild/epoch.ts';
 import { readClock } from '../../postgres/test-clock.ts';
+import { readHandedPosition } from '../../redis/handed-over.ts';
 import { comparePositions, lastPosition, readOutbox } from '../../redis/outbox.ts';
 import { Reporter } from '../notifications/reporter.ts';
 import { Persister } from '../persist/persister.ts';
@@ -76,5 +77,7 @@ async function isStored({
 }): Promise<boolean> {
   const cursor = (await readEpoch(pool)).cursors[shard]!;
   if (cursor.fence !== fence) throw new RebuildOvertaken('Another rebuild of the shard began.');
+  // A Postgres that came back older lacks what left the outbox and is kept.
+  if (comparePositions(await readHandedPosition(redis, shard), cursor.position) > 0) return false;
   return (await readOutbox(redis, { shard, after: cursor.position, count: 1 })).length === 0;
 }

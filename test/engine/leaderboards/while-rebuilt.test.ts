@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
-import { redisReady } from '../../../src/redis/client.ts';
 import { RedisNotReady } from '../../../src/redis/gate.ts';
-import { untilTaken } from '../rebuild/by-hand.ts';
+import { rebuildThatStands } from '../rebuild/by-hand.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
@@ -32,28 +30,9 @@ afterEach(async () => {
   await boards.laurel.close();
 });
 
-/** Begins a rebuild by hand, which stands still when it has removed everything. */
+/** Begins a rebuild that stands still: nobody is on any board. */
 async function empty(): Promise<void> {
-  const { laurel } = boards;
-  const redis = await laurel.connect();
-  await redisReady(redis);
-  let release = (): void => undefined;
-  const released = new Promise<void>((resolve) => (release = resolve));
-  let rebuilt: Promise<void> | undefined;
-  goOn = async () => {
-    release();
-    await rebuilt;
-    redis.disconnect();
-  };
-  await new Promise<void>((resolve, reject) => {
-    const onProgress = async ({ step }: { step: string }): Promise<void> => {
-      if (step !== 'users') return;
-      resolve();
-      await released;
-    };
-    rebuilt = untilTaken(laurel, () => rebuildServers({ redis, pool: laurel.pool, onProgress }));
-    rebuilt.catch(reject);
-  });
+  goOn = await rebuildThatStands(boards.laurel);
   expect(await boards.sets()).toEqual([]);
 }
 

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
+import { redisReady } from '../../../src/redis/client.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { gateOf } from '../../../src/redis/gate.ts';
 import { shardsInUse } from '../../../src/redis/shards-in-use.ts';
@@ -28,4 +29,30 @@ export async function untilTaken(laurel: TestLaurel, act: () => Promise<void>, s
   await expect
     .poll(() => awaited.every(({ gate, shard: each, before }) => gate.isWhole && gate.fenceOf(each) !== before))
     .toBe(true);
+}
+
+/**
+ * Begins a rebuild by hand, which stands still when it has removed all that it removes. Resolves to what has it go on, and waits until
+ * the frontend has taken what was rebuilt.
+ */
+export async function rebuildThatStands(laurel: TestLaurel): Promise<() => Promise<void>> {
+  const redis = await laurel.connect();
+  await redisReady(redis);
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let rebuilt = Promise.resolve();
+  await new Promise<void>((resolve, reject) => {
+    const onProgress = async ({ step }: { step: string }): Promise<void> => {
+      if (step !== 'users') return;
+      resolve();
+      await released;
+    };
+    rebuilt = untilTaken(laurel, () => rebuildServers({ redis, pool: laurel.pool, onProgress }));
+    rebuilt.catch(reject);
+  });
+  return async () => {
+    release();
+    await rebuilt;
+    redis.disconnect();
+  };
 }

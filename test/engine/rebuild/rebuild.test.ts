@@ -10,6 +10,7 @@ import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { backUp } from './back-up.ts';
 import { untilTaken } from './by-hand.ts';
 import { dump } from './dump.ts';
 import { emptyRedis, serverOf } from '../../stack/several-redis.ts';
@@ -91,33 +92,51 @@ describe('a rebuild', () => {
     expect(rows[0].n).toBe(11);
   });
 
-  test('waits for a persister that read before it and holds the cursor, though it stores nothing any more', async () => {
-    await play();
-    const before = await dump(redis);
-    const persister = await laurel.pool.connect();
-    let looks = 0;
-    const work = (): Promise<void> =>
-      rebuild({
-        ...serverOf(redis, 0),
-        shards: [0],
-        pool: laurel.pool,
-        onProgress: async () => {
-          looks += 1;
-          if (looks === 1) {
-            await persister.query('BEGIN');
-            await lockCursors(persister, [0]);
-          }
-          if (looks === 2) await persister.query('ROLLBACK');
-        },
-      });
-    await exclusively(laurel.pool, REBUILD_LOCK, work);
-    persister.release();
-    expect(await backlog(redis, 0)).toBe(0);
-    const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM events');
-    expect(rows[0].n).toBe(11);
-    const users = (held: Record<string, unknown>): unknown =>
-      Object.fromEntries(Object.entries(held).filter(([key]) => key.startsWith('{s0}:0:u:')));
-    expect(users(await dump(redis))).toEqual(users(before));
+  describe('begins while a persister that read before holds the cursor, though it stores nothing any more:', () => {
+    /** The persister is at it until the rebuild has tried to store what there is. */
+    async function rebuildBeside(): Promise<void> {
+      const persister = await laurel.pool.connect();
+      let looks = 0;
+      const onProgress = async (): Promise<void> => {
+        looks += 1;
+        if (looks === 1) {
+          await persister.query('BEGIN');
+          await lockCursors(persister, [0]);
+        }
+        if (looks === 2) await persister.query('ROLLBACK');
+      };
+      const work = (): Promise<void> => rebuild({ ...serverOf(redis, 0), shards: [0], pool: laurel.pool, onProgress });
+      await exclusively(laurel.pool, REBUILD_LOCK, work);
+      persister.release();
+    }
+
+    const users = async (): Promise<unknown> =>
+      Object.fromEntries(Object.entries(await dump(redis)).filter(([key]) => key.startsWith('{s0}:0:u:')));
+
+    async function expectAllStored(): Promise<void> {
+      expect(await backlog(redis, 0)).toBe(0);
+      const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM events');
+      expect(rows[0].n).toBe(11);
+    }
+
+    test('what the outbox holds is stored first', async () => {
+      await play();
+      const before = await users();
+      await rebuildBeside();
+      await expectAllStored();
+      expect(await users()).toEqual(before);
+    });
+
+    test('what left the outbox, is kept, and is missing in a Postgres that came back older is stored again first', async () => {
+      const bringBack = await backUp(laurel.pool);
+      await play();
+      const before = await users();
+      await new Persister({ redis, pool: laurel.pool, keepMs: 600_000 }).drain(0, HURRY);
+      await bringBack();
+      await rebuildBeside();
+      await expectAllStored();
+      expect(await users()).toEqual(before);
+    });
   });
 
   test('removes what does not belong there', async () => {

@@ -75,15 +75,19 @@ export class Announcer {
     if (board.breakdownAttributes.length === 0) return [''];
     const run = { tenantNo, boardNo: board.no, runDay };
     const kept = await finalGroups(this.options.pool, run);
-    return kept.length > 0 ? kept : groupsOfRun(this.options.redis, board, run);
+    if (kept.length > 0) return kept;
+    const { pool, redis, rankings } = this.options;
+    return rankings.whole(pool, tenantNo, () => groupsOfRun(redis, board, run));
   }
 
   /** The best of a run as it was kept; as they stand where that has not come to it yet. */
   private async top(board: Leaderboard, { tenantNo, ...place }: { tenantNo: number; runDay: number; group: string }) {
-    const { rankings } = this.options;
+    const { pool, rankings } = this.options;
     const run = { tenantNo, boardNo: board.no, runDay: place.runDay };
     const kept = await this.kept.standings(run, place.group);
     const standings = kept ?? rankings.standings({ board }, { tenantNo, ...place });
-    return rankings.rankings(tenantNo, await rankings.places(standings, TOP));
+    return rankings.whole(pool, tenantNo, async () =>
+      rankings.rankings(tenantNo, await rankings.places(standings, TOP)),
+    );
   }
 }

@@ -1,14 +1,16 @@
 import type { Redis } from 'ioredis';
+import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../../domain/catalog.ts';
 import type { BoardStatus, LeaderboardRanking } from '../../../domain/leaderboard.ts';
 import { DAY_MS } from '../../../domain/periods.ts';
 import { boardStatus, finalMs, playedRule, runOf } from '../../../domain/runs.ts';
 import type { BoardPlace } from '../../../domain/notification.ts';
-import { boardKey } from '../../../redis/keys.ts';
+import { boardKey, shardOf } from '../../../redis/keys.ts';
 import { memberPage, ranked, type RankedMember } from '../../leaderboards/ranked.ts';
 import { LiveStandings, type Standings } from '../../leaderboards/standings.ts';
 import { userNames } from '../../leaderboards/user-names.ts';
+import { whileWhole } from '../../persisted/while-whole.ts';
 import { boardPayload } from '../payloads/leaderboards.ts';
 
 /** Places that are read of a board: all that a board with a maximum has, the best of one without. */
@@ -26,6 +28,14 @@ export class BoardRankings {
 
   constructor(redis: Redis) {
     this.redis = redis;
+  }
+
+  /**
+   * Answers what is read of a tenant's boards. RedisNotReady where they were not whole all the while: who is missing on a board that is
+   * being rebuilt did not fall off it.
+   */
+  whole<T>(client: Pool | PoolClient, tenantNo: number, read: () => Promise<T>): Promise<T> {
+    return whileWhole(client, { redis: this.redis, shard: shardOf(tenantNo) }, read);
   }
 
   /** The board of a run that may still move; null: it is switched off or deleted, or the run is final. */
@@ -62,13 +72,18 @@ export class BoardRankings {
     }));
   }
 
-  /** The payload of `leaderboard.changed` as a board stands now; null: it is not in play any more. */
-  async changed(compiled: CompiledCatalog, place: BoardPlace, nowMs: number): Promise<string | null> {
+  /** The payload of `leaderboard.changed` as a board stands now; null: it is not in play any more. RedisNotReady as `whole`. */
+  async changed(
+    client: Pool | PoolClient,
+    { compiled, place, nowMs }: { compiled: CompiledCatalog; place: BoardPlace; nowMs: number },
+  ): Promise<string | null> {
     const found = this.inPlay(compiled, place, nowMs);
     if (found === null) return null;
     const { tenantNo } = compiled.catalog;
     const standings = this.standings(found, { tenantNo, ...place });
-    const rankings = await this.rankings(tenantNo, await this.places(standings));
+    const rankings = await this.whole(client, tenantNo, async () =>
+      this.rankings(tenantNo, await this.places(standings)),
+    );
     const { board, status } = found;
     return boardPayload('leaderboard.changed', { compiled, board, ...place }, { status, rankings });
   }

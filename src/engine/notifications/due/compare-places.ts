@@ -32,7 +32,8 @@ export interface Comparing {
 /**
  * Compares a board's places with those that were reported, in the client's transaction, which holds the cursor of the
  * tenant's shard from before the places are read: no rank that is older than a reported one is ever reported. Answers what
- * goes out now; ranks of users with an open window are left to wait there. Null: another process compares the board.
+ * goes out now; ranks of users with an open window are left to wait there. Null: another process compares the board. Throws
+ * RedisNotReady where the board was not whole all the while.
  */
 export async function comparePlaces(
   client: PoolClient,
@@ -48,7 +49,7 @@ export async function comparePlaces(
   }
   const { tenantNo } = moved;
   const known = await knownPlaces(client, moved.id);
-  const now = await placesNow(rankings, played, moved, known);
+  const now = await rankings.whole(client, tenantNo, () => placesNow(rankings, played, moved, known));
   const userIds = [...new Set([...known.keys(), ...now.keys()])];
   const reported = await reportedPlaces(client, { tenantNo, subject: boardSubject(moved) }, userIds);
   const changes = overtaken({ now, known, reported });

@@ -117,11 +117,8 @@ export class Places implements ScheduledWork {
     for (const tenantNo of begun) {
       for (const { board } of await boardsInProgress(pool, tenantNo)) {
         for (const { startDay } of runsInPlay(board, nowMs)) {
-          const groups = await groupsOfRun(this.options.redis, board, {
-            tenantNo,
-            boardNo: board.no,
-            runDay: startDay,
-          });
+          const run = { tenantNo, boardNo: board.no, runDay: startDay };
+          const groups = await this.rankings.whole(pool, tenantNo, () => groupsOfRun(this.options.redis, board, run));
           const boards = groups.map((group) => ({ tenantNo, boardNo: board.no, runDay: startDay, group }));
           await followBoards(pool, boards, nowMs);
         }

@@ -109,7 +109,8 @@ export class Windows implements ScheduledWork {
     });
     // Rankings are read while nobody waits for the cursor. A change that comes meanwhile waits in the next window.
     for (const { window, notification } of boards) {
-      const payload = await rankings.changed(compiled, movedBoard(notification), at.nowMs);
+      const place = movedBoard(notification);
+      const payload = await rankings.changed(publisher.pool, { compiled, place, nowMs: at.nowMs });
       await publisher.publish(compiled, at.nowMs, async (client) => {
         if (payload === null) await closeWindows(client, tenantNo, [window]);
         else await reopenWindows(client, tenantNo, { windows: [reported(window)], nowMs: at.nowMs });
