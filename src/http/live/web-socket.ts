@@ -1,4 +1,3 @@
-import type { LiveAdmission } from '../../engine/live/live.ts';
 import {
   closingJson,
   reconnectMs,
@@ -42,10 +41,9 @@ const CODES: Readonly<Record<ClosingReason, number>> = {
   tenant_gone: 4401,
 };
 
-/** What a connection carries. */
+/** What a connection carries; uWS copies the fields of what it is given. */
 export interface SocketData {
-  admission: LiveAdmission;
-  sink: SocketSink | null;
+  readonly opened: { sink: SocketSink | null };
 }
 
 /** Takes requests for WebSockets: a ticket is looked at before the connection is upgraded, so that a refusal is an HTTP answer. */
@@ -59,12 +57,9 @@ export function liveSocket(context: ExchangeContext, validation: Validation): We
     sendPingsAutomatically: true,
     compression: uws().DISABLED,
     upgrade: (res, req, socket) => void upgrade(context, readQuery, { res, req, socket }),
-    open: (ws) => {
-      const data = ws.getUserData();
-      data.sink = new SocketSink(ws);
-      data.sink.onGone(data.admission.start(data.sink));
-    },
-    close: (ws) => ws.getUserData().sink?.gone(),
+    // No more than this: see `upgraded`.
+    open: (ws) => void (ws.getUserData().opened.sink = new SocketSink(ws)),
+    close: (ws) => ws.getUserData().opened.sink?.gone(),
   };
 }
 
@@ -93,15 +88,27 @@ async function upgrade(
     const { live } = context.services;
     const admission = await live.open({ ticket: query.ticket, lastEventId: lastEventId ?? query.lastEventId ?? null });
     if (aborted) return admission.cancel();
-    const data: SocketData = { admission, sink: null };
-    res.cork(() => {
+    const sink = upgraded(res, (data) => {
       // The status comes first, or a header would make it 200.
       res.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId);
       res.upgrade(data, key, protocol, extensions, socket);
     });
+    sink.onGone(admission.start(sink));
   } catch (error) {
     if (!aborted) write(res, failureResponse(error, context, { operation: 'live_ws', requestId }), how);
   }
+}
+
+/**
+ * Upgrades a response, and gives what came of it. Until uWS 20.79 `cork` reads the response's state again when its function has
+ * returned, from memory that is no longer the response's, and closes the connection if what was written there since says so
+ * (uWebSockets pull request 1929; neither of the releases in use has it). So nothing that allocates memory may happen in between:
+ * where the stream began in `open`, about one connection of 1,000 was closed at once.
+ */
+function upgraded(res: HttpResponse, upgrade: (data: SocketData) => void): SocketSink {
+  const opened: SocketData['opened'] = { sink: null };
+  res.cork(() => upgrade({ opened }));
+  return opened.sink!;
 }
 
 /** A WebSocket as a sink. */
