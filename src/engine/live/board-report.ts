@@ -91,8 +91,8 @@ export async function comparePlaces(
 }
 
 /**
- * Makes `leaderboard.rank_changed` of places that were compared, where the rank is another one, or appears in a new run; and
- * holds on to the new places. By listener. Errors of Redis.
+ * Makes `leaderboard.rank_changed` of places that were compared, where the rank is another one, or appears in a new run; a new
+ * place is held with its message, one of which there is nothing to say at once. By listener. Errors of Redis.
  */
 export async function ranksChanged(
   { redis, compiled, controlShare }: BoardSources,
@@ -109,9 +109,11 @@ export async function ranksChanged(
     if (held === undefined || previousRank(held, place) === place.rank)
       listener.places.set(board.no, held?.runDay === place.runDay ? { ...held, group: place.group } : place);
   for (const [index, { listener, board, held, place }] of changed.entries()) {
-    listener.places.set(board.no, place);
     const packed = states[index];
-    if (packed === null || packed === undefined) continue;
+    if (packed === null || packed === undefined) {
+      listener.places.set(board.no, place);
+      continue;
+    }
     const user = userJson(compiled, { userId: listener.grant.userId!, state: decodeState(packed), controlShare });
     const isSameRun = held?.runDay === place.runDay;
     const payload = rankChanged(
@@ -124,7 +126,7 @@ export async function ranksChanged(
         previousValue: isSameRun ? held.value : null,
       },
     );
-    const unsent = { type: 'leaderboard.rank_changed', payload };
+    const unsent: Unsent = { type: 'leaderboard.rank_changed', payload, reports: [board.no, place] };
     made.set(listener, [...(made.get(listener) ?? []), unsent]);
   }
   return made;

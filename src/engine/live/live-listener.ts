@@ -21,6 +21,8 @@ export interface HeldPlace extends ReportedPlace {
 export interface Unsent {
   type: string;
   payload: string;
+  /** The place that it reports, by the number of the board: with it, and not before, the listener has heard of it. */
+  reports?: readonly [boardNo: number, place: HeldPlace];
 }
 
 /** One stream: what it may see, how far it has come, and where its messages go. */
@@ -44,6 +46,9 @@ export class LiveListener {
   digest = '';
   private readonly onSent: (messages: number) => void;
   private queue: LiveMessage[] = [];
+  /** The last ID that was made, as it is for the first message of its position, and how many it was made for. */
+  private lastId = '';
+  private ofLastId = 0;
 
   constructor(options: {
     grant: LiveGrant;
@@ -104,9 +109,9 @@ export class LiveListener {
   }
 
   /** Puts a message behind those that wait to be sent. */
-  put({ type, payload }: Unsent, at: ReadPosition): void {
-    const { session, digest, places } = this;
-    const id = formatId({ session, digest, position: { ...this.ownBoards(at), places } });
+  put({ type, payload, reports }: Unsent, at: ReadPosition): void {
+    if (reports !== undefined) this.places.set(...reports);
+    const id = this.nextId(at);
     this.queue.push({ id, type, json: `{"id":"${id}",${payload.slice(1)}` });
   }
 
@@ -121,8 +126,7 @@ export class LiveListener {
   }
 
   heartbeat(at: ReadPosition): void {
-    const { session, digest, places } = this;
-    if (!this.closed) this.sink.heartbeat(formatId({ session, digest, position: { ...this.ownBoards(at), places } }));
+    if (!this.closed) this.sink.heartbeat(this.idOf(at, 0));
   }
 
   end(reason: ClosingReason): void {
@@ -132,7 +136,34 @@ export class LiveListener {
     this.sink.end(reason);
   }
 
-  private ownBoards(at: ReadPosition): ReadPosition {
-    return this.earlier === null ? at : { ...at, boards: this.earlier.boards };
+  /** An ID that no other message has. */
+  private nextId(at: ReadPosition): string {
+    const id = this.idOf(at, 0);
+    if (id !== this.lastId) {
+      this.lastId = id;
+      this.ofLastId = 1;
+      return id;
+    }
+    const nth = this.ofLastId;
+    this.ofLastId += 1;
+    return this.idOf(at, nth);
+  }
+
+  private idOf(at: ReadPosition, nth: number): string {
+    const { session, digest, places } = this;
+    return formatId({ session, digest, position: { ...this.own(at), places }, nth });
+  }
+
+  /** How far this stream has come where the others are at a position. */
+  private own(at: ReadPosition): ReadPosition {
+    const boards = this.earlier === null ? at.boards : this.earlier.boards;
+    if (this.ahead === null) return { ...at, boards };
+    const { outbox, announced } = this.ahead;
+    return {
+      ...at,
+      ...(comparePositions(at.outbox, outbox) <= 0 && { outbox, within: null }),
+      announced: comparePositions(at.announced, announced) < 0 ? announced : at.announced,
+      boards,
+    };
   }
 }

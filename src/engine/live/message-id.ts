@@ -29,6 +29,8 @@ export interface ParsedId {
   /** Of whose data, see `digestOf`. */
   digest: string;
   position: ListenerPosition;
+  /** Which message of that position it is, from 0: what is reported together differs in nothing else. */
+  nth: number;
 }
 
 /** Stands in IDs for the tenant's data: another one after Redis was rebuilt. `mark`: of the shard. */
@@ -38,7 +40,7 @@ export const digestOf = (mark: string, tenantNo: number): string =>
 const SEPARATOR = '~';
 
 /** The ID of a message: text without spaces, less than 100 characters and 30 for each board. */
-export function formatId({ session, digest, position }: ParsedId): string {
+export function formatId({ session, digest, position, nth }: ParsedId): string {
   const { outbox, announced, within, boards, asOfMs, places } = position;
   const head = [
     session,
@@ -47,7 +49,7 @@ export function formatId({ session, digest, position }: ParsedId): string {
     within ?? '',
     announced === OUTBOX_START ? '' : shortened(announced),
     boards === outbox ? '' : shortened(boards),
-    asOfMs.toString(36),
+    nth === 0 ? asOfMs.toString(36) : `${asOfMs.toString(36)}.${nth}`,
   ].join(SEPARATOR);
   if (places.size === 0) return head;
   const named = [...places].map(([no, { runDay, rank, value }]) => [no, runDay, rank ?? '', value ?? ''].join(':'));
@@ -55,13 +57,13 @@ export function formatId({ session, digest, position }: ParsedId): string {
 }
 
 const ID =
-  /^([\w-]{22})~([\w-]{8})~([\da-z]{1,9}-\d{1,20})~(\d{0,12})~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9})(?:~([-\d.:;e+]{1,4096}))?$/;
+  /^([\w-]{22})~([\w-]{8})~([\da-z]{1,9}-\d{1,20})~(\d{0,12})~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9})(?:\.(\d{1,9}))?(?:~([-\d.:;e+]{1,4096}))?$/;
 
 /** Takes the ID of a message apart; null: it is none. */
 export function parseId(id: string): ParsedId | null {
   const match = ID.exec(id);
   if (match === null) return null;
-  const [, session, digest, outbox, within, announced, boards, asOf, places] = match;
+  const [, session, digest, outbox, within, announced, boards, asOf, nth, places] = match;
   const at = lengthened(outbox!);
   const boardsAt = boards === undefined ? at : lengthened(boards);
   return {
@@ -75,6 +77,7 @@ export function parseId(id: string): ParsedId | null {
       asOfMs: parseInt(asOf!, 36),
       places: new Map((places ?? '').split(';').flatMap(placeOf)),
     },
+    nth: Number(nth ?? 0),
   };
 }
 

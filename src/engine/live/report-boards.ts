@@ -63,6 +63,7 @@ export async function reportBoards(
   const compared = await comparePlaces(sources, asked);
   for (const [one, messages] of await ranksChanged(sources, compared))
     if (one.wantsType('leaderboard.rank_changed')) put(made, one, messages);
+    else for (const { reports } of messages) one.places.set(...reports!);
   return made;
 }
 

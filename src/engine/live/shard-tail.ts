@@ -34,7 +34,7 @@ const FROM_RECORDS: ReadonlySet<NotificationType> = new Set([
 ]);
 
 /** How far a reader has come, and when (by Redis's clock, epoch ms) that was all. */
-export type TailPosition = LivePosition & { asOfMs: number };
+export type TailPosition = Readonly<LivePosition & { asOfMs: number }>;
 
 /** Reads a shard for the tenants on it that have listeners in this process. */
 export class ShardTail {
@@ -46,20 +46,21 @@ export class ShardTail {
   private at: TailPosition;
   /** Whose data it reads. */
   readonly mark: string;
-  /** Redis's clock less this machine's. */
+  /** Redis's clock less this process's. */
   private offsetMs: number;
   private listenedMs = performance.now();
   private stopped = false;
 
   /**
-   * Begins where `begin` says. `onGap`: what follows cannot be read; the listener has been let go of. `isOpenElsewhere`: whether
-   * the shard was moved, and can be read where it is now.
+   * Begins where `begin` says. `offsetMs`: Redis's clock less `performance.now()`. `onGap`: what follows cannot be read; the listener
+   * has been let go of. `isOpenElsewhere`: whether the shard was moved, and can be read where it is now.
    */
   constructor(
     shard: number,
     sources: FeedSources,
     begin: {
       at: TailPosition;
+      offsetMs: number;
       mark: string;
       onGap: (listener: LiveListener, why: string) => void;
       isOpenElsewhere: () => Promise<boolean>;
@@ -67,11 +68,11 @@ export class ShardTail {
   ) {
     this.shard = shard;
     this.sources = sources;
-    this.at = { ...begin.at };
+    this.at = begin.at;
     this.mark = begin.mark;
     this.onGap = begin.onGap;
     this.isOpenElsewhere = begin.isOpenElsewhere;
-    this.offsetMs = begin.at.asOfMs - performance.now();
+    this.offsetMs = begin.offsetMs;
     void this.run();
   }
 
@@ -82,7 +83,7 @@ export class ShardTail {
   /** The tenant's feed, which there is from now on. */
   feed(tenantNo: number): TenantFeed {
     let feed = this.feeds.get(tenantNo);
-    if (feed === undefined) this.feeds.set(tenantNo, (feed = new TenantFeed(tenantNo, this.sources, this.at.outbox)));
+    if (feed === undefined) this.feeds.set(tenantNo, (feed = new TenantFeed(tenantNo, this.sources, this.at)));
     return feed;
   }
 
@@ -137,10 +138,10 @@ export class ShardTail {
       const position = raw[0].toString('latin1');
       const feed = this.feeds.get(tenantOf(raw));
       if (feed !== undefined) this.reportEntry(feed, raw);
-      this.at.outbox = position;
+      this.at = { ...this.at, outbox: position };
     }
     for (const raw of announced) {
-      this.at.announced = raw[0].toString('latin1');
+      this.at = { ...this.at, announced: raw[0].toString('latin1') };
       const notification = announcedIn(raw);
       const feed = notification === null ? undefined : this.feeds.get(notification.tenantNo);
       if (feed !== undefined) feed.announce(notification!, feed.position(this.at));

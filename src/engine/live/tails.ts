@@ -6,7 +6,7 @@ import { decodeState } from '../../packed/state.ts';
 import { redisReady } from '../../redis/client.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { markKey, shardOf, userKey } from '../../redis/keys.ts';
-import { gapAfter, listenLive, type LivePosition } from '../../redis/live-streams.ts';
+import { gapAfter, listenLive, type Listened } from '../../redis/live-streams.ts';
 import { comparePlaces, seatedUser, type BoardSources } from './board-report.ts';
 import { CatchUp, readFrom, ShardReplaced } from './catch-up.ts';
 import { HEARTBEAT_S } from './heartbeat.ts';
@@ -47,6 +47,7 @@ export class Tails {
     const [redis, compiled] = await Promise.all([this.connect(shard), this.options.catalogs.of(tenantNo)]);
     const [listened, mark] = await Promise.all([listenLive(redis, shard, [listener.whom]), redis.get(markKey(shard))]);
     if (mark === null) throw new AppError('unavailable', 'Redis is being filled from Postgres; try again in a moment.');
+    const offsetMs = listened.nowMs - performance.now();
     listener.digest = digestOf(mark, tenantNo);
     listener.earlier = null;
     listener.ahead = null;
@@ -70,7 +71,7 @@ export class Tails {
     }
     listener.flush();
     listener.heartbeatMs = performance.now();
-    await this.catchUp(listener, { from: start, mark, redis, last: listened.last });
+    await this.catchUp(listener, { from: start, mark, redis, offsetMs, ...listened });
   }
 
   leave(listener: LiveListener): void {
@@ -165,7 +166,14 @@ export class Tails {
 
   private async catchUp(
     listener: LiveListener,
-    { from, mark, redis, last }: { from: ReadPosition; mark: string; redis: Redis; last: LivePosition },
+    {
+      from,
+      mark,
+      redis,
+      offsetMs,
+      nowMs,
+      last,
+    }: { from: ReadPosition; mark: string; redis: Redis; offsetMs: number } & Omit<Listened, 'since'>,
   ): Promise<void> {
     const { tenantNo } = listener.grant;
     const shard = shardOf(tenantNo);
@@ -183,9 +191,9 @@ export class Tails {
         }
         const { readUpTo, boards, moves } = catchUp;
         if (tail === undefined) {
-          const at = { ...readUpTo, asOfMs: from.asOfMs };
+          const at = { ...readUpTo, asOfMs: nowMs };
           const isOpenElsewhere = (): Promise<boolean> => this.isOpenElsewhere(shard, redis);
-          tail = new ShardTail(shard, sources, { at, mark, onGap: this.onGap, isOpenElsewhere });
+          tail = new ShardTail(shard, sources, { at, offsetMs, mark, onGap: this.onGap, isOpenElsewhere });
           this.tails.set(shard, tail);
         }
         tail.feed(tenantNo).join(listener, { readUpTo, boards, moves });

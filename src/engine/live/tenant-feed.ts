@@ -29,6 +29,9 @@ export interface ReadMove {
   move: BoardMove;
 }
 
+/** As far as the reader of a feed has come. */
+export type FeedPosition = Readonly<Omit<ReadPosition, 'boards' | 'within'>>;
+
 /** Boards are reported this often at most. */
 const BOARDS_MS = 250;
 /** Places are compared this often in any case: what moves them besides events (midnights, deletions) is in no move. */
@@ -47,20 +50,23 @@ export class TenantFeed {
   private pendingSince: string;
   /** The position up to which changes of boards have been reported. */
   private boards: string;
+  /** As far as everything was handed out and sent. */
+  private sent: FeedPosition;
   private reportedMs = -Infinity;
   private comparedMs = performance.now();
   private reporting = false;
 
-  /** @param at the position in the outbox from which on it is handed what happens */
-  constructor(tenantNo: number, sources: FeedSources, at: string) {
+  /** @param at the position from which on it is handed what happens */
+  constructor(tenantNo: number, sources: FeedSources, at: FeedPosition) {
     this.tenantNo = tenantNo;
     this.sources = sources;
-    this.boards = at;
-    this.pendingSince = at;
+    this.sent = at;
+    this.boards = at.outbox;
+    this.pendingSince = at.outbox;
   }
 
   /** As far as what is sent between two reports of boards has come. */
-  position(at: Omit<ReadPosition, 'boards' | 'within'>): ReadPosition {
+  position(at: FeedPosition): ReadPosition {
     return { ...at, within: null, boards: this.boards };
   }
 
@@ -109,9 +115,10 @@ export class TenantFeed {
   }
 
   /** Sends what was handed out, and has the boards reported if it is time. To be called when all that was read is handed out. */
-  finish(at: Omit<ReadPosition, 'boards' | 'within'>): void {
+  finish(at: FeedPosition): void {
     for (const listener of this.touched) listener.flush();
     this.touched.clear();
+    this.sent = at;
     const nowMs = performance.now();
     if (this.listeners.followPlaces && nowMs - this.comparedMs >= COMPARE_MS) {
       this.comparedMs = nowMs;
@@ -128,7 +135,8 @@ export class TenantFeed {
     void this.reportBoards(at);
   }
 
-  private async reportBoards(at: Omit<ReadPosition, 'boards' | 'within'>): Promise<void> {
+  /** Reports what is pending: the changes of boards up to a position. Others are read, and sent, while it is made. */
+  private async reportBoards(at: FeedPosition): Promise<void> {
     const { redis, clock, catalogs, controlShare, onProblem } = this.sources;
     const compiled = catalogs.get(this.tenantNo);
     if (compiled === undefined) return;
@@ -140,7 +148,7 @@ export class TenantFeed {
     try {
       const sources = { redis, compiled, controlShare: controlShare(), nowMs: clock.now() };
       const made = await reportBoards(sources, this.listeners, reported);
-      const before = this.position(at);
+      const before = this.position(this.sent);
       this.boards = at.outbox;
       for (const [listener, unsent] of made) {
         // Only with the last of them has it heard of all: they are sent in one go.

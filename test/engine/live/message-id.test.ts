@@ -25,6 +25,7 @@ const parsed: fc.Arbitrary<ParsedId> = fc
         .array(fc.tuple(fc.integer({ min: 1, max: 1_000_000 }), place), { maxLength: 20 })
         .map((list) => new Map(list)),
     }),
+    nth: fc.integer({ min: 0, max: 999_999_999 }),
   })
   .filter(({ position: { boards, outbox } }) => comparePositions(boards, outbox) <= 0);
 

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { LiveListener, type HeldPlace } from '../../../src/engine/live/live-listener.ts';
+import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
+import { parseId } from '../../../src/engine/live/message-id.ts';
+
+const AT = { outbox: '50-3', announced: '7-1', within: null, boards: '40-0', asOfMs: 60 };
+const PLACE: HeldPlace = { runDay: 20_000, rank: 4, value: 12, group: '' };
+
+/** A stream of ada's, and what it sent. */
+function listening(): { listener: LiveListener; sent: LiveMessage[] } {
+  const sent: LiveMessage[] = [];
+  const listener = new LiveListener({
+    grant: {
+      tenantNo: 0,
+      prefix: '',
+      kind: 'application',
+      userId: 'ada',
+      boardIds: ['of-flips'],
+      types: null,
+      metricIds: null,
+      leaderboardIds: null,
+      pointsSystemIds: null,
+    },
+    key: { digest: '', expiresMs: null, sessionEndsMs: null },
+    session: 's'.repeat(22),
+    sink: { send: (messages) => void sent.push(...messages), heartbeat: () => undefined, end: () => undefined },
+    onSent: () => undefined,
+  });
+  listener.digest = 'd'.repeat(8);
+  return { listener, sent };
+}
+
+const message = (type: string) => ({ type, payload: JSON.stringify({ type }) });
+
+test('messages of one position have different IDs, all of which say that position', () => {
+  const { listener, sent } = listening();
+  for (const type of ['a', 'b', 'c']) listener.put(message(type), AT);
+  listener.put(message('d'), { ...AT, boards: '50-3' });
+  listener.put(message('e'), { ...AT, boards: '50-3' });
+  listener.flush();
+  expect(new Set(sent.map(({ id }) => id)).size).toBe(5);
+  expect(sent.map(({ id }) => parseId(id)!.position.boards)).toEqual(['40-0', '40-0', '40-0', '50-3', '50-3']);
+  expect(sent.map(({ id, json }) => (JSON.parse(json) as { id: string }).id === id)).not.toContain(false);
+});
+
+test('a place is in the ID of the message that reports it, and in those after it, not before', () => {
+  const { listener, sent } = listening();
+  listener.places.set(7, { ...PLACE, rank: 5 });
+  listener.put(message('leaderboard.changed'), AT);
+  listener.put({ ...message('leaderboard.rank_changed'), reports: [7, PLACE] }, AT);
+  listener.put(message('points.changed'), AT);
+  listener.flush();
+  expect(sent.map(({ id }) => parseId(id)!.position.places.get(7)?.rank)).toEqual([5, 4, 4]);
+});
+
+test('one who has read on by itself never says that it is where the others are still', () => {
+  const { listener, sent } = listening();
+  listener.ahead = { outbox: '55-0', announced: '9-0' };
+  listener.put(message('a'), { ...AT, within: 2 });
+  listener.put(message('b'), { ...AT, outbox: '56-0', within: 1, announced: '9-1' });
+  listener.flush();
+  expect(sent.map(({ id }) => parseId(id)!.position)).toMatchObject([
+    { outbox: '55-0', within: null, announced: '9-0', boards: '40-0' },
+    { outbox: '56-0', within: 1, announced: '9-1', boards: '40-0' },
+  ]);
+});

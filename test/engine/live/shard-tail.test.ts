@@ -1,0 +1,117 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { LiveListener } from '../../../src/engine/live/live-listener.ts';
+import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
+import { parseId } from '../../../src/engine/live/message-id.ts';
+import { ShardTail } from '../../../src/engine/live/shard-tail.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { markKey } from '../../../src/redis/keys.ts';
+import { listenLive } from '../../../src/redis/live-streams.ts';
+import { comparePositions } from '../../../src/redis/outbox.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+
+const SHARD = 0;
+
+let laurel: TestLaurel;
+let redis: Redis;
+let tail: ShardTail;
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP });
+  redis = await laurel.connect();
+});
+afterAll(async () => {
+  tail.stop();
+  redis.disconnect();
+  await laurel.close();
+});
+
+const event = (id: string, value: number) => laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
+
+/** Holds back the commands of a name on the connection that the tail reads over: until `release` is called. */
+function hold(name: string): { asked: () => boolean; release: () => void } {
+  let asked = false;
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const send = redis.sendCommand.bind(redis);
+  vi.spyOn(redis, 'sendCommand').mockImplementation((command, ...rest) => {
+    if (command.name !== name) return send(command, ...rest);
+    asked = true;
+    return released.then(() => send(command, ...rest));
+  });
+  return {
+    asked: () => asked,
+    release: () => {
+      vi.restoreAllMocks();
+      release();
+    },
+  };
+}
+
+test('what is read while boards are being reported is neither heard of with that report nor after it a second time', async () => {
+  const boards = (await laurel.admin.get('/v1/leaderboards')).body as { id: string; key: string }[];
+  const sent: LiveMessage[] = [];
+  const of = (type: string): LiveMessage[] => sent.filter((message) => message.type === type);
+  const listener = new LiveListener({
+    grant: {
+      tenantNo: 0,
+      prefix: '',
+      kind: 'application',
+      userId: 'ada',
+      boardIds: [boards.find(({ key }) => key === 'flips')!.id],
+      types: null,
+      metricIds: null,
+      leaderboardIds: null,
+      pointsSystemIds: null,
+    },
+    key: { digest: '', expiresMs: null, sessionEndsMs: null },
+    session: 's'.repeat(22),
+    sink: { send: (messages) => void sent.push(...messages), heartbeat: () => undefined, end: () => undefined },
+    onSent: () => undefined,
+  });
+  listener.digest = 'd'.repeat(8);
+
+  const problems: unknown[] = [];
+  const { nowMs, last } = await listenLive(redis, SHARD, [listener.whom]);
+  tail = new ShardTail(
+    SHARD,
+    {
+      redis,
+      catalogs: laurel.services.catalogs,
+      clock: systemClock,
+      controlShare: () => 0,
+      onProblem: (error) => void problems.push(error),
+    },
+    {
+      at: { ...last, asOfMs: nowMs },
+      offsetMs: nowMs - performance.now(),
+
+      mark: (await redis.get(markKey(SHARD)))!,
+      onGap: (_, why) => void problems.push(why),
+      isOpenElsewhere: () => Promise.resolve(false),
+    },
+  );
+  tail.feed(0).join(listener, { readUpTo: last, boards: last.outbox, moves: [] });
+  const { asked, release } = hold('zrevrange');
+  await event('ada', 5);
+  await expect.poll(asked).toBe(true);
+  expect(of('points.changed').length).toBe(1);
+  await event('ada', 5);
+  await expect.poll(() => of('points.changed').length).toBe(2);
+  const later = parseId(of('points.changed')[1]!.id)!.position.outbox;
+  expect(of('leaderboard.changed')).toEqual([]);
+  release();
+  await expect.poll(() => of('leaderboard.changed').length).toBe(2);
+
+  const positions = sent.map(({ id }) => parseId(id)!.position);
+  const order = positions.slice(1).map(({ outbox }, index) => comparePositions(positions[index]!.outbox, outbox) <= 0);
+  expect(order).not.toContain(false);
+  const first = sent.indexOf(of('leaderboard.changed')[0]!);
+  const second = sent.indexOf(of('leaderboard.changed')[1]!);
+  expect(comparePositions(positions[first]!.outbox, later)).toBeGreaterThanOrEqual(0);
+  // Until the second report nothing says that boards were heard of that far.
+  const reported = positions.slice(first, second).map(({ boards: at }) => comparePositions(at, later));
+  expect(reported.filter((compared) => compared >= 0)).toEqual([]);
+  expect(problems).toEqual([]);
+});
