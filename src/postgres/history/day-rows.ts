@@ -1,3 +1,6 @@
+import type { Pool } from 'pg';
+import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
+
 /** Changes by local day, as of one moment. */
 export interface DayRows {
   /** The user's packed state; null for one who is not stored yet. */
@@ -8,4 +11,52 @@ export interface DayRows {
   days: number[];
   /** Decimal text, one for each of `days`. */
   changes: string[];
+}
+
+/** Which rows: of one user and metric or points system, from a day on. Parameters as of `dayRowsQuery`. */
+export const ofNumber = (column: 'metric_no' | 'system_no'): string =>
+  `tenant_no = $1 AND user_id = $2 AND ${column} = $3 AND local_date >= DATE '1970-01-01' + $4::int`;
+
+/**
+ * The query of `readDayRows`. Parameters: tenant number, user ID, number of a metric or points system, first and last epoch
+ * day, first ID (`readSinceDay`). `kept`: the rows and the sums of those that are gone. `change`: their column.
+ */
+export const dayRowsQuery = (kept: string, change: string): string => `
+  WITH days AS MATERIALIZED (
+    SELECT local_date - DATE '1970-01-01' AS day, sum(${change}) AS change
+    FROM ${kept} AS kept
+    GROUP BY local_date
+  )
+  SELECT
+    (SELECT state FROM users WHERE tenant_no = $1 AND id = $2) AS state,
+    coalesce((SELECT sum(change) FROM days WHERE day > $5::int), 0)::text AS later,
+    ARRAY(SELECT day FROM days WHERE day <= $5::int ORDER BY day) AS days,
+    ARRAY(SELECT change::text FROM days WHERE day <= $5::int ORDER BY day) AS changes,
+    ${mayBeEarlier('$4::int')} AS "mayBeEarlier"`;
+
+/** Whose days, and which. */
+export interface AskedDays {
+  tenantNo: number;
+  userId: string;
+  fromDay: number;
+  toDay: number;
+}
+
+/**
+ * What something of a user changed by on each of some local days, what came later, and the user's state: all as of one moment,
+ * so that the totals follow without reading anything from before the first day.
+ */
+export async function readDayRows(
+  pool: Pool,
+  query: string,
+  { tenantNo, userId, no, fromDay, toDay }: AskedDays & { no: number },
+): Promise<DayRows> {
+  const { mayBeEarlier: _, ...found } = await readSinceDay(fromDay, {
+    rows: async (firstId) => {
+      const values = [tenantNo, userId, no, fromDay, toDay, firstId];
+      return (await pool.query<DayRows & { mayBeEarlier: boolean }>(query, values)).rows[0]!;
+    },
+    missed: (row) => row.mayBeEarlier,
+  });
+  return found;
 }

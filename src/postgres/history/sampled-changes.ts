@@ -1,3 +1,6 @@
+import type { Pool } from 'pg';
+import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
+
 /** The changes of a fair sample of a tenant's users: of all of them while there are not more than asked for. */
 export interface SampledChanges {
   users: number;
@@ -6,13 +9,52 @@ export interface SampledChanges {
 }
 
 /** A row of the statements: without a number, the size of the sample; else the changes. */
-export interface SampledRow {
+interface SampledRow {
   no: number | null;
   changes: number[];
   mayBeEarlier: boolean;
 }
 
-export function toSampledChanges(rows: readonly SampledRow[]): SampledChanges {
+/** Which rows: of one of the sampled users, in some local days. Parameters as of `sampledChangesQuery`. */
+export const OF_SAMPLED_USER = `tenant_no = $1 AND user_id = sample.id
+        AND local_date BETWEEN DATE '1970-01-01' + $3::int AND DATE '1970-01-01' + $4::int`;
+
+/**
+ * The query of `readSampledChanges`. Parameters: tenant number, number of users, first and last epoch day, first ID
+ * (`readSinceDay`). `kept`: the rows and the sums of those that are gone. `no`, `change`: their columns.
+ */
+export const sampledChangesQuery = (kept: string, { no, change }: { no: string; change: string }): string => `
+  WITH sample AS MATERIALIZED (
+    SELECT id FROM users WHERE tenant_no = $1 ORDER BY hashtextextended(id, 0), id LIMIT $2
+  ), changes AS (
+    SELECT no, change FROM sample CROSS JOIN LATERAL (
+      SELECT ${no} AS no, sum(${change})::float8 AS change
+      FROM ${kept} AS kept
+      GROUP BY ${no}
+    ) AS of_user
+  )
+  SELECT null AS no, ARRAY[count(*)::float8] AS changes, ${mayBeEarlier('$3::int')} AS "mayBeEarlier" FROM sample
+  UNION ALL
+  SELECT no, array_agg(change), false FROM changes GROUP BY no`;
+
+/** Of how many users, and in which days. */
+export interface AskedSample {
+  tenantNo: number;
+  users: number;
+  fromDay: number;
+  toDay: number;
+}
+
+/** What each sampled user's totals changed by in some local days. */
+export async function readSampledChanges(
+  pool: Pool,
+  query: string,
+  { tenantNo, users, fromDay, toDay }: AskedSample,
+): Promise<SampledChanges> {
+  const rows = await readSinceDay(fromDay, {
+    rows: async (firstId) => (await pool.query<SampledRow>(query, [tenantNo, users, fromDay, toDay, firstId])).rows,
+    missed: (found) => found.some((row) => row.mayBeEarlier),
+  });
   const sampled: SampledChanges = { users: 0, changes: new Map() };
   for (const { no, changes } of rows) {
     if (no === null) sampled.users = changes[0] ?? 0;

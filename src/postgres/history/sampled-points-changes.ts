@@ -1,36 +1,18 @@
 import type { Pool } from 'pg';
-import { toSampledChanges, type SampledChanges, type SampledRow } from './sampled-changes.ts';
 import { awardsAndSums } from '../partitions/dropped-days.ts';
-import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
+import {
+  OF_SAMPLED_USER,
+  readSampledChanges,
+  sampledChangesQuery,
+  type AskedSample,
+  type SampledChanges,
+} from './sampled-changes.ts';
 
-/** Parameters: tenant number, number of users, first and last epoch day, first ID (`readSinceDay`). */
-export const SAMPLED_POINTS_CHANGES = `
-  WITH sample AS MATERIALIZED (
-    SELECT id FROM users WHERE tenant_no = $1 ORDER BY hashtextextended(id, 0), id LIMIT $2
-  ), changes AS (
-    SELECT no, change FROM sample CROSS JOIN LATERAL (
-      SELECT system_no AS no, sum(awarded)::float8 AS change
-      FROM ${awardsAndSums(
-        `tenant_no = $1 AND user_id = sample.id
-        AND local_date BETWEEN DATE '1970-01-01' + $3::int AND DATE '1970-01-01' + $4::int`,
-        '$5',
-      )} AS kept
-      GROUP BY system_no
-    ) AS of_user
-  )
-  SELECT null AS no, ARRAY[count(*)::float8] AS changes, ${mayBeEarlier('$3::int')} AS "mayBeEarlier" FROM sample
-  UNION ALL
-  SELECT no, array_agg(change), false FROM changes GROUP BY no`;
+export const SAMPLED_POINTS_CHANGES = sampledChangesQuery(awardsAndSums(OF_SAMPLED_USER, '$5'), {
+  no: 'system_no',
+  change: 'awarded',
+});
 
 /** What the awards of each sampled user added to each points system in some local days. */
-export async function sampledPointsChanges(
-  pool: Pool,
-  { tenantNo, users, fromDay, toDay }: { tenantNo: number; users: number; fromDay: number; toDay: number },
-): Promise<SampledChanges> {
-  const rows = await readSinceDay(fromDay, {
-    rows: async (firstId) =>
-      (await pool.query<SampledRow>(SAMPLED_POINTS_CHANGES, [tenantNo, users, fromDay, toDay, firstId])).rows,
-    missed: (found) => found.some((row) => row.mayBeEarlier),
-  });
-  return toSampledChanges(rows);
-}
+export const sampledPointsChanges = (pool: Pool, asked: AskedSample): Promise<SampledChanges> =>
+  readSampledChanges(pool, SAMPLED_POINTS_CHANGES, asked);

@@ -1,39 +1,15 @@
 import { expect, test } from 'vitest';
-import { LiveListener, type HeldPlace } from '../../../src/engine/live/live-listener.ts';
-import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
+import type { HeldPlace } from '../../../src/engine/live/live-listener.ts';
 import { parseId } from '../../../src/engine/live/message-id.ts';
+import { listening } from './listening.ts';
 
 const AT = { outbox: '50-3', announced: '7-1', within: null, boards: '40-0', asOfMs: 60 };
 const PLACE: HeldPlace = { runDay: 20_000, rank: 4, value: 12, group: '' };
 
-/** A stream of ada's, and what it sent. */
-function listening(): { listener: LiveListener; sent: LiveMessage[] } {
-  const sent: LiveMessage[] = [];
-  const listener = new LiveListener({
-    grant: {
-      tenantNo: 0,
-      prefix: '',
-      kind: 'application',
-      userId: 'ada',
-      boardIds: ['of-flips'],
-      types: null,
-      metricIds: null,
-      leaderboardIds: null,
-      pointsSystemIds: null,
-    },
-    key: { digest: '', expiresMs: null, sessionEndsMs: null },
-    session: 's'.repeat(22),
-    sink: { send: (messages) => void sent.push(...messages), heartbeat: () => undefined, end: () => undefined },
-    onSent: () => undefined,
-  });
-  listener.digest = 'd'.repeat(8);
-  return { listener, sent };
-}
-
 const message = (type: string) => ({ type, payload: JSON.stringify({ type }) });
 
 test('messages of one position have different IDs, all of which say that position', () => {
-  const { listener, sent } = listening();
+  const { listener, sent } = listening(['of-flips']);
   for (const type of ['a', 'b', 'c']) listener.put(message(type), AT);
   listener.put(message('d'), { ...AT, boards: '50-3' });
   listener.put(message('e'), { ...AT, boards: '50-3' });
@@ -44,7 +20,7 @@ test('messages of one position have different IDs, all of which say that positio
 });
 
 test('a place is in the ID of the message that reports it, and in those after it, not before', () => {
-  const { listener, sent } = listening();
+  const { listener, sent } = listening(['of-flips']);
   listener.places.set(7, { ...PLACE, rank: 5 });
   listener.put(message('leaderboard.changed'), AT);
   listener.put({ ...message('leaderboard.rank_changed'), reports: [7, PLACE] }, AT);
@@ -54,7 +30,7 @@ test('a place is in the ID of the message that reports it, and in those after it
 });
 
 test('one who has read on by itself never says that it is where the others are still', () => {
-  const { listener, sent } = listening();
+  const { listener, sent } = listening(['of-flips']);
   listener.ahead = { outbox: '55-0', announced: '9-0' };
   listener.put(message('a'), { ...AT, within: 2 });
   listener.put(message('b'), { ...AT, outbox: '56-0', within: 1, announced: '9-1' });

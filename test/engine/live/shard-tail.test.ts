@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { LiveListener } from '../../../src/engine/live/live-listener.ts';
 import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
 import { parseId } from '../../../src/engine/live/message-id.ts';
 import { ShardTail } from '../../../src/engine/live/shard-tail.ts';
@@ -10,6 +9,7 @@ import { listenLive } from '../../../src/redis/live-streams.ts';
 import { comparePositions } from '../../../src/redis/outbox.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { listening } from './listening.ts';
 
 const SHARD = 0;
 
@@ -51,26 +51,8 @@ function hold(name: string): { asked: () => boolean; release: () => void } {
 
 test('what is read while boards are being reported is neither heard of with that report nor after it a second time', async () => {
   const boards = (await laurel.admin.get('/v1/leaderboards')).body as { id: string; key: string }[];
-  const sent: LiveMessage[] = [];
+  const { listener, sent } = listening([boards.find(({ key }) => key === 'flips')!.id]);
   const of = (type: string): LiveMessage[] => sent.filter((message) => message.type === type);
-  const listener = new LiveListener({
-    grant: {
-      tenantNo: 0,
-      prefix: '',
-      kind: 'application',
-      userId: 'ada',
-      boardIds: [boards.find(({ key }) => key === 'flips')!.id],
-      types: null,
-      metricIds: null,
-      leaderboardIds: null,
-      pointsSystemIds: null,
-    },
-    key: { digest: '', expiresMs: null, sessionEndsMs: null },
-    session: 's'.repeat(22),
-    sink: { send: (messages) => void sent.push(...messages), heartbeat: () => undefined, end: () => undefined },
-    onSent: () => undefined,
-  });
-  listener.digest = 'd'.repeat(8);
 
   const problems: unknown[] = [];
   const { nowMs, last } = await listenLive(redis, SHARD, [listener.whom]);
