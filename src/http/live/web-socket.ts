@@ -1,3 +1,4 @@
+import type { LiveAdmission } from '../../engine/live/live.ts';
 import {
   closingJson,
   reconnectMs,
@@ -83,20 +84,24 @@ async function upgrade(
   const fault = framingFault(head) ?? sizeFault(req, head.bytes);
   const how = { head: false, close: true, requestId, cors: null };
   if (fault !== null) return write(res, errorResponse(fault), how);
+  let admission: LiveAdmission;
   try {
     const query = readQuery(rawQuery) as Static<typeof LiveQuery>;
-    const { live } = context.services;
-    const admission = await live.open({ ticket: query.ticket, lastEventId: lastEventId ?? query.lastEventId ?? null });
-    if (aborted) return admission.cancel();
-    const sink = upgraded(res, (data) => {
-      // The status comes first, or a header would make it 200.
-      res.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId);
-      res.upgrade(data, key, protocol, extensions, socket);
+    admission = await context.services.live.open({
+      ticket: query.ticket,
+      lastEventId: lastEventId ?? query.lastEventId ?? null,
     });
-    sink.onGone(admission.start(sink));
   } catch (error) {
     if (!aborted) write(res, failureResponse(error, context, { operation: 'live_ws', requestId }), how);
+    return;
   }
+  if (aborted) return admission.cancel();
+  const sink = upgraded(res, (data) => {
+    // The status comes first, or a header would make it 200.
+    res.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId);
+    res.upgrade(data, key, protocol, extensions, socket);
+  });
+  sink.onGone(admission.start(sink));
 }
 
 /**
