@@ -71,6 +71,25 @@ test('an admin key sees everything, and a sample of the events', async () => {
   await admin.next('leaderboard.changed');
 });
 
+test('filters hold back what is about others of a kind, however their IDs are written', async () => {
+  const idsOf = async (path: string): Promise<Record<string, string>> => {
+    const found = (await laurel.admin.get(path)).body as { id: string; key: string }[];
+    return Object.fromEntries(found.map(({ id, key }) => [key, id.toUpperCase()]));
+  };
+  const boards = await idsOf('/v1/leaderboards');
+  const metrics = await idsOf('/v1/metrics');
+  const ofBoards = await listen({ leaderboardIds: [boards['weekly']] }, { url: laurel.adminUrl });
+  const ofMetrics = await listen({ types: ['event'], metricIds: [metrics['minutes']] }, { url: laurel.adminUrl });
+  const named = await listen({ boards: [boards['flips']] }, { key: await keyOf('gil') });
+  for (const metric of ['flips', 'minutes']) await event('gil', 7, metric);
+  expect((await named.next('leaderboard.rank_changed')).leaderboard.key).toBe('flips');
+  expect((await ofMetrics.next('event')).event.metricKey).toBe('minutes');
+  await ofBoards.next('leaderboard.rank_changed');
+  const seen = ofBoards.messages.flatMap(({ leaderboard }) => (leaderboard === undefined ? [] : [leaderboard.key]));
+  expect([...new Set(seen)]).toEqual(['weekly']);
+  expect(ofMetrics.of('event').length).toBe(1);
+});
+
 test('an admin key hears the previous score too, though no webhook wants it: also of several moves as one', async () => {
   const admin = await listen({ types: ['leaderboard.rank_changed'], userId: 'fay' }, { url: laurel.adminUrl });
   const next = async (count: number): Promise<unknown[]> => {

@@ -25,13 +25,19 @@ export function grantFor(
 ): LiveGrant {
   const utcDay = Math.floor(nowMs / DAY_MS);
   const named = (request.boards ?? []).map((name) => {
-    const board = compiled.leaderboards.get(name) ?? compiled.catalog.leaderboards.find(({ id }) => id === name);
+    const ofId = name.toLowerCase();
+    const board = compiled.leaderboards.get(name) ?? compiled.catalog.leaderboards.find(({ id }) => id === ofId);
     if (board === undefined || boardStatus(board, utcDay) === null)
       throw new AppError('unprocessable', `boards: there is no leaderboard '${name}'.`);
     return board.id;
   });
   const boardIds = [...new Set(named)];
-  const { types = null, metricIds = null, pointsSystemIds = null, leaderboardIds = null } = request;
+  const { types = null } = request;
+  const [metricIds, pointsSystemIds, leaderboardIds] = [
+    request.metricIds,
+    request.pointsSystemIds,
+    request.leaderboardIds,
+  ].map(asStored) as [Ids, Ids, Ids];
   if (kind === 'application' && types?.includes('event') === true)
     throw new AppError('unprocessable', "types: 'event' is for admin keys.");
   return {
@@ -48,3 +54,8 @@ export function grantFor(
     pointsSystemIds,
   };
 }
+
+type Ids = string[] | null;
+
+/** IDs may be sent in capitals; null: none were sent. */
+const asStored = (ids: readonly string[] | undefined): Ids => ids?.map((id) => id.toLowerCase()) ?? null;
