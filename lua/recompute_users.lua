@@ -53,7 +53,7 @@ local function recompute(user, planned)
   local done = recompute_completions(state, planned, now)
   -- What there was before may have been more than the maximum of now.
   local due = due_points(state, planned, done.changed, reverts and {} or plan.limits)
-  local moved, shortfalls = compensate(state, due)
+  local moved, shortfalls = compensate(state, due, {})
   local changes, scores, ledgers = {}, nil, {}
   if plan.scored then
     local by = { boards = plan.scored, points = moved, reverts = reverts }

@@ -1,16 +1,20 @@
 -- Takes what was awarded, or gives it back where points are negative; a total never falls below 0. What cannot be taken is
 -- owed, and set off against what later reversals give: so it does not matter in which order events are reversed.
--- `awards`: a list of COMPENSATED.
+-- `awards`: a list of COMPENSATED; `held`: a list of those IDs of awards that stay as they are.
 -- Writes: the state's points and what is owed. Returns: what changed, as RECORDED_POINTS; the list of SHORTFALL; by award how
 -- its points moved the total.
-local function compensate(state, awards)
+local function compensate(state, awards, held)
+  local stays = {}
+  for _, award in ipairs(held) do
+    stays[award] = true
+  end
   local changed, of_system, moved_by = {}, {}, {}
   local owed = state[USER.owed] or {}
   -- What is given first leaves less to be owed.
   for _, gives in ipairs({ true, false }) do
     for _, award in ipairs(awards) do
       local no, points = award[COMPENSATED.system], award[COMPENSATED.points]
-      if (points < 0) == gives then
+      if (points < 0) == gives and not stays[award[COMPENSATED.award]] then
         local points_of = of_system[no]
         if not points_of then
           local total = state[USER.points][no] or 0

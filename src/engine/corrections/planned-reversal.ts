@@ -20,6 +20,8 @@ export interface PlannedReversal {
   /** See `ReversalPlan`. */
   counted: number[];
   awards: Compensated[];
+  /** See `ReversalPlan`. */
+  held: string[];
   revoked: Revocation[];
   restored: PackedCompletion[];
   /** The user's zone; null: UTC. */

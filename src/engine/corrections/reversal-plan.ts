@@ -34,6 +34,8 @@ export interface ReversalPlan {
   counted: number[];
   /** What is taken, negative where it is given. */
   awards: Compensated[];
+  /** Which of these, and of what revoked achievements awarded, stay as they are: another reversal in force has taken them too. */
+  held: string[];
   revoked: Revocation[];
   restored: PackedCompletion[];
   /** Runs that are not final in which the event counted. */
@@ -42,7 +44,7 @@ export interface ReversalPlan {
 
 /** Makes the plan of a reversal from what is stored. Pure. */
 export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): ReversalPlan {
-  const { root, voids, reversed, counted, awards, revoked, restored, expected, replay } = planned;
+  const { root, voids, reversed, counted, awards, held, revoked, restored, expected, replay } = planned;
   const value = parseDecimal(root.value);
   const sign = voids ? 1 : -1;
   return {
@@ -61,6 +63,7 @@ export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal
     ...repairsOf(replay),
     counted,
     awards,
+    held,
     revoked,
     restored,
     boards: boardMoves(compiled, planned, { whole: -sign * value.whole, micros: -sign * value.micros }),

@@ -13,6 +13,7 @@ import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import {
   readAwards,
   readEvent,
+  readHeld,
   readLastReversal,
   readRoot,
   type StoredEvent,
@@ -139,12 +140,12 @@ export class Reversals {
       const counted = await countedBy(client, compiled, root);
       if (last?.inForce === true) {
         const awards = last.awards.map(negated);
-        return {
-          planned: { root, reversed: last.id, voids: false, counted, awards, revoked: [], restored: last.revoked },
-        };
+        const planned = { root, reversed: last.id, voids: false, awards, revoked: [], restored: last.revoked };
+        return { planned: { ...planned, counted, held: await held(client, tenantNo, planned) } };
       }
       const reversed = last?.id ?? root.id;
-      return { planned: { ...(await voiding(client, compiled, { root, reversed, request })), counted } };
+      const planned = await voiding(client, compiled, { root, reversed, request });
+      return { planned: { ...planned, counted, held: await held(client, tenantNo, planned) } };
     });
   }
 
@@ -160,12 +161,23 @@ async function voiding(
   client: PoolClient,
   compiled: CompiledCatalog,
   { root, reversed, request }: { root: StoredEvent; reversed: string; request: ReversalRequest },
-): Promise<Omit<PlannedReversal, OfUser | 'counted'>> {
+): Promise<Omit<PlannedReversal, OfUser | 'counted' | 'held'>> {
   const { tenantNo, pointsSystems } = compiled.catalog;
   const systemNos = pointsSystems.map(({ no }) => no);
   const awards = await readAwards(client, { tenantNo, userId: root.userId, id: root.id, systemNos });
   const revoked = request.revokeAchievements ? await revocationsOf(client, compiled, { event: root, awards }) : [];
   return { root, reversed, voids: true, awards, revoked, restored: [] };
+}
+
+/** Which of the awards that a reversal is about another one in force has taken. */
+function held(
+  client: PoolClient,
+  tenantNo: number,
+  { root, awards, revoked }: Pick<PlannedReversal, 'root' | 'awards' | 'revoked'>,
+): Promise<string[]> {
+  const all = [...awards, ...revoked.flatMap((each) => each.awards)];
+  const ids = all.map((award) => award[COMPENSATED.award]);
+  return readHeld(client, { tenantNo, userId: root.userId, root: root.id, awards: ids });
 }
 
 /** What a reversal changes for the streaks. */

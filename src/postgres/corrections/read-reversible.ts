@@ -103,8 +103,8 @@ const ID_BEFORE_MS = 86_400_000;
 const ID_AFTER_MS = 60_000;
 
 /**
- * What some triggers awarded a user at some times, as a reversal takes it, without what a reversal in force has taken. Reads
- * the user's awards of a day a system and time.
+ * What some triggers awarded a user at some times, as a reversal takes it; not what reversals gave and took. Reads the user's
+ * awards of a day a system and time.
  */
 export async function readAwardsOf(
   client: PoolClient,
@@ -123,8 +123,8 @@ export async function readAwardsOf(
         AND given.id BETWEEN first_id AND last_id AND given.at = to_timestamp(at_ms / 1000.0)
       WHERE given.trigger_no = ANY ($5::int[])
         AND NOT EXISTS (
-          SELECT FROM reversals r, jsonb_array_elements(r.awards) AS taken
-           WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force AND taken ->> 0 = ${digitsOf('given.id')})
+          SELECT FROM reversals r
+           WHERE r.tenant_no = $1 AND r.user_id = $2 AND left(${digitsOf('r.id')}, 28) = left(${digitsOf('given.id')}, 28))
       ORDER BY given.id`,
     [
       tenantNo,
@@ -135,6 +135,21 @@ export async function readAwardsOf(
       times.map((ms) => idAt(ms - ID_BEFORE_MS).padEnd(32, '0')),
       times.map((ms) => idAt(ms + ID_AFTER_MS).padEnd(32, 'f')),
     ],
+  );
+  return rows.map(({ award }) => award);
+}
+
+/** Which of some awards (32 hex digits each) reversals of other events have taken that are in force. */
+export async function readHeld(
+  client: PoolClient,
+  { tenantNo, userId, root, awards }: { tenantNo: number; userId: string; root: string; awards: readonly string[] },
+): Promise<string[]> {
+  if (awards.length === 0) return [];
+  const { rows } = await client.query<{ award: string }>(
+    `SELECT DISTINCT taken ->> 0 AS award
+       FROM reversals r, jsonb_array_elements(r.awards) AS taken
+      WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force AND r.root_id <> $3 AND taken ->> 0 = ANY ($4::text[])`,
+    [tenantNo, userId, root, awards],
   );
   return rows.map(({ award }) => award);
 }

@@ -154,6 +154,35 @@ test('achievements go where that is asked for, with the composites that need the
   expect(await holders()).toEqual(held);
 });
 
+test('what an achievement paid is taken once, whichever of its events are reversed, and is back when none is', async () => {
+  const first = await event('visits', 10);
+  const gifts = await event('orders', 8, { attributes: { kind: 'gift' } });
+  await event('orders', 50);
+  const all = await seen();
+  expect(all).toMatchObject({ points: 216, board: 216, completed: ['both', 'first', 'gifts'] });
+  const reversed = async (id: string): Promise<string> => {
+    const { body } = await reverse(id, { revokeAchievements: true });
+    return body.reversalId;
+  };
+  const withoutFirst = await reversed(first);
+  expect(await seen()).toMatchObject({ points: 116, board: 116, completed: ['gifts'] });
+  const withoutGifts = await reversed(gifts);
+  expect(await seen()).toMatchObject({ points: 100, board: 100, completed: [] });
+  // What both achievements paid came with the gifts.
+  await reverse(withoutFirst);
+  expect(await seen()).toMatchObject({ points: 100, board: 100 });
+  await reverse(withoutGifts);
+  expect(await seen()).toEqual(all);
+
+  const giftsFirst = await reversed(gifts);
+  expect(await seen()).toMatchObject({ points: 100, board: 100, completed: ['first'] });
+  const firstThen = await reversed(first);
+  expect(await seen()).toMatchObject({ points: 100, board: 100, completed: [] });
+  await reverse(firstThen);
+  await reverse(giftsFirst);
+  expect(await seen()).toEqual(all);
+});
+
 test('an achievement stays with a user who has what it takes without the event', async () => {
   const first = await event('visits', 11);
   await event('visits', 12);
