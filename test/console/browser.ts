@@ -1,11 +1,9 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { chromium, type Browser, type BrowserContext, type Page, type Request } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
-/** A browser that is there already: none is downloaded. */
-const CHROMIUM = '/usr/bin/chromium';
 /** Where screenshots are kept, for people to look at. */
 const ARTEFACTS = join(PACKAGE_ROOT, 'artefacts/console');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
@@ -16,12 +14,7 @@ const PATIENCE_MS = 60_000;
 /** A page that has what it wanted asks for nothing more within this. */
 const QUIET_MS = 120;
 
-export const hasBrowser = existsSync(CHROMIUM);
-
 export const WIDTHS = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
-
-export const startBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 
 /** What went wrong in a page while it was looked at. */
 export interface Watched {

@@ -2,7 +2,8 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeSignInToken } from '../../src/postgres/sessions/sign-in-tokens.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { hasBrowser, keep, startBrowser, violations, watchedPage, type Watched } from './browser.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, violations, watchedPage, type Watched } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('from the link of a first start', () => {
   let laurel: TestLaurel;

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COUNTER } from '../../src/packed/call-fields.ts';
 import { countersKey, userKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { hasBrowser, keep, startBrowser, violations, watchedPage, type Watched } from './browser.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, violations, watchedPage, type Watched } from './browser.ts';
 
 /** `npm run test:long` lists a million. */
 const USERS = Number(process.env['USERS'] ?? 200_000);

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { outboxKey, shardOf } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { hasBrowser, keep, startBrowser, violations, watchedPage, WIDTHS } from './browser.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
 
 const BADGES = 'https://badges.example.org';
 const PICTURE =

@@ -2,7 +2,8 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { hasBrowser, keep, startBrowser, violations, watchedPage, WIDTHS } from './browser.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('recomputations in the console', () => {
   let laurel: TestLaurel;

@@ -1,7 +1,8 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { hasBrowser, keep, startBrowser, watchedPage, WIDTHS } from './browser.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, watchedPage, WIDTHS } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('the reference page', () => {
   let laurel: TestLaurel;

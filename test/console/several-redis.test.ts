@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { hasBrowser, keep, startBrowser, violations, watchedPage, WIDTHS } from './browser.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('the system screen, with several Redis', () => {
   let east: OwnRedis;

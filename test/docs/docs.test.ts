@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { STEPS } from '../../src/cli/recompute/steps.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { allDocuments, brokenLinks, codeOf } from './documents.ts';
 
@@ -24,7 +25,10 @@ const source = readAll('src') + readAll('workers');
 
 const documents = allDocuments();
 const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts);
-const commands = found(readAll('src/cli'), /\.command\('([a-z-]+)/g);
+const cli = readAll('src/cli');
+const commands = [...found(cli, /\.command\('([a-z-]+)/g), ...Object.keys(STEPS)];
+const options = found(cli, /(?:\.o|\.requiredO|new O)ption\(\s*'(?:-\w, )?(--[a-z-]+)/g);
+const metrics = found(source, /name: '(laurel_[a-z_]+)'/g);
 const variables = found(
   read('src/env.ts') + read('src/trace-settings.ts'),
   /(?:read\.\w+\(|variables\[)'([A-Z][A-Z_]+)'/g,
@@ -37,12 +41,18 @@ const OTHER_VARIABLES = [
   'REDIS_IMAGE',
   'POSTGRES_IMAGE',
   'ADMIN_KEY',
+  'EVENT_ID',
   'WEBHOOK_SECRET',
   'SOURCE_API_KEY',
   'SEED',
   'RUNS',
   'FUZZ_REQUESTS',
   'TEST_REDIS',
+  'ABUSE',
+  'CHAOS_HOLD',
+  'CHROMIUM',
+  'USERS',
+  'BENCH_DATABASE_URL',
   'UPDATE_EXAMPLES',
   'OTEL_SERVICE_NAME',
   'OTEL_RESOURCE_ATTRIBUTES',
@@ -89,6 +99,15 @@ test('docs/configuration.md has every variable that is read', () => {
   const text = read('docs/configuration.md');
   expect(variables.length).toBeGreaterThan(10);
   expect(variables.filter((name) => !text.includes(`| \`${name}\``))).toEqual([]);
+});
+
+test.each([
+  ['metric', metrics, 20],
+  ['option of the command line', options, 20],
+])('every %s is named in a document', (_, names, atLeast) => {
+  const code = documents.map(codeOf).join('\n');
+  expect(names.length).toBeGreaterThan(atLeast);
+  expect(names.filter((name) => !new RegExp(`${name}(?![\\w-])`).test(code))).toEqual([]);
 });
 
 test('every page of docs can be reached from the README', () => {

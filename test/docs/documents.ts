@@ -9,17 +9,19 @@ export interface MarkdownDocument {
   text: string;
 }
 
-const markdownIn = (folder: string): string[] =>
-  readdirSync(join(PACKAGE_ROOT, folder))
+const markdownIn = (folder: string, { recursive }: { recursive: boolean }): string[] =>
+  readdirSync(join(PACKAGE_ROOT, folder), { recursive, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(folder, name));
 
 /** Every document that a reader is sent to: those at the root, and all of `docs`. */
 export function allDocuments(): MarkdownDocument[] {
-  return ['.', 'docs', 'docs/decisions', 'src/engine/history'].flatMap(markdownIn).map((path) => ({
-    path,
-    text: readFileSync(join(PACKAGE_ROOT, path), 'utf8'),
-  }));
+  const paths = [
+    ...markdownIn('.', { recursive: false }),
+    ...markdownIn('docs', { recursive: true }),
+    ...markdownIn('src/engine/history', { recursive: false }),
+  ];
+  return paths.map((path) => ({ path, text: readFileSync(join(PACKAGE_ROOT, path), 'utf8') }));
 }
 
 /** The anchor that a heading gets: lower case, spaces as dashes, punctuation left out. */

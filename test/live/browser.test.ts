@@ -1,23 +1,16 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../src/local/free-port.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-
-const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
-const isInstalled = existsSync(CHROMIUM);
-if (!isInstalled)
-  console.log(
-    `There is no browser at ${CHROMIUM} (CHROMIUM names another): the tests of live streams in one are left out.`,
-  );
 
 /** Each event earns points, so that none can be missing unseen. */
 const CONFIGURATION = {
@@ -72,7 +65,7 @@ let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-  if (!isInstalled) return;
+  if (!hasBrowser) return;
   laurel = await startLaurel({ configuration: CONFIGURATION, workers: true });
   const appPort = await freePort();
   const { redisUrl, databaseUrl } = laurel;
@@ -91,12 +84,12 @@ beforeAll(async () => {
   proxy = new CuttingProxy(`http://127.0.0.1:${appPort}`);
   site = createServer((_, response) => void response.setHeader('Content-Type', 'text/html').end(PAGE));
   await new Promise<void>((resolve) => void site.listen(0, '127.0.0.1', resolve));
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  browser = await startBrowser();
   page = await browser.newPage();
   await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
 });
 afterAll(async () => {
-  if (!isInstalled) return;
+  if (!hasBrowser) return;
   await browser.close();
   site.close();
   proxy.close();
@@ -109,7 +102,7 @@ const seen = (): Promise<Seen> =>
     '({ totals: window.totals, ids: window.ids, readies: window.readies, resets: window.resets })',
   ) as Promise<Seen>;
 
-test.skipIf(!isInstalled)(
+test.skipIf(!hasBrowser)(
   'a page sees its rank change while events flow; its frontend is killed, and it misses nothing and sees nothing twice',
   async () => {
     const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);

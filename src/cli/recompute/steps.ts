@@ -5,7 +5,8 @@ import { jsonText } from '../table.ts';
 import { planText } from './plan-text.ts';
 import { pathOf, watched } from './watched.ts';
 
-const STEPS = {
+/** By their names. */
+export const STEPS = {
   apply: 'apply a plan as it was shown, and wait until it is done',
   revert: 'take back all that one did, and wait until it is done',
   cancel: 'end one that is planned, or under way; what was applied stays',
