@@ -104,7 +104,7 @@ for _, each in ipairs(reversal.restored) do
   end
 end
 
-local points, shortfalls, moved_by = compensate(state, reversal.awards, reversal.held)
+local points, shortfalls, moved_by = compensate(state, reversal.awards, reversal.held, reversal.limits)
 local length = state[at_streak + STREAK.length]
 local outcome = { day = day, second = local_second % 86400, length = length }
 local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)

@@ -68,7 +68,10 @@ export const USER = {
   settledMs: 46,
   /** The local day (epoch day) that had begun when the user moved west; absent where no day came twice. */
   begunDay: 47,
-  /** Points system number → points that reversals could not take: what later reversals give is set off against them. */
+  /**
+   * Points system number → points that reversals could not take, which are set off against what later ones give; below 0: those
+   * that they could not give, which are set off against what later ones take.
+   */
   owed: 48,
   /** The last step of a recomputation that was made of the user, see `lua/recompute_users.lua`; absent: none. */
   recomputed: 49,

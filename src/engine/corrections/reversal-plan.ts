@@ -1,4 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { pointsLimits } from '../../catalog/points-limits.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { dayOf } from '../../domain/periods.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
@@ -36,6 +37,8 @@ export interface ReversalPlan {
   awards: Compensated[];
   /** Which of these, and of what revoked achievements awarded, stay as they are: another reversal in force has taken them too. */
   held: string[];
+  /** Maxima of points systems by number. */
+  limits: Record<number, number>;
   revoked: Revocation[];
   restored: PackedCompletion[];
   /** Runs that are not final in which the event counted. */
@@ -64,6 +67,7 @@ export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal
     counted,
     awards,
     held,
+    limits: pointsLimits(compiled.catalog),
     revoked,
     restored,
     boards: boardMoves(compiled, planned, { whole: -sign * value.whole, micros: -sign * value.micros }),

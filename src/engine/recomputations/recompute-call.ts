@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { pointsLimits } from '../../catalog/points-limits.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { RECOMPUTED } from '../../packed/call-fields.ts';
 import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
@@ -49,11 +50,9 @@ export class RecomputeCall {
     { id, status, stepNo }: Pick<RecomputationJob, 'id' | 'status' | 'stepNo'>,
     { users, scored, nowMs }: CalledUsers,
   ): Promise<Recomputed[]> {
-    const { tenantNo, pointsSystems } = compiled.catalog;
+    const { tenantNo } = compiled.catalog;
     const shard = shardOf(tenantNo);
-    const limits = Object.fromEntries(
-      pointsSystems.flatMap(({ no, maxPoints }) => (maxPoints === null ? [] : [[no, maxPoints]])),
-    );
+    const limits = pointsLimits(compiled.catalog);
     const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
     const keys = [outboxKey(shard), countersKey(tenantNo), ...users.map(({ userId }) => userKey(tenantNo, userId))];
     const args: (string | number)[] = [

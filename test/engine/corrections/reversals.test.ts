@@ -11,6 +11,8 @@ const CONFIGURATION: Configuration = {
     { key: 'orders', name: 'Orders' },
     { key: 'spent', name: 'Spent' },
     { key: 'visits', name: 'Visits' },
+    { key: 'won', name: 'Won' },
+    { key: 'lost', name: 'Lost' },
   ],
   achievements: [
     { key: 'first', name: 'First', trigger: 'metric', metricKey: 'visits', metricValue: 10, status: 'active' },
@@ -33,6 +35,15 @@ const CONFIGURATION: Configuration = {
         { type: 'metric', metricKey: 'orders', metricThreshold: 1, points: 2, status: 'active' },
         { type: 'metric', metricKey: 'spent', metricThreshold: 1, points: -1, status: 'active' },
         { type: 'achievement', achievementKey: 'both', points: 100, status: 'active' },
+      ],
+    },
+    {
+      key: 'lives',
+      name: 'Lives',
+      maxPoints: 10,
+      triggers: [
+        { type: 'metric', metricKey: 'won', metricThreshold: 1, points: 3, status: 'active' },
+        { type: 'metric', metricKey: 'lost', metricThreshold: 1, points: -4, status: 'active' },
       ],
     },
   ],
@@ -198,6 +209,28 @@ test('points never fall below 0: what cannot be taken is owed by what later reve
   expect((await reverse(earned)).body.points).toEqual([{ key: 'xp', total: 0, changed: 0, shortfall: 10 }]);
   expect((await reverse(spent)).body.points).toEqual([{ key: 'xp', total: 0, changed: 0, shortfall: 0 }]);
   expect(await seen()).toMatchObject({ orders: 0, spent: 0, points: 0 });
+});
+
+test('points never rise above the maximum: what cannot be given is set off against what later reversals take', async () => {
+  await event('won', 4);
+  const lost = await event('lost', 1);
+  const won = await event('won', 1);
+  const lives = async (): Promise<number> =>
+    (await laurel.app.get(`/v1/users/${encodeURIComponent(user)}/points/lives`)).body.total;
+  expect(await lives()).toBe(9);
+  const notLost = (await reverse(lost)).body;
+  expect(notLost.points).toEqual([{ key: 'lives', total: 10, changed: 1, shortfall: 0 }]);
+  await reverse(notLost.reversalId);
+  expect(await lives()).toBe(9);
+
+  const again = (await reverse(lost)).body;
+  const notWon = (await reverse(won)).body;
+  // The maximum was reached before both.
+  expect(notWon.points).toEqual([{ key: 'lives', total: 10, changed: 0, shortfall: 0 }]);
+  await reverse(again.reversalId);
+  expect(await lives()).toBe(6);
+  await reverse(notWon.reversalId);
+  expect(await lives()).toBe(9);
 });
 
 test('what is earned again after a reversal is paid again', async () => {
