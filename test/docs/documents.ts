@@ -46,9 +46,13 @@ export function brokenLinks({ path, text }: MarkdownDocument): string[] {
   });
 }
 
+const BLOCK = /^ *```.*\n([^]*?)^ *```/gm;
+
+/** The blocks of code of a document, those within lists too. */
+export const blocksOf = ({ text }: MarkdownDocument): string[] => [...text.matchAll(BLOCK)].map(([, block]) => block!);
+
 /** What stands as code in a document: spans and blocks. */
-export function codeOf({ text }: MarkdownDocument): string {
-  const blocks = [...text.matchAll(/^```.*\n([^]*?)^```/gm)].map(([, block]) => block!);
-  const spans = [...text.replaceAll(/^```.*\n[^]*?^```/gm, '').matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!);
-  return [...blocks, ...spans].join('\n');
+export function codeOf(document: MarkdownDocument): string {
+  const spans = [...document.text.replaceAll(BLOCK, '').matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!);
+  return [...blocksOf(document), ...spans].join('\n');
 }
