@@ -53,14 +53,17 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(kept.map(([key, field]) => [key, shortened(field)]));
 }
 
-/** IDs, keys and the like: long, and nothing that a person wrote. */
-const isName = (text: string): boolean => /^[\w.:+/=-]{8,}$/.test(text) && /\d/.test(text) && !/^20\d\d-/.test(text);
+/** What IDs, keys and the like are written with. A random one may have no digit. */
+const UNSPACED = /^[\w.:+/=-]{8,}$/;
+/** An ID, a key and the like: long, and nothing that a person wrote. The examples' all have a digit. */
+const isName = (text: string): boolean => UNSPACED.test(text) && /\d/.test(text) && !/^20\d\d-/.test(text);
 
 /** Learns what an example's IDs are in this Laurel, from what both were answered. */
 export function learn(example: unknown, answer: unknown, names: Map<string, string>): void {
   if (typeof example === 'string' && typeof answer === 'string') {
     // The first answer that has it is that of what made it: later lists may have another order.
-    if (example !== answer && isName(example) && isName(answer) && !names.has(example)) names.set(example, answer);
+    if (example !== answer && isName(example) && UNSPACED.test(answer) && !names.has(example))
+      names.set(example, answer);
   } else if (example !== null && answer !== null && typeof example === 'object' && typeof answer === 'object') {
     for (const [key, field] of Object.entries(example)) learn(field, (answer as Record<string, unknown>)[key], names);
   }

@@ -4,6 +4,7 @@ import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
 import { parseId } from '../../../src/engine/live/message-id.ts';
 import { ShardTail } from '../../../src/engine/live/shard-tail.ts';
 import { systemClock } from '../../../src/clock.ts';
+import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { markKey } from '../../../src/redis/keys.ts';
 import { listenLive } from '../../../src/redis/live-streams.ts';
 import { comparePositions } from '../../../src/redis/outbox.ts';
@@ -14,16 +15,19 @@ import { listening } from './listening.ts';
 const SHARD = 0;
 
 let laurel: TestLaurel;
+let connected: Redis;
+/** The connection to the shard's server. */
 let redis: Redis;
 let tail: ShardTail;
 
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP });
-  redis = await laurel.connect();
+  connected = await laurel.connect();
+  redis = connectionOf(connected, SHARD);
 });
 afterAll(async () => {
   tail.stop();
-  redis.disconnect();
+  connected.disconnect();
   await laurel.close();
 });
 
