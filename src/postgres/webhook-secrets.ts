@@ -26,21 +26,38 @@ export async function dropWebhookSecrets(client: PoolClient, ids: string[]): Pro
   await client.query('DELETE FROM webhook_secrets WHERE webhook_id = ANY($1::uuid[])', [ids]);
 }
 
-/**
- * What signs what is sent to webhooks at a time (epoch ms, Laurel's clock), by ID: the secret, then the previous one for 24
- * hours after a rotation. A webhook that is deleted has none.
- */
+/** What signs what is sent to a webhook. */
+export interface SigningSecrets {
+  /** The secret, then the previous one for 24 hours after a rotation. */
+  secrets: string[];
+  /** Until when the previous one signs, epoch ms of Laurel's clock; null: there is none. */
+  previousUntilMs: number | null;
+}
+
+/** What signs what is sent to webhooks at a time (epoch ms, Laurel's clock), by ID. A webhook that is deleted has none. */
 export async function signingSecrets(
   pool: Pool,
   webhookIds: readonly string[],
   nowMs: number,
-): Promise<Map<string, string[]>> {
-  const { rows } = await pool.query<{ id: string; secret: string; previous: string | null }>(
-    `SELECT webhook_id AS id, secret, CASE WHEN previous_until_ms > $2 THEN previous END AS previous
+): Promise<Map<string, SigningSecrets>> {
+  const { rows } = await pool.query<{ id: string; secret: string; previous: string | null; untilMs: number | null }>(
+    `SELECT webhook_id AS id, secret, previous, previous_until_ms::float8 AS "untilMs"
        FROM webhook_secrets WHERE webhook_id = ANY ($1::uuid[])`,
-    [webhookIds, nowMs],
+    [webhookIds],
   );
-  return new Map(rows.map(({ id, secret, previous }) => [id, previous === null ? [secret] : [secret, previous]]));
+  return new Map(
+    rows.map(({ id, secret, previous, untilMs }) => {
+      const secrets = previous === null ? [secret] : [secret, previous];
+      return [id, signingAt({ secrets, previousUntilMs: untilMs }, nowMs)];
+    }),
+  );
+}
+
+/** The same without a previous secret whose time is over. */
+export function signingAt<T extends SigningSecrets>(signing: T, nowMs: number): T {
+  const { secrets, previousUntilMs } = signing;
+  if (previousUntilMs === null || nowMs < previousUntilMs) return signing;
+  return { ...signing, secrets: secrets.slice(0, 1), previousUntilMs: null };
 }
 
 /** Whether a webhook has a secret: a deleted one has none. */

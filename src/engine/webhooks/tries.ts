@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log/log.ts';
+import { signingAt } from '../../postgres/webhook-secrets.ts';
 import type { DueMessage } from '../../postgres/webhooks/take-messages.ts';
 import { MOST_AT_A_TIME, type Endpoint } from './endpoint.ts';
 import { OPENS_AFTER } from './health.ts';
@@ -84,13 +85,15 @@ export class Tries {
   }
 
   private async make(endpoint: Endpoint, message: ReadyMessage, failing: boolean): Promise<void> {
-    const { sender, onAnswered } = this.options;
-    const { url } = endpoint.target!;
+    const { sender, clock, onAnswered } = this.options;
+    // What is known of a webhook may be older than the end of its previous secret.
+    const target = signingAt(endpoint.target!, clock.now());
+    const { url } = target;
     this.underWay += 1;
     if (failing) this.failingUnderWay += 1;
     const beganMs = performance.now();
     // Rejects when it is called off: what became of the message is not known then, so it is sent again.
-    const tried = await sender.send(endpoint.target!, message, this.calledOff.signal).catch(() => null);
+    const tried = await sender.send(target, message, this.calledOff.signal).catch(() => null);
     this.underWay -= 1;
     if (failing) this.failingUnderWay -= 1;
     if (tried === null) endpoint.lanes.calledOff(message.lane);

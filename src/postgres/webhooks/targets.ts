@@ -1,16 +1,14 @@
 import type { Pool } from 'pg';
-import { signingSecrets } from '../webhook-secrets.ts';
+import { signingSecrets, type SigningSecrets } from '../webhook-secrets.ts';
 import { SENDABLE } from './leases.ts';
 
 /** Where the messages of a webhook go, and what signs them. */
-export interface WebhookTarget {
+export interface WebhookTarget extends SigningSecrets {
   webhookId: string;
   name: string;
   url: string;
   /** Name of the header with the signature of the whole secret; undefined: the usual one. */
   header: string | undefined;
-  /** The newest first. */
-  secrets: string[];
 }
 
 /**
@@ -32,7 +30,7 @@ export async function webhookTargets(
   for (const { header, ...row } of rows) {
     const signing = secrets.get(row.webhookId);
     // Nothing is sent without a signature.
-    if (signing !== undefined) targets.set(row.webhookId, { ...row, header: header ?? undefined, secrets: signing });
+    if (signing !== undefined) targets.set(row.webhookId, { ...row, header: header ?? undefined, ...signing });
   }
   return targets;
 }

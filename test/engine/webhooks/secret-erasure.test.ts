@@ -1,15 +1,24 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { Receiver } from './receiver.ts';
 
 const DAY_MS = 86_400_000;
 let laurel: TestLaurel;
-beforeAll(async () => void (laurel = await startLaurel({ testClock: true, workers: true })));
-afterAll(() => laurel.close());
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await Receiver.start();
+  laurel = await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true });
+});
+afterAll(async () => {
+  await laurel.close();
+  await receiver.close();
+});
+
+const setClock = async (ms: number) =>
+  expect((await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() })).status).toBe(200);
 
 test('the previous secret of a webhook is erased when its 24 hours are over', async () => {
   const startMs = Date.now() + DAY_MS;
-  const setClock = async (ms: number) =>
-    expect((await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() })).status).toBe(200);
   await setClock(startMs);
   const hook = { name: 'News', url: 'https://example.com/', events: ['streak.lost'] };
   const [{ id, secret }] = (await laurel.admin.post('/v1/webhooks', [hook])).body.created;
@@ -21,4 +30,22 @@ test('the previous secret of a webhook is erased when its 24 hours are over', as
   expect(await stored()).toEqual([{ secret: rotated.secret, previous: secret }]);
   await setClock(startMs + DAY_MS);
   expect(await stored()).toEqual([{ secret: rotated.secret, previous: null }]);
+});
+
+test('the previous secret signs until its 24 hours are over, and not once more', async () => {
+  const startMs = Date.now() + 3 * DAY_MS;
+  await setClock(startMs);
+  const hook = { name: 'News', url: receiver.url, events: ['streak.lost'] };
+  const [{ id }] = (await laurel.admin.post('/v1/webhooks', [hook])).body.created;
+  await laurel.admin.post(`/v1/webhooks/${id}/rotate-secret`);
+  const signatures = async (): Promise<number> => {
+    const before = receiver.received.length;
+    await laurel.admin.post(`/v1/webhooks/${id}/test`, { type: 'streak.lost' });
+    await expect.poll(() => receiver.received.length).toBe(before + 1);
+    return String(receiver.received.at(-1)!.headers['webhook-signature']).split(' ').length;
+  };
+  await setClock(startMs + DAY_MS - 1);
+  expect(await signatures()).toBe(2);
+  await setClock(startMs + DAY_MS);
+  expect(await signatures()).toBe(1);
 });

@@ -182,7 +182,7 @@ test('admin_webhooks_rotate_secret gives another secret; the previous one signs 
     previousUntil: new Date(untilMs).toISOString(),
   });
   expect(rotated.body.secret).not.toBe(secret);
-  const signing = async (nowMs: number) => (await signingSecrets(laurel.pool, [id], nowMs)).get(id);
+  const signing = async (nowMs: number) => (await signingSecrets(laurel.pool, [id], nowMs)).get(id)?.secrets;
   expect(await signing(untilMs - 1)).toEqual([rotated.body.secret, secret]);
   expect(await signing(untilMs)).toEqual([rotated.body.secret]);
   // A second rotation ends the oldest.
