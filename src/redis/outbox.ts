@@ -141,6 +141,23 @@ export async function lastPosition(
   return String(info[info.indexOf('last-generated-id') + 1]);
 }
 
+/**
+ * The same of the outboxes of some shards, in their order. A Redis that has none of them, as at a first start, is asked one
+ * command, else one for each.
+ */
+export async function lastPositions(redis: Redis, shards: readonly number[]): Promise<string[]> {
+  const positions = new Map<number, string>();
+  const ask = async (server: Redis, shard: number): Promise<void> =>
+    void positions.set(shard, await lastPosition(server, shard));
+  await Promise.all(
+    byServer(redis, shards).map(async (server) => {
+      const there = await server.redis.exists(server.shards.map((shard) => outboxKey(shard)));
+      if (there > 0) await Promise.all(server.shards.map((shard) => ask(server.redis, shard)));
+    }),
+  );
+  return shards.map((shard) => positions.get(shard) ?? OUTBOX_START);
+}
+
 /** How long the oldest entry of each shard's stream has been waiting, ms by Redis's clock; null where none waits. */
 export async function waitingMs(
   redis: Redis,

@@ -4,7 +4,7 @@ import { readEpoch, type StoredCursor } from '../../postgres/rebuild/epoch.ts';
 import type { Accepted } from '../../redis/gate.ts';
 import { readHandedOver, type HandedOver } from '../../redis/handed-over.ts';
 import { markKey, SHARD_NUMBERS } from '../../redis/keys.ts';
-import { comparePositions, lastPosition } from '../../redis/outbox.ts';
+import { comparePositions, lastPositions } from '../../redis/outbox.ts';
 import { readRun, runOfFence } from '../../redis/run.ts';
 
 /** How often the marks of an open Redis are looked at. Scripts look at each call; this is for reads. */
@@ -62,7 +62,7 @@ export async function inspect(redis: Redis, client: Pool | PoolClient, shards: r
     readRun(redis),
     readMarks(redis, shards),
     Promise.all(shards.map((shard) => readHandedOver(redis, shard))),
-    Promise.all(shards.map((shard) => lastPosition(redis, shard))),
+    lastPositions(redis, shards),
   ]);
   const { installation, cursors } = await readEpoch(client);
   const seen = shards.map((shard, index) => ({

@@ -6,7 +6,7 @@ import { FixedClock, systemClock } from '../../clock.ts';
 import { readEpoch } from '../../postgres/rebuild/epoch.ts';
 import { readClock } from '../../postgres/test-clock.ts';
 import { readHandedPosition } from '../../redis/handed-over.ts';
-import { comparePositions, lastPosition, readOutbox } from '../../redis/outbox.ts';
+import { comparePositions, lastPositions, readOutbox } from '../../redis/outbox.ts';
 import { Reporter } from '../notifications/reporter.ts';
 import { Persister } from '../persist/persister.ts';
 import type { SetAside } from '../persist/set-aside.ts';
@@ -48,7 +48,7 @@ export async function storeOutboxes({
     ...(onSetAside && { onSetAside }),
   });
   const { cursors } = await readEpoch(pool);
-  const ends = await Promise.all(shards.map((shard) => lastPosition(redis, shard)));
+  const ends = await lastPositions(redis, shards);
   let done = 0;
   for (const [index, shard] of shards.entries()) {
     await report({ step: 'store outbox', done, total: null });
