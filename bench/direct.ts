@@ -57,7 +57,11 @@ async function callScript(job: DirectJob): Promise<Outcome> {
       const together = joined ? new JoinedCalls(script, redis) : undefined;
       const parts = calls[no]!.map(async (events) => {
         const { tenantNo } = events[0]!.compiled.catalog;
-        const { keys, args } = eventCall(tenantNo, events, { nowMs: Date.now(), retryPosition: '' });
+        const { keys, args } = eventCall(tenantNo, events, {
+          nowMs: Date.now(),
+          retryPosition: '',
+          keysPerDay: 1_000_000,
+        });
         const belief = beliefs?.[tenantNo];
         const reply = (await (belief === undefined
           ? script.run(redis, keys, args)

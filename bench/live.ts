@@ -160,6 +160,7 @@ try {
   for (let from = 0; from < streams; from += KEYS_A_CALL) {
     const body = Array.from({ length: Math.min(KEYS_A_CALL, streams - from) }, (_, n) => ({
       userId: `user-${from + n}`,
+      rateLimit: 0,
     }));
     const made = (await post(adminPort, '/v1/application-api-keys', { key: adminKey, body })) as {
       created: { key: string }[];

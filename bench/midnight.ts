@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Packr } from 'msgpackr';
+import { packState } from '../src/packed/pack-state.ts';
+import type { PackedStreak } from '../src/packed/state.ts';
+import { USER } from '../src/packed/user-fields.ts';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS, periodOf, type Frequency } from '../src/domain/periods.ts';
@@ -13,8 +15,6 @@ const TENANT = 0;
 const AT_ONCE = 5_000;
 const LOOK_MS = 50;
 const PATIENCE_MS = 600_000;
-
-const packr = new Packr({ useRecords: false, variableMapSize: true });
 
 /**
  * Makes users, or those of an earlier call again, each with a streak of three days that ends when today begins in their
@@ -50,23 +50,22 @@ export async function loadMidnight({
 function stateOf(id: string, today: number): Buffer {
   const lastDay = today - 2;
   const { offsetSeconds, untilMs } = zoneOffset(ZONE, today * DAY_MS)!;
-  const streak = (frequency: Frequency): unknown[] => {
+  const streak = (frequency: Frequency): PackedStreak => {
     const last = periodOf(lastDay, frequency, 'monday');
-    return [3, lastDay - 2, last, lastDay * DAY_MS, last, {}];
+    return [3, lastDay - 2, last, lastDay * DAY_MS, last];
   };
-  return packr.pack({
-    c: (today - 40) * DAY_MS,
-    up: lastDay * DAY_MS,
-    n: `Name of ${id}`,
-    z: ZONE,
-    zo: offsetSeconds,
-    zu: untilMs,
-    m: { 1: [120, 0], 2: [7, 500_000], 3: [33, 0] },
-    f: {},
-    s: [streak('daily'), streak('weekly'), streak('monthly')],
-    p: { 10: 250 },
-    t: { 20: (today - 30) * DAY_MS, 21: (today - 20) * DAY_MS },
-    b: {},
+  return packState({
+    [USER.createdMs]: (today - 40) * DAY_MS,
+    [USER.updatedMs]: lastDay * DAY_MS,
+    [USER.name]: `Name of ${id}`,
+    [USER.zone]: ZONE,
+    [USER.offsetSeconds]: offsetSeconds,
+    [USER.offsetUntilMs]: untilMs,
+    [USER.totals]: { 1: [120, 0], 2: [7, 500_000], 3: [33, 0] },
+    [USER.counts]: {},
+    [USER.streaks]: [streak('daily'), streak('weekly'), streak('monthly')],
+    [USER.points]: { 10: 250 },
+    [USER.completions]: { 20: (today - 30) * DAY_MS, 21: (today - 20) * DAY_MS },
   });
 }
 

@@ -7,7 +7,9 @@
  * Uses a Redis and a Postgres of its own.
  */
 import { randomUUID } from 'node:crypto';
-import { Packr } from 'msgpackr';
+import { packState } from '../src/packed/pack-state.ts';
+import type { PackedStreak } from '../src/packed/state.ts';
+import { USER } from '../src/packed/user-fields.ts';
 import type { Pool } from 'pg';
 import { Catalogs } from '../src/catalog/catalogs.ts';
 import type { NewMessage, Notification } from '../src/domain/notification.ts';
@@ -31,7 +33,6 @@ const STEP_MS = 5_000;
 const WINDOW_MS = 900_000;
 const STEPS = WINDOW_MS / STEP_MS;
 const NEVER = new AbortController().signal;
-const packr = new Packr({ useRecords: false, variableMapSize: true });
 const idOf = (n: number): string => `user-${n}`;
 
 /** CPU seconds of this process and of Postgres. */
@@ -189,19 +190,18 @@ async function reminders(pool: Pool, cpu: Cpu, rounds: EmailRounds): Promise<voi
 
 /** A user with a streak of three days that was extended last on a day (epoch day). */
 function stateOf(id: string, lastDay: number): Buffer {
-  const streak = (frequency: Frequency): unknown[] => {
+  const streak = (frequency: Frequency): PackedStreak => {
     const last = periodOf(lastDay, frequency, 'monday');
-    return [3, lastDay - 2, last, lastDay * DAY_MS, last, {}];
+    return [3, lastDay - 2, last, lastDay * DAY_MS, last];
   };
-  const int64 = (value: number): bigint => BigInt(value);
-  return packr.pack({
-    c: int64((lastDay - 40) * DAY_MS),
-    up: int64(lastDay * DAY_MS),
-    n: `Name of ${id}`,
-    e: `${id}@example.com`,
-    m: { 1: [120, 0] },
-    p: { 2: 40 },
-    s: [streak('daily'), streak('weekly'), streak('monthly')],
+  return packState({
+    [USER.createdMs]: (lastDay - 40) * DAY_MS,
+    [USER.updatedMs]: lastDay * DAY_MS,
+    [USER.name]: `Name of ${id}`,
+    [USER.email]: `${id}@example.com`,
+    [USER.totals]: { 1: [120, 0] },
+    [USER.points]: { 2: 40 },
+    [USER.streaks]: [streak('daily'), streak('weekly'), streak('monthly')],
   });
 }
 

@@ -66,10 +66,7 @@ async function reads(pool: Pool, lastDay: number): Promise<void> {
     ['days of all points systems', (n) => userPointsDays(pool, { ...of(n), toDay: lastDay })],
     ['the last 10 awards', (n) => latestAwards(pool, { ...of(n), systemNo: 10, limit: 10 })],
     ['a page of the timeline', (n) => eventIds(pool, { ...of(n), above, below, newest: true, limit: 20 })],
-    [
-      'a used key',
-      (n) => findUsedKeys(pool, 0, [{ ...of(n), metricNo: 1, key: 'none', idParts: ['7000800000000000'] }]),
-    ],
+    ['a used key', (n) => findUsedKeys(pool, 0, [{ ...of(n), metricNo: 1, key: 'none', idPart: '7000800000000000' }])],
   ];
   for (const [name, read] of all) {
     const took: number[] = [];

@@ -6,7 +6,9 @@
  *
  * Uses a temporary Postgres and a temporary Redis with `appendfsync always`.
  */
-import { Packr } from 'msgpackr';
+import { packState } from '../src/packed/pack-state.ts';
+import type { PackedStreak } from '../src/packed/state.ts';
+import { USER } from '../src/packed/user-fields.ts';
 import { uuidText } from '../src/engine/ids/event-id.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
@@ -18,7 +20,6 @@ import { endpointsOf } from '../src/redis/endpoints.ts';
 import { shardOf } from '../src/redis/keys.ts';
 import { anotherRedis, demoCatalog, temporaryServers } from './temporary-servers.ts';
 
-const packr = new Packr({ useRecords: false, variableMapSize: true });
 const USERS_A_PAGE = 10_000;
 const EVENT_MS = 1_763_800_000_000;
 const users = Number(process.argv[2] ?? 1_000_000);
@@ -103,22 +104,25 @@ try {
   /** A state as a user has it after a while: totals, streaks, points, completions, two runs of each board. */
   function stateOf(n: number): Buffer {
     const day = 20_000 + (n % 7);
-    const streak = [n % 40, 20_000, 20_040, 1_763_800_000_000, 20_040, {}];
-    const each = (resources: readonly { no: number }[], value: unknown): object =>
+    const streak: PackedStreak = [n % 40, 20_000, 20_040, 1_763_800_000_000, 20_040];
+    const each = <T>(resources: readonly { no: number }[], value: T): Record<number, T> =>
       Object.fromEntries(resources.map(({ no }) => [no, value]));
-    return packr.pack({
-      c: 1_763_000_000_000,
-      up: 1_763_800_000_000,
-      n: `User ${n}`,
-      z: 'Europe/Berlin',
-      zo: 3_600,
-      zu: 1_774_746_000_000,
-      m: each(catalog.metrics, [n % 1_000, 0]),
-      f: {},
-      s: [streak, streak, streak],
-      p: each(catalog.pointsSystems, n % 10_000),
-      t: each(catalog.achievements.slice(0, 3), 1_763_800_000_000),
-      b: each(catalog.leaderboards, [day + 7, '', 1 + (n % 5_000), 0, day, '', 1 + (n % 300), 500_000]),
+    return packState({
+      [USER.createdMs]: 1_763_000_000_000,
+      [USER.updatedMs]: 1_763_800_000_000,
+      [USER.name]: `User ${n}`,
+      [USER.zone]: 'Europe/Berlin',
+      [USER.offsetSeconds]: 3_600,
+      [USER.offsetUntilMs]: 1_774_746_000_000,
+      [USER.totals]: each(catalog.metrics, [n % 1_000, 0] as const),
+      [USER.counts]: {},
+      [USER.streaks]: [streak, streak, streak],
+      [USER.points]: each(catalog.pointsSystems, n % 10_000),
+      [USER.completions]: each(catalog.achievements.slice(0, 3), 1_763_800_000_000),
+      [USER.boards]: catalog.leaderboards.flatMap(({ no }) => [
+        ...[no, day + 7, '', 1 + (n % 5_000), 0],
+        ...[no, day, '', 1 + (n % 300), 500_000],
+      ]),
     });
   }
 } finally {

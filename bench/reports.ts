@@ -103,7 +103,11 @@ async function playRound(servers: TemporaryServers, seed: number): Promise<Use> 
   let next = 0;
   const caller = async (): Promise<void> => {
     while (next < calls.length) {
-      const { keys, args } = eventCall(TENANT, calls[next++]!, { nowMs: Date.now(), retryPosition: '' });
+      const { keys, args } = eventCall(TENANT, calls[next++]!, {
+        nowMs: Date.now(),
+        retryPosition: '',
+        keysPerDay: 1_000_000,
+      });
       await script.run(redis, keys, args);
     }
   };

@@ -107,6 +107,9 @@ export async function startStack({
       REDIS_URL: servers.redisUrl,
       DATABASE_URL: servers.databaseUrl,
       ADMIN_API_KEY: API_KEY,
+      // What is measured are loads that one user would not be allowed.
+      RATE_LIMIT: '0',
+      IDEMPOTENCY_KEYS_PER_DAY: '0',
       // The receiver of webhooks is on this machine.
       WEBHOOK_ALLOW_PRIVATE: '1',
       // A worker that is halted for a while warns that its jobs were taken from it.

@@ -7,7 +7,9 @@
  * Uses a temporary Postgres and a temporary Redis with `appendfsync always`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Packr } from 'msgpackr';
+import { packState } from '../src/packed/pack-state.ts';
+import type { PackedStreak } from '../src/packed/state.ts';
+import { USER } from '../src/packed/user-fields.ts';
 import { systemClock } from '../src/clock.ts';
 import { openLaurel } from '../src/processes/composition.ts';
 import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
@@ -34,17 +36,18 @@ const { redis, pool } = servers;
 try {
   const catalog = await demoCatalog(pool);
   const startDay = Math.floor(Date.now() / 86_400_000);
-  const each = (list: readonly { no: number }[], value: unknown): object =>
+  const each = <T>(list: readonly { no: number }[], value: T): Record<number, T> =>
     Object.fromEntries(list.map(({ no }) => [no, value]));
-  const state = new Packr({ useRecords: false, variableMapSize: true }).pack({
-    c: 1_763_000_000_000,
-    up: 1_763_800_000_000,
-    m: each(catalog.metrics, [120, 0]),
-    f: {},
-    s: [0, 0, 0].map(() => [3, 20_000, 20_002, 1_763_800_000_000, 20_002, {}]),
-    p: each(catalog.pointsSystems, 250),
-    t: each(catalog.achievements.slice(0, 3), 1_763_800_000_000),
-    b: each(catalog.leaderboards.slice(0, 2), [startDay, '', 17, 0]),
+  const streak: PackedStreak = [3, 20_000, 20_002, 1_763_800_000_000, 20_002];
+  const state = packState({
+    [USER.createdMs]: 1_763_000_000_000,
+    [USER.updatedMs]: 1_763_800_000_000,
+    [USER.totals]: each(catalog.metrics, [120, 0] as const),
+    [USER.counts]: {},
+    [USER.streaks]: [streak, streak, streak],
+    [USER.points]: each(catalog.pointsSystems, 250),
+    [USER.completions]: each(catalog.achievements.slice(0, 3), 1_763_800_000_000),
+    [USER.boards]: catalog.leaderboards.slice(0, 2).flatMap(({ no }) => [no, startDay, '', 17, 0]),
   });
   for (let from = 0; from < users; from += USERS_A_PAGE) {
     await pool.query(

@@ -8,7 +8,7 @@ first completion is kept.
 KEYS: as identify_user.
 ARGV: 1 to 10 as identify_user, 11 the achievement (JSON): no, users (conditions on the user's attributes), locked
       (no one new gets it).
-Returns: a record `c`, or `u` if the user had it, or a refusal z, m, o, l, q, f, d (packed, src/packed/record.ts), the
+Returns: a record `c`, or `u` if the user had it, or a refusal z, m, o, l, q, f, g, d (packed, src/packed/record.ts), the
       user's packed state, the position of the outbox after the call.
 Errors: those of Redis only.
 Writes: outbox, user, counters, points totals, boards.

@@ -82,7 +82,7 @@ local function set_scores(state, sums)
   for _, sum in ipairs(sums) do
     local group = board_group(board, state[USER.attributes]) or ''
     local run_day, whole, micros = sum[HISTORY_SUM.runDay], clamped(sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros])
-    local at = score_slot(scores, board.no, run_day, -1)
+    local at = score_slot(scores, board.no, run_day)
     local old_group, old_score =
       scores[at + SCORE.group], decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
     local score = decimal_score(whole, micros)

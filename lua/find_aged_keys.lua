@@ -1,5 +1,3 @@
---- @include "lib/used_key"
-
 --[[
 Finds the used idempotency keys of some buckets that are older than a time.
 
@@ -16,7 +14,7 @@ for n, bucket in ipairs(KEYS) do
   local fields = {}
   local pairs_of = redis.call('HGETALL', bucket)
   for at = 1, #pairs_of, 2 do
-    if time_of_use(tonumber(pairs_of[at + 1])) < before then
+    if tonumber(pairs_of[at + 1]) < before then
       fields[#fields + 1] = pairs_of[at]
     end
   end

@@ -1,4 +1,3 @@
---- @include "lib/active_day"
 --- @include "lib/decimal_score"
 --- @include "lib/leave_board"
 --- @include "lib/read_user"
@@ -71,7 +70,6 @@ for _, board in ipairs((before == 0) ~= (after == 0) and boards or {}) do
   end
 end
 state[USER.hidden] = after ~= 0 and after or nil
-state[USER.activeDay] = active_day(state)
 state[USER.updatedMs] = math.max(state[USER.updatedMs], now)
 
 -- 2. Write.

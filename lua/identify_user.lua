@@ -11,7 +11,7 @@ ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON, see src/catalog/
       5 prefix of points totals, 6 retry position: '' for a first try, else an outbox position from before it,
       7 user id, 8 id of the call (32 hex), 9 user fields and preferences sent (JSON, ''), 10 the user's own
       boosts (JSON, ''), 11 '1': refuse a user never seen.
-Returns: a record `u` or a refusal n, z, m, f, d (packed, src/packed/record.ts), the user's packed state, the
+Returns: a record `u` or a refusal n, z, m, f, g, d (packed, src/packed/record.ts), the user's packed state, the
       position of the outbox after the call.
 Errors: those of Redis only.
 Writes: outbox, user, counters, points totals, boards.

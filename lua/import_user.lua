@@ -13,7 +13,7 @@ KEYS: 1 outbox of the shard, 2 counters of the tenant, 3 the user, then the sort
 ARGV: 1 tenant no, 2 user id, 3 name of the import, 4 record `i` (packed), 5 state without generation (packed), 6 fields of
       the counters that count the user (JSON list), 7 prefix of points totals, then for each of the KEYS from 4 on the score
       and ''; of a set of groups '' and the group.
-Returns: a map with the kind `i`, or a refusal t, ex, f (packed), the position of the outbox ('' if nothing was written).
+Returns: a map with the kind `i`, or a refusal t, ex, f, g (packed), the position of the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + KEYS × log N).
@@ -36,8 +36,9 @@ local state = unpack_state(ARGV[5])
 state[USER.importedBy] = import
 state[USER.generation] = generation_of_new_users(counters)
 local packed = pack_state(state)
-if not has_room(packed) then
-  return reply(REFUSAL.tooLarge, '')
+local full = lack_of_room(state, packed)
+if full then
+  return reply(full, '')
 end
 
 for _, field in ipairs(fields) do

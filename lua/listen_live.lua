@@ -58,7 +58,7 @@ for at = FIRST_TENANT, #ARGV, 2 do
   local until_ms, outbox_since, announced_since = listened_since(listened, tenant_no, now)
   local everybody_ms, ranks_ms = 0, 0
   if until_ms then
-    everybody_ms, ranks_ms = listened_for(listened, tenant_no, until_ms)
+    everybody_ms, ranks_ms = listened_for(listened, tenant_no)
   else
     outbox_since, announced_since = outbox_last, announced_last
   end
@@ -74,7 +74,7 @@ for at = FIRST_TENANT, #ARGV, 2 do
     tenant_no,
     string.format('%.0f %s %s', until_ms, outbox_since, announced_since),
     listeners_field(tenant_no),
-    string.format('%.0f %.0f %.0f', until_ms, everybody_ms, ranks_ms)
+    string.format('%.0f %.0f', everybody_ms, ranks_ms)
   )
   reply[#reply + 1] = outbox_since
   reply[#reply + 1] = announced_since

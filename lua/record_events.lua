@@ -30,12 +30,13 @@ KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), then two 
 ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 prefix of points totals, 6 retry position:
       '' for a first try, else an outbox position from before it, 7 key of the tenant's old idempotency keys (hash, and
       prefix of its segments: lib/old_key_place), 8 what Postgres says of keys that this script asked about before (JSON,
-      ''): number of the event in the call → { token, use (lib/used_key), 0 for none }, then the plans
+      ''): number of the event in the call → { token, use (lib/used_key), 0 for none },
+      9 how many idempotency keys a user may use on a UTC day (0: any number), then the plans
       (JSON, see src/catalog/plan.ts), then 11 an event: plan (index from 1), user id, event id (32 hex), whole, micros of
       the value, idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
       separated), the user's own boosts (JSON, ''), attributes (JSON, '').
       Then, for a step of a queued batch, its arguments (lib/batch_step).
-Returns: one packed map an event (src/packed/record.ts: a record, or a refusal r, o, v, f, z, p, m, d), then the position
+Returns: one packed map an event (src/packed/record.ts: a record, or a refusal r, o, v, f, g, z, p, mk, m, d), then the position
       of the outbox after the call; of an event that a guard keeps from being applied the map is a record as well (`a`). A
       step of a batch: 'passed' (the progress is elsewhere), or 'held' and one packed map an event (some are `z`), and
       nothing was written; else 'done', the position of the outbox, and the number of events refused.
@@ -48,8 +49,9 @@ local now, tenant_no = tonumber(ARGV[1]), ARGV[2]
 local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
 local old_keys, looked_up = ARGV[7], ARGV[8] ~= '' and cjson.decode(ARGV[8]) or {}
 local old_segments, has_many_keys
+local keys_a_day, today = tonumber(ARGV[9]), math.floor(now / 86400000) % USED_KEYS.days * USED_KEYS.day
 local plan_count = tonumber(ARGV[3])
-local FIRST_PLAN, STRIDE, FIRST_KEY = 9, EVENT.size, 3
+local FIRST_PLAN, STRIDE, FIRST_KEY = 10, EVENT.size, 3
 local FIRST = FIRST_PLAN + plan_count
 local count = math.floor((#ARGV - FIRST + 1) / STRIDE)
 local STEP_KEY = FIRST_KEY + count * EVENT_KEY.size
@@ -81,6 +83,15 @@ local function old_use(n, bucket, field, generation)
     return nil, token
   end
   return answer[LOOKED_UP.use] > 0 and answer[LOOKED_UP.use]
+end
+
+-- What the state is to hold when the user has used one more key.
+local function one_more_key(state)
+  local used_keys = state[USER.usedKeys]
+  if not used_keys or used_keys < today or used_keys >= today + USED_KEYS.day then
+    return today + 1
+  end
+  return used_keys + 1
 end
 
 -- 1. Compute.
@@ -157,28 +168,24 @@ for n = 1, count do
     event.occurred = event.sent and event.sent[SENT.occurred]
     local late = event.occurred and event.occurred.late
     -- What a refusal goes back to: earlier events of the call may have changed the user.
-    local crowded = near_full(user, #ARGV[at + EVENT.sent])
+    local crowded = near_full(user, #ARGV[at + EVENT.sent], plan)
     local refusable = user.changed and (late or plan.blocks or plan.guards or crowded or near_range_end(event, state))
     local snapshot = refusable and pack_state(state) or user.packed
     local outcome, refusal
     if late and late.digest and (user.changed or late.digest ~= (user.packed and redis.sha1hex(user.packed) or '')) then
       refusal = { [RECORD.kind] = REFUSAL.outdated }
+    elseif use and keys_a_day > 0 and one_more_key(state) > today + keys_a_day then
+      refusal = { [RECORD.kind] = REFUSAL.tooManyKeys, [TOO_MANY_KEYS.waitMs] = 86400000 - now % 86400000 }
     else
       outcome, refusal = apply_event(event, state, is_new)
     end
-    if outcome and crowded and not has_room(pack_state(state), snapshot) then
-      refusal = { [RECORD.kind] = REFUSAL.tooLarge }
+    local full = outcome and crowded and lack_of_room(state, pack_state(state), snapshot)
+    if full then
+      refusal = { [RECORD.kind] = full }
     end
     if refusal then
       local kind = refusal[RECORD.kind]
-      if
-        is_new
-        or late
-        or plan.guards
-        or kind == REFUSAL.outOfPoints
-        or kind == REFUSAL.outOfRange
-        or kind == REFUSAL.tooLarge
-      then
+      if is_new or late or plan.guards or kind == REFUSAL.outOfPoints or kind == REFUSAL.outOfRange or full then
         user.state, user.packed = nil, snapshot
       end
       local kept, seen = false, nil
@@ -197,6 +204,9 @@ for n = 1, count do
           and refusal[RECORD.guard][GUARDED.action] == GUARD_ACTION.quarantined
         if kept and use then
           used[use] = use_by(event_id)
+          state = state_of(user, now, plan.streak.freezes, counters)
+          state[USER.usedKeys] = one_more_key(state)
+          user.changed = true
         end
         if seen then
           user.changed = true
@@ -216,6 +226,7 @@ for n = 1, count do
     else
       if use then
         used[use] = use_by(event_id)
+        state[USER.usedKeys] = one_more_key(state)
       end
       user.changed = true
       if plan.guards and plan.guards.release then

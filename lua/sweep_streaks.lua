@@ -21,8 +21,7 @@ Cost: O(users × size of a user), and for those who are changed O(boards × log 
 ]]
 local outbox, counters = KEYS[1], KEYS[2]
 local tenant_no, board_prefix = ARGV[2], ARGV[4]
--- Earlier versions stored a zone as it was sent: in capitals, or partly so.
-local now, plan, zone = tonumber(ARGV[1]), plan_of(ARGV[3]), string.lower(ARGV[5])
+local now, plan, zone = tonumber(ARGV[1]), plan_of(ARGV[3]), ARGV[5]
 local offset, until_ms, id_prefix = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 local FIRST_USER, FIRST_KEY = 9, 3
 local local_second = math.floor(now / 1000) + offset
@@ -51,7 +50,7 @@ for n, user in ipairs(users) do
   -- A user who is in another zone by now was settled when the zone was changed.
   local left = state and { state[USER.offsetSeconds] or 0, state[USER.offsetUntilMs] }
   local settlements
-  if state and string.lower(state[USER.zone] or '') == zone then
+  if state and (state[USER.zone] or '') == zone then
     if until_ms then
       state[USER.offsetSeconds], state[USER.offsetUntilMs] = offset, until_ms
     end

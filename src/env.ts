@@ -41,6 +41,8 @@ export interface Env {
   backlogLimitBytes: number;
   /** Days that a used idempotency key is kept at hand; then in a compact form, and Postgres is asked. */
   idempotencyHotDays: number;
+  /** Idempotency keys that a user may use on a UTC day; 0: any number. */
+  idempotencyKeysPerDay: number;
   /** Days that entries of the audit log are kept. */
   auditRetentionDays: number;
   /** Whether webhooks may go to private, loopback and link-local addresses. */
@@ -59,10 +61,12 @@ export interface Env {
   bodyLimitBytes: number;
   /** The origin whose pages may use the Application API from a browser, `*` for any; null: none. */
   corsOrigin: string | null;
-  /** Requests a second that one user's application keys may make of a frontend; null: any number. */
-  rateLimit: number | null;
+  /** Requests a second that a frontend takes of one user's application keys, where the organisation and the key say nothing else; 0: any number. */
+  rateLimit: number;
   /** The same of one admin key. */
-  adminRateLimit: number | null;
+  adminRateLimit: number;
+  /** The same of one address, for documents and pages that need no key. */
+  fileRateLimit: number;
   /** Live streams that a frontend carries: in all, of one tenant, of one key. */
   liveLimits: { connections: number; perTenant: number; perKey: number };
   /** Wrong keys a minute from one address, before it is answered 429. */
@@ -81,6 +85,9 @@ export const ENVIRONMENT = { name: 'Production', key: 'production' };
 
 /** Retries come within minutes, those of devices that were off within days. */
 export const IDEMPOTENCY_HOT_DAYS = 7;
+
+/** One every nine seconds, all day long. Each is kept for ever. */
+export const IDEMPOTENCY_KEYS_PER_DAY = 10_000;
 
 /** More than a year, so that what comes round once a year can be looked up. */
 export const AUDIT_RETENTION_DAYS = 400;
@@ -143,6 +150,11 @@ export function readEnv(variables: Variables): Env {
       max: 137_438_953_472,
     }),
     idempotencyHotDays: read.whole('IDEMPOTENCY_HOT_DAYS', { fallback: IDEMPOTENCY_HOT_DAYS, min: 1, max: 36_500 }),
+    idempotencyKeysPerDay: read.whole('IDEMPOTENCY_KEYS_PER_DAY', {
+      fallback: IDEMPOTENCY_KEYS_PER_DAY,
+      min: 0,
+      max: 1_000_000,
+    }),
     auditRetentionDays: read.whole('AUDIT_RETENTION_DAYS', { fallback: AUDIT_RETENTION_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     webhookTimeoutMs: read.whole('WEBHOOK_TIMEOUT_MS', { fallback: WEBHOOK_TIMEOUT_MS, min: 5_000, max: 300_000 }),
@@ -159,8 +171,9 @@ export function readEnv(variables: Variables): Env {
     },
     bodyLimitBytes: read.whole('BODY_LIMIT', { fallback: 4_194_304, min: 1_024, max: 67_108_864 }),
     corsOrigin: read.origin('CORS_ORIGIN', '*'),
-    rateLimit: read.optional('RATE_LIMIT', { min: 1, max: 1_000_000 }),
-    adminRateLimit: read.optional('ADMIN_RATE_LIMIT', { min: 1, max: 1_000_000 }),
+    rateLimit: read.whole('RATE_LIMIT', { fallback: 50, min: 0, max: 1_000_000 }),
+    adminRateLimit: read.whole('ADMIN_RATE_LIMIT', { fallback: 0, min: 0, max: 1_000_000 }),
+    fileRateLimit: read.whole('FILE_RATE_LIMIT', { fallback: 50, min: 0, max: 1_000_000 }),
     liveLimits: {
       connections: read.whole('LIVE_CONNECTIONS', LIVE_LIMITS.connections),
       perTenant: read.whole('LIVE_CONNECTIONS_PER_TENANT', LIVE_LIMITS.perTenant),

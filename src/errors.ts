@@ -10,6 +10,7 @@ const STATUS = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   unprocessable: 422,
+  too_much_work: 422,
   too_many_requests: 429,
   headers_too_large: 431,
   internal: 500,

@@ -4,6 +4,7 @@ import { requireFreePorts } from './processes/free-ports.ts';
 import { uws } from './http/uws.ts';
 import { acceptServers } from './local/accept-servers.ts';
 import { startServers } from './local/private-services.ts';
+import { warnOfRedisSettings } from './local/redis-settings.ts';
 import { createLog, lastWords, logProcessErrors } from './log/log.ts';
 import { StartError } from './start-error.ts';
 import { Supervisor } from './processes/supervisor.ts';
@@ -30,11 +31,13 @@ async function main(): Promise<void> {
   const log = createLog({ level: env.logLevel, name: 'main' });
   const supervisor = new Supervisor(log);
   let stopServers = async (): Promise<void> => undefined;
+  const ending = new AbortController();
   let unsaidKey: string | null = null;
 
   let stopping: Promise<void> | null = null;
   const stop = (): Promise<void> => (stopping ??= stopInOrder());
   const stopInOrder = async (): Promise<void> => {
+    ending.abort();
     if (unsaidKey !== null) say(keyOfFailedStart(unsaidKey));
     // Frontends first: what they took goes through the workers, which need the servers.
     await supervisor.stop('frontend', DRAIN_MS);
@@ -57,7 +60,12 @@ async function main(): Promise<void> {
     }
     const servers = await startServers(env, say);
     stopServers = () => servers.stop();
-    await acceptServers(servers);
+    await acceptServers(servers, {
+      onAway: (redis) => log.warn({ redis }, 'this Redis does not answer: its tenants are answered 503 until it does'),
+      onRefused: (redis, error) => log.error({ redis }, error.message),
+      ending: ending.signal,
+    });
+    await warnOfRedisSettings({ redisUrl: servers.redisUrl, log });
     // Workers wait for the database that a frontend's machine prepares.
     const prepared = role === 'workers' ? null : await prepareDatabase({ env, servers, log });
     unsaidKey = prepared?.newKey ?? null;
@@ -98,11 +106,9 @@ async function startProcesses(
   }
   if (role !== 'workers') {
     for (let no = 1; no <= env.httpProcesses; no++) {
-      await supervisor.start({
-        name: `frontend ${no}`,
-        file: new URL('./processes/frontend.js', import.meta.url),
-        env: variables,
-      });
+      const file = new URL('./processes/frontend.js', import.meta.url);
+      // The first one shows that a frontend can start here. A later one that fails must not end those that serve.
+      await supervisor.start({ name: `frontend ${no}`, file, env: variables }, { retry: no > 1 });
     }
   }
 }

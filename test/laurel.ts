@@ -18,6 +18,7 @@ import type { Services } from '../src/operations/services.ts';
 import { AdminKeys } from '../src/postgres/admin-keys.ts';
 import { placeShards } from '../src/postgres/shards/place-shards.ts';
 import { createPool } from '../src/postgres/pool.ts';
+import type { RateLimits } from '../src/http/rate-limit.ts';
 import { serve } from '../src/processes/serve.ts';
 import { startWorkers, type WorkersOptions } from '../workers/start.ts';
 import { TestClient } from './http/client.ts';
@@ -52,7 +53,8 @@ export interface TestLaurel {
 /**
  * Starts one. `clock`: stands still where given. `configuration`: applied to the organisation's own tenant.
  * `workers`: whether events are moved to Postgres and what falls due is done. `testClock`: the time is set through
- * the admin API instead. `redisUrl`: of a Redis that the test looks after itself; `servers`: so many Redis, without it those of the run
+ * the admin API instead. `redisUrl`, `databaseUrl`: of a Redis and a migrated database that the test looks after itself, and a key
+ * that the database has (`adminKey`); `servers`: so many Redis, without it those of the run
  * (`TEST_REDIS`). `log`: silent by default.
  */
 export async function startLaurel(
@@ -62,26 +64,36 @@ export async function startLaurel(
     configuration?: Configuration;
     workers?: boolean;
     /** Options of that worker which differ from its defaults. */
-    worker?: Pick<WorkersOptions, 'idempotencyHotDays' | 'delivery'>;
+    worker?: Pick<WorkersOptions, 'idempotencyHotDays' | 'idempotencyKeysPerDay' | 'delivery'>;
     backlogLimit?: number;
     backlogLimitBytes?: number;
     webhookAllowPrivate?: boolean;
     redisUrl?: string;
+    databaseUrl?: string;
+    adminKey?: string;
     servers?: number;
     log?: Logger;
     acknowledgeMs?: number;
     failedKeyLimit?: number;
+    idempotencyKeysPerDay?: number;
+    /** Requests a second; any number where left out. */
+    rateLimits?: Partial<RateLimits>;
     liveLimits?: LiveLimits;
     trustedProxies?: string;
   } = {},
 ): Promise<TestLaurel> {
   const { servers: several = true } = options;
-  const stack = await testStack({ database: 'migrated', redis: options.redisUrl === undefined, several });
-  const { databaseUrl } = stack;
+  const stack = await testStack({
+    database: options.databaseUrl === undefined ? 'migrated' : 'none',
+    redis: options.redisUrl === undefined,
+    several,
+  });
+  const databaseUrl = options.databaseUrl ?? stack.databaseUrl;
   const redisUrl = options.redisUrl ?? stack.redisUrl;
   const log = options.log ?? createLog({ level: 'fatal', name: 'test' });
   const setUp = createPool(databaseUrl, { max: 1 });
-  const adminKey = await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null);
+  const adminKey =
+    options.adminKey ?? (await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null));
   if (options.redisUrl === undefined) await placeApart(setUp, redisUrl);
   await setUp.end();
 
@@ -94,6 +106,7 @@ export async function startLaurel(
       backlogLimit: options.backlogLimit ?? 100_000,
       backlogLimitBytes: options.backlogLimitBytes ?? 1_073_741_824,
       webhookAllowPrivate: options.webhookAllowPrivate ?? false,
+      ...(options.idempotencyKeysPerDay !== undefined && { idempotencyKeysPerDay: options.idempotencyKeysPerDay }),
       ...(options.liveLimits !== undefined && { liveLimits: options.liveLimits }),
       clock,
       log,
@@ -107,7 +120,7 @@ export async function startLaurel(
       corsOrigin: '*',
       sharedPort: false,
       log,
-      rateLimits: { applicationPerSecond: null, adminPerSecond: null },
+      rateLimits: { applicationPerSecond: 0, adminPerSecond: 0, filesPerSecond: 0, ...options.rateLimits },
       failedKeyLimit: options.failedKeyLimit ?? null,
       trustedProxies: parseNetworks(options.trustedProxies ?? '') ?? [],
     };

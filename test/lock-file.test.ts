@@ -1,4 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
@@ -10,6 +14,7 @@ interface Locked {
   os?: string[];
   cpu?: string[];
   libc?: string | string[];
+  optional?: boolean;
 }
 
 const lock = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package-lock.json'), 'utf8')) as {
@@ -28,6 +33,12 @@ describe('the lock file', () => {
     expect(without.map(([path]) => path)).toEqual([]);
   });
 
+  test('what has no integrity is an optional binary of another platform, and there are no more of them than there were', () => {
+    const without = packages.filter(([, locked]) => locked.integrity === undefined);
+    expect(without.filter(([, { optional, os, cpu }]) => optional !== true || (os ?? cpu) === undefined)).toEqual([]);
+    expect(without.length).toBeLessThanOrEqual(97);
+  });
+
   test('names no registry: a package comes from the one that npm is set to', () => {
     expect(packages.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
   });
@@ -44,4 +55,45 @@ describe('the lock file', () => {
       expect(locked).toMatchObject({ version: optionalDependencies[binary], integrity: expect.any(String) as string });
     }
   });
+});
+
+test('ops/lock-integrity.mjs adds what the registry has, names what it has not, and changes nothing else', async () => {
+  const integrity = `sha512-${'A'.repeat(86)}==`;
+  const registry = createServer((request, response) => {
+    const name = decodeURIComponent(request.url!.slice(1));
+    if (name !== '@scope/there') return void response.writeHead(404).end('{}');
+    const versions = { '1.2.3': { name, version: '1.2.3', dist: { integrity, tarball: 'http://registry/x.tgz' } } };
+    response.end(JSON.stringify({ name, 'dist-tags': { latest: '1.2.3' }, versions }));
+  });
+  await new Promise<void>((listening) => void registry.listen(0, '127.0.0.1', listening));
+  const folder = mkdtempSync(join(tmpdir(), 'laurel-lock-'));
+  const file = join(folder, 'package-lock.json');
+  const before = {
+    packages: {
+      '': { name: 'app', version: '1.0.0' },
+      'node_modules/a/node_modules/@scope/there': { version: '1.2.3', optional: true },
+      'node_modules/alias': { name: 'gone', version: '2.0.0', os: ['plan9'] },
+      'node_modules/known': { version: '3.0.0', integrity: 'sha512-known' },
+    },
+  };
+  writeFileSync(file, JSON.stringify(before));
+  const { port } = registry.address() as AddressInfo;
+  const env = {
+    ...process.env,
+    npm_config_registry: `http://127.0.0.1:${port}/`,
+    'npm_config_@scope:registry': `http://127.0.0.1:${port}/`,
+    npm_config_cache: join(folder, 'cache'),
+  };
+  const script = spawn(process.execPath, [join(PACKAGE_ROOT, 'ops/lock-integrity.mjs'), file], { env });
+  let out = '';
+  script.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  const code = await new Promise((exited) => script.once('close', exited));
+  expect([code, out]).toEqual([1, '1 added, 1 not in this registry\n  gone@2.0.0\n']);
+  const there = { version: '1.2.3', integrity, optional: true };
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+    packages: { ...before.packages, 'node_modules/a/node_modules/@scope/there': there },
+  });
+  rmSync(folder, { recursive: true });
+  registry.closeAllConnections();
+  await new Promise((closed) => registry.close(closed));
 });

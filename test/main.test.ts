@@ -1,13 +1,12 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../src/local/free-port.ts';
-import { PACKAGE_ROOT } from '../src/package-root.ts';
+import { Start } from './processes/start.ts';
 import { DATA_FOLDER } from './stack/data-folder.ts';
 
 // What `npm start` runs, as a process of its own on an empty data directory. It is the built code: `npm test`
@@ -17,40 +16,6 @@ const hasCurl = await run('curl', ['--version']).then(
   () => true,
   () => false,
 );
-
-class Start {
-  readonly process: ChildProcess;
-  output = '';
-  private readonly exited: Promise<unknown>;
-
-  constructor(variables: NodeJS.ProcessEnv, command = ['node', 'dist/src/main.js']) {
-    const env: NodeJS.ProcessEnv = { ...process.env, HOST: '127.0.0.1', ...variables };
-    for (const name of ['REDIS_URL', 'DATABASE_URL', 'NODE_ENV']) env[name] = variables[name];
-    const [file = '', ...args] = command;
-    this.process = spawn(file, args, { cwd: PACKAGE_ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    for (const stream of [this.process.stdout, this.process.stderr]) {
-      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString('utf8')));
-    }
-    this.exited = once(this.process, 'close');
-  }
-
-  async running(): Promise<void> {
-    await vi.waitUntil(
-      () => {
-        if (this.process.exitCode !== null) throw new Error(`It ended:\n${this.output}`);
-        return this.output.includes('Ctrl-C ends it.');
-      },
-      { timeout: 120_000 },
-    );
-  }
-
-  /** Its exit code, once it is gone. */
-  async end(signal?: NodeJS.Signals): Promise<number | null> {
-    if (signal !== undefined) this.process.kill(signal);
-    await this.exited;
-    return this.process.exitCode;
-  }
-}
 
 /** Command lines of the processes that have this text in theirs, those that are about to be reaped excluded. */
 function processesWith(text: string): string[] {

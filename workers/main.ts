@@ -28,7 +28,14 @@ async function main(): Promise<void> {
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
-  const { idempotencyHotDays, auditRetentionDays, backlogLimit, webhookLogDays, eventRetentionDays } = env;
+  const {
+    idempotencyHotDays,
+    idempotencyKeysPerDay,
+    auditRetentionDays,
+    backlogLimit,
+    webhookLogDays,
+    eventRetentionDays,
+  } = env;
   const metrics = new WorkerMetrics();
   const gathered = gatheredMetrics(metrics.registry, 'worker');
   const { webhookAllowPrivate, webhookTimeoutMs, webhookPendingLimit } = env;
@@ -41,6 +48,7 @@ async function main(): Promise<void> {
     databaseUrl,
     clock,
     idempotencyHotDays,
+    idempotencyKeysPerDay,
     auditRetentionDays,
     backlogLimit,
     webhookLogDays,

@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import { Catalogs } from '../src/catalog/catalogs.ts';
 import { Changes } from '../src/catalog/changes.ts';
 import { systemClock, type Clock } from '../src/clock.ts';
-import { ActivityBackfill } from '../src/engine/activity/activity-backfill.ts';
 import { Anniversaries } from '../src/engine/achievements/anniversaries.ts';
 import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
 import { clockPass } from '../src/engine/clock/clock-pass.ts';
@@ -14,7 +13,6 @@ import { AuditRetention } from '../src/engine/audit/audit-retention.ts';
 import { LateEvents } from '../src/engine/corrections/late-events.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import { KeyAgeing } from '../src/engine/idempotency/key-ageing.ts';
-import { KeyCopying, sayHowFarKeysAre } from '../src/engine/idempotency/key-copying.ts';
 import { lookUpKeys } from '../src/engine/events/look-up-keys.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
@@ -40,7 +38,9 @@ import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
+import { ownVersion } from '../src/engine/rebuild/inspect.ts';
 import { RedisGuards } from '../src/engine/rebuild/redis-guards.ts';
+import { watchRedisServers } from '../src/processes/redis-server-metrics.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { Recomputing } from '../src/engine/recomputations/recomputing.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
@@ -49,10 +49,12 @@ import { SecretErasure } from '../src/engine/webhooks/secret-erasure.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
 import { MessageLog } from '../src/engine/webhooks/message-log.ts';
-import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
+import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS, IDEMPOTENCY_KEYS_PER_DAY, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
+import { OwnVersion } from '../src/postgres/running-versions.ts';
 import { connectRedis } from '../src/engine/shards/connect-redis.ts';
-import { createPatientRedis, redisReady } from '../src/redis/client.ts';
+import { createPatientRedis, someReady } from '../src/redis/client.ts';
+import { ClockSkew } from '../src/redis/clock-skew.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
 import { logOutages } from '../src/redis/log-outages.ts';
 import { firstUrl } from '../src/redis-entries.ts';
@@ -87,6 +89,8 @@ export interface WorkersOptions {
   clock?: Clock | 'test';
   /** Days after which idempotency keys leave the hot set. */
   idempotencyHotDays?: number;
+  /** Idempotency keys that a user may use on a UTC day; 0: any number. */
+  idempotencyKeysPerDay?: number;
   /** Days that the audit log is kept. */
   auditRetentionDays?: number;
   /** Outbox entries that may wait before events are refused: a sweep leaves most of them to events. */
@@ -135,7 +139,7 @@ const LISTENED_WITHIN_MS = 500;
 /** Held by the worker process that does what falls due. */
 const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
-/** Starts all background work of one process, with connections of its own. Rejects if Redis does not answer, or is another Laurel's. */
+/** Starts all background work of one process, with connections of its own. Rejects if no Redis answers, or one is another Laurel's. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const { redisUrl, acknowledgeMs = null, keepMs = 0, databaseUrl, log, metrics, traces = null } = options;
   const { onStep, onBatchMoment, onPublishStep } = options;
@@ -147,14 +151,19 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   });
   const queueRedis = createPatientRedis(firstUrl(redisUrl));
   logOutages(redis, log, [queueRedis]);
+  const ownVersionRuns = new OwnVersion(pool, ownVersion());
   const guard = new RedisGuards({ redis, pool, log, acknowledgeMs });
   const catalogs = new Catalogs({ pool });
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: true }) : null;
   const clock = testClock ?? (given as Clock);
+  const clockSkew = new ClockSkew({ redis, clock, log });
+  metrics?.watchClock(clockSkew);
   const changes = new Changes({ pool, redis });
   const wakeUp = new WakeUp(redis);
   const disconnect = async (): Promise<void> => {
+    clockSkew.close();
     await guard.close();
+    await ownVersionRuns.close();
     await testClock?.close();
     changes.close();
     catalogs.close();
@@ -165,7 +174,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   };
   let ids: KeyedIds;
   try {
-    await redisReady(redis);
+    await ownVersionRuns.start();
+    await someReady(redis);
+    await clockSkew.start();
     await guard.start();
     ids = await KeyedIds.of(pool);
     // One that is away keeps those of other versions until the next start.
@@ -269,6 +280,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       ids,
       lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
       late: new LateEvents({ redis, pool, clock, log }),
+      keysPerDay: options.idempotencyKeysPerDay ?? IDEMPOTENCY_KEYS_PER_DAY,
       onWritten: (shard) => wakeUp.touched(shard),
       onRefused: ({ id, tenantNo }, events) =>
         log.info({ batch: id, tenantNo, events }, 'some events of a batch were refused'),
@@ -332,10 +344,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
     new SecretErasure({ pool }),
     new Resends({ pool, onQueued: delivery.queued }),
-    new KeyCopying({ pool, onProgress: (upToMs) => sayHowFarKeysAre(log, upToMs) }),
     new EventPartitionsAhead({ pool }),
     new EventRetention({ pool, days: options.eventRetentionDays ?? null }),
-    new ActivityBackfill({ pool }),
     new AuditRetention({ pool, days: options.auditRetentionDays ?? AUDIT_RETENTION_DAYS }),
     new MessageLog({ pool, days: options.webhookLogDays ?? WEBHOOK_LOG_DAYS }),
   ];
@@ -347,10 +357,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     traces,
   });
   metrics?.watchSchedule(schedule);
+  if (metrics) watchRedisServers(metrics.registry, guard);
   const due = scheduleWorker({
     // What is due is read from Redis as well, so from one that is whole.
     pass: async () => {
-      if (!guard.isWhole) return null;
+      if (!guard.isWhole || clockSkew.isRefused) return null;
       const outcome = await exclusively(pool, SCHEDULE_LOCK, (lost) => {
         const signal = AbortSignal.any([ending.signal, lost, guard.shutting]);
         return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);

@@ -3,7 +3,7 @@ import { guardName } from '../src/engine/events/guarded-answer.ts';
 import type { Stored } from '../src/engine/persist/persister.ts';
 import type { KindState } from '../src/engine/schedule/schedule.ts';
 import { DURATION_BUCKETS, Histogram } from '../src/metrics/series.ts';
-import { collectProcessMetrics } from '../src/processes/process-metrics.ts';
+import { collectProcessMetrics, registerClockSkew } from '../src/processes/process-metrics.ts';
 import { registerScriptCalls } from '../src/redis/script-calls-metric.ts';
 
 /** What one worker process measures of itself. */
@@ -46,6 +46,11 @@ export class WorkerMetrics {
     for (const { guard, outcome } of guarded) this.guarded.inc({ guard: guardName(guard), outcome });
     this.transaction.observe(ms / 1000);
   };
+
+  /** Has it say how far this process's clock is from that of Redis. */
+  watchClock(skew: { readonly ms: number }): void {
+    registerClockSkew(this.registry, skew);
+  }
 
   /** Has it say how late each kind of scheduled work is, as far as this process does it. */
   watchSchedule(schedule: { states(): readonly KindState[] }): void {

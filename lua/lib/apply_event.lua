@@ -19,7 +19,7 @@
 --- @include "streak_at"
 
 -- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusals `o` and `v`, and what guards
--- stopped, the state is half changed and must be dropped; `z` and `m` leave it as it was. `v` only comes where
+-- stopped, the state is half changed and must be dropped; those of admit_user leave it as it was. `v` only comes where
 -- `near_range_end` was true.
 -- The order is the published one: user, guards, out-of-points check, total, streak, achievements, points, boards.
 -- `event`: plan, now, whole, micros, sent (see upsert_user, which writes `changed`, `moved`, `left`), counted (numbers of the achievements and triggers

@@ -9,7 +9,7 @@ local function award_points(ledger, trigger, multiples, state, day)
   local points = trigger.points * multiples
   local after, applied
   if points > 0 then
-    points, applied = boosted(points, ledger.boosts, state[USER.attributes], day)
+    points, applied = boosted(points, ledger, state[USER.attributes], day)
     after = math.max(ledger.total, math.min(ledger.total + points, ledger.system.max or MAX_POINTS))
   else
     after, applied = math.max(ledger.total + points, 0), {}

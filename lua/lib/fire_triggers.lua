@@ -6,6 +6,11 @@
 -- Pays metric, streak and achievement triggers of every system, in this order, oldest first.
 -- Returns: the number of a blocking trigger that the balance before the event's awards cannot pay, or nil.
 local function fire_triggers(ledgers, event, state, outcome)
+  local completed
+  for i = 1, #outcome.completed do
+    completed = completed or {}
+    completed[outcome.completed[i]] = true
+  end
   for i = 1, #ledgers do
     local ledger = ledgers[i]
     local system = ledger.system
@@ -30,14 +35,12 @@ local function fire_triggers(ledgers, event, state, outcome)
         end
       end
     end
-    if #outcome.completed > 0 then
+    if completed then
       for j = 1, #system.achievement do
         local trigger = system.achievement[j]
-        for k = 1, #outcome.completed do
-          if outcome.completed[k] == trigger.achievement and holds(trigger.users, state[USER.attributes]) then
-            due = due or {}
-            due[#due + 1] = trigger
-          end
+        if completed[trigger.achievement] and holds(trigger.users, state[USER.attributes]) then
+          due = due or {}
+          due[#due + 1] = trigger
         end
       end
     end

@@ -1,4 +1,3 @@
---- @include "active_day"
 --- @include "apply_user_call"
 --- @include "points_record"
 --- @include "quarantine"
@@ -28,10 +27,10 @@ local function see_user(event, of)
   if refusal then
     return nil, refusal
   end
-  of.state[USER.activeDay] = active_day(of.state)
   of.state[USER.updatedMs] = event.now
-  if not has_room(pack_state(of.state), of.before) then
-    return nil, { [RECORD.kind] = REFUSAL.tooLarge }
+  local full = lack_of_room(of.state, pack_state(of.state), of.before)
+  if full then
+    return nil, { [RECORD.kind] = full }
   end
   local record = {
     [RECORD.kind] = KIND.user,

@@ -23,24 +23,19 @@ local function listeners_field(tenant_no)
   return LISTENED.listeners .. tenant_no
 end
 
--- Until when (epoch ms) somebody listens to what is due for any user of a tenant, and somebody to ranks; `until_ms`: until
--- when anybody listens. Frontends of earlier versions do not say it, which shows by another `until_ms`: they want both.
-local function listened_for(listened, tenant_no, until_ms)
-  local text = redis.call('HGET', listened, listeners_field(tenant_no)) or ''
-  local as_of_ms, everybody_ms, ranks_ms = string.match(text, '^(%d+) (%d+) (%d+)$')
-  if tonumber(as_of_ms) ~= until_ms then
-    return until_ms, until_ms
-  end
+-- For a tenant that somebody listens to: until when (epoch ms) somebody listens for all of its users, and until when somebody
+-- listens to ranks. 0 if nobody does.
+local function listened_for(listened, tenant_no)
+  local everybody_ms, ranks_ms = string.match(redis.call('HGET', listened, listeners_field(tenant_no)), '^(%d+) (%d+)$')
   return tonumber(everybody_ms), tonumber(ranks_ms)
 end
 
 -- Whether somebody listens to ranks of a tenant.
 local function are_ranks_listened(listened, tenant_no)
   local now = redis_ms()
-  local until_ms = listened_since(listened, tenant_no, now)
-  if not until_ms then
+  if not listened_since(listened, tenant_no, now) then
     return false
   end
-  local _, ranks_ms = listened_for(listened, tenant_no, until_ms)
+  local _, ranks_ms = listened_for(listened, tenant_no)
   return ranks_ms > now
 end

@@ -28,10 +28,11 @@ local function near_range_end(event, state)
     local sums = state[streak_at[frequency] + STREAK.sums]
     near = near or is_near((sums and sums[metric] or {})[TOTAL.whole])
   end
-  local scores = state[USER.boards]
+  local scores, from = state[USER.boards], 1
   for _, board in ipairs(event.plan.boards) do
     if board.by == 'metric' then
-      local at = board_place(scores, board.no)
+      local at = board_place(scores, board.no, from)
+      from = at
       while scores[at] == board.no do
         near = near or is_near(scores[at + SCORE.whole])
         at = at + SCORE.size

@@ -52,7 +52,7 @@ local function recompute_scores(state, planned, by, outcome)
     if not is_there and whole == 0 and micros == 0 or not (plan or whole ~= 0) then
       return
     end
-    local at = score_slot(scores, board.no, run.first, -1)
+    local at = score_slot(scores, board.no, run.first)
     local old_group = scores[at + SCORE.group]
     local old_score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
     local group = board_group(board, state[USER.attributes]) or ''

@@ -1,4 +1,3 @@
---- @include "active_day"
 --- @include "apply_user_call"
 --- @include "read_user"
 --- @include "sent_of"
@@ -70,11 +69,11 @@ local function run_user_call(keys, argv, achievement, must_exist)
   if not (is_new or completed or asked) then
     return { cmsgpack.pack(record), user.packed, '' }
   end
-  state[USER.activeDay] = active_day(state)
   state[USER.updatedMs] = now
   local packed = pack_state(state)
-  if not has_room(packed, user.packed) then
-    return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.tooLarge }), '', '' }
+  local full = lack_of_room(state, packed, user.packed)
+  if full then
+    return { cmsgpack.pack({ [RECORD.kind] = full }), '', '' }
   end
   local reply = write_record(record, outcome.changes, counters, points_prefix, board_prefix)
   return { reply, packed, write_users(outbox, tenant_no, { reply }, { { user_key, user_id, packed } }) }

@@ -4,7 +4,7 @@
 --- @include "decimal_score"
 --- @include "out_of_range"
 --- @include "run_place"
---- @include "score_slot"
+--- @include "score_block"
 
 -- Whether a local time of day (seconds) is inside a board's window; a window may span midnight.
 local function inside_window(board, second)
@@ -49,6 +49,8 @@ local function score_boards(event, state, ledgers, outcome)
   local changes, left_on = { nil, nil, nil, nil }, nil
   local boards, row = event.plan.boards, outcome.day - event.plan.firstDay + 1
   local scores, attributes = state[USER.boards], state[USER.attributes]
+  -- Boards of a plan are in the order of their numbers, as the scores are.
+  local from, blocks = 1, nil
   for i = 1, #boards do
     local board = boards[i]
     local no, by, groups = board.no, board.by, board.groups
@@ -60,7 +62,8 @@ local function score_boards(event, state, ledgers, outcome)
     if run_day and run_day >= 0 then
       local inside = not (board.from or board.to) or inside_window(board, second)
       local whole, micros, streak_score = 0, 0, nil
-      local at = board_place(scores, no)
+      local at = board_place(scores, no, from)
+      from = at
       local earned = false
       if inside and by == 'metric' then
         whole, micros = event.whole, event.micros
@@ -78,38 +81,43 @@ local function score_boards(event, state, ledgers, outcome)
       if groups then
         group = board_group(board, attributes)
         if group and not event.call then
-          local place = is_only and at or run_place(scores, no, run_day)
+          local place = is_only and at or run_place(scores, no, run_day, at)
           moved = (is_only or is_score(scores, place, no, run_day)) and scores[place + SCORE.group] ~= group
         end
       end
       if earned or moved then
+        local list = scores
         if not is_only or run_day < board.runs[1] then
-          at = score_slot(scores, no, run_day, board.runs[1])
+          blocks = blocks or {}
+          list, at = score_block(scores, no, run_day, board.runs[1], at, blocks)
         end
-        local old_group, old_score = scores[at + SCORE.group], double_at(scores, at)
+        local old_group, old_score = list[at + SCORE.group], double_at(list, at)
         if streak_score then
-          scores[at + SCORE.whole] = streak_score
+          list[at + SCORE.whole] = streak_score
         else
-          local sum, sum_micros = decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros)
+          local sum, sum_micros = decimal_add(list[at + SCORE.whole], list[at + SCORE.micros], whole, micros)
           if by == 'points' then
             sum, sum_micros = clamped(sum, sum_micros)
           elseif leaves_range(sum, whole, micros) then
             left_on = no
           end
-          scores[at + SCORE.whole], scores[at + SCORE.micros] = sum, sum_micros
+          list[at + SCORE.whole], list[at + SCORE.micros] = sum, sum_micros
         end
         if group then
           if groups and old_group == '' then
             old_score = 0
           end
-          scores[at + SCORE.group] = group
+          list[at + SCORE.group] = group
           -- Who is hidden has the same state as anyone, and moves in no set.
           if not state[USER.hidden] then
-            changes[#changes + 1] = { board, run_day, group, old_group, old_score, double_at(scores, at), not earned }
+            changes[#changes + 1] = { board, run_day, group, old_group, old_score, double_at(list, at), not earned }
           end
         end
       end
     end
+  end
+  if blocks then
+    state[USER.boards] = with_blocks(scores, blocks)
   end
   return changes, left_on
 end

@@ -19,8 +19,7 @@ local function upsert_user(state, sent, now, plan, seen)
   if sent[SENT.email] ~= nil then
     address = sent[SENT.email] or nil
   end
-  -- An earlier version stored '' for an address that was cleared.
-  if sent[SENT.subscribe] == true and (address or '') == '' then
+  if sent[SENT.subscribe] == true and address == nil then
     return false
   end
   if sent[SENT.name] ~= nil then

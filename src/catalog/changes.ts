@@ -82,13 +82,17 @@ export class Changes {
     return () => void this.listeners.delete(listener);
   }
 
-  /** Begins. Resolves when the subscription is made for the first time and the counters were read. */
+  /**
+   * Begins. Resolves when the subscription is made for the first time and the counters were read. While Redis is away nothing is waited
+   * for: the subscription is made later, and everything counts as changed then.
+   */
   async start(): Promise<void> {
     await this.poll();
     const subscribed = new Promise<void>((resolve) => {
       const stop = this.listen({ organisationChanged: () => (stop(), resolve()) });
+      this.subscriber.once('close', resolve);
     });
-    await this.subscriber.connect();
+    await this.subscriber.connect().catch(() => undefined);
     await subscribed;
     await this.look();
   }

@@ -1,5 +1,6 @@
 import type { Catalog } from '../domain/catalog.ts';
 import { CatalogIndex } from './catalog-index.ts';
+import { writersIn } from './rules/referrers.ts';
 import { compilePersonalBoosts } from './compile/points.ts';
 import { compilePlan, compileUserPlan } from './compile/plans.ts';
 import type { CompiledPlan } from './plan.ts';
@@ -8,6 +9,8 @@ import type { CompiledPlan } from './plan.ts';
 export class CompiledCatalog extends CatalogIndex {
   /** JSON for the script of the boosts that are for one user only, by user ID. */
   readonly personalBoosts: ReadonlyMap<string, string>;
+  /** Numbers of the user attributes that application keys may not change. */
+  readonly serverAttributes: ReadonlySet<number>;
   private readonly plans = new Map<string, CompiledPlan>();
   private planOfUsers: CompiledPlan | null = null;
   private plansDay = -1;
@@ -15,6 +18,9 @@ export class CompiledCatalog extends CatalogIndex {
   constructor(catalog: Catalog) {
     super(catalog);
     this.personalBoosts = compilePersonalBoosts(this);
+    const writableBy = writersIn(catalog);
+    const ofServers = [...this.userAttributes.values()].filter((attribute) => writableBy(attribute) === 'server');
+    this.serverAttributes = new Set(ofServers.map(({ no }) => no));
   }
 
   /** The plan for events of a metric on a UTC day; null for an unknown metric. Compiled once a day. */

@@ -15,6 +15,7 @@ import { configure } from './configuration/configure.ts';
 import { demoLeft } from './configuration/demo-left.ts';
 import { exportConfiguration } from './configuration/export.ts';
 import type { CatalogDraft } from './draft.ts';
+import { tooMuchWork } from './event-work.ts';
 import { Resources } from './resources.ts';
 import type { Problem } from './rules/problem.ts';
 import { streakProblems } from './rules/streaks.ts';
@@ -109,6 +110,8 @@ export class ConfigurationStore {
       refuse(problems.map(toPath));
       refuse([...streakProblems(settings, draft.catalog)].map(toPath));
       draft.setStreaks(settings);
+      const tooMuch = tooMuchWork(draft);
+      if (tooMuch !== null) refuse([{ path: 'metrics', text: tooMuch }]);
       return { streaks: settings, metrics: draft.catalog.metrics };
     });
     return result;

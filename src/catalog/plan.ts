@@ -21,6 +21,8 @@ export interface Plan {
   present?: { newest: number; boards: Record<number, true> };
   /** The metric's guards; absent: it has none, and their price is this one look. */
   guards?: PlanGuards;
+  /** How many of the boards have a breakdown; absent: none. */
+  grouped?: number;
   /** A metric trigger with `blockIfOutOfPoints` is among `systems`. */
   blocks?: true;
 }
@@ -157,4 +159,6 @@ export interface CompiledPlan {
   /** The plan as the script takes it. */
   json: string;
   counters: Counter[];
+  /** What an event by this plan may take of Redis at worst, in microseconds, see `event-work.ts`. */
+  work: number;
 }

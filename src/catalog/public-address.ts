@@ -10,18 +10,44 @@ const EMBEDS_IPV4: readonly (readonly [ipaddr.IPv6, number])[] = [
 ];
 
 /**
- * Whether an IP address is a unicast address of the public Internet. False for what is no address, and for special ranges
- * (private, loopback, link-local, shared, documentation, multicast, 6to4, Teredo and the rest of IANA's registries). An
- * address that stands for an IPv4 address is as public as that one. To be asked of an address as written in a URL, and again of
- * the address that a connection is about to be made to: what a name stands for may change in between.
+ * Public unicast addresses at which a hosting platform serves its own machines: agents, metadata, internal APIs. They are routed
+ * inside that platform only, so no webhook receiver is there. Sources: docs/security.md, "Addresses of hosting platforms".
+ */
+const PLATFORM_IPV4 = [
+  '161.26.0.0/16',
+  '166.8.0.0/14',
+  '168.63.129.16/32',
+  '192.80.8.124/32',
+  '199.36.153.4/30',
+  '199.36.153.8/30',
+].map((network) => ipaddr.IPv4.parseCIDR(network));
+const PLATFORM_IPV6 = ['2600:2d00:2:1000::/56', '2600:2d00:2:2000::/56'].map((network) =>
+  ipaddr.IPv6.parseCIDR(network),
+);
+
+/** The interface identifier of ISATAP (RFC 5214), before the IPv4 address that is meant: with or without the bit "universal". */
+const ISATAP = [0x0000, 0x0200];
+const ISATAP_NEXT = 0x5efe;
+
+/**
+ * Whether an IP address is a unicast address of the public Internet at which a webhook receiver can be. False for what is no
+ * address, for special ranges (private, loopback, link-local, shared, documentation, multicast, 6to4, Teredo and the rest of
+ * IANA's registries), and for addresses of hosting platforms. An address that stands for an IPv4 address is as public as that one. To
+ * be asked of an address as written in a URL, and again of the address that a connection is about to be made to: what a name
+ * stands for may change in between.
  */
 export function isPublicAddress(address: string): boolean {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return isPublicIPv4(ipaddr.IPv4.parse(address));
   if (!ipaddr.IPv6.isValid(address)) return false;
   const ipv6 = ipaddr.IPv6.parse(address);
-  if (EMBEDS_IPV4.some(([network, bits]) => ipv6.match(network, bits)))
-    return isPublicIPv4(new ipaddr.IPv4(ipv6.toByteArray().slice(-4)));
-  return ipv6.range() === 'unicast' && ipv6.match(...GLOBAL_UNICAST);
+  if (EMBEDS_IPV4.some(([network, bits]) => ipv6.match(network, bits))) return isPublicIPv4(lastIPv4(ipv6));
+  const [, , , , high, low] = ipv6.parts as [number, number, number, number, number, number];
+  if (ISATAP.includes(high) && low === ISATAP_NEXT && !isPublicIPv4(lastIPv4(ipv6))) return false;
+  const isGlobal = ipv6.range() === 'unicast' && ipv6.match(...GLOBAL_UNICAST);
+  return isGlobal && !PLATFORM_IPV6.some(([network, bits]) => ipv6.match(network, bits));
 }
 
-const isPublicIPv4 = (address: ipaddr.IPv4): boolean => address.range() === 'unicast';
+const lastIPv4 = (address: ipaddr.IPv6): ipaddr.IPv4 => new ipaddr.IPv4(address.toByteArray().slice(-4));
+
+const isPublicIPv4 = (address: ipaddr.IPv4): boolean =>
+  address.range() === 'unicast' && !PLATFORM_IPV4.some(([network, bits]) => address.match(network, bits));

@@ -2,9 +2,10 @@ import { DAY_MS } from '../domain/periods.ts';
 import type { Kind } from '../domain/kinds.ts';
 import { Slices } from '../slices.ts';
 import type { CatalogDraft } from './draft.ts';
+import { tooMuchWork } from './event-work.ts';
 import type { Fields, ResourceOf } from './resource-fields.ts';
 import { changeProblems } from './rules/changes.ts';
-import type { Problem } from './rules/problem.ts';
+import { problem, type Problem } from './rules/problem.ts';
 import { referrersOf } from './rules/referrers.ts';
 import { problemsOf } from './rules/rules.ts';
 
@@ -23,7 +24,13 @@ export function updateChecked<K extends Kind>(
   const resource = draft.update(kind, before.id, fields);
   const utcDay = Math.floor(draft.nowMs / DAY_MS);
   const problems = changeProblems(kind, { before, after: resource, sent, utcDay });
-  return { resource, problems: [...problems, ...problemsOf(kind, resource, draft)] };
+  return { resource, problems: [...problems, ...problemsOf(kind, resource, draft), ...workProblems(draft)] };
+}
+
+/** What an item of a bulk edit is refused for that would make events too much work. */
+export function workProblems(draft: CatalogDraft): Problem[] {
+  const tooMuch = tooMuchWork(draft);
+  return tooMuch === null ? [] : [problem('status', tooMuch)];
 }
 
 const MOST_NAMED = 5;

@@ -34,7 +34,7 @@ export function targetProblem(url: URL, { privateTargets }: { privateTargets: bo
   if (privateTargets) return null;
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   if (isIP(host) !== 0 && !isPublicAddress(host))
-    return 'must not be a private, loopback or link-local address (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
+    return 'must not be a private, loopback, link-local or hosting platform address (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
   if (isIP(host) === 0 && isInternalName(host))
     return 'must not be a name of an internal network (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
   return null;

@@ -66,6 +66,11 @@ export async function askAdmin(
     ...(body !== undefined && { body: JSON.stringify(body) }),
     timeoutMs,
   });
+  if (response.status >= 300 && response.status < 400)
+    throw new AdminRefusal(
+      `${url} redirects, and the key is sent nowhere else: --url must be the address of Laurel itself.`,
+      response.status,
+    );
   const answer = parsed(response.text);
   if (response.status < 300 && answer !== undefined) return answer;
   throw new AdminRefusal(refusal({ url, path, status: response.status, answer }), response.status);
@@ -83,7 +88,9 @@ async function send(
   { timeoutMs, ...request }: RequestInit & { timeoutMs: number },
 ): Promise<{ status: number; text: string }> {
   try {
-    const response = await fetch(address, { ...request, signal: AbortSignal.timeout(timeoutMs) });
+    // The key would be sent to wherever a redirect leads.
+    const signal = AbortSignal.timeout(timeoutMs);
+    const response = await fetch(address, { ...request, redirect: 'manual', signal });
     return { status: response.status, text: await response.text() };
   } catch (error) {
     const { name, message, cause } = error as Error;

@@ -5,7 +5,7 @@ import { CommandError, EXIT } from './command-error.ts';
 import { readSource } from './import/read-source.ts';
 import { Report } from './import/report.ts';
 import { sendUsers } from './import/send-users.ts';
-import { Source } from './import/source.ts';
+import { sourceOf } from './import/source.ts';
 import { wholeNumber } from './whole-number.ts';
 
 interface Options extends AdminOptions {
@@ -15,7 +15,7 @@ interface Options extends AdminOptions {
   users?: string;
   file?: string;
   name?: string;
-  rate: number;
+  rate?: number;
   concurrency: number;
   sample?: number;
   dryRun?: boolean;
@@ -31,7 +31,7 @@ export function addImport(laurel: Command): void {
     .option('--users <file>', 'IDs of the users to be read, one a line')
     .option('--file <file>', 'users as JSON Lines, instead of --from')
     .option('--name <name>', 'of the import, which brings each user once; by default that of the file')
-    .option('--rate <n>', 'requests a second at most to the source', wholeNumber, 5)
+    .option('--rate <n>', 'requests a second at most to the source; by default what its headers allow', wholeNumber)
     .option('--concurrency <n>', 'users read at the same time', wholeNumber, 2)
     .option('--sample <n>', 'only the first users', wholeNumber)
     .option('--dry-run', 'say what would be brought and what would be missing; change nothing here')
@@ -48,7 +48,7 @@ async function run(options: Options): Promise<void> {
   // What a dry run reads is not what an import brings: users go on meanwhile.
   const rows = file ?? `${users!}.${dryRun ? 'dry-run' : 'laurel'}.jsonl`;
   if (from !== undefined) {
-    const source = sourceOf(from, options);
+    const source = sourceOf({ ...options, from });
     const systemKeys = await systemKeysOf(options);
     await readSource({
       source,
@@ -68,15 +68,7 @@ async function run(options: Options): Promise<void> {
       .slice(0, 64);
   await sendUsers({ admin: options, name, dryRun, rows, report, sample, onProgress });
   process.stdout.write(`\n${report.text()}`);
-  if (report.count('refused') + report.count('unread') > 0) process.exitCode = EXIT.differs;
-}
-
-function sourceOf(url: string, { fromKey, fromTenant, rate }: Options): Source {
-  if (!URL.canParse(url) || !/^https?:/.test(url))
-    throw new CommandError(`--from must be an address like https://api.example.org; it is "${url}".`);
-  if (fromKey === undefined || fromKey === '')
-    throw new CommandError('A key of the source is needed: set SOURCE_API_KEY, or --from-key.');
-  return new Source({ url, key: fromKey, tenant: fromTenant, perSecond: rate });
+  if (report.failed > 0) process.exitCode = EXIT.differs;
 }
 
 /** The points systems here: the Application API lists none, and others could not be brought. */

@@ -19,8 +19,6 @@ export const Activity = Type.Object({
   from: LocalDate,
   to: LocalDate,
   users: Type.Integer(),
-  countedFrom: Nullable(LocalDate),
-  complete: Type.Boolean(),
   days: Type.Array(ActivityDay),
 });
 export type Activity = Static<typeof Activity>;

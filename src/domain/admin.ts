@@ -1,6 +1,9 @@
 import { Type, type Static } from 'typebox';
 import { KEY_SCOPES } from './api-key.ts';
-import { Uuid } from './schemas.ts';
+import { Nullable, Uuid } from './schemas.ts';
+
+/** Requests a second; 0: any number. */
+export const RequestsPerSecond = Type.Integer({ minimum: 0, maximum: 1_000_000 });
 
 /**
  * What is to be said of one item of a bulk call. `index` names an item without an ID. `level` and `reason` repeat `severity`
@@ -59,6 +62,7 @@ export const CreatedApplicationKey = Type.Object({
   prefix: Type.String(),
   scope: Type.Optional(Type.Enum([...KEY_SCOPES])),
   expiresAt: Type.Optional(Type.String({ format: 'date-time' })),
+  rateLimit: Type.Optional(RequestsPerSecond),
 });
 export type CreatedApplicationKey = Static<typeof CreatedApplicationKey>;
 
@@ -70,6 +74,8 @@ export const ApplicationKey = Type.Object({
   userId: Type.String(),
   scope: Type.Enum([...KEY_SCOPES]),
   expiresAt: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+  /** Null: the organisation's. */
+  rateLimit: Nullable(RequestsPerSecond),
   created: Type.String({ format: 'date-time' }),
   /** To the minute or so. */
   lastUsed: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
@@ -102,6 +108,8 @@ export const OrganisationSettings = Type.Object({
   controlShare: Type.Number({ minimum: 0, maximum: 1 }),
   /** Whether values of boards are rounded down to whole numbers: `byClient`: for clients that take nothing else. */
   boardValues: Type.Enum(['exact', 'whole', 'byClient']),
+  /** Of a user's application keys without a limit of their own; null: `RATE_LIMIT` of the installation. */
+  rateLimit: Nullable(RequestsPerSecond),
 });
 export type OrganisationSettings = Static<typeof OrganisationSettings>;
 

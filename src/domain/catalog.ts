@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { DEFAULT_EVENT_SETTINGS, type EventSettings } from './event-settings.ts';
 import { MetricGuards } from './guards.ts';
-import { LocalDate, Nullable, Uuid } from './schemas.ts';
+import { AttributeValue, LocalDate, Nullable, Uuid } from './schemas.ts';
 import { WEBHOOK_EVENTS } from './webhook.ts';
 
 /**
@@ -16,8 +16,21 @@ export const TIME_OF_DAY_PATTERN = '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?
 /** What a leaderboard's maximum of participants is unless it is set, and at most. */
 export const PARTICIPANTS = { byDefault: 1_000, most: 1_000 };
 
-/** A condition on one attribute, by the attribute's ID. */
-export const AttributeCondition = Type.Object({ attributeId: Uuid, attributeValue: Type.String() });
+/** The most characters that a resource's texts have: every event that names the resource answers with them. */
+const TEXT = { name: 200, description: 2_000, url: 2_048 };
+
+export const ResourceName = Type.String({ minLength: 1, maxLength: TEXT.name });
+export const Description = Type.String({ maxLength: TEXT.description });
+export const Units = Type.String({ maxLength: TEXT.name });
+export const ResourceUrl = Type.String({ maxLength: TEXT.url });
+export const Badge = Type.Object({ url: ResourceUrl });
+
+/** Whose keys may write something of a user: only admin keys (`server`), or the user's application keys too. */
+export const WritableBy = Type.Enum(['server', 'user']);
+export type WritableBy = Static<typeof WritableBy>;
+
+/** A condition on one attribute, by the attribute's ID. Its value has no more bytes than one that a user can have. */
+export const AttributeCondition = Type.Object({ attributeId: Uuid, attributeValue: AttributeValue });
 export type AttributeCondition = Static<typeof AttributeCondition>;
 
 const Stored = {
@@ -32,6 +45,8 @@ export const Attribute = Type.Object({
   key: Type.String(),
   name: Type.String(),
   type: Type.Enum(['user', 'event']),
+  /** Whose keys may write a user's value; null: servers' only where a rule refers to the attribute, else users' as well. */
+  writableBy: Nullable(WritableBy),
 });
 export type Attribute = Static<typeof Attribute>;
 

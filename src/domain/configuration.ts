@@ -1,8 +1,20 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { DaysOff, KEY_PATTERN, MOST_RESOURCES, PARTICIPANTS, TIME_OF_DAY_PATTERN } from './catalog.ts';
+import {
+  Badge,
+  DaysOff,
+  Description,
+  KEY_PATTERN,
+  MOST_RESOURCES,
+  PARTICIPANTS,
+  ResourceName,
+  TIME_OF_DAY_PATTERN,
+  Units,
+  WritableBy,
+} from './catalog.ts';
 import { EventSettings } from './event-settings.ts';
 import { MetricGuards } from './guards.ts';
-import { LocalDate, Uuid } from './schemas.ts';
+import { AttributeValue, LocalDate, Nullable, Uuid } from './schemas.ts';
+import { UserId } from './user.ts';
 
 /**
  * The whole configuration of a tenant as one document. Resources refer to one another by key, never by ID. A
@@ -14,24 +26,28 @@ import { LocalDate, Uuid } from './schemas.ts';
 const list = <T extends TSchema>(item: T) => Type.Array(item, { maxItems: MOST_RESOURCES });
 
 const Key = Type.String({ pattern: KEY_PATTERN, maxLength: 255 });
-const Name = Type.String({ minLength: 1 });
-const Description = Type.Optional(Type.Union([Type.String(), Type.Null()]));
-const Badge = Type.Optional(Type.Union([Type.Object({ url: Type.String() }), Type.Null()]));
+const OptionalDescription = Type.Optional(Nullable(Description));
+const OptionalBadge = Type.Optional(Nullable(Badge));
 const TimeOfDay = Type.String({ pattern: TIME_OF_DAY_PATTERN });
 
 /** An attribute, by key, and the value it must have. */
-export const ConfiguredCondition = Type.Object({ key: Type.String(), value: Type.String() });
+export const ConfiguredCondition = Type.Object({ key: Type.String(), value: AttributeValue });
 export type ConfiguredCondition = Static<typeof ConfiguredCondition>;
 const Conditions = Type.Optional(Type.Array(ConfiguredCondition));
 
-export const ConfiguredAttribute = Type.Object({ key: Key, name: Name, type: Type.Enum(['user', 'event']) });
+export const ConfiguredAttribute = Type.Object({
+  key: Key,
+  name: ResourceName,
+  type: Type.Enum(['user', 'event']),
+  writableBy: Type.Optional(Nullable(WritableBy)),
+});
 export type ConfiguredAttribute = Static<typeof ConfiguredAttribute>;
 
 export const ConfiguredMetric = Type.Object({
   key: Key,
-  name: Name,
+  name: ResourceName,
   unitType: Type.Optional(Type.Enum(['number', 'currency'], { default: 'number' })),
-  units: Type.Optional(Type.String({ default: '' })),
+  units: Type.Optional(Type.String({ ...Units, default: '' })),
   guards: Type.Optional(Type.Union([MetricGuards, Type.Null()])),
 });
 export type ConfiguredMetric = Static<typeof ConfiguredMetric>;
@@ -44,9 +60,9 @@ export type ConfiguredMetric = Static<typeof ConfiguredMetric>;
 export const ConfiguredAchievement = Type.Object({
   id: Type.Optional(Uuid),
   key: Type.Optional(Key),
-  name: Name,
-  description: Description,
-  badge: Badge,
+  name: ResourceName,
+  description: OptionalDescription,
+  badge: OptionalBadge,
   status: Type.Optional(Type.Enum(['inactive', 'active', 'locked'], { default: 'inactive' })),
   trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
   metricKey: Type.Optional(Type.String()),
@@ -63,10 +79,10 @@ export type ConfiguredAchievement = Static<typeof ConfiguredAchievement>;
 
 export const ConfiguredLevel = Type.Object({
   key: Key,
-  name: Name,
+  name: ResourceName,
   points: Type.Integer({ minimum: 0 }),
-  description: Type.Optional(Type.String({ default: '' })),
-  badge: Badge,
+  description: Type.Optional(Type.String({ ...Description, default: '' })),
+  badge: OptionalBadge,
 });
 export type ConfiguredLevel = Static<typeof ConfiguredLevel>;
 
@@ -89,8 +105,8 @@ export const ConfiguredTrigger = Type.Object({
 export type ConfiguredTrigger = Static<typeof ConfiguredTrigger>;
 
 export const ConfiguredBoost = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 255 }),
-  userId: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 255 }), Type.Null()])),
+  name: ResourceName,
+  userId: Type.Optional(Type.Union([UserId, Type.Null()])),
   start: LocalDate,
   end: Type.Optional(Type.Union([LocalDate, Type.Null()])),
   multiplier: Type.Number(),
@@ -101,9 +117,9 @@ export type ConfiguredBoost = Static<typeof ConfiguredBoost>;
 
 export const ConfiguredPointsSystem = Type.Object({
   key: Key,
-  name: Name,
-  description: Description,
-  badge: Badge,
+  name: ResourceName,
+  description: OptionalDescription,
+  badge: OptionalBadge,
   maxPoints: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
   levels: Type.Optional(list(ConfiguredLevel)),
   triggers: Type.Optional(list(ConfiguredTrigger)),
@@ -114,8 +130,8 @@ export type ConfiguredPointsSystem = Static<typeof ConfiguredPointsSystem>;
 /** Without `start`: the day on which the board is created. */
 export const ConfiguredLeaderboard = Type.Object({
   key: Key,
-  name: Name,
-  description: Description,
+  name: ResourceName,
+  description: OptionalDescription,
   status: Type.Optional(Type.Enum(['inactive', 'scheduled', 'active', 'finished'], { default: 'inactive' })),
   rankBy: Type.Enum(['metric', 'streak', 'points']),
   metricKey: Type.Optional(Type.String()),

@@ -1,10 +1,15 @@
 import { Type, type Static } from 'typebox';
 
-/** What a tenant allows of events that say when they happened. */
+/** What a tenant allows of what is sent of users: of events that say when they happened, and of sign-up dates. */
 export const EventSettings = Type.Object({
   lateEventDays: Type.Integer({ minimum: 0, maximum: 400 }),
   clientsMaySendLate: Type.Boolean(),
+  signUpDateWritableBy: Type.Enum(['server', 'user']),
 });
 export type EventSettings = Static<typeof EventSettings>;
 
-export const DEFAULT_EVENT_SETTINGS: EventSettings = { lateEventDays: 35, clientsMaySendLate: false };
+export const DEFAULT_EVENT_SETTINGS: EventSettings = {
+  lateEventDays: 35,
+  clientsMaySendLate: false,
+  signUpDateWritableBy: 'server',
+};

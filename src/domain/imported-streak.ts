@@ -102,3 +102,97 @@ const lostStart = (settlements: readonly Settlement[], length: number, isExcused
 
 const endedAt = (settlements: readonly Settlement[], length: number): Settlement | undefined =>
   settlements.findLast((one) => ['lost', 'reset', 'replaced'].includes(one.kind) && one.length === length);
+
+interface EarnedBefore {
+  /** Oldest first, without a gap. */
+  history: readonly ImportedPeriod[];
+  /** Freezes on the day. */
+  freezes: number;
+  /** Epoch days: the day of which all this is said, and that on which the user was first seen. */
+  day: number;
+  createdDay: number;
+  initial: number;
+  interval: number;
+  amount: number;
+  max: number;
+}
+
+/** No history is looked at that is older. */
+const MOST_EARNING_DAYS = 1_000;
+
+/**
+ * The local day (epoch day, at most `day`) from which the next interval of earning freezes counts: the inverse of `earnFreezes`
+ * (`src/domain/settle-streaks.ts`). Pure. Intervals count from the day on which a user was first seen. If earning was set
+ * later, they count from that day, which no answer of the Application API names; then what became of the streaks says it: a
+ * freeze that was used had been earned, and a streak that was lost had none. A first day counts unless another
+ * explains at least two more uses, losses or freezes than it does: administrators may have given freezes.
+ */
+export function earnedDayOf(past: EarnedBefore): number {
+  const { day, createdDay, interval } = past;
+  const byCreation = Math.max(0, day - createdDay) % interval;
+  const midnights = freezeMidnights(past.history, day);
+  const unexplained = (age: number): number => unexplainedBy(day - age, past, midnights);
+  const own = unexplained(byCreation);
+  let [age, least] = [byCreation, own - 1];
+  for (let other = 0; other < Math.min(interval, MOST_EARNING_DAYS) && least > 0; other++) {
+    const cost = unexplained(other);
+    if (cost < least) [age, least] = [other, cost];
+  }
+  return day - age;
+}
+
+/** The days (epoch days) at whose end a freeze was used, or a streak was lost because there was none. */
+function freezeMidnights(history: readonly ImportedPeriod[], day: number): [day: number, kind: 'used' | 'lost'][] {
+  return history.flatMap(({ periodEnd: end, length, usedFreeze, resetAt }, index): [number, 'used' | 'lost'][] => {
+    const lastDay = dayOf(end);
+    if (lastDay >= day) return [];
+    if (usedFreeze) return [[lastDay, 'used']];
+    const isLost = length === 0 && (history[index - 1]?.length ?? 0) > 0 && resetAt === undefined;
+    return isLost ? [[lastDay, 'lost']] : [];
+  });
+}
+
+/** How many uses, losses and freezes of now cannot be, if intervals of earning begin on a day. */
+function unexplainedBy(
+  begin: number,
+  { history, freezes, day, createdDay, initial, interval, amount, max }: EarnedBefore,
+  midnights: readonly [day: number, kind: 'used' | 'lost'][],
+): number {
+  const [first] = history;
+  const isWhole =
+    first === undefined || dayOf(first.periodStart) <= createdDay || (first.length === 0 && !first.usedFreeze);
+  const start = Math.max(createdDay, day - MOST_EARNING_DAYS);
+  const from = isWhole || first === undefined ? start : Math.max(start, dayOf(first.periodStart));
+  // Number of freezes → how much is unexplained if there are so many.
+  let costs: number[] = Array.from({ length: Math.max(max, initial, freezes) + 1 }, (_, held) =>
+    from > createdDay || held === initial ? 0 : 1,
+  );
+  let next = midnights.findIndex(([at]) => at >= from);
+  if (next === -1) next = midnights.length;
+  const passTo = (until: number): void => {
+    for (; next < midnights.length && midnights[next]![0] < until; next++)
+      costs = midnights[next]![1] === 'used' ? afterUse(costs) : afterLoss(costs);
+  };
+  for (let at = begin - Math.floor((begin - from) / interval) * interval; at <= day; at += interval) {
+    if (at <= createdDay || at <= from) continue;
+    passTo(at);
+    costs = afterEarning(costs, amount, max);
+  }
+  passTo(day);
+  return costs.reduce((least, cost, held) => Math.min(least, held === freezes ? cost : cost + 1), Infinity);
+}
+
+const afterUse = (costs: readonly number[]): number[] =>
+  costs.map((_, held) => Math.min(costs[held + 1] ?? Infinity, held === 0 ? costs[0]! + 1 : Infinity));
+
+const afterLoss = (costs: readonly number[]): number[] =>
+  costs.map((cost, held) => (held === 0 ? Math.min(cost, ...costs.slice(1).map((other) => other + 1)) : Infinity));
+
+function afterEarning(costs: readonly number[], amount: number, max: number): number[] {
+  const after = costs.map(() => Infinity);
+  for (const [held, cost] of costs.entries()) {
+    const now = Math.max(held, Math.min(held + amount, max));
+    after[now] = Math.min(after[now]!, cost);
+  }
+  return after;
+}

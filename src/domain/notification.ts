@@ -28,7 +28,7 @@ export interface Notification {
   /** Unlike that of any other of the tenant and type, ever; the same when the notification is made again. */
   source: string;
   about: NotificationSubject;
-  /** Of a board's rankings and ranks: where they changed. */
+  /** Of a board's rankings and ranks: where they changed, or ended. */
   place?: BoardPlace;
   /** JSON text of the contract's payload, with its `type`. */
   payload: string;

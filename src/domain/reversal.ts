@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { UserId } from './user.ts';
 
 const Uuid = Type.String({ format: 'uuid' });
 
@@ -54,7 +55,7 @@ export const ReverseEvents = Type.Object({
   idempotencyKeys: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { minItems: 1, maxItems: MOST_REVERSED }),
   ),
-  userId: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  userId: Type.Optional(UserId),
   metricKey: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   from: Type.Optional(Type.String({ format: 'date-time' })),
   to: Type.Optional(Type.String({ format: 'date-time' })),

@@ -11,6 +11,9 @@ export const MAX_BYTES = 'x-max-bytes';
 export const TextUpTo = (bytes: number, options: { pattern?: string } = {}) =>
   Type.String({ ...options, [MAX_BYTES]: bytes, maxLength: bytes });
 
+/** A value of an attribute, of users, events and conditions. */
+export const AttributeValue = TextUpTo(1_024);
+
 /** `YYYY-MM-DD`. */
 export const LocalDate = Type.String({ format: 'date' });
 

@@ -4,7 +4,9 @@ import { Nullable } from './schemas.ts';
 /** The organisation's settings as the contract shapes them. What is ours alone is in `Organisation`. */
 
 const Text = Type.String({ maxLength: 255 });
-const Url = Type.String({ format: 'uri', maxLength: 2_048 });
+/** Pages follow and load these: other schemes (`javascript:`, `data:`) could be more than an address. */
+export const HTTP_URL_PATTERN = '^https?://';
+const Url = Type.String({ format: 'uri', maxLength: 2_048, pattern: HTTP_URL_PATTERN });
 const Image = Nullable(Type.Object({ url: Url }));
 
 const FontFamily = Type.Enum([

@@ -40,6 +40,7 @@ export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number; se
 
 /** What a user's state says of streaks. */
 export interface StreaksAsLeft {
+  /** When the user was first seen here: created, or imported with an `earnedDay`. */
   createdMs: number;
   /** The user's local day at a time (epoch ms). */
   dayAt: (ms: number) => number;

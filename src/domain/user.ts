@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { LocalDate, Nullable, TextUpTo } from './schemas.ts';
+import { AttributeValue, LocalDate, Nullable, TextUpTo } from './schemas.ts';
 
 /** A map of strings. Unlike a record by pattern it also covers keys with line breaks. */
 export const StringMap = Type.Unsafe<Record<string, string>>({
@@ -7,11 +7,13 @@ export const StringMap = Type.Unsafe<Record<string, string>>({
   additionalProperties: { type: 'string' },
 });
 
-export const UserId = Type.String({ minLength: 1, maxLength: 255 });
+/** Clients and proxies remove the path segments `.` and `..` from a URL, so no request could name such a user. */
+export const USER_ID_PATTERN = '^(?!\\.{1,2}$)';
+export const UserId = Type.String({ minLength: 1, maxLength: 255, pattern: USER_ID_PATTERN });
 
 /** The most that a request may say of a user, in bytes of UTF-8 and in numbers; what is stored already may be more. */
 const LIMITS = { nameBytes: 1_024, emailBytes: 320, tzBytes: 255, tokens: 20, tokenBytes: 1_024 };
-const ATTRIBUTE_LIMITS = { keys: 100, valueBytes: 1_024 };
+const MOST_ATTRIBUTES = 100;
 
 /** Something, `@` and something, without space or line breaks; or nothing, which clears it. */
 export const EMAIL_PATTERN = '^([^\\s\\p{Cc}@]+@[^\\s\\p{Cc}@]+)?$';
@@ -19,8 +21,8 @@ export const EMAIL_PATTERN = '^([^\\s\\p{Cc}@]+@[^\\s\\p{Cc}@]+)?$';
 /** Attributes of a user or an event, as they are sent. */
 export const SentAttributes = Type.Unsafe<Record<string, string>>({
   type: 'object',
-  maxProperties: ATTRIBUTE_LIMITS.keys,
-  additionalProperties: TextUpTo(ATTRIBUTE_LIMITS.valueBytes),
+  maxProperties: MOST_ATTRIBUTES,
+  additionalProperties: AttributeValue,
 });
 
 /** A calendar day; a date-time is cut to its UTC day. */

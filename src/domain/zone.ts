@@ -10,7 +10,7 @@ export interface ZoneOffset {
 // Zones without a further transition are looked at again after a while, in case the zone's rules are renewed.
 const NO_TRANSITION_MS = 366 * DAY_MS;
 const known = new Map<string, (ZoneOffset & { fromMs: number })[]>();
-/** There are some 600 names, but what earlier versions stored may be written in many ways: in capitals, or partly so. */
+/** More than the time zone database has (about 600). */
 const MOST_KNOWN = 5_000;
 /** Of a zone: what holds now, and what held at a few times that are asked for again and again. */
 const MOST_OF_ZONE = 4;

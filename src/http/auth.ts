@@ -1,10 +1,11 @@
+import type { LiveGrant } from '../engine/live/grants.ts';
+import type { ExchangeContext } from './exchange-context.ts';
 import { timingSafeEqual } from 'node:crypto';
 import { parseApiKey } from '../domain/api-key.ts';
 import type { Call, Caller, Operation } from '../operations/operation.ts';
 import type { KeyRecord } from '../postgres/find-key.ts';
 import { keyHash } from '../postgres/new-key.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
-import type { FailedKeys } from './failed-keys.ts';
 import { KeyRefusal } from './key-refusal.ts';
 
 const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
@@ -17,7 +18,7 @@ export interface Authenticator {
    * Who presents the `X-API-KEY` header, at once where the key is cached. Throws (or rejects with) 401 for a
    * missing, malformed, unknown, revoked or expired key.
    */
-  authenticate: (header: string | null, client?: () => string | null) => Caller | Promise<Caller>;
+  authenticate: (header: string | null) => Caller | Promise<Caller>;
   /** Forgets every cached key: on the news that keys changed, and when news may have been missed. */
   invalidate: () => void;
 }
@@ -28,8 +29,8 @@ const callers = new WeakMap<KeyRecord, Caller>();
 function callerOf(record: KeyRecord): Caller {
   let caller = callers.get(record);
   if (!caller) {
-    const { kind, prefix, userId, tenantNo, scope } = record;
-    caller = Object.freeze({ kind, prefix, userId, tenantNo, scope });
+    const { kind, prefix, userId, tenantNo, scope, rateLimit } = record;
+    caller = Object.freeze({ kind, prefix, userId, tenantNo, scope, rateLimit });
     callers.set(record, caller);
   }
   return caller;
@@ -64,11 +65,9 @@ export function createAuthenticator(options: {
   clockMs?: () => number;
   /** Called once a minute a key at most: it was used at that time, epoch ms. */
   onUse?: (key: KeyRecord, atMs: number) => void;
-  /** Bounds what clients with wrong keys have looked up; without it everything is. */
-  failedKeys?: FailedKeys | undefined;
 }): Authenticator {
   const limits = { ...LIMITS, ...options.limits };
-  const { nowMs = Date.now, clockMs = Date.now, onUse, failedKeys } = options;
+  const { nowMs = Date.now, clockMs = Date.now, onUse } = options;
   const cache = new KeyCache({ lookup: options.lookup, limits, nowMs });
   const admitted = (found: KeyRecord | null, key: PresentedKey): Caller => {
     const atMs = clockMs();
@@ -79,14 +78,11 @@ export function createAuthenticator(options: {
     }
     return callerOf(record);
   };
-  const lookUp = (prefix: string, client?: () => string | null): KeyRecord | null | Promise<KeyRecord | null> =>
-    failedKeys && client ? failedKeys.lookUp(client(), async () => cache.get(prefix)) : cache.get(prefix);
   return {
-    authenticate: (header, client) => {
+    authenticate: (header) => {
       const key = header === null ? null : parseApiKey(header);
       if (key === null) throw new KeyRefusal(header === null ? 'missing' : 'malformed');
-      const held = cache.held(key.prefix);
-      const record = held === undefined ? lookUp(key.prefix, client) : held;
+      const record = cache.get(key.prefix);
       return record instanceof Promise ? record.then((found) => admitted(found, key)) : admitted(record, key);
     },
     invalidate: () => cache.invalidate(),
@@ -116,3 +112,13 @@ export function requireScope({ keyScopes }: Operation, { kind, scope, prefix }: 
       : `The API key has the scope '${scope}', which does not allow this`;
   throw new KeyRefusal('scope', { prefix, message });
 }
+
+/**
+ * Counts the opening of a live stream like a request with the key that asked for it: what the answer's headers say of the
+ * limit. Throws 429.
+ */
+export const countOpening = (
+  { rateLimit }: Pick<ExchangeContext, 'rateLimit'>,
+  { kind, prefix, userId, tenantNo, rateLimit: ofKey }: LiveGrant,
+): Readonly<Record<string, string>> | null =>
+  rateLimit?.({ kind, prefix, userId, tenantNo, scope: 'read', rateLimit: ofKey }) ?? null;

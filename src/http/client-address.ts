@@ -1,5 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import type { Network } from '../domain/networks.ts';
+import { remoteAddress } from './remote-address.ts';
+import type { HttpResponse } from './uws.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -25,13 +27,22 @@ export function clientAddress(
 
 /**
  * What stands for a client where clients are counted: an IPv4 address, or the /64 of an IPv6 one, which one customer has whole.
- * Null for this machine itself: what runs here (an operator, a proxy that is not named as trusted) is not counted as one client.
+ * Null for this machine itself where clients come through trusted proxies: then what comes from here directly is an operator.
  */
-export function clientNetwork(address: string | null): string | null {
-  if (address !== null && ipaddr.parse(address).range() === 'loopback') return null;
-  if (address?.includes(':') !== true) return address ?? 'unknown';
+function clientNetwork(address: string, trusted: readonly Network[]): string | null {
+  if (trusted.length > 0 && ipaddr.parse(address).range() === 'loopback') return null;
+  if (!address.includes(':')) return address;
   const network = ipaddr.IPv6.parse(address).toByteArray().fill(0, 8);
   return `${new ipaddr.IPv6(network).toString()}/64`;
+}
+
+/** The same of a response that is not aborted; null where the connection is gone, too. */
+export function networkOf(
+  res: HttpResponse,
+  { forwardedFor, trusted }: { forwardedFor: string | null; trusted: readonly Network[] },
+): string | null {
+  const address = clientAddress(remoteAddress(res), { forwardedFor, trusted });
+  return address === null ? null : clientNetwork(address, trusted);
 }
 
 const isTrusted = (address: Address, trusted: readonly Network[]): boolean =>

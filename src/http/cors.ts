@@ -7,7 +7,7 @@ import { errorResponse, write, type Response } from './respond.ts';
 /** Request headers that a page's script may send in any case. */
 const ALLOWED = ['X-API-KEY', 'Content-Type', 'Idempotency-Key', 'Tenant-ID'];
 /** Response headers that it may read. */
-const EXPOSED = 'Retry-After, X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Reset';
+const EXPOSED = 'Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
 /** How long a browser may remember a preflight, in seconds: two hours, the longest that browsers keep to. */
 const MAX_AGE = '7200';
 

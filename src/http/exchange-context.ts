@@ -6,7 +6,7 @@ import type { Services } from '../operations/services.ts';
 import type { Traces } from '../traces/traces.ts';
 import type { FailedKeys } from './failed-keys.ts';
 import type { KeyRefusal } from './key-refusal.ts';
-import type { RateLimit } from './rate-limit.ts';
+import type { FileLimit, RateLimit } from './rate-limit.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import type { SessionAuthenticator } from './session-auth.ts';
 import type { BoardValues } from './strict-client.ts';
@@ -16,13 +16,15 @@ import type { ResolveTenant } from './tenancy.ts';
 export interface ExchangeContext {
   surface: Operation['surface'];
   services: Services;
-  authenticate: (header: string | null, client?: () => string | null) => Caller | Promise<Caller>;
+  authenticate: (header: string | null) => Caller | Promise<Caller>;
   /** The sessions that stand for keys here; null: none do. */
   sessions: SessionAuthenticator | null;
   resolveTenant: ResolveTenant;
   /** Whether a tenant's live state can be read and changed now, null: that of any tenant; else 503. */
   isReady: (tenantNo: number | null) => boolean;
   rateLimit: RateLimit | undefined;
+  /** Undefined: any number of requests for files. */
+  fileLimit: FileLimit | undefined;
   /** Counts wrong keys; undefined: nothing is limited. */
   failedKeys: FailedKeys | undefined;
   /** Proxies whose `X-Forwarded-For` is believed. */

@@ -2,7 +2,8 @@ import type { Span } from '@opentelemetry/api';
 import { AppError } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
-import { requireOwnUser, requireScope } from './auth.ts';
+import type { StaticFile } from '../operations/static-file.ts';
+import { countOpening, requireOwnUser, requireScope } from './auth.ts';
 import { BodyReader } from './body-reader.ts';
 import { parseJson, parseLargeJson, requireJsonType, requirePlain } from './json-body.ts';
 import type { ExchangeContext } from './exchange-context.ts';
@@ -14,9 +15,14 @@ import { failureResponse, write, type Response } from './respond.ts';
 import type { Route } from './route.ts';
 import { requestIdOf } from './request-id.ts';
 import { Sender, UNRECORDED } from './sender.ts';
+import { fileRequest, sendFile, type FileRequest } from './send-file.ts';
 import { streamJson } from './stream.ts';
 import { strictnessOf } from './strict-client.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
+
+/** A client that sends too large a body is answered when it has sent nothing for so long, and after so long in any case. */
+const LINGER_QUIET_MS = 500;
+const LINGER_MS = 30_000;
 
 /**
  * One request and its response. The order of refusals: framing, key, limit, tenant, path (its user
@@ -47,6 +53,10 @@ export class Exchange {
   private aborted = false;
   private responded = false;
   private lastEventId: string | null = null;
+  /** Of an operation that answers with a file. */
+  private fileRequest: FileRequest | null = null;
+  /** Of a body that is too large: when to answer at the latest, and the timer of the answer. */
+  private lingering: { untilMs: number; timer: NodeJS.Timeout } | null = null;
   /** Tells a live stream that the connection is gone. */
   private streamGone: (() => void) | null = null;
   /** Wakes an answer in pieces that waits for the connection. */
@@ -73,6 +83,7 @@ export class Exchange {
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
     if (context.traces !== null) this.span = context.traces.request(route.traced, req.getHeader('traceparent'));
     this.sender = new Sender(context, { operation: route.operation, req, res, head: this.head });
+    if (route.operation.file !== null) this.fileRequest = fileRequest(req, this.headOnly);
     if (route.operation.opensStream) this.lastEventId = req.getHeader('last-event-id') || null;
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
     if (fault) return this.respond(this.failure(fault), true);
@@ -124,7 +135,7 @@ export class Exchange {
       const query = readQuery ? readQuery(this.rawQuery) : undefined;
       const idempotencyKey = operation.idempotent ? readIdempotencyKey(head.idempotencyKey) : null;
       if (checkBody) {
-        if (body?.overflowed || this.declaredTooLarge()) throw this.tooLarge();
+        if (body?.overflowed || this.declaredTooLarge()) return this.linger();
         const empty = head.transferEncoding === null && Number(head.contentLength) === 0;
         if (!empty || head.contentType !== null) requireJsonType(head.contentType);
         requirePlain(head.contentEncoding);
@@ -139,7 +150,10 @@ export class Exchange {
         caller,
         by,
       };
-      if (operation.opensStream) this.call.lastEventId = this.lastEventId;
+      if (operation.opensStream) {
+        this.call.lastEventId = this.lastEventId;
+        this.call.countOpening = (grant) => void (this.rateHeaders = countOpening(this.context, grant));
+      }
       if (this.span !== null) this.call.span = this.span;
     } catch (error) {
       return this.fail(error);
@@ -176,12 +190,11 @@ export class Exchange {
     if (this.responded) return;
     const body = this.body!;
     body.push(chunk, isLast);
-    if (body.overflowed) {
-      if (this.call) this.fail(this.tooLarge());
-    } else if (isLast) {
-      this.received = true;
-      if (this.call) this.run();
-    }
+    if (isLast) this.received = true;
+    if (this.lingering !== null) return this.linger();
+    if (!this.call) return;
+    if (body.overflowed) this.linger();
+    else if (isLast) this.run();
   }
 
   /** The caller is admitted and the body is whole. */
@@ -221,10 +234,12 @@ export class Exchange {
       // A ticket is good once: for the stream, and not for a look at its headers.
       if (this.headOnly && operation.opensStream && 200 in operation.responses)
         return this.respond({ status: 200, json: null }, false);
+      const refused = operation.file === null ? null : this.context.fileLimit?.(this.sender.network());
+      if (refused) throw refused;
       this.handling = true;
       const handle = () => operation.handle(this.context.services, call as Call<never, never, never>);
       const { failedKeys } = this.context;
-      answer = operation.signsIn && failedKeys ? failedKeys.lookUp(this.sender.network(), handle) : handle();
+      answer = operation.signsIn && failedKeys ? failedKeys.inTurn(this.sender.network(), handle) : handle();
     } catch (error) {
       return this.fail(error);
     }
@@ -234,13 +249,16 @@ export class Exchange {
   private answer(answer: Answer): void | Promise<void> {
     if ('chunks' in answer) return this.stream(answer.chunks);
     if ('stream' in answer) return this.openStream(answer.stream);
+    if ('file' in answer) return this.sendFile(answer.file);
     const response: Response = { status: answer.status, json: this.written(answer) };
     if ('session' in answer && answer.session !== undefined) response.headers = this.sender.cookie(answer.session);
     this.respond(response, false);
   }
 
   /** The answer as JSON text that this client can read. */
-  private written(answer: Exclude<Answer, { chunks: unknown } | { stream: unknown }>): string | null {
+  private written(
+    answer: Exclude<Answer, { chunks: unknown } | { stream: unknown } | { file: unknown }>,
+  ): string | null {
     const { writeAdapted } = this.route;
     const client = writeAdapted === null ? null : strictnessOf(this.head, this.context.boardValues());
     if (client !== null) return writeAdapted!(answer, client);
@@ -269,7 +287,20 @@ export class Exchange {
     context.ended();
     this.observe(200);
     if (this.aborted) return admission.cancel();
-    this.streamGone = openEventStream(res, admission, { 'X-Request-Id': this.id(), ...context.cors });
+    this.streamGone = openEventStream(res, admission, {
+      'X-Request-Id': this.id(),
+      ...context.cors,
+      ...this.rateHeaders,
+    });
+  }
+
+  private sendFile(file: StaticFile): void {
+    const { context, res } = this;
+    this.responded = true;
+    context.ended();
+    if (this.aborted) return this.observe(200);
+    const headers = { 'X-Request-Id': this.id(), ...context.cors };
+    this.observe(sendFile(res, file, { request: this.fileRequest!, headers, closes: context.draining }));
   }
 
   private readonly fail = (error: unknown): void => {
@@ -298,6 +329,7 @@ export class Exchange {
     this.streamGone?.();
     if (this.responded || this.aborted) return;
     this.aborted = true;
+    clearTimeout(this.lingering?.timer);
     this.sender.gone();
     this.wake?.();
     if (this.handling) return;
@@ -312,13 +344,24 @@ export class Exchange {
   }
 
   /**
-   * The client is asked to close, and what it still sends is read and dropped: were the connection closed here, a
-   * client that is writing would see it broken, and never the answer.
+   * Answers 413 and closes the connection when the whole body was read and dropped, or the client pauses. Were the connection
+   * closed while the client is writing, it would see a broken connection, and never the answer.
    */
-  private tooLarge(): AppError {
-    const text = `The body must have at most ${this.route.bodyBytes} bytes`;
-    return new AppError('payload_too_large', text, { Connection: 'close' });
+  private linger(): void {
+    const nowMs = performance.now();
+    const { untilMs } = (this.lingering ??= {
+      untilMs: nowMs + LINGER_MS,
+      timer: setTimeout(this.tooLarge, LINGER_QUIET_MS),
+    });
+    if (this.received || nowMs >= untilMs) this.tooLarge();
+    else this.lingering.timer.refresh();
   }
+
+  private readonly tooLarge = (): void => {
+    clearTimeout(this.lingering!.timer);
+    const text = `The body must have at most ${this.route.bodyBytes} bytes`;
+    this.respond(this.failure(new AppError('payload_too_large', text)), true);
+  };
 }
 
 const notReady = (): AppError =>

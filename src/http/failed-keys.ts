@@ -5,17 +5,17 @@ const ADDRESSES = 10_000;
 const MINUTE_MS = 60_000;
 
 /**
- * How many wrong keys may come from a client: so many at once, and as many a minute from then on. An address that sent more
- * is answered 429 instead of 401, and has one key at a time looked up in Postgres. A good key from the same address (an
- * office, a proxy) goes on working: one that was used lately is known here, any other is looked up when its turn comes.
- * Each process counts what reaches it. Its memory is bounded, and a request with a good key costs nothing.
+ * How many wrong keys may come from a client: so many at once, and as many a minute from then on. Further ones are answered 429
+ * instead of 401. Only wrong keys are: a good key from the same address (an office, a proxy) is admitted at any time. Each process
+ * counts what reaches it. Its memory is bounded, and a request with a good key costs nothing.
  */
 export class FailedKeys {
   private readonly perMinute: number;
   private readonly nowMs: () => number;
   /** Up to when what failed is paid off, ms; the last to fail is the last. */
   private readonly paidUntilMs = new Map<string, number>();
-  private readonly lookingUp = new Set<string>();
+  /** Of addresses over the limit: the last sign-in that is under way or waits. */
+  private readonly turns = new Map<string, Promise<unknown>>();
 
   /** @param nowMs the machine's time, not the test clock's */
   constructor({ perMinute, nowMs = () => performance.now() }: { perMinute: number; nowMs?: () => number }) {
@@ -39,14 +39,16 @@ export class FailedKeys {
     return null;
   }
 
-  /** Has a key looked up. Throws 429 where the address may have no more, and another look-up of it is under way. */
-  lookUp<T>(address: string | null, find: () => Promise<T>): Promise<T> {
-    if (address === null) return find();
-    const waitMs = this.waitMs(address, this.nowMs());
-    if (waitMs <= 0) return find();
-    if (this.lookingUp.has(address)) throw tooMany(waitMs);
-    this.lookingUp.add(address);
-    return find().finally(() => this.lookingUp.delete(address));
+  /** Signs in. Where the address may have no more wrong keys, its sign-ins are done one after another: each costs Postgres a query. */
+  inTurn<T>(address: string | null, signIn: () => Promise<T>): Promise<T> {
+    if (address === null || this.waitMs(address, this.nowMs()) <= 0) return signIn();
+    const turn = (this.turns.get(address) ?? Promise.resolve()).then(signIn, signIn);
+    this.turns.set(address, turn);
+    const end = (): void => {
+      if (this.turns.get(address) === turn) this.turns.delete(address);
+    };
+    turn.then(end, end);
+    return turn;
   }
 
   private waitMs(address: string, nowMs: number): number {

@@ -8,10 +8,12 @@ import type { HttpRequest, HttpResponse } from './uws.ts';
 
 const ok = (status: string): Response => ({ status: 200, json: JSON.stringify({ status }) });
 
-const withNotices = (response: Response, notices: readonly string[]): Response =>
-  notices.length === 0
-    ? response
-    : { ...response, json: JSON.stringify({ ...(JSON.parse(response.json!) as object), notices }) };
+/** The response with these lists added to its body, those that have something. */
+const withLists = (response: Response, lists: Readonly<Record<string, readonly string[]>>): Response => {
+  const added = Object.entries(lists).filter(([, list]) => list.length > 0);
+  const body = { ...(JSON.parse(response.json!) as object), ...Object.fromEntries(added) };
+  return { ...response, json: JSON.stringify(body) };
+};
 
 const sentId = (req: HttpRequest): string => requestIdOf(req.getHeader('x-request-id'));
 
@@ -28,12 +30,15 @@ export const healthHandler =
     });
 
 interface Ready {
-  readiness: Readiness;
+  readiness: () => Promise<Readiness>;
   /** What is not served though the process is ready. */
   notices: () => readonly string[];
 }
 
-/** `/readyz`: 200, or 503 with what is missing, both with notices if there are any; 503 from the moment that draining begins. */
+/**
+ * `/readyz`: 200, or 503 with what is missing, both with what is degraded and with notices if there are any; 503 from the moment that
+ * draining begins.
+ */
 export const readyHandler =
   (context: ExchangeContext, ready: Ready) =>
   (headOnly: boolean): Handler =>
@@ -53,11 +58,12 @@ async function answerReady(
   res.onAborted(() => {
     aborted = true;
   });
-  const missing = context.draining ? 'Shutting down' : await readiness().catch(() => 'Not ready');
+  const { missing, degraded }: Readiness = context.draining ? { missing: [], degraded: [] } : await readiness();
   if (aborted) return;
-  const sentence = context.draining ? 'Shutting down' : missing;
-  const answer = sentence === null ? ok('ready') : errorResponse(new AppError('unavailable', sentence));
-  const response = withNotices(answer, notices());
+  const isReady = missing.length === 0 && !context.draining;
+  const sentence = context.draining ? 'Shutting down' : `Not ready: ${missing.join(', ')}`;
+  const answer = isReady ? ok('ready') : errorResponse(new AppError('unavailable', sentence));
+  const response = withLists(answer, { degraded, notices: notices() });
   write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
 }
 

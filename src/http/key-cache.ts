@@ -5,6 +5,54 @@ export interface KeyLookup {
   find(prefix: string): Promise<KeyRecord | null>;
 }
 
+/** Queries for keys that are under way at a time, and the most keys that one asks for. */
+const QUERIES = 2;
+const KEYS_A_QUERY = 500;
+
+interface Wanted {
+  id: string;
+  resolve: (record: KeyRecord | null) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Looks keys up, many in one query, in the order in which they are asked for. A flood of unknown keys therefore costs Postgres little,
+ * and a good key among them is found without a long wait. Where a query fails, all that wait fail with it.
+ */
+export class GatheredLookup implements KeyLookup {
+  private readonly findAll: (ids: readonly string[]) => Promise<readonly KeyRecord[]>;
+  private readonly idOf: (record: KeyRecord) => string;
+  private waiting: Wanted[] = [];
+  private underWay = 0;
+
+  /** @param findAll those of the keys that exist */
+  constructor(findAll: GatheredLookup['findAll'], idOf: GatheredLookup['idOf']) {
+    this.findAll = findAll;
+    this.idOf = idOf;
+  }
+
+  find(id: string): Promise<KeyRecord | null> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ id, resolve, reject });
+      if (this.underWay < QUERIES) void this.query();
+    });
+  }
+
+  private async query(): Promise<void> {
+    this.underWay += 1;
+    const wanted = this.waiting.splice(0, KEYS_A_QUERY);
+    try {
+      const records = await this.findAll(wanted.map(({ id }) => id));
+      const found = new Map(records.map((record) => [this.idOf(record), record]));
+      for (const { id, resolve } of wanted) resolve(found.get(id) ?? null);
+    } catch (error) {
+      for (const { reject } of [...wanted, ...this.waiting.splice(0)]) reject(error);
+    }
+    this.underWay -= 1;
+    if (this.waiting.length > 0) void this.query();
+  }
+}
+
 export interface KeyCacheLimits {
   /** Entries kept of each sort, known and unknown; the least recently used goes first. */
   entries: number;
@@ -47,12 +95,6 @@ export class KeyCache {
 
   /** The key, at once where it is cached. Simultaneous look-ups of one prefix are one query. */
   get(prefix: string): KeyRecord | null | Promise<KeyRecord | null> {
-    const held = this.held(prefix);
-    return held === undefined ? this.fetch(prefix) : held;
-  }
-
-  /** The same without a look-up of its own for what is not known; undefined then. */
-  held(prefix: string): KeyRecord | null | Promise<KeyRecord | null> | undefined {
     const cache = this.known.has(prefix) ? this.known : this.unknown;
     const entry = cache.get(prefix);
     if (entry) {
@@ -62,7 +104,7 @@ export class KeyCache {
       if (entry.untilMs > nowMs) return entry.record;
       if (entry.staleUntilMs > nowMs) return this.renew(prefix, entry);
     }
-    return this.pending.get(prefix);
+    return this.pending.get(prefix) ?? this.fetch(prefix);
   }
 
   /** What the look-up of a key that was known finds; if that fails or takes too long, what was known. */

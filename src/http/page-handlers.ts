@@ -1,42 +1,34 @@
+import { networkOf } from './client-address.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import type { Page, PageFile } from './pages.ts';
 import type { Handler, Paths } from './paths.ts';
+import { readHead } from './request-head.ts';
 import { requestIdOf } from './request-id.ts';
+import { errorResponse, write } from './respond.ts';
+import { fileRequest, sendFile } from './send-file.ts';
 
-/** What every file of a page is sent with: it is what it says it is, no other site frames it, and none learns of it. */
+/** What every file of a page is sent with: no other site frames it, and none learns of it. */
 const HEADERS: Readonly<Record<string, string>> = {
-  'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** The smallest form that the browser takes. */
-function encoded(file: PageFile, accepted: string): { body: Buffer; encoding: string | null } {
-  if (file.brotli !== null && /\bbr\b/.test(accepted)) return { body: file.brotli, encoding: 'br' };
-  if (file.gzip !== null && /\bgzip\b/.test(accepted)) return { body: file.gzip, encoding: 'gzip' };
-  return { body: file.body, encoding: null };
-}
-
 const fileHandler =
   (context: ExchangeContext, { file, policy }: { file: PageFile; policy: string }) =>
   (headOnly: boolean): Handler =>
   (res, req) => {
-    const { body, encoding } = encoded(file, req.getHeader('accept-encoding'));
-    res.cork(() => {
-      res.writeHeader('X-Request-Id', requestIdOf(req.getHeader('x-request-id')));
-      res.writeHeader('Content-Type', file.contentType);
-      res.writeHeader('Cache-Control', file.immutable ? 'public, max-age=31536000, immutable' : 'no-store');
-      res.writeHeader('Vary', 'Accept-Encoding');
-      if (encoding !== null) res.writeHeader('Content-Encoding', encoding);
-      for (const name in HEADERS) res.writeHeader(name, HEADERS[name]!);
-      res.writeHeader('Content-Security-Policy', policy);
-      if (!headOnly) return res.end(body, context.draining);
-      if (context.draining) res.writeHeader('Connection', 'close');
-      res.writeHeader('Content-Length', String(body.length));
-      return res.endWithoutBody();
-    });
+    const { requestId: sentId, forwardedFor } = readHead(req);
+    const requestId = requestIdOf(sentId);
+    const refused = context.fileLimit?.(networkOf(res, { forwardedFor, trusted: context.trustedProxies })) ?? null;
+    if (refused !== null) {
+      context.requests.refused(refused);
+      return write(res, errorResponse(refused), { head: headOnly, close: context.draining, requestId, cors: null });
+    }
+    res.onAborted(() => undefined);
+    const headers = { 'X-Request-Id': requestId, ...HEADERS, 'Content-Security-Policy': policy };
+    sendFile(res, file, { request: fileRequest(req, headOnly), headers, closes: context.draining });
   };
 
 /**

@@ -1,17 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
+import { staticFile, type StaticFile } from '../operations/static-file.ts';
 
 /** A file of a page in memory, ready to be sent. */
-export interface PageFile {
+export interface PageFile extends StaticFile {
   /** Where it is asked for. */
   path: string;
-  contentType: string;
-  body: Buffer;
-  /** The same, compressed; null where that is no smaller file. */
-  brotli: Buffer | null;
-  gzip: Buffer | null;
-  /** Its name changes with its content, so that a browser may keep it for ever. */
-  immutable: boolean;
 }
 
 /** A page for browsers: one document, with the files that it loads. */
@@ -50,7 +44,7 @@ export function readPage({
     const contentType = TYPES[extname(file)];
     if (contentType === undefined) throw new Error(`${file} is of a type that no page has`);
     const [brotli, gzip] = [compressed(`${file}.br`), compressed(`${file}.gz`)];
-    return { path, contentType, body: readFileSync(file), brotli, gzip, immutable };
+    return { path, ...staticFile(readFileSync(file), { contentType, brotli, gzip, immutable }) };
   };
   const assets = readdirSync(join(folder, 'assets'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !/\.(?:br|gz)$/.test(entry.name))

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
+import { refusedAfterClose } from './respond.ts';
 import { routePattern } from './route.ts';
 import type { HttpRequest, HttpResponse, TemplatedApp } from './uws.ts';
 
@@ -52,10 +53,16 @@ export class Paths {
         Allow: allow,
       });
       const notAllowed = refuse(error);
-      app.options(pattern, preflight(allow, error));
-      for (const [verb, name] of Object.entries(VERBS)) app[name](pattern, verbs.get(verb as Verb) ?? notAllowed);
-      app.any(pattern, notAllowed);
+      app.options(pattern, unlessClosing(preflight(allow, error)));
+      for (const [verb, name] of Object.entries(VERBS))
+        app[name](pattern, unlessClosing(verbs.get(verb as Verb) ?? notAllowed));
+      app.any(pattern, unlessClosing(notAllowed));
     }
-    app.any('/*', refuse(new AppError('not_found', 'There is no such path')));
+    app.any('/*', unlessClosing(refuse(new AppError('not_found', 'There is no such path'))));
   }
 }
+
+const unlessClosing =
+  (handler: Handler): Handler =>
+  (res, req) =>
+    refusedAfterClose(res) ? undefined : handler(res, req);

@@ -1,23 +1,39 @@
-/** One thing that must be well before traffic is taken; rejects when it is not. */
-export type ReadinessCheck = () => Promise<unknown>;
+/** One thing that this process needs. */
+export interface ReadinessCheck {
+  /** Rejects when it is not well; one that takes too long counts as not well. */
+  check: () => Promise<unknown>;
+  /** Whether no event can be taken without it. Otherwise the process only does less. */
+  needed: boolean;
+}
 
-/** Null when all is well, else a sentence that says what is not. Never rejects. */
-export type Readiness = () => Promise<string | null>;
+/** What of this process is not well, by the names of the checks. */
+export interface Readiness {
+  /** Without these no event can be taken: not ready. */
+  missing: readonly string[];
+  /** Without these some requests are refused, or take longer. */
+  degraded: readonly string[];
+}
 
 /**
- * Runs the named checks side by side and gives each `timeoutMs`. The sentence names the checks that failed, not
- * why: the endpoint is open to anyone.
+ * Runs the named checks side by side and gives each `timeoutMs`. The answer names the checks that failed, not why: the endpoint is
+ * open to anyone. Never rejects.
  */
-export function createReadiness(checks: Record<string, ReadinessCheck>, timeoutMs = 2_000): Readiness {
+export function createReadiness(
+  checks: Readonly<Record<string, ReadinessCheck>>,
+  timeoutMs = 2_000,
+): () => Promise<Readiness> {
   const names = Object.keys(checks);
   return async () => {
-    const well = await Promise.all(names.map((name) => passes(checks[name]!, timeoutMs)));
+    const well = await Promise.all(names.map((name) => passes(checks[name]!.check, timeoutMs)));
     const failed = names.filter((_, i) => !well[i]);
-    return failed.length === 0 ? null : `Not ready: ${failed.join(', ')}`;
+    return {
+      missing: failed.filter((name) => checks[name]!.needed),
+      degraded: failed.filter((name) => !checks[name]!.needed),
+    };
   };
 }
 
-async function passes(check: ReadinessCheck, timeoutMs: number): Promise<boolean> {
+async function passes(check: ReadinessCheck['check'], timeoutMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), timeoutMs);

@@ -1,7 +1,7 @@
 import type { Author } from '../domain/author.ts';
 import { AppError } from '../errors.ts';
 import { NOBODY, type Caller, type Operation } from '../operations/operation.ts';
-import { clientAddress, clientNetwork } from './client-address.ts';
+import { clientAddress, networkOf } from './client-address.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { KeyRefusal } from './key-refusal.ts';
 import { remoteAddress } from './remote-address.ts';
@@ -50,8 +50,8 @@ export class Sender {
   authenticated(): Caller | Promise<Caller> {
     const { context, session, head } = this;
     if (this.operation.scope === 'public') return NOBODY;
-    if (session !== null) return context.sessions!.authenticate(session, this.network);
-    return context.authenticate(head.apiKey, this.network);
+    if (session !== null) return context.sessions!.authenticate(session);
+    return context.authenticate(head.apiKey);
   }
 
   /** Whom the audit log names, of an audited operation. */
@@ -74,8 +74,11 @@ export class Sender {
     return failedKeys?.failed(this.network()) ?? refusal;
   }
 
-  /** The sender's network, by which failed keys are counted; null where the connection is gone. */
-  readonly network = (): string | null => clientNetwork(this.client());
+  /** The sender's network, by which failed keys are counted; null: it is not counted, or the connection is gone. */
+  network(): string | null {
+    if (this.isGone) return null;
+    return networkOf(this.res, { forwardedFor: this.head.forwardedFor, trusted: this.context.trustedProxies });
+  }
 
   /** Of an operation that signs in, 401 says that what was in its body is no key. */
   private asRefusal(error: unknown): KeyRefusal | null {

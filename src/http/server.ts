@@ -14,11 +14,11 @@ import { InFlight } from './in-flight.ts';
 import type { Log } from '../log/log.ts';
 import { LIVE_SOCKET_PATH, liveSocket } from './live/web-socket.ts';
 import { Paths, type Handler } from './paths.ts';
-import type { RateLimit } from './rate-limit.ts';
+import type { FileLimit, RateLimit } from './rate-limit.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import type { Readiness } from './readiness.ts';
-import { readHead, sizeFault } from './request-head.ts';
-import { errorResponse, write } from './respond.ts';
+import { framingFault, readHead, sizeFault } from './request-head.ts';
+import { connectionClosed, errorResponse, write } from './respond.ts';
 import { requestIdOf } from './request-id.ts';
 import { compileRoute } from './route.ts';
 import type { ResolveTenant } from './tenancy.ts';
@@ -44,11 +44,13 @@ export interface ServerOptions {
   limits: { bodyBytes: number };
   /** Counts what a caller asks; undefined: nothing is limited. */
   rateLimit?: RateLimit | undefined;
+  /** Counts requests for what needs no key, by address; undefined: nothing is limited. */
+  fileLimit?: FileLimit | undefined;
   failedKeys?: ExchangeContext['failedKeys'];
   trustedProxies?: ExchangeContext['trustedProxies'];
   /** The organisation's setting; without it whole numbers go to the clients that need them. */
   boardValues?: ExchangeContext['boardValues'];
-  readiness: Readiness;
+  readiness: () => Promise<Readiness>;
   /** What is not served though the process is ready, a sentence each, for `/readyz`; without it nothing is said. */
   notices?: () => readonly string[];
   /** Whether requests about a tenant can be answered now, null: about any: 503 otherwise. Without it they always can. */
@@ -109,6 +111,7 @@ export function createServer(options: ServerOptions): Server {
     resolveTenant,
     isReady: options.isReady ?? (() => true),
     rateLimit: options.rateLimit,
+    fileLimit: options.fileLimit,
     failedKeys: options.failedKeys,
     trustedProxies: options.trustedProxies ?? [],
     boardValues: options.boardValues ?? (() => 'byClient'),
@@ -124,6 +127,8 @@ export function createServer(options: ServerOptions): Server {
   };
   const paths = new Paths();
   for (const operation of options.operations) {
+    // Made now, because compressing it would hold up requests.
+    operation.file?.(services);
     const route = compileRoute(operation, { validation, limits, requests });
     for (const path of [operation.path, ...operation.aliases])
       paths.add(
@@ -184,16 +189,16 @@ const refusal =
       });
     });
 
-/** What is answered outside an exchange keeps to its limit of request line and headers. */
+/** What is answered outside an exchange is framed as in one. */
 const sized =
   (context: ExchangeContext, handler: Handler): Handler =>
   (res, req) => {
-    const { bytes, requestId } = readHead(req);
-    const fault = sizeFault(req, bytes);
+    const head = readHead(req);
+    const fault = framingFault(head) ?? sizeFault(req, head.bytes);
     if (fault === null) return handler(res, req);
     context.requests.refused(fault);
     const how = { head: req.getMethod() === 'head', close: true, cors: context.cors };
-    write(res, errorResponse(fault), { ...how, requestId: requestIdOf(requestId) });
+    write(res, errorResponse(fault), { ...how, requestId: requestIdOf(head.requestId) });
   };
 
 function serverOf(
@@ -209,7 +214,11 @@ function serverOf(
   let closed = false;
   let connections = 0;
   app.filter((_res, count) => {
-    connections += Number(count) > 0 ? 1 : -1;
+    if (Number(count) > 0) connections += 1;
+    else {
+      connections -= 1;
+      connectionClosed();
+    }
   });
   const closeListener = (): void => {
     if (listener) uws().us_listen_socket_close(listener);

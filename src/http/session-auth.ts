@@ -3,8 +3,7 @@ import type { Caller } from '../operations/operation.ts';
 import type { KeyRecord } from '../postgres/find-key.ts';
 import { keyHash } from '../postgres/new-key.ts';
 import { csrfTokenOf } from '../postgres/sessions/csrf-token.ts';
-import { KeyCache, type KeyCacheLimits } from './key-cache.ts';
-import type { FailedKeys } from './failed-keys.ts';
+import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
 import { KeyRefusal } from './key-refusal.ts';
 import type { PresentedSession } from './session-cookie.ts';
 
@@ -17,7 +16,7 @@ export interface SessionAuthenticator {
    * Whom the session stands for, at once where it is cached: its key, with the key's rights. Throws (or rejects with) 401 for
    * one that is unknown or over, and 403 for a change without the session's CSRF token.
    */
-  authenticate: (session: PresentedSession, client: () => string | null) => Caller | Promise<Caller>;
+  authenticate: (session: PresentedSession) => Caller | Promise<Caller>;
   /** Forgets every cached session: on the news that keys changed, and when news may have been missed. */
   invalidate: () => void;
 }
@@ -28,9 +27,9 @@ const callers = new WeakMap<KeyRecord, Caller>();
 function callerOf(record: KeyRecord, token: string): Caller {
   let caller = callers.get(record);
   if (!caller) {
-    const { kind, prefix, userId, tenantNo, scope, hash, expiresMs } = record;
+    const { kind, prefix, userId, tenantNo, scope, rateLimit, hash, expiresMs } = record;
     const session = Object.freeze({ hash, csrfToken: csrfTokenOf(token), expiresMs: expiresMs! });
-    caller = Object.freeze({ kind, prefix, userId, tenantNo, scope, session });
+    caller = Object.freeze({ kind, prefix, userId, tenantNo, scope, rateLimit, session });
     callers.set(record, caller);
   }
   return caller;
@@ -60,16 +59,15 @@ function isSame(given: string, right: string): boolean {
 
 /** Makes the authenticator over the stored sessions. Sessions are found by the hash of their token, so no look-up says how near a guess was. */
 export function createSessionAuthenticator(options: {
-  find: (hash: Buffer) => Promise<KeyRecord | null>;
+  /** By the hash of a session's token, base64url. */
+  lookup: KeyLookup;
   /** The machine's time, epoch ms. */
   nowMs?: () => number;
   /** Laurel's, by which a key's use is noted. */
   clockMs: () => number;
   onUse: (key: KeyRecord, atMs: number) => void;
-  failedKeys?: FailedKeys | undefined;
 }): SessionAuthenticator {
-  const { find, nowMs = Date.now, clockMs, onUse, failedKeys } = options;
-  const lookup = { find: (hash: string) => find(Buffer.from(hash, 'base64url')) };
+  const { lookup, nowMs = Date.now, clockMs, onUse } = options;
   const cache = new KeyCache({ lookup, limits: LIMITS, nowMs });
   const admitted = (record: KeyRecord | null, session: PresentedSession): Caller => {
     const caller = admit(record, session, nowMs());
@@ -81,11 +79,8 @@ export function createSessionAuthenticator(options: {
     return caller;
   };
   return {
-    authenticate: (session, client) => {
-      const hash = keyHash(session.token).toString('base64url');
-      const held = cache.held(hash);
-      const lookUp = () => (failedKeys ? failedKeys.lookUp(client(), async () => cache.get(hash)) : cache.get(hash));
-      const record = held === undefined ? lookUp() : held;
+    authenticate: (session) => {
+      const record = cache.get(keyHash(session.token).toString('base64url'));
       return record instanceof Promise ? record.then((found) => admitted(found, session)) : admitted(record, session);
     },
     invalidate: () => cache.invalidate(),

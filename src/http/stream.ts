@@ -1,4 +1,4 @@
-import { writeCaching } from './respond.ts';
+import { writeCommonHeaders } from './respond.ts';
 import type { HttpResponse } from './uws.ts';
 
 /** What becomes of the connection meanwhile. */
@@ -16,14 +16,15 @@ type Headers = Readonly<Record<string, string>>;
  * Writes a 200 of JSON in pieces, each when the one before is on its way, so that a large answer is never whole in memory.
  * Rejects with what is thrown before the first piece: nothing is written then. What is thrown later cuts the connection,
  * as does a server that closes in the middle: without the last chunk the client knows that the answer is not whole.
- * `closes`: whether the connection is to be closed, asked at the beginning and at the end.
+ * `closes`: whether the client is to close the connection, which only the head can say: asked to close it when a chunked
+ * body ends, uWS writes the header into the body.
  */
 export async function streamJson(
   res: HttpResponse,
   chunks: AsyncIterator<string>,
   how: { to: StreamTo; head: boolean; headers: Headers; closes: () => boolean; failed: (error: unknown) => void },
 ): Promise<void> {
-  const { to, head, closes, failed } = how;
+  const { to, head, failed } = how;
   let next = await chunks.next();
   if (to.aborted() || head) {
     await chunks.return?.();
@@ -43,7 +44,7 @@ export async function streamJson(
       if (!flows) await writable(res, to);
     }
     if (to.aborted()) await chunks.return?.();
-    else res.cork(() => void res.end('', closes()));
+    else res.cork(() => void res.end(''));
   } catch (error) {
     failed(error);
     if (!to.aborted()) res.close();
@@ -51,7 +52,7 @@ export async function streamJson(
 }
 
 function writeHead(res: HttpResponse, { headers, closes }: { headers: Headers; closes: () => boolean }): void {
-  writeCaching(res);
+  writeCommonHeaders(res);
   res.writeHeader('Content-Type', 'application/json');
   for (const name in headers) res.writeHeader(name, headers[name]!);
   if (closes()) res.writeHeader('Connection', 'close');

@@ -14,22 +14,24 @@ export type BoardValues = OrganisationSettings['boardValues'];
 /** The version of the contract that all values of enums are in. */
 const NEWEST = [1, 26] as const;
 
-/** Reads whatever a JSON number is. */
+/** Reads any JSON number. */
 const LENIENT_LANGUAGE = 'javascript';
 
 /**
- * What the client of a request cannot read; null: it reads everything. Generated clients name their language and the
- * version of the contract that they were made from: one that names itself without a version is taken for an older one.
- * A client that does not name itself at all reads everything.
+ * What the client of a request cannot read; `null` if it reads everything. Generated clients send their language, the
+ * version of the contract that they were made from, or both. A client that sends a language without a version counts as an
+ * older one; a client that sends a version without a language (Go does) counts as one that needs whole numbers. A client that
+ * sends neither reads everything.
  * @param boardValues as the organisation has set it
  */
 export function strictnessOf(
   { language, contractVersion }: Pick<RequestHead, 'language' | 'contractVersion'>,
   boardValues: BoardValues,
 ): Strictness | null {
-  const needsWhole = language !== null && language.toLowerCase() !== LENIENT_LANGUAGE;
+  const isNamed = language !== null || contractVersion !== null;
+  const needsWhole = isNamed && language?.toLowerCase() !== LENIENT_LANGUAGE;
   const wholeOnly = boardValues === 'whole' || (boardValues === 'byClient' && needsWhole);
-  const olderValues = (language !== null || contractVersion !== null) && !isNewest(contractVersion ?? '');
+  const olderValues = isNamed && !isNewest(contractVersion ?? '');
   return wholeOnly || olderValues ? { wholeOnly, olderValues } : null;
 }
 

@@ -14,11 +14,16 @@ export type SocketContext = Current.us_socket_context_t | Older.us_socket_contex
 export interface WebSocketBehavior<T> {
   maxPayloadLength: number;
   maxBackpressure: number;
+  closeOnBackpressureLimit: boolean;
   idleTimeout: number;
   sendPingsAutomatically: boolean;
   compression: number;
   upgrade: (res: HttpResponse, req: HttpRequest, context: SocketContext) => void;
   open: (ws: WebSocket<T>) => void;
+  message: (ws: WebSocket<T>) => void;
+  ping: (ws: WebSocket<T>) => void;
+  pong: (ws: WebSocket<T>) => void;
+  drain: (ws: WebSocket<T>) => void;
   close: (ws: WebSocket<T>) => void;
 }
 export type ListenSocket = Current.us_listen_socket | Older.us_listen_socket;

@@ -34,20 +34,21 @@ export class Validation {
       const unknown = known === null ? null : unknownFieldsText(known, value);
       if (unknown !== null) throw new AppError('invalid', unknown);
       if (validate(value)) return;
-      const { field, text } = validationMessage(validate.errors ?? []);
+      const { field, text, unusable } = validationMessage(validate.errors ?? []);
       throw new AppError(
-        isObjectOfArray || (isArray && field === '') ? 'unprocessable' : 'invalid',
+        unusable || isObjectOfArray || (isArray && field === '') ? 'unprocessable' : 'invalid',
         `${field || 'The body'} ${text}`,
       );
     };
   }
 
-  /** Of path parameters: over the bounds of length is 400; anything else cannot name a resource: 404. */
+  /** Of path parameters: over the bounds of length is 400, an ID that no user can have is 422; anything else cannot name a resource: 404. */
   params(schema: TObject): Check {
     const validate = this.bodies.compile(schema);
     return (value) => {
       if (validate(value)) return;
-      const { field, text, keyword } = validationMessage(validate.errors ?? []);
+      const { field, text, keyword, unusable } = validationMessage(validate.errors ?? []);
+      if (unusable) throw new AppError('unprocessable', `${field} ${text}`);
       const bounds = keyword === 'maxLength' || keyword === 'minLength';
       throw new AppError(bounds ? 'invalid' : 'not_found', bounds ? `${field} ${text}` : 'Not found');
     };

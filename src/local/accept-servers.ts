@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { addressOptions } from '../redis-address.ts';
@@ -9,21 +10,88 @@ const POSTGRES_AT_LEAST = 15;
 /** How long a server that does not answer yet is waited for: one started at the same time may need it. */
 const WAIT_MS = 15_000;
 
+/** The same of a Redis beside others that answer: Laurel starts without it. How often it is tried again then. */
+const WAIT_BESIDE_OTHERS_MS = 5_000;
+const AGAIN_MS = 5_000;
+
+/** Callbacks for one of several Redis that is away at the start. */
+export interface OnAway {
+  /** It does not answer; Laurel starts without it. */
+  onAway: (name: string) => void;
+  /** It answers by now, and cannot be used. */
+  onRefused: (name: string, error: StartError) => void;
+  /** Aborted: it is not tried any more. */
+  ending: AbortSignal;
+}
+
+/** A server does not answer, and may later. */
+class ServerAway extends StartError {}
+
 /**
  * Refuses servers that Laurel cannot keep its promises on, with a sentence each: a Redis older than 7.0, one
  * that may evict keys, a replica, a node of a cluster, a Postgres older than 15 or behind a pooler that lends connections for one
- * transaction, either of them away.
+ * transaction, either of them away. Of several Redis only one has to answer if `away` is given.
  */
-export async function acceptServers({
-  redisUrl,
-  databaseUrl,
-}: {
-  redisUrl: string;
-  databaseUrl: string;
-}): Promise<void> {
+export async function acceptServers(
+  { redisUrl, databaseUrl }: { redisUrl: string; databaseUrl: string },
+  away?: OnAway,
+): Promise<void> {
   const entries = parseRedisEntries(redisUrl);
   if (typeof entries === 'string') throw new StartError(`REDIS_URL ${entries}`);
-  await Promise.all([...entries.map(({ url }) => acceptRedis(url)), acceptPostgres(databaseUrl)]);
+  const redises = entries.map(({ name, url }) => ({ name, url, accepted: acceptRedis(url) }));
+  const accepted = away === undefined ? Promise.all(redises.map((each) => each.accepted)) : acceptSome(redises, away);
+  await Promise.all([accepted, acceptPostgres(databaseUrl)]);
+}
+
+interface Accepting {
+  name: string;
+  url: string;
+  accepted: Promise<void>;
+}
+
+/** Resolves when all Redis are accepted, or one is and the others do not answer soon. */
+async function acceptSome(redises: readonly Accepting[], away: OnAway): Promise<void> {
+  const waited = new AbortController();
+  const acceptedWithin = (ms: number): Promise<boolean[]> => {
+    const late = sleep(ms, false, { signal: waited.signal }).catch(() => false);
+    return Promise.all(redises.map(({ accepted }) => Promise.race([accepted.then(() => true).catch(orAway), late])));
+  };
+  try {
+    let isAccepted = await acceptedWithin(WAIT_BESIDE_OTHERS_MS);
+    if (!isAccepted.includes(true)) {
+      // With none nothing can be done: the first that comes up suffices.
+      await Promise.any(redises.map(({ accepted }) => accepted)).catch(() => redises[0]!.accepted);
+      isAccepted = await acceptedWithin(0);
+    }
+    for (const [index, redis] of redises.entries()) {
+      if (isAccepted[index]) continue;
+      away.onAway(redis.name);
+      void acceptLater(redis, away);
+    }
+  } finally {
+    waited.abort();
+  }
+}
+
+async function acceptLater({ name, url, accepted }: Accepting, { onRefused, ending }: OnAway): Promise<void> {
+  try {
+    let isAccepted = await accepted.then(() => true).catch(orAway);
+    while (!isAccepted && !ending.aborted) {
+      await sleep(AGAIN_MS, undefined, { signal: ending }).catch(() => undefined);
+      if (!ending.aborted)
+        isAccepted = await acceptRedis(url)
+          .then(() => true)
+          .catch(orAway);
+    }
+  } catch (error) {
+    onRefused(name, error as StartError);
+  }
+}
+
+/** False for a server that is away; anything else is thrown on. */
+function orAway(error: unknown): false {
+  if (error instanceof ServerAway) return false;
+  throw error;
 }
 
 async function acceptRedis(url: string): Promise<void> {
@@ -139,9 +207,9 @@ async function untilAnswered<T>(name: string, variable: string, ask: () => Promi
     } catch (error) {
       if (error instanceof StartError) throw error;
       const problem = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error);
-      if (Date.now() > deadline || !mayPass(error)) {
-        throw new StartError(`${name} does not answer (${problem}); is ${variable} right and the server running?`);
-      }
+      const text = `${name} does not answer (${problem}); is ${variable} right and the server running?`;
+      if (!mayPass(error)) throw new StartError(text);
+      if (Date.now() > deadline) throw new ServerAway(text);
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
   }

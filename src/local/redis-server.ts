@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { chown, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
+import { PACKAGE_ROOT } from '../package-root.ts';
 import { freePort } from './free-port.ts';
 import { startGuarded, type GuardedProcess } from './guarded-process.ts';
 import type { LocalServer } from './postgres-server.ts';
@@ -22,14 +23,6 @@ export interface RedisOptions {
   temporary: boolean;
 }
 
-/**
- * The log is rewritten when it has doubled, but not before it is as long as this. With Redis's 64 MB, and 100,000 users
- * whose data take 33 MB, that was once in 44,000 events (750 bytes each), and 7 to 10 of Redis's 105 to 120 µs of CPU an event
- * (12 runs of 20,000 events, with and without); now it is a third of that. More would be paid for at a restart: a MB of log
- * took 0.14 s to read on a busy machine, rewritten 0.03.
- */
-const REWRITE_BYTES = '128mb';
-
 const START_TIMEOUT_MS = 60_000;
 const ATTEMPTS = 3;
 
@@ -48,6 +41,9 @@ export function findRedisProgram(): string | null {
   }
   return null;
 }
+
+/** What Laurel asks of every Redis, as lines of a configuration file. Text, since the server may run as a user who cannot read ours. */
+export const readRedisSettings = (): string => readFileSync(join(PACKAGE_ROOT, 'ops', 'redis.conf'), 'utf8').trimEnd();
 
 /** Starts a private Redis on a free port of the loopback interface; it ends with this process at the latest. */
 export async function startRedis(options: RedisOptions): Promise<LocalServer> {
@@ -96,11 +92,8 @@ function settings(options: RedisOptions, port: number): string {
     `dir ${JSON.stringify(options.directory)}`,
     'daemonize no',
     'set-proc-title no',
-    'maxmemory-policy noeviction',
-    'save ""',
-    ...(options.durable
-      ? ['appendonly yes', 'appendfsync always', `auto-aof-rewrite-min-size ${REWRITE_BYTES}`]
-      : ['appendonly no']),
+    readRedisSettings(),
+    ...(options.durable ? [] : ['appendonly no']),
     ...(options.password === null ? [] : [`requirepass ${JSON.stringify(options.password)}`]),
   ];
   return lines.join('\n') + '\n';

@@ -33,6 +33,7 @@ const FOR_A_PERSON: ReadonlySet<string> = new Set([
   'ForeignRedis',
   'PostgresIsOlder',
   'WrongLayout',
+  'OtherVersionRuns',
   'MoveRefused',
 ]);
 

@@ -7,6 +7,8 @@
 /** SQLSTATE, as `code` of an error of Postgres. */
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
+const DISK_FULL = '53100';
+
 const NAME = String.raw`"[\w.]{1,63}"`;
 
 /** Messages of Postgres whose quotes can hold only names of tables, columns, constraints, databases and roles. */
@@ -53,7 +55,11 @@ const MAX_LENGTH = 300;
 
 /** What of a Postgres error's message may be shown; its `detail`, `where` and `internalQuery` never may. */
 export const postgresMessage = (code: string, message: string): string =>
-  POSTGRES.test(message) ? message : `Postgres refused it with SQLSTATE ${code}`;
+  code === DISK_FULL
+    ? `The disk of Postgres is full (SQLSTATE ${code})`
+    : POSTGRES.test(message)
+      ? message
+      : `Postgres refused it with SQLSTATE ${code}`;
 
 /** Whether an error is one that Postgres answered, rather than its client. */
 export const isOfPostgres = (error: Error): error is Error & { code: string } => {
@@ -66,6 +72,8 @@ export function redisMessage(message: string): string {
   const [place] = SCRIPT_PLACE.exec(message) ?? [];
   const [script] = SCRIPT_NAME.exec(message) ?? [];
   const constant = CONSTANT_REPLY.test(message) && place === undefined && script === undefined;
+  if (constant && message.startsWith('MISCONF'))
+    return plainMessage(`Redis cannot write to its disk, which may be full: ${message}`);
   if (constant) return plainMessage(message);
   const [word] = /^[A-Z]{2,20}\b/.exec(message) ?? [];
   const [fault] = SCRIPT_FAULT.exec(message) ?? [];

@@ -11,7 +11,7 @@ const MOST_ITEMS = 100;
 
 /**
  * Most bytes of a bulk body: 10 KiB an item. The largest whose fields are all bounded, a webhook with every event and
- * each character in four bytes, has 10 KB; its filter, and what has no bounds of its own (descriptions, conditions, parts), share the rest.
+ * each character in four bytes, has 10 KB; its filter, and lists without a bound of their own (conditions, parts), share the rest.
  */
 export const BULK_BODY_BYTES = 1_048_576;
 /** Most characters of an issue's message. */

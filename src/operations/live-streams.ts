@@ -21,9 +21,13 @@ export const EVENT_STREAM = {
     'with the last ID in `Last-Event-ID` (browsers send it by themselves) or `lastEventId` goes on behind it, without a ' +
     'ticket, for five minutes.',
   responses: { 200: null },
-  handle: async ({ live }: Services, { query, lastEventId }: StreamCall): Promise<Answer> => ({
+  handle: async ({ live }: Services, { query, lastEventId, countOpening }: StreamCall): Promise<Answer> => ({
     status: 200,
-    stream: await live.open({ ticket: query.ticket, lastEventId: lastEventId ?? query.lastEventId ?? null }),
+    stream: await live.open({
+      ticket: query.ticket,
+      lastEventId: lastEventId ?? query.lastEventId ?? null,
+      count: (grant) => countOpening?.(grant),
+    }),
   }),
 } as const;
 

@@ -15,8 +15,8 @@ const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API
 /** What holds of every path: the other methods are no operations of their own. */
 const EVERYWHERE =
   'Every GET also answers HEAD, with the status and headers of GET and without a body. Where a limit of requests is set, ' +
-  'every answer to a key has the headers `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset` (seconds) and ' +
-  '`X-RateLimit-Reset` (epoch seconds). Every answer has the request’s ID in `X-Request-Id`: the one that was sent in that header, if it is of 1 to 64 letters, digits, `_` and `-`.';
+  'every answer to a key has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (epoch seconds). ' +
+  'Every answer has the request’s ID in `X-Request-Id`: the one that was sent in that header, if it is of 1 to 64 letters, digits, `_` and `-`.';
 const METHODS = {
   application: `${EVERYWHERE} OPTIONS answers a browser’s preflight (204) where pages of other origins may call; any other method is 405.`,
   admin: `${EVERYWHERE} Any other method, OPTIONS too, is 405.`,

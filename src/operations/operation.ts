@@ -2,8 +2,10 @@ import type { Span } from '@opentelemetry/api';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { KeyScope } from '../domain/api-key.ts';
 import type { Author } from '../domain/author.ts';
+import type { LiveGrant } from '../engine/live/grants.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import type { Services } from './services.ts';
+import type { StaticFile } from './static-file.ts';
 
 /** Who calls: what the presented key stands for. */
 export interface Caller {
@@ -16,9 +18,14 @@ export interface Caller {
   tenantNo: number | null;
   /** What the key may do; of an admin key `all` or `read`. */
   scope: KeyScope;
+  /** Requests a second that an application key may make, 0: any number; null: as many as the organisation allows. */
+  rateLimit: number | null;
   /** The console's session that stands for the key; left out where the key itself was sent. */
   session?: CallerSession;
 }
+
+/** Whether the key sits with an end user: what it says of that user may be made up. */
+export const isClient = ({ kind }: Caller): boolean => kind === 'application';
 
 /** A session as its own operations know it. */
 export interface CallerSession {
@@ -36,6 +43,7 @@ export const NOBODY: Caller = Object.freeze({
   userId: null,
   tenantNo: null,
   scope: 'all',
+  rateLimit: null,
 });
 
 /** The tenant a call is about: number 0 is the organisation's own while multi-tenancy is off. */
@@ -56,6 +64,8 @@ export interface Call<Params, Query, Body> {
   caller: Caller;
   /** The `Last-Event-ID` header, of an operation that opens a stream; null without one. */
   lastEventId?: string | null;
+  /** Counts the opening of a stream under the limit of the key that asked for it, of an operation that opens one. Throws 429. */
+  countOpening?: (grant: LiveGrant) => void;
   /** Of the request, where it is sampled. */
   span?: Span;
   /** The caller as the audit log names it; of an operation that is not `audited` nobody. */
@@ -71,7 +81,8 @@ export type Answer =
   | { status: number; body: unknown; session?: { token: string; expiresMs: number } | null }
   | { status: number; json: string }
   | { status: 200; chunks: AsyncIterableIterator<string> }
-  | { status: 200; stream: LiveAdmission };
+  | { status: 200; stream: LiveAdmission }
+  | { status: 200; file: StaticFile };
 
 export interface Operation {
   /** The file's path below `operations/` with `_` for `/` and `-`, without `application_`: the OpenAPI operationId. */
@@ -126,6 +137,11 @@ export interface Operation {
    * names none.
    */
   namedUsers: ((call: Call<never, never, never>) => readonly string[]) | null;
+  /**
+   * Of an operation that answers the same to everybody: makes the answer, once and at start. Requests are counted by address.
+   * Null: of any other.
+   */
+  file: ((services: Services) => StaticFile) | null;
   handle: (services: Services, call: Call<never, never, never>) => Promise<Answer>;
 }
 
@@ -158,7 +174,9 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   knownFields?: TSchema;
   responses: Record<number, TSchema | null>;
   namedUsers?: (call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => readonly string[];
-  handle: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => Promise<Answer>;
+  file?: (services: Services) => StaticFile;
+  /** May be left out with `file`. */
+  handle?: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => Promise<Answer>;
 }
 
 /** Declares an operation: schemas beside a thin handler, whose call is typed from the schemas. */
@@ -182,6 +200,8 @@ export function operation<
     isBodyOptional: false,
     bodyBytes: BODY_BYTES,
     knownFields: null,
+    file: null,
+    handle: async (services: Services) => ({ status: 200, file: definition.file!(services) }),
     ...definition,
     params: definition.params ?? null,
     query: definition.query ?? null,

@@ -5,9 +5,8 @@ import type { Operation } from './operation.ts';
 export const ERROR_HEADERS = {
   Allow: 'string',
   'Retry-After': 'integer',
-  'RateLimit-Limit': 'integer',
-  'RateLimit-Remaining': 'integer',
-  'RateLimit-Reset': 'integer',
+  'X-RateLimit-Limit': 'integer',
+  'X-RateLimit-Remaining': 'integer',
   'X-RateLimit-Reset': 'integer',
   'X-Request-Id': 'string',
 } as const;
@@ -53,7 +52,7 @@ export const REFUSALS: Record<ErrorStatus, Refusal> = {
   },
   429: {
     description: 'Over the limit of requests, where one is set; try again after `Retry-After` seconds',
-    headers: ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'X-RateLimit-Reset'],
+    headers: ['Retry-After', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'],
     of: withKey,
   },
   431: { description: 'Request line and headers are too long', headers: [], of: always },

@@ -1,7 +1,7 @@
 import { v7 as uuid } from 'uuid';
 import type { CatalogDraft } from '../catalog/draft.ts';
 import { listOf, parentOf, resourcesIn, type Fields, type ResourceOf } from '../catalog/resource-fields.ts';
-import { deleteUnreferred, updateChecked } from '../catalog/resource-edits.ts';
+import { deleteUnreferred, updateChecked, workProblems } from '../catalog/resource-edits.ts';
 import type { Problem } from '../catalog/rules/problem.ts';
 import { problemsOf } from '../catalog/rules/rules.ts';
 import { MOST_RESOURCES, type Catalog } from '../domain/catalog.ts';
@@ -10,7 +10,7 @@ import { AppError } from '../errors.ts';
 import type { Kind } from '../domain/kinds.ts';
 import { Slices } from '../slices.ts';
 import type { Deletion } from './bulk.ts';
-import type { AdminResource, PartKind } from './resource.ts';
+import type { AdminResource, PartKind, ShownAt } from './resource.ts';
 
 /** The resources that a path is about: all of the kind, or those of the points system it names (404: unknown). */
 export function among<K extends Kind>(
@@ -41,7 +41,7 @@ export async function createEach<K extends Kind>(
       if (most !== null && listOf(draft.catalog, kind).length >= most)
         return `There are at most ${most} ${noun}s: delete some first`;
       const made = storeWithParts(draft, resource, { items: [item], systemId: systemId?.toLowerCase() });
-      const problems = made.flatMap((one) => problemsIn(draft, one, ''));
+      const problems = [...made.flatMap((one) => problemsIn(draft, one, '')), ...workProblems(draft)];
       return problems.length > 0 ? textOf(problems) : shownOf(draft, made[0]!);
     });
     outcomes.push(outcome);
@@ -100,8 +100,10 @@ const problemsIn = <K extends Kind>(
   ...parts.flatMap(([name, all]) => all.flatMap((part, index) => problemsIn(draft, part, `${at}${name}[${index}].`))),
 ];
 
+const shownAt = ({ catalog, nowMs }: CatalogDraft): ShownAt => ({ catalog, utcDay: Math.floor(nowMs / DAY_MS) });
+
 const shownOf = <K extends Kind>(draft: CatalogDraft, { resource, stored, parts }: Made<K>): object => ({
-  ...resource.show(stored, Math.floor(draft.nowMs / DAY_MS)),
+  ...resource.show(stored, shownAt(draft)),
   ...Object.fromEntries(parts.map(([name, all]) => [name, all.map((part) => shownOf(draft, part))])),
 });
 
@@ -112,7 +114,6 @@ export async function updateEach<K extends Kind>(
   { items, systemId }: { items: { id: string }[]; systemId: string | undefined },
 ): Promise<(object | string)[]> {
   const known = new Set(among(draft.catalog, resource, systemId).map(({ id }) => id));
-  const utcDay = Math.floor(draft.nowMs / DAY_MS);
   const slices = new Slices();
   const outcomes: (object | string)[] = [];
   for (const item of items) {
@@ -124,7 +125,7 @@ export async function updateEach<K extends Kind>(
         before,
         ...resource.updated(item, before),
       });
-      return problems.length > 0 ? textOf(problems) : resource.show(after, utcDay);
+      return problems.length > 0 ? textOf(problems) : resource.show(after, shownAt(draft));
     });
     outcomes.push(outcome);
     if (slices.over) await slices.turn();

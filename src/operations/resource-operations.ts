@@ -41,9 +41,10 @@ const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     query: Paging,
     responses: { 200: Type.Array(resource.answer) },
     handle: async ({ resources, clock }, { tenant, params, query: { skip, limit } }) => {
-      const utcDay = Math.floor(clock.now() / DAY_MS);
-      const all = among(await resources.read(tenant.no), resource, params.systemId);
-      return { status: 200, body: all.slice(skip, skip + limit).map((one) => resource.show(one, utcDay)) };
+      const catalog = await resources.read(tenant.no);
+      const at = { catalog, utcDay: Math.floor(clock.now() / DAY_MS) };
+      const all = among(catalog, resource, params.systemId);
+      return { status: 200, body: all.slice(skip, skip + limit).map((one) => resource.show(one, at)) };
     },
   });
 
@@ -57,10 +58,11 @@ const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     params: One,
     responses: { 200: resource.answer },
     handle: async ({ resources, clock }, { tenant, params }) => {
-      const all = among(await resources.read(tenant.no), resource, params.systemId);
+      const catalog = await resources.read(tenant.no);
+      const all = among(catalog, resource, params.systemId);
       const found = all.find(({ id }) => id === params.id.toLowerCase());
       if (found === undefined) throw new AppError('not_found', unknown(resource));
-      return { status: 200, body: resource.show(found, Math.floor(clock.now() / DAY_MS)) };
+      return { status: 200, body: resource.show(found, { catalog, utcDay: Math.floor(clock.now() / DAY_MS) }) };
     },
   });
 
@@ -74,6 +76,7 @@ function createOperation<K extends Kind>(resource: AdminResource<K>): Operation 
     method: 'post',
     path: resource.path,
     summary: `Create: each item is a new ${resource.noun}`,
+    ...(resource.limits !== null && { description: resource.limits }),
     params: List,
     body: items.body,
     bodyBytes: BULK_BODY_BYTES,
@@ -97,6 +100,7 @@ function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation 
     method: 'patch',
     path: resource.path,
     summary: `Update: each item changes what it names of one ${resource.noun}`,
+    ...(resource.limits !== null && { description: resource.limits }),
     params: List,
     body: items.body,
     bodyBytes: BULK_BODY_BYTES,

@@ -1,8 +1,7 @@
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import type { Fields, ResourceOf } from '../catalog/resource-fields.ts';
 import { Ids } from '../domain/admin.ts';
-import type { AttributeCondition } from '../domain/catalog.ts';
-import { KEY_PATTERN } from '../domain/catalog.ts';
+import { KEY_PATTERN, type AttributeCondition, type Catalog } from '../domain/catalog.ts';
 import { Uuid } from '../domain/schemas.ts';
 import type { Kind } from '../domain/kinds.ts';
 
@@ -21,6 +20,8 @@ export interface AdminResource<K extends Kind> {
   created: TObject;
   create: TObject;
   update: TObject;
+  /** What their operations say of how many may be in force; null: nothing. */
+  limits: string | null;
   /** How many of them a tenant may have; null: as many as a configuration has resources. */
   most: number | null;
   /** Every field that any of these has, and those of its parts: what an item may have, though it may say nothing. */
@@ -34,7 +35,13 @@ export interface AdminResource<K extends Kind> {
   fields(item: object, today: string): Fields<K>;
   /** What an item that fits `update` says, and all stored fields after it. */
   updated(item: object, current: ResourceOf[K]): { sent: Partial<Fields<K>>; fields: Fields<K> };
-  show(resource: ResourceOf[K], utcDay: number): object;
+  show(resource: ResourceOf[K], at: ShownAt): object;
+}
+
+/** What the answer about a resource depends on besides it. */
+export interface ShownAt {
+  catalog: Catalog;
+  utcDay: number;
 }
 
 export type PartKind = 'points_level' | 'points_boost' | 'points_trigger';
@@ -56,6 +63,7 @@ interface Definition<K extends Kind, S extends TProperties, A extends TObject> {
   /** Fields that are taken and say nothing: of newer contracts, and of answers. */
   ignored?: string[];
   answer: A;
+  limits?: string;
   most?: number;
   ids?: AdminResource<K>['ids'];
   issueId?: 'boostId';
@@ -66,7 +74,7 @@ interface Definition<K extends Kind, S extends TProperties, A extends TObject> {
   defaults: (sent: Partial<Fields<K>>, today: string) => Partial<Fields<K>>;
   /** What becomes of fields that an update does not name, but makes meaningless. */
   cleared?: (sent: Partial<Fields<K>>, current: ResourceOf[K]) => Partial<Fields<K>>;
-  show: (resource: ResourceOf[K], utcDay: number) => Static<A>;
+  show: (resource: ResourceOf[K], at: ShownAt) => Static<A>;
 }
 
 /** Declares a resource: one shape for what creates it and what updates it. */
@@ -103,6 +111,7 @@ export function adminResource<K extends Kind, S extends TProperties, A extends T
       ...Object.fromEntries(ignored.map((name) => [name, Type.Unknown()])),
     }),
     update: Type.Object({ id: Uuid, ...Object.fromEntries(updatable.map(optional)) }),
+    limits: definition.limits ?? null,
     most: definition.most ?? null,
     ids: definition.ids ?? Ids,
     issueId: definition.issueId ?? null,
@@ -121,9 +130,6 @@ export function adminResource<K extends Kind, S extends TProperties, A extends T
 const valueOf = (item: object, name: string): unknown => (item as Record<string, unknown>)[name];
 
 export const Key = Type.String({ pattern: KEY_PATTERN, minLength: 1, maxLength: 255 });
-export const Name = Type.String({ minLength: 1 });
-export const Badge = Type.Object({ url: Type.String() });
-export const Condition = Type.Object({ attributeId: Uuid, attributeValue: Type.String() });
 
 /** `badge` as it is stored. */
 export const badgeUrl = (badge: { url: string } | null | undefined): { badgeUrl?: string | null } =>

@@ -1,7 +1,8 @@
 import type { ErrorObject } from 'ajv';
 import { KEY_PATTERN, TIME_OF_DAY_PATTERN } from '../domain/catalog.ts';
 import { MAX_BYTES } from '../domain/schemas.ts';
-import { EMAIL_PATTERN } from '../domain/user.ts';
+import { HTTP_URL_PATTERN } from '../domain/settings.ts';
+import { EMAIL_PATTERN, USER_ID_PATTERN } from '../domain/user.ts';
 
 /** Why a value does not fit its schema: the field, readable, and what is asked of it. */
 export interface ValidationMessage {
@@ -9,6 +10,8 @@ export interface ValidationMessage {
   field: string;
   text: string;
   keyword: string;
+  /** Whether the value has the right form and still cannot be used: 422 instead of 400. */
+  unusable: boolean;
 }
 
 const NOUNS: Record<string, string> = {
@@ -31,7 +34,9 @@ const FORMATS: Record<string, string> = {
 
 const PATTERNS: Record<string, string> = {
   [KEY_PATTERN]: 'must be letters, digits, hyphens and underscores only',
+  [HTTP_URL_PATTERN]: 'must be a URL that begins with https:// or http://',
   [EMAIL_PATTERN]: 'must be an e-mail address',
+  [USER_ID_PATTERN]: "must not be '.' or '..', which no URL can contain",
   [TIME_OF_DAY_PATTERN]: 'must be a time of day (HH:MM or HH:MM:SS)',
 };
 
@@ -87,7 +92,8 @@ function messageOf(error: ErrorObject): ValidationMessage {
   const extra = error.params['missingProperty'] ?? error.params['additionalProperty'];
   const pointer = extra === undefined ? error.instancePath : `${error.instancePath}/${String(extra)}`;
   const text = TEXTS[error.keyword]?.(error.params as Params) ?? error.message ?? 'does not fit';
-  return { field: fieldOf(pointer), text, keyword: error.keyword };
+  const unusable = error.params['pattern'] === USER_ID_PATTERN;
+  return { field: fieldOf(pointer), text, keyword: error.keyword, unusable };
 }
 
 /**
@@ -96,7 +102,7 @@ function messageOf(error: ErrorObject): ValidationMessage {
  */
 export function validationMessage(errors: readonly ErrorObject[]): ValidationMessage {
   const last = errors.at(-1);
-  if (!last) return { field: '', text: 'does not fit', keyword: '' };
+  if (!last) return { field: '', text: 'does not fit', keyword: '', unusable: false };
   if (last.keyword !== 'anyOf' && last.keyword !== 'oneOf') return messageOf(last);
   const inner = errors.slice(0, -1);
   const types = inner.filter((error) => error.keyword === 'type' && error.instancePath === last.instancePath);

@@ -82,6 +82,11 @@ export const SENT = {
   daysOff: 'of',
   /** The day on which the user signed up, epoch day. */
   signUpDay: 'su',
+  /**
+   * With an application key: what of this only servers may write, so that it must be what is stored already. Numbers of attributes; 0:
+   * the sign-up day.
+   */
+  serverOnly: 'so',
   /** When the event happened, where it says so: `Occurred` of `src/engine/corrections/late-event.ts`. */
   occurred: 'oc',
 } as const;

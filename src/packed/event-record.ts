@@ -1,8 +1,8 @@
 import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
 
 /**
- * The record of an event by the names of RECORD, of its list (EVENT_RECORD). Whatever else was decoded is given back as it is: the other
- * records and the refusals are maps, and so are the events that an earlier version recorded.
+ * Names the fields of an event's record, which is packed as a list (EVENT_RECORD), by RECORD. Returns any other value unchanged: other records
+ * and refusals are packed as maps.
  */
 export function recordOf(value: unknown): unknown {
   if (!Array.isArray(value) || value[EVENT_RECORD.kind] !== KIND.event || value.length <= EVENT_RECORD.boards)

@@ -22,12 +22,14 @@ import type {
   BLOCKED,
   MAYBE_STORED,
   OUT_OF_RANGE,
+  TOO_MANY_KEYS,
   OUTDATED,
   REPLAY,
   UNCHANGED,
   UNKNOWN_OFFSET,
   UNKNOWN_USE,
   REFUSAL,
+  SERVER_ONLY,
   STREAK_REFUSAL,
   SUM,
   UNSENT,
@@ -283,11 +285,13 @@ export type Refusal =
       [OUT_OF_RANGE.sum]: (typeof SUM)[keyof typeof SUM];
       [OUT_OF_RANGE.no]?: number;
     }
-  | { [kindField]: typeof REFUSAL.tooLarge }
+  | { [kindField]: typeof REFUSAL.tooLarge | typeof REFUSAL.profileTooLarge }
   | { [kindField]: typeof REFUSAL.unknownOffset; [UNKNOWN_OFFSET.zone]: string }
   | { [kindField]: typeof REFUSAL.unknownUse; [UNKNOWN_USE.token]?: string; [UNKNOWN_USE.generation]?: number }
+  | { [kindField]: typeof REFUSAL.tooManyKeys; [TOO_MANY_KEYS.waitMs]: number }
   | { [kindField]: typeof REFUSAL.noAddress }
   | { [kindField]: typeof REFUSAL.futureSignUp }
+  | { [kindField]: typeof REFUSAL.serverOnly; [SERVER_ONLY.no]: number }
   | { [kindField]: typeof REFUSAL.unknownUser }
   | { [kindField]: typeof REFUSAL.locked }
   | { [kindField]: typeof REFUSAL.unchanged; [UNCHANGED.why]: StreakRefusal; [UNCHANGED.day]: number }

@@ -9,14 +9,20 @@ export const REFUSAL = {
   outOfRange: 'v',
   /** The packed state would have more than `STATE_BYTES`. */
   tooLarge: 'f',
+  /** What requests say of the user would have more than `PROFILE_BYTES`. */
+  profileTooLarge: 'g',
   /** The zone's offset is not known for this time; ask again with it: see UNKNOWN_OFFSET. */
   unknownOffset: 'z',
   /** The idempotency key may have been used long ago; ask Postgres, then again: see UNKNOWN_USE. */
   unknownUse: 'p',
+  /** The user used as many idempotency keys today as there may be: see TOO_MANY_KEYS. */
+  tooManyKeys: 'mk',
   /** `subscribeToEmails: true` for a user without an e-mail address. */
   noAddress: 'm',
   /** The sign-up date is after the user's today. */
   futureSignUp: 'h',
+  /** An application key would change what only servers may write: see SERVER_ONLY. */
+  serverOnly: 'sv',
   /** A call about a user never seen, that needs one who was. */
   unknownUser: 'n',
   /** The achievement is locked, and the user does not have it. */
@@ -50,6 +56,12 @@ export const OUT_OF_RANGE = { metric: 'm', sum: 'of', no: 'no' } as const;
 
 /** The sums that an event may take out of range. */
 export const SUM = { total: 'total', count: 'count', period: 'period', score: 'score' } as const;
+
+/** How long the UTC day lasts, ms. */
+export const TOO_MANY_KEYS = { waitMs: 'ms' } as const;
+
+/** Number of the attribute; 0: the sign-up day. */
+export const SERVER_ONLY = { no: 'no' } as const;
 
 /** Name of the user's zone. */
 export const UNKNOWN_OFFSET = { zone: 'tz' } as const;

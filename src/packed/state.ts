@@ -102,7 +102,10 @@ export interface BoardScore {
 }
 
 /** The most bytes of a packed state: what would grow beyond is refused, see `lua/lib/state_room.lua`. */
-export const STATE_BYTES = 262_144;
+export const STATE_BYTES = 32_768;
+
+/** The most bytes that requests may say of a user: name, e-mail address, device tokens and values of attributes together. */
+export const PROFILE_BYTES = 24_576;
 
 /** Decodes one msgpack value, as `recordOf` gives it. */
 export const unpack = (packed: Buffer): unknown => recordOf(unpackr.unpack(packed));
@@ -184,6 +187,7 @@ export interface PackedState {
   [USER.createdMs]: number;
   [USER.updatedMs]: number;
   [USER.activeDay]?: number;
+  [USER.usedKeys]?: number;
   [USER.name]?: string;
   [USER.email]?: string;
   [USER.zone]?: string;

@@ -13,119 +13,84 @@ export const USER = {
   createdMs: 0,
   /** When the user was last changed, epoch ms. */
   updatedMs: 1,
-  /** UTC day (epoch day) of the last event, -1: none yet; absent: an earlier version wrote it. */
+  /** UTC day (epoch day) of the last event, -1: none yet. */
   activeDay: 2,
+  /** A sum: the UTC day (USED_KEYS.days), times USED_KEYS.day, and how many idempotency keys were used on it; absent: none ever. */
+  usedKeys: 3,
   /** Metric number → TOTAL. */
-  totals: 3,
+  totals: 4,
   /** Achievement or trigger number → TOTAL of the matching events. */
-  counts: 4,
+  counts: 5,
   /** Points system number → total. */
-  points: 5,
+  points: 6,
   /** Achievement number → epoch ms of completion. */
-  completions: 6,
+  completions: 7,
   /** Flat list of SCORE: by number of the board, newest run first. */
-  boards: 7,
+  boards: 8,
   /** Three STREAK, one behind the other, in the order of FREQUENCY: this is the first position of the first. */
-  streaks: 8,
+  streaks: 9,
   /** IANA name of the time zone; absent: UTC. */
-  zone: 26,
+  zone: 27,
   /** The zone's offset from UTC, seconds. */
-  offsetSeconds: 27,
+  offsetSeconds: 28,
   /** Until when that offset holds, epoch ms; absent: for ever. */
-  offsetUntilMs: 28,
+  offsetUntilMs: 29,
   /** Attribute number → value. */
-  attributes: 29,
-  name: 30,
-  email: 31,
-  freezes: 32,
+  attributes: 30,
+  name: 31,
+  email: 32,
+  freezes: 33,
   /** The user's generation, see `src/redis/idempotency.ts`; absent: the first. */
-  generation: 33,
+  generation: 34,
   /** 1: the user wants no e-mails. */
-  unsubscribed: 34,
+  unsubscribed: 35,
   /** JSON text of a list. */
-  deviceTokens: 35,
+  deviceTokens: 36,
   /** SIGN_UP; absent: the day is not known. */
-  signUp: 36,
+  signUp: 37,
   /** The local day (epoch day) from which the next interval of earning freezes counts. */
-  earnedDay: 37,
+  earnedDay: 38,
   /** Who hides the user from leaderboards, a sum of HIDDEN_BY; absent: nobody. */
-  hidden: 38,
+  hidden: 39,
   /** The user's notification preferences: a digit a kind, '-' where nothing is set. */
-  notifications: 39,
+  notifications: 40,
   /** Metric number → GUARD_SUMS, of metrics with guards. */
-  guarded: 40,
+  guarded: 41,
   /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
-  timePaid: 41,
+  timePaid: 42,
   /** How many corrections were made; absent: none. */
-  corrections: 42,
+  corrections: 43,
   /** A list of PAUSE, by first day. */
-  pauses: 43,
+  pauses: 44,
   /** STREAK_RULE: the user's own. */
-  streakRule: 44,
+  streakRule: 45,
   /** DAYS_OFF: the user's own. */
-  daysOff: 45,
+  daysOff: 46,
   /** The midnights up to then (epoch ms) are settled by earlier settings. */
-  settledMs: 46,
+  settledMs: 47,
   /** The local day (epoch day) that had begun when the user moved west; absent where no day came twice. */
-  begunDay: 47,
+  begunDay: 48,
   /**
    * Points system number → points that reversals could not take, which are set off against what later ones give; below 0: those
    * that they could not give, which are set off against what later ones take.
    */
-  owed: 48,
+  owed: 49,
   /** The last step of a recomputation that was made of the user, see `lua/recompute_users.lua`; absent: none. */
-  recomputed: 49,
+  recomputed: 50,
   /** The name of the import that brought the user; absent: none did. */
-  importedBy: 50,
+  importedBy: 51,
   /** When, epoch ms: nothing up to then is given or taken by a recomputation; absent: never. */
-  importedMs: 51,
+  importedMs: 52,
 } as const;
 
 /** How many positions there are. */
-export const STATE_SIZE = 52;
+export const STATE_SIZE = 53;
 
 /**
- * A state as earlier versions wrote it: one map with these fields, its streaks a list of lists, its boards a
- * list of SCORE without the board by number of the board. It is read
- * (`lua/lib/packed_state.lua`, `src/packed/old-state.ts`), and written in the present form when the user changes.
+ * `day`: more than the keys that a user may use on a day. `days`: the days are counted modulo this, so that the sum has 32 bits; nobody is
+ * refused for a day eleven years ago.
  */
-export const OLD_USER = {
-  createdMs: 'c',
-  updatedMs: 'up',
-  activeDay: 'ad',
-  totals: 'm',
-  counts: 'f',
-  points: 'p',
-  completions: 't',
-  boards: 'b',
-  streaks: 's',
-  zone: 'z',
-  offsetSeconds: 'zo',
-  offsetUntilMs: 'zu',
-  attributes: 'a',
-  name: 'n',
-  email: 'e',
-  freezes: 'fz',
-  generation: 'g',
-  unsubscribed: 'un',
-  deviceTokens: 'd',
-  signUp: 'su',
-  earnedDay: 'fe',
-  hidden: 'hi',
-  notifications: 'np',
-  guarded: 'gd',
-  timePaid: 'tp',
-  corrections: 'co',
-  pauses: 'pa',
-  streakRule: 'sp',
-  daysOff: 'of',
-  settledMs: 'se',
-  begunDay: 'sd',
-  owed: 'ow',
-  recomputed: 'rc',
-  importedBy: 'im',
-  importedMs: 'it',
-} as const satisfies Record<keyof typeof USER, string>;
+export const USED_KEYS = { day: 2 ** 20, days: 2 ** 12 } as const;
 
 /** Who may hide a user from leaderboards. */
 export const HIDDEN_BY = { admin: 1, user: 2 } as const;

@@ -14,6 +14,8 @@ export interface WantedApplicationKey {
   scope: KeyScope;
   /** From when it is refused, epoch ms; null: never. */
   expiresMs: number | null;
+  /** Requests a second; 0: any number; null: as many as the organisation allows. */
+  rateLimit: number | null;
 }
 
 /** A key as it is shown once, to who made it. */
@@ -30,6 +32,7 @@ export interface ApplicationKeyRow {
   userId: string;
   scope: KeyScope;
   expires: Date | null;
+  rateLimit: number | null;
   created: Date;
   /** To the minute or so; null: never. */
   lastUsed: Date | null;
@@ -76,7 +79,8 @@ export class ApplicationKeys {
     { limit, skip, userId }: { limit: number; skip: number; userId?: string },
   ): Promise<ApplicationKeyRow[]> {
     const { rows } = await this.pool.query<ApplicationKeyRow>(
-      `SELECT id, prefix, user_id AS "userId", scope, expires_at AS expires, created, last_used AS "lastUsed"
+      `SELECT id, prefix, user_id AS "userId", scope, expires_at AS expires,
+              rate_limit AS "rateLimit", created, last_used AS "lastUsed"
          FROM application_keys WHERE tenant_no = $1 ${userId === undefined ? '' : 'AND user_id = $4'}
         ORDER BY id LIMIT $2 OFFSET $3`,
       [tenantNo, limit, skip, ...(userId === undefined ? [] : [userId])],
@@ -121,10 +125,10 @@ export class ApplicationKeys {
   ): Promise<Set<string>> {
     return transaction(this.pool, async (client) => {
       const { rows } = await client.query<{ id: string; prefix: string }>(
-        `INSERT INTO application_keys (tenant_no, created, id, prefix, hash, user_id, scope, expires_at)
-         SELECT $1, $2, id, prefix, hash, user_id, scope, to_timestamp(expires_ms / 1000)
-           FROM unnest($3::uuid[], $4::text[], $5::bytea[], $6::text[], $7::text[], $8::float8[])
-             AS key (id, prefix, hash, user_id, scope, expires_ms)
+        `INSERT INTO application_keys (tenant_no, created, id, prefix, hash, user_id, scope, expires_at, rate_limit)
+         SELECT $1, $2, id, prefix, hash, user_id, scope, to_timestamp(expires_ms / 1000), rate_limit
+           FROM unnest($3::uuid[], $4::text[], $5::bytea[], $6::text[], $7::text[], $8::float8[], $9::integer[])
+             AS key (id, prefix, hash, user_id, scope, expires_ms, rate_limit)
          ON CONFLICT (prefix) DO NOTHING RETURNING id, prefix`,
         [
           tenantNo,
@@ -135,6 +139,7 @@ export class ApplicationKeys {
           keys.map(({ wanted }) => wanted.userId),
           keys.map(({ wanted }) => wanted.scope),
           keys.map(({ wanted }) => wanted.expiresMs),
+          keys.map(({ wanted }) => wanted.rateLimit),
         ],
       );
       await this.note(client, { tenantNo, by, action: 'create', keys: rows });

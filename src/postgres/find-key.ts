@@ -17,17 +17,19 @@ export interface KeyRecord {
   scope: KeyScope;
   /** From when it is refused, epoch ms; null: never. */
   expiresMs: number | null;
+  /** Of an application key, requests a second; 0: any number; null: as many as the organisation allows. */
+  rateLimit: number | null;
   /** When it was last used, epoch ms, to the minute or so; null: never. */
   usedMs: number | null;
 }
 
 const KEYS = `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", tenant_no AS "tenantNo",
                   status = 'active' AS active, CASE access WHEN 'full' THEN 'all' ELSE access END AS scope,
-                  NULL::float8 AS "expiresMs", (extract(epoch FROM last_used) * 1000)::float8 AS "usedMs"
+                  NULL::float8 AS "expiresMs", NULL::integer AS "rateLimit", (extract(epoch FROM last_used) * 1000)::float8 AS "usedMs"
              FROM admin_keys WHERE prefix = ANY ($1)
            UNION ALL
            SELECT id, 'application', prefix, hash, user_id, tenant_no, true, scope,
-                  (extract(epoch FROM expires_at) * 1000)::float8, (extract(epoch FROM last_used) * 1000)::float8
+                  (extract(epoch FROM expires_at) * 1000)::float8, rate_limit, (extract(epoch FROM last_used) * 1000)::float8
              FROM application_keys WHERE prefix = ANY ($1)`;
 
 const ONE_KEY = KEYS.replaceAll('= ANY ($1)', '= $1');

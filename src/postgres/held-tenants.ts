@@ -32,6 +32,7 @@ export class HeldTenants {
     multiTenancy: false,
     controlShare: 0,
     boardValues: 'byClient',
+    rateLimit: null,
     branding: {},
     userActivationWindow: 7,
     aggregationPeriod: 'weekly',

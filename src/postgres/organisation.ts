@@ -18,6 +18,7 @@ const COLUMNS: Readonly<Record<keyof OrganisationRow, string>> = {
   multiTenancy: 'multi_tenancy',
   controlShare: 'control_share',
   boardValues: 'board_values',
+  rateLimit: 'rate_limit',
   branding: 'branding',
   userActivationWindow: 'user_activation_window',
   aggregationPeriod: 'aggregation_period',
@@ -25,13 +26,16 @@ const COLUMNS: Readonly<Record<keyof OrganisationRow, string>> = {
 const NAMES = Object.keys(COLUMNS) as (keyof OrganisationRow)[];
 const SELECTED = NAMES.map((name) => `${COLUMNS[name]} AS "${name}"`).join(', ');
 
+/** Stands for a limit of null, which clears the setting: any other null is "not sent". */
+const NO_LIMIT_SET = -1;
+
 /** What is set of the branding is merged into what was; all else is replaced. */
 const ASSIGNED = NAMES.map((name, index) => {
   const column = COLUMNS[name];
   const sent = `$${index + 1}`;
-  return name === 'branding'
-    ? `${column} = ${column} || coalesce(${sent}::jsonb, '{}')`
-    : `${column} = coalesce(${sent}, ${column})`;
+  if (name === 'branding') return `${column} = ${column} || coalesce(${sent}::jsonb, '{}')`;
+  if (name === 'rateLimit') return `${column} = nullif(coalesce(${sent}::integer, ${column}), ${NO_LIMIT_SET})`;
+  return `${column} = coalesce(${sent}, ${column})`;
 }).join(', ');
 
 /** The settings as they are now. */
@@ -50,7 +54,7 @@ export async function updateOrganisation(
   const { rows: earlier } = await client.query<OrganisationRow>(`SELECT ${SELECTED} FROM organisation FOR UPDATE`);
   const { rows: later } = await client.query<OrganisationRow>(
     `UPDATE organisation SET ${ASSIGNED} RETURNING ${SELECTED}`,
-    NAMES.map((name) => changes[name] ?? null),
+    NAMES.map((name) => (name === 'rateLimit' && changes[name] === null ? NO_LIMIT_SET : (changes[name] ?? null))),
   );
   await countRevision(client);
   const before = earlier[0]!;

@@ -2,9 +2,9 @@ import { codeOf, isNetworkError } from '../network-errors.ts';
 
 /**
  * SQLSTATE: connection exceptions (class 08); the server shuts down, crashed or starts up (57P); a read-only transaction,
- * as on a standby after a failover; disk full; out of memory; too many connections.
+ * as on a standby after a failover; disk full; out of memory; too many connections; a statement that took longer than it may.
  */
-const SQLSTATE = /^(08...|57P0[1-5]|25006|53100|53200|53300)$/;
+const SQLSTATE = /^(08...|57P0[1-5]|25006|53100|53200|53300|57014)$/;
 
 /** What the client says when a statement got no answer in the time that it has. */
 const UNANSWERED = 'Query read timeout';

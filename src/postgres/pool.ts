@@ -27,9 +27,18 @@ const KEPT_MS = 120_000;
  * 5 s, and after the fourth time, or where what it sent is not received for 30 s, the session ends. On a socket of the
  * same machine, which cannot vanish, it changes nothing.
  */
-const SET_KEEP_ALIVES = `SELECT set_config(name, value, false) FROM (VALUES
-  ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '4'), ('tcp_user_timeout', '30s')
-) AS settings (name, value)`;
+const KEEP_ALIVES = {
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '4',
+  tcp_user_timeout: '30s',
+};
+
+const SET_UP = 'SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS settings (name, value)';
+
+/** Has Postgres end a session of this connection whose machine vanished within some 30 s. A pool's connections do it themselves. */
+export const setKeepAlives = (client: pg.ClientBase): Promise<unknown> =>
+  client.query(SET_UP, [Object.keys(KEEP_ALIVES), Object.values(KEEP_ALIVES)]);
 
 export interface PoolOptions {
   max: number;
@@ -38,6 +47,8 @@ export interface PoolOptions {
    * that hangs is answered 503 then. What such a statement did is not known.
    */
   timeoutMs?: number;
+  /** Settings of Postgres for each of its sessions. */
+  settings?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -45,7 +56,8 @@ export interface PoolOptions {
  * connection that breaks while idle is dropped in silence; the next query opens another or rejects. Postgres ends the
  * sessions of a machine that vanished within some 30 s.
  */
-export function createPool(url: string, { max, timeoutMs }: PoolOptions): pg.Pool {
+export function createPool(url: string, { max, timeoutMs, settings }: PoolOptions): pg.Pool {
+  const all = { ...KEEP_ALIVES, ...settings };
   const pool = new pg.Pool({
     connectionString: url,
     max,
@@ -60,7 +72,9 @@ export function createPool(url: string, { max, timeoutMs }: PoolOptions): pg.Poo
     keepAlive: true,
     keepAliveInitialDelayMillis: SILENCE_MS,
     // Its types do not say that a promise is waited for.
-    onConnect: ((client) => client.query(SET_KEEP_ALIVES)) as (client: pg.ClientBase) => void,
+    onConnect: ((client) => client.query(SET_UP, [Object.keys(all), Object.values(all)])) as (
+      client: pg.ClientBase,
+    ) => void,
     types: {
       getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
         (format !== 'binary' && PARSERS.get(oid)) ||

@@ -6,7 +6,7 @@ import { Changes } from '../catalog/changes.ts';
 import { ConfigurationStore } from '../catalog/configuration-store.ts';
 import { Resources } from '../catalog/resources.ts';
 import type { Clock } from '../clock.ts';
-import { ENVIRONMENT } from '../env.ts';
+import { ENVIRONMENT, IDEMPOTENCY_KEYS_PER_DAY } from '../env.ts';
 import { AchievementPreview } from '../engine/achievements/preview.ts';
 import { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import { AchievementReads } from '../engine/achievements/achievement-reads.ts';
@@ -20,6 +20,7 @@ import { BacklogWatch } from '../engine/events/backlog-watch.ts';
 import { EventBatcher } from '../engine/events/event-batcher.ts';
 import { EventEngine } from '../engine/events/event-engine.ts';
 import { KeyedIds } from '../engine/ids/keyed-ids.ts';
+import { MessageIds } from '../engine/live/message-id.ts';
 import { appliedReplies, persistedReplies } from '../engine/events/persisted-replies.ts';
 import { lookUpKeys } from '../engine/events/look-up-keys.ts';
 import { ManyReversals } from '../engine/corrections/many-reversals.ts';
@@ -27,6 +28,7 @@ import { ReversalCall } from '../engine/corrections/reversal-call.ts';
 import { Reversals } from '../engine/corrections/reversals.ts';
 import { Recomputations } from '../engine/recomputations/recomputations.ts';
 import { HistoryReads } from '../engine/history/history-reads.ts';
+import { ReadLimits } from '../engine/history/read-limits.ts';
 import { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import { KeptRuns } from '../engine/leaderboards/kept-runs.ts';
 import { leftOut } from '../engine/notifications/left-out.ts';
@@ -41,6 +43,7 @@ import { CaughtUp } from '../engine/persisted/caught-up.ts';
 import { untilPersisted } from '../engine/persisted/until-persisted.ts';
 import { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import { StreakCall } from '../engine/streaks/streak-call.ts';
+import { ownVersion } from '../engine/rebuild/inspect.ts';
 import { RedisGuards } from '../engine/rebuild/redis-guards.ts';
 import { setsOfBoards } from '../engine/leaderboards/sets-of-boards.ts';
 import { StreakReads } from '../engine/streaks/streak-reads.ts';
@@ -72,8 +75,10 @@ import { Sessions } from '../postgres/sessions/sessions.ts';
 import { isStreakCallStored } from '../postgres/streaks/is-streak-call-stored.ts';
 import { isReversalStored } from '../postgres/corrections/is-reversal-stored.ts';
 import { Tenants } from '../postgres/tenants.ts';
+import { OwnVersion } from '../postgres/running-versions.ts';
 import { webhookSecrets } from '../postgres/webhook-secrets.ts';
-import { redisReady } from '../redis/client.ts';
+import { someReady } from '../redis/client.ts';
+import { ClockSkew } from '../redis/clock-skew.ts';
 import { logOutages } from '../redis/log-outages.ts';
 import { DeliveryHints } from '../redis/delivery-hints.ts';
 import { shardOf } from '../redis/keys.ts';
@@ -82,6 +87,7 @@ import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import type { Traces } from '../traces/traces.ts';
 import { connectRedis } from '../engine/shards/connect-redis.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
+import { watchRedisServers } from './redis-server-metrics.ts';
 import { systemState } from './system-state.ts';
 
 export interface Laurel {
@@ -94,6 +100,13 @@ export interface Laurel {
    * otherwise.
    */
   isReady(tenantNo: number | null): boolean;
+  /** Whether the shards of all tenants are served. */
+  isWhole(): boolean;
+  /** Whether replicas acknowledge what is written, or none has to: no write is taken otherwise. */
+  areReplicasThere(): boolean;
+  /** Whether so much waits for Postgres that events are refused. */
+  isBacklogFull(): boolean;
+  clockSkew: ClockSkew;
   /** What this process cannot serve though it is ready, a sentence each. */
   notices(): string[];
   /** Keys, tenants or the organisation changed, or may have: caches of them are to be dropped. */
@@ -107,11 +120,28 @@ const POOL_SIZE = 10;
 /** Twice this is the longest that a Postgres that hangs keeps a request waiting: for a connection, and for an answer. */
 const POSTGRES_TIMEOUT_MS = 5_000;
 
+/**
+ * Those of reads of history: they leave the others to what is quick. Postgres itself ends a statement that takes too long, since
+ * it would go on when nobody waits for it any more. Each reads by indexes, in one process: beside one user with very many events
+ * Postgres expects as many of others, and would go through whole tables, or spend more on parallel workers and on compiling
+ * than on the read.
+ */
+const HISTORY_POOL = {
+  max: 6,
+  timeoutMs: POSTGRES_TIMEOUT_MS,
+  settings: {
+    statement_timeout: `${POSTGRES_TIMEOUT_MS}`,
+    enable_seqscan: 'off',
+    max_parallel_workers_per_gather: '0',
+    jit: 'off',
+  },
+};
+
 /** Those of the guard, which may have to rebuild Redis: some of its statements take longer than a request may wait. */
 const GUARD_POOL = { max: 4, timeoutMs: 60_000 };
 
 /**
- * Connects to Redis and a migrated Postgres and makes everything that the operations are handed. Resolves when
+ * Connects to Redis, to one of several at least, and a migrated Postgres and makes everything that the operations are handed. Resolves when
  * the first catalog is loaded and notices of changes arrive; rejects, with nothing left open, if that fails.
  */
 export async function openLaurel({
@@ -120,6 +150,7 @@ export async function openLaurel({
   databaseUrl,
   backlogLimit,
   backlogLimitBytes = Infinity,
+  idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY,
   webhookAllowPrivate = false,
   environment = ENVIRONMENT,
   liveLimits = { connections: Infinity, perTenant: Infinity, perKey: Infinity },
@@ -133,6 +164,8 @@ export async function openLaurel({
   databaseUrl: string;
   backlogLimit: number;
   backlogLimitBytes?: number;
+  /** Of a user, on a UTC day; 0: any number. */
+  idempotencyKeysPerDay?: number;
   webhookAllowPrivate?: boolean;
   /** How many live streams this process carries; any number unless said otherwise. */
   liveLimits?: LiveLimits;
@@ -151,6 +184,8 @@ export async function openLaurel({
   });
   logOutages(redis, log);
   const guardPool = createPool(databaseUrl, GUARD_POOL);
+  const historyPool = createPool(databaseUrl, HISTORY_POOL);
+  const ownVersionRuns = new OwnVersion(guardPool, ownVersion());
   const guard = new RedisGuards({
     redis,
     pool: guardPool,
@@ -173,7 +208,14 @@ export async function openLaurel({
   });
   const changes = new Changes({ pool, redis });
   const backlog = new BacklogWatch({ redis, limit: backlogLimit, limitBytes: backlogLimitBytes });
+  const clockSkew = new ClockSkew({ redis, clock, log });
+  /** Asked before anything is written that is stored later. */
+  const overloaded = (): boolean => {
+    clockSkew.refuse();
+    return backlog.exceeded();
+  };
   const metrics = new FrontendMetrics();
+  metrics.watchClock(clockSkew);
   const wakeUp = new WakeUp(redis);
   const batchWakeUp = new WakeUp(redis, BATCH_QUEUE);
   const deliveryHints = new DeliveryHints(redis);
@@ -184,44 +226,51 @@ export async function openLaurel({
     onWritten: (shard) => wakeUp.touched(shard),
     findPersisted: (tenantNo, events) => persistedReplies({ redis, pool }, tenantNo, events),
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
+    keysPerDay: idempotencyKeysPerDay,
     onCall: metrics.called,
     traces,
   });
 
-  const live = new Live({
-    redis,
-    catalogs,
-    findKeys: (prefixes) => findKeys(pool, prefixes),
-    findSessionEnds: (hashes) => findSessionEnds(pool, hashes),
-    tenants,
-    controlShare: () => tenants.organisation().controlShare,
-    clock,
-    limits: liveLimits,
-    log,
-  });
-
-  metrics.watchLive(live);
+  watchRedisServers(metrics.registry, guard);
 
   let ids: KeyedIds;
+  let live: Live | undefined;
   const close = async (): Promise<void> => {
-    live.close();
+    live?.close();
     await trail.close();
     await testClock?.close();
     await guard.close();
+    await ownVersionRuns.close();
     changes.close();
     catalogs.close();
     tenants.close();
     backlog.stop();
+    clockSkew.close();
     deliveryHints.close();
     await Promise.all([wakeUp.close(), batchWakeUp.close()]);
     redis.disconnect();
-    await Promise.all([pool.end(), guardPool.end()]);
+    await Promise.all([pool.end(), guardPool.end(), historyPool.end()]);
   };
   try {
-    await redisReady(redis);
+    await ownVersionRuns.start();
+    await someReady(redis);
+    await clockSkew.start();
     await guard.start();
     await testClock?.start();
     ids = await KeyedIds.of(pool);
+    live = new Live({
+      redis,
+      catalogs,
+      findKeys: (prefixes) => findKeys(pool, prefixes),
+      findSessionEnds: (hashes) => findSessionEnds(pool, hashes),
+      tenants,
+      controlShare: () => tenants.organisation().controlShare,
+      clock,
+      limits: liveLimits,
+      ids: MessageIds.of(ids),
+      log,
+    });
+    metrics.watchLive(live);
     changes.listen(catalogs);
     changes.listen({ organisationChanged: () => void tenants.organisationChanged() });
     changes.listen({ organisationChanged: live.organisationChanged });
@@ -239,7 +288,8 @@ export async function openLaurel({
   const caughtUp = new CaughtUp({ redis, pool });
   const usersWithHistory = new CaughtUpUsers({ redis, caughtUp });
   const past = new KeptRuns(pool);
-  const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded: backlog.exceeded });
+  const readLimits = new ReadLimits();
+  const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded });
   const setsOfTenant = (tenantNo: number): Promise<string[]> => setsOfBoards({ redis, pool, clock }, tenantNo);
   const hiding = new Hiding({
     redis,
@@ -247,7 +297,7 @@ export async function openLaurel({
     calls: batcher.calls,
     setsOfBoards: setsOfTenant,
     clock,
-    overloaded: backlog.exceeded,
+    overloaded,
   });
   const applicationKeys = new ApplicationKeys({ pool, announce: publish, clock });
   const deliveries = { pool, clock, onQueued: () => deliveryHints.queued() };
@@ -258,7 +308,7 @@ export async function openLaurel({
       calls: batcher.calls,
       isStored: (id) => isReversalStored(pool, id),
       clock,
-      overloaded: backlog.exceeded,
+      overloaded,
     }),
     clock,
     recordAudit,
@@ -287,7 +337,7 @@ export async function openLaurel({
         batcher,
         ids,
         clock,
-        overloaded: backlog.exceeded,
+        overloaded,
         late: new LateEvents({ redis, pool, clock, log }),
       }),
       batches: new BatchIntake({
@@ -297,7 +347,7 @@ export async function openLaurel({
         ids,
         withAddress: (tenantNo, userIds) => users.withAddress(tenantNo, userIds),
         onAccepted: (shard) => batchWakeUp.touched(shard),
-        overloaded: backlog.exceeded,
+        overloaded,
       }),
       users,
       profiles: new UserProfiles({ reads: users, calls: userCalls, hiding, clock, controlShare }),
@@ -312,7 +362,7 @@ export async function openLaurel({
         setsOfBoards: setsOfTenant,
         recordAudit,
         clock,
-        overloaded: backlog.exceeded,
+        overloaded,
       }),
       quarantine: new Quarantine({
         redis,
@@ -321,7 +371,7 @@ export async function openLaurel({
           calls: batcher.calls,
           clock,
           findPersisted: (tenantNo, events) => appliedReplies({ redis, pool }, tenantNo, events),
-          overloaded: backlog.exceeded,
+          overloaded,
         }),
         recordAudit,
       }),
@@ -338,7 +388,7 @@ export async function openLaurel({
           calls: batcher.calls,
           isStored: (callId) => isStreakCallStored(pool, callId),
           clock,
-          overloaded: backlog.exceeded,
+          overloaded,
         }),
         clock,
         recordAudit,
@@ -354,9 +404,17 @@ export async function openLaurel({
         // As good as new: workers look for what is to be done whenever a catalog may have changed.
         wake: (tenantNo, version) => publish(`${tenantNo}:${version}`),
       }),
-      imports: new Imports({ redis, pool, calls: batcher.calls, recordAudit, clock, overloaded: backlog.exceeded }),
-      history: new HistoryReads({ pool, users: usersWithHistory }),
-      wrapped: new WrappedReads({ pool, redis, past, clock, users: usersWithHistory, controlShare }),
+      imports: new Imports({ redis, pool, calls: batcher.calls, recordAudit, clock, overloaded }),
+      history: new HistoryReads({ pool: historyPool, limits: readLimits, users: usersWithHistory }),
+      wrapped: new WrappedReads({
+        pool: historyPool,
+        limits: readLimits,
+        redis,
+        past,
+        clock,
+        users: usersWithHistory,
+        controlShare,
+      }),
       tenants,
       system: systemState({ redis, pool, isOpen: (shard) => guard.isOpen(shard) }),
       environment: { ...environment, priority: 1 },
@@ -383,6 +441,10 @@ export async function openLaurel({
     redis,
     pool,
     isReady: (tenantNo) => (tenantNo === null ? tenants.numbers().some(isServed) : isServed(tenantNo)),
+    isWhole: () => tenants.numbers().every(isServed),
+    areReplicasThere: () => guard.areReplicasThere,
+    isBacklogFull: () => backlog.exceeded(),
+    clockSkew,
     notices: () => guard.unnamed,
     onOrganisationChanged: (drop) => void changes.listen({ organisationChanged: drop }),
     close,

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { announce } from '../catalog/announce.ts';
 import { ConfigurationStore } from '../catalog/configuration-store.ts';
 import { loadDemo } from '../catalog/demo.ts';
+import { ownVersion } from '../engine/rebuild/inspect.ts';
 import type { Env } from '../env.ts';
 import type { Log } from '../log/log.ts';
 import { AdminKeys } from '../postgres/admin-keys.ts';
@@ -9,6 +10,7 @@ import { loadCatalog } from '../postgres/load-catalog.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { retentionTooShort } from '../postgres/partitions/late-days.ts';
 import { createPool } from '../postgres/pool.ts';
+import { refuseOtherVersions } from '../postgres/running-versions.ts';
 import { makeSignInToken } from '../postgres/sessions/sign-in-tokens.ts';
 import { StartError } from '../start-error.ts';
 import { createRedis, redisReady } from '../redis/client.ts';
@@ -25,6 +27,9 @@ export interface Prepared {
   /** Whether the demo is configured. */
   demo: boolean;
 }
+
+/** So long a Redis is waited for that was found there, or away, a moment ago. */
+const ANNOUNCE_MS = 1_000;
 
 /**
  * Brings the database to this version and sees to it that there is an admin key; a database without configuration gets the demo,
@@ -44,7 +49,10 @@ export async function prepareDatabase({
   redis.on('error', () => undefined);
   const publish = (message: string): Promise<void> => announce(redis, message);
   try {
-    await redisReady(redis);
+    // It only carries news of what is made here. Processes that miss the news read all of it from Postgres.
+    await redisReady(redis, ANNOUNCE_MS).catch(() => undefined);
+    // Before the database is changed, which cannot be taken back.
+    await refuseOtherVersions(pool, ownVersion());
     const startedMs = performance.now();
     const applied = await migrate(pool);
     if (applied.length > 0) {

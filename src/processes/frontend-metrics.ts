@@ -2,7 +2,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { RequestMetrics } from '../http/request-metrics.ts';
 import { Histogram } from '../metrics/series.ts';
 import { registerScriptCalls } from '../redis/script-calls-metric.ts';
-import { collectProcessMetrics } from './process-metrics.ts';
+import { collectProcessMetrics, registerClockSkew } from './process-metrics.ts';
 
 const EVENTS_A_CALL = [1, 2, 4, 8, 16, 32, 64];
 
@@ -37,6 +37,11 @@ export class FrontendMetrics {
         for (const [surface, server] of Object.entries(servers)) this.set({ surface }, server.inFlight);
       },
     });
+  }
+
+  /** Has it say how far this process's clock is from that of Redis. */
+  watchClock(skew: { readonly ms: number }): void {
+    registerClockSkew(this.registry, skew);
   }
 
   /** Has it say how many live streams there are, and how much they were sent. */

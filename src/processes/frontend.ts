@@ -19,7 +19,7 @@ const LINGER_MS = 1_000;
 async function main(): Promise<void> {
   const env = readEnv(process.env);
   const { redisUrl, acknowledgeMs, databaseUrl, backlogLimit, backlogLimitBytes } = env;
-  const { webhookAllowPrivate, environment, liveLimits } = env;
+  const { idempotencyKeysPerDay, webhookAllowPrivate, environment, liveLimits } = env;
   if (redisUrl === null || databaseUrl === null) throw new StartError('A frontend needs REDIS_URL and DATABASE_URL.');
   const log = createLog({ level: env.logLevel, name: 'frontend' });
   const ended = new Promise<void>((resolve) => {
@@ -35,6 +35,7 @@ async function main(): Promise<void> {
     databaseUrl,
     backlogLimit,
     backlogLimitBytes,
+    idempotencyKeysPerDay,
     webhookAllowPrivate,
     environment,
     liveLimits,
@@ -49,7 +50,11 @@ async function main(): Promise<void> {
     adminPort: env.adminPort,
     bodyBytes: env.bodyLimitBytes,
     corsOrigin: env.corsOrigin,
-    rateLimits: { applicationPerSecond: env.rateLimit, adminPerSecond: env.adminRateLimit },
+    rateLimits: {
+      applicationPerSecond: env.rateLimit,
+      adminPerSecond: env.adminRateLimit,
+      filesPerSecond: env.fileRateLimit,
+    },
     failedKeyLimit: env.failedKeyLimit,
     trustedProxies: env.trustedProxies,
     gathered: gatheredMetrics(laurel.metrics.registry, 'frontend'),

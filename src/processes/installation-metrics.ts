@@ -10,13 +10,16 @@ import { partitionsState } from '../postgres/partitions/outside-partitions.ts';
 import { waitingMessages } from '../postgres/webhooks/waiting.ts';
 import { waitingBatches } from '../redis/batches.ts';
 import { deliveryCounts } from '../redis/delivery-counts.ts';
+import { endpointsOf } from '../redis/endpoints.ts';
 import { failedWork } from '../redis/failed-work.ts';
 import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
+import { shardsInUse } from '../redis/shards-in-use.ts';
 import { orNothing } from './or-nothing.ts';
+import { serverLabel } from './redis-server-metrics.ts';
 
 /**
  * What is the same whichever process is asked: how far Postgres is behind (which is how old history reads may be), what
- * waits, what failed. Measured when asked for. While Redis or Postgres is away, `laurel_up` says so, and what only it
+ * waits, what failed. Measured when asked for. While a Redis or Postgres is away, `laurel_up` says so, and what only it
  * knows is left out: an old value would look like a good one.
  */
 export function createInstallationMetrics({
@@ -34,41 +37,81 @@ export function createInstallationMetrics({
     labelNames: ['server'],
     registers: [],
   });
-  const ofRedis = redisMetrics(redis);
+  const ofServers = serverMetrics(redis);
+  const ofFirst = firstRedisMetrics(redis);
   const ofPostgres = postgresMetrics(pool, clock);
   return async () => {
-    const [fromRedis, fromPostgres] = await Promise.all([orNothing(ofRedis), orNothing(ofPostgres)]);
-    up.set({ server: 'redis' }, fromRedis === null ? 0 : 1);
+    const [fromServers, fromFirst, fromPostgres] = await Promise.all([
+      ofServers(),
+      orNothing(ofFirst),
+      orNothing(ofPostgres),
+    ]);
+    for (const [server, isUp] of fromServers.up) up.set({ server }, Number(isUp));
     up.set({ server: 'postgres' }, fromPostgres === null ? 0 : 1);
     const registry = new Registry();
     registry.registerMetric(up);
-    return [...(await familiesOf(registry)), ...(fromRedis ?? []), ...(fromPostgres ?? [])];
+    return [...(await familiesOf(registry)), ...fromServers.families, ...(fromFirst ?? []), ...(fromPostgres ?? [])];
   };
 }
 
-function redisMetrics(redis: Redis): () => Promise<Family[]> {
+/** What each Redis knows, with its name; of one that does not answer in time, that. */
+function serverMetrics(redis: Redis): () => Promise<{ up: Map<string, boolean>; families: Family[] }> {
   const registry = new Registry();
-  const registers = [registry];
+  const shared = { labelNames: ['server'], registers: [registry] };
   const lag = new Gauge({
     name: 'laurel_persist_lag_seconds',
     help: 'How long the oldest event that Postgres does not hold yet has been waiting: the age of history reads.',
-    registers,
+    ...shared,
   });
   const waiting = new Gauge({
     name: 'laurel_outbox_entries',
     help: 'Script calls that Postgres does not hold yet. At BACKLOG_LIMIT, and where they take BACKLOG_LIMIT_BYTES, events are answered 503.',
-    registers,
+    ...shared,
   });
   const batches = new Gauge({
     name: 'laurel_batches_waiting',
     help: 'Batches of events that were accepted and are not processed to their end.',
-    registers,
+    ...shared,
   });
   const oldestBatch = new Gauge({
     name: 'laurel_batches_oldest_waiting_seconds',
     help: 'How long ago the oldest of them was accepted.',
-    registers,
+    ...shared,
   });
+  return async () => {
+    const inUse = new Set(shardsInUse(redis));
+    const measured = await Promise.all(
+      endpointsOf(redis).map(async (endpoint) => {
+        const shards = endpoint.shards.filter((shard) => inUse.has(shard));
+        const state = await orNothing(() =>
+          Promise.all([
+            persistLagMs(endpoint.redis, shards),
+            wholeBacklog(endpoint.redis, shards),
+            waitingBatches(endpoint.redis, shards),
+            endpoint.redis.ping(),
+          ]),
+        );
+        return { server: serverLabel(endpoint.name), state };
+      }),
+    );
+    for (const gauge of [lag, waiting, batches, oldestBatch]) gauge.reset();
+    for (const { server, state } of measured) {
+      if (state === null) continue;
+      const [lagMs, entries, queued] = state;
+      lag.set({ server }, lagMs / 1000);
+      waiting.set({ server }, entries);
+      batches.set({ server }, queued.count);
+      oldestBatch.set({ server }, queued.oldestMs / 1000);
+    }
+    const up = new Map(measured.map(({ server, state }) => [server, state !== null]));
+    return { up, families: await familiesOf(registry) };
+  };
+}
+
+/** What the first Redis knows, that of queues. */
+function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
+  const registry = new Registry();
+  const registers = [registry];
   const failures = new Counter({
     name: 'laurel_scheduled_work_failures_total',
     help: 'Failures of scheduled work by kind, each of one board, tenant, zone or user, or of the whole kind. They are retried.',
@@ -82,17 +125,7 @@ function redisMetrics(redis: Redis): () => Promise<Family[]> {
     registers,
   });
   return async () => {
-    const [lagMs, entries, queued, failed, tried] = await Promise.all([
-      persistLagMs(redis),
-      wholeBacklog(redis),
-      waitingBatches(redis),
-      failedWork(redis),
-      deliveryCounts(redis),
-    ]);
-    lag.set(lagMs / 1000);
-    waiting.set(entries);
-    batches.set(queued.count);
-    oldestBatch.set(queued.oldestMs / 1000);
+    const [failed, tried] = await Promise.all([failedWork(redis), deliveryCounts(redis)]);
     failures.reset();
     for (const [kind, count] of failed) failures.inc({ kind }, count);
     tries.reset();

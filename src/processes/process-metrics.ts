@@ -12,6 +12,18 @@ const SAMPLED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
 /** The timer cannot be left out; so rarely it costs nothing. */
 const NEVER_MS = 24 * 3_600_000;
 
+/** Adds how far this process's clock is from that of Redis (`ClockSkew`). */
+export function registerClockSkew(register: Registry, skew: { readonly ms: number }): void {
+  new Gauge({
+    name: 'laurel_clock_skew_seconds',
+    help: 'How far the clock of this process is ahead of that of Redis, negative: behind. Above 60 s either way nothing is done by it.',
+    registers: [register],
+    collect() {
+      this.set(skew.ms / 1_000);
+    },
+  });
+}
+
 /**
  * How this process fares: what prom-client measures when it is asked, and how busy the event loop was since it was asked last,
  * which Node counts anyway, in place of delays that are sampled all the time.

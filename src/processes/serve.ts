@@ -2,10 +2,11 @@ import type { Laurel } from './composition.ts';
 import { createAuthenticator } from '../http/auth.ts';
 import type { Network } from '../domain/networks.ts';
 import { FailedKeys } from '../http/failed-keys.ts';
+import { GatheredLookup } from '../http/key-cache.ts';
 import type { KeyRefusal } from '../http/key-refusal.ts';
 import type { Log } from '../log/log.ts';
-import { createRateLimit, type RateLimits } from '../http/rate-limit.ts';
-import { createReadiness } from '../http/readiness.ts';
+import { createFileLimit, createRateLimit, type RateLimits } from '../http/rate-limit.ts';
+import { createReadiness, type ReadinessCheck } from '../http/readiness.ts';
 import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/session-auth.ts';
 import { createTenantResolver } from '../http/tenancy.ts';
@@ -17,10 +18,10 @@ import { createInstallationMetrics } from './installation-metrics.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
-import { findKey, type KeyRecord } from '../postgres/find-key.ts';
+import { findKeys, type KeyRecord } from '../postgres/find-key.ts';
 import { RefusedKeys } from '../postgres/audit/refused-keys.ts';
 import { KeyUses } from '../postgres/key-uses.ts';
-import { findSession } from '../postgres/sessions/session-rows.ts';
+import { findSessions } from '../postgres/sessions/session-rows.ts';
 import type { Traces } from '../traces/traces.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 
@@ -41,6 +42,35 @@ const onAdminPort = (operations: readonly Operation[]): Operation[] =>
     // The admin port has live streams of its own.
     .filter(({ path }) => !path.startsWith('/v1/live'))
     .map((operation) => ({ ...operation, path: `/application${operation.path}`, aliases: [] }));
+
+/**
+ * Ready means that events can be taken, of one tenant at least: a load balancer that takes away every frontend because Postgres is
+ * restarted would turn a delay into an outage.
+ */
+function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
+  const { redis, pool } = laurel;
+  const holds = (what: () => boolean) => async (): Promise<void> => {
+    if (!what()) throw new Error('It does not hold.');
+  };
+  const pings = (): Promise<unknown>[] => endpointsOf(redis).map((server) => server.redis.ping());
+  // Migrations are never taken back. A Postgres that is away says nothing about them.
+  let migrated = false;
+  const checkMigrated = async (): Promise<void> => {
+    migrated ||= await isMigrated(pool);
+    if (!migrated) throw new Error('The database is not migrated.');
+  };
+  return {
+    Redis: { check: () => Promise.any(pings()), needed: true },
+    'live data': { check: holds(() => laurel.isReady(null)), needed: true },
+    migrations: { check: checkMigrated, needed: true },
+    backlog: { check: holds(() => !laurel.isBacklogFull()), needed: true },
+    clock: { check: holds(() => !laurel.clockSkew.isRefused), needed: true },
+    Postgres: { check: () => pool.query('SELECT 1'), needed: false },
+    'some Redis': { check: () => Promise.all(pings()), needed: false },
+    'some tenants': { check: holds(() => laurel.isWhole()), needed: false },
+    replicas: { check: holds(() => laurel.areReplicasThere()), needed: false },
+  };
+}
 
 /** Opens both surfaces of a Laurel. Rejects, with nothing left open, where a port is taken. */
 export async function serve(
@@ -71,27 +101,28 @@ export async function serve(
   const { failedKeyLimit, gathered = ownMetrics(metrics.registry, 'frontend') } = options;
   const failedKeys = failedKeyLimit === null ? undefined : new FailedKeys({ perMinute: failedKeyLimit });
   const noted = {
-    failedKeys,
     clockMs: () => services.clock.now(),
     onUse: (key: KeyRecord, atMs: number) => uses.note(key, atMs),
   };
-  const keys = createAuthenticator({ ...noted, lookup: { find: (prefix) => findKey(pool, prefix) } });
-  const sessions = createSessionAuthenticator({ ...noted, find: (hash) => findSession(pool, hash) });
+  const keys = createAuthenticator({
+    ...noted,
+    lookup: new GatheredLookup(
+      (prefixes) => findKeys(pool, prefixes),
+      ({ prefix }) => prefix,
+    ),
+  });
+  const sessions = createSessionAuthenticator({
+    ...noted,
+    lookup: new GatheredLookup(
+      (hashes) => findSessions(pool, hashes),
+      ({ hash }) => hash.toString('base64url'),
+    ),
+  });
   laurel.onOrganisationChanged(() => {
     keys.invalidate();
     sessions.invalidate();
   });
-  const readiness = createReadiness({
-    // One that is away keeps the tenants of the others from nothing.
-    Redis: () => Promise.any(endpointsOf(redis).map((server) => server.redis.ping())),
-    'live data': async () => {
-      if (!laurel.isReady(null)) throw new Error('Redis does not hold what Postgres does.');
-    },
-    Postgres: () => pool.query('SELECT 1'),
-    migrations: async () => {
-      if (!(await isMigrated(pool))) throw new Error('The database is not migrated.');
-    },
-  });
+  const readiness = createReadiness(readinessChecks(laurel));
   const shared = {
     services,
     authenticate: keys.authenticate,
@@ -100,7 +131,8 @@ export async function serve(
     resolveTenant: createTenantResolver(services.tenants),
     boardValues: () => services.tenants.organisation().boardValues,
     limits: { bodyBytes },
-    rateLimit: createRateLimit(options.rateLimits),
+    rateLimit: createRateLimit(options.rateLimits, () => services.tenants.organisation().rateLimit),
+    fileLimit: createFileLimit(options.rateLimits.filesPerSecond),
     readiness,
     isReady: (tenantNo: number | null) => laurel.isReady(tenantNo),
     onRefused: (refusal: KeyRefusal, address: string | null) => refused.note(refusal, address),

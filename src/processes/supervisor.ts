@@ -50,17 +50,22 @@ export class Supervisor {
     this.gather = gatherFor(running, async () => supervisedFamilies(this.children.map(stateOf)));
   }
 
-  /** Starts a child and resolves when it is ready. Throws a `StartError` if it ends before, and does not keep it. */
-  async start(command: ChildCommand): Promise<void> {
+  /**
+   * Starts a child and resolves when it is ready. If it ends before, throws a `StartError` and does not keep it. With `retry` it is
+   * started again instead, like one that ended later, and nothing is thrown: for a child that others do the same work as.
+   */
+  async start(command: ChildCommand, { retry = false } = {}): Promise<void> {
     if (this.stopping) throw new StartError('Laurel is being stopped.');
     const child: Child = { command, process: null, failures: 0, restarts: 0, timer: null };
     const started = this.launch(command);
     child.process = started;
     this.children.push(child);
+    if (retry) this.watch(child, started);
     const [event] = (await Promise.race([
       isReady(started).then(() => ['ready']),
       once(started, 'exit').then(([code, signal]) => [`ended (${describe(code, signal)})`]),
     ])) as [string];
+    if (retry) return;
     if (event !== 'ready') {
       this.children.splice(this.children.indexOf(child), 1);
       throw new StartError(`Laurel did not start: its process "${command.name}" ${event}; see what it says above.`);

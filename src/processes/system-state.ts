@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { SystemState } from '../domain/system.ts';
-import { PACKAGE_ROOT } from '../package-root.ts';
 import { postgresState } from '../postgres/server-state.ts';
 import { backlog } from '../redis/outbox.ts';
 import { redisState } from '../redis/server-state.ts';
 import { shardsInUse } from '../redis/shards-in-use.ts';
+import { version } from '../version.ts';
 import { orNothing } from './or-nothing.ts';
 import { redisServers } from './redis-servers.ts';
 
@@ -21,7 +19,7 @@ export function systemState(options: {
   isOpen: (shard: number) => boolean;
 }): () => Promise<SystemState> {
   const { redis, pool } = options;
-  const { version } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string };
+  const running = version();
   return async () => {
     const [ofRedis, ofPostgres, shards, servers] = await Promise.all([
       orNothing(() => redisState(redis)),
@@ -32,7 +30,7 @@ export function systemState(options: {
       orNothing(() => redisServers(options)),
     ]);
     return {
-      version,
+      version: running,
       node: process.versions.node,
       redis: ofRedis,
       postgres: ofPostgres,

@@ -118,8 +118,11 @@ export async function shardsWithBatches(redis: Redis, shards: readonly number[])
 }
 
 /** How many batches of all shards in use wait, and for how long the oldest one has, ms. */
-export async function waitingBatches(redis: Redis): Promise<{ count: number; oldestMs: number }> {
-  const shards = shardsInUse(redis);
+export async function waitingBatches(
+  redis: Redis,
+  shards = shardsInUse(redis),
+): Promise<{ count: number; oldestMs: number }> {
+  if (shards.length === 0) return { count: 0, oldestMs: 0 };
   const [counts, waits] = await Promise.all([
     Promise.all(shards.map((shard) => redis.xlen(batchesKey(shard)))),
     waitingMs(redis, shards, batchesKey),

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { addressOptions } from '../redis-address.ts';
 import { corkWrites } from './cork.ts';
-import { nameRedis, RoutingRedis } from './endpoints.ts';
+import { endpointsOf, nameRedis, RoutingRedis } from './endpoints.ts';
 import { gateOf } from './gate.ts';
 import { isElsewhere } from './outage.ts';
 import { PatientRedis } from './patient-redis.ts';
@@ -122,6 +123,30 @@ export const createPatientRedis = (url: string): PatientRedis =>
     keepAlive: KEEP_ALIVE_MS,
     ...reconnecting(() => undefined),
   });
+
+/** So long the others of several Redis are waited for once one of them answers, and how often it is looked. */
+const OTHERS_MS = 1_000;
+const LOOK_MS = 10;
+
+/**
+ * Resolves when all servers of a connection answer commands, or some do and the others have not within a second more: those are away.
+ * Rejects if none does within `timeoutMs`.
+ */
+export async function someReady(redis: Redis, timeoutMs = 10_000): Promise<void> {
+  const servers = endpointsOf(redis).map((endpoint) => endpoint.redis);
+  const all = [redis, ...servers];
+  let deadlineMs = performance.now() + timeoutMs;
+  let isOneReady = false;
+  while (all.some(({ status }) => status !== 'ready') && performance.now() < deadlineMs) {
+    if (!isOneReady && servers.some(({ status }) => status === 'ready')) {
+      isOneReady = true;
+      deadlineMs = Math.min(deadlineMs, performance.now() + OTHERS_MS);
+    }
+    await sleep(LOOK_MS);
+  }
+  if (!servers.some(({ status }) => status === 'ready'))
+    throw new Error(`Redis did not answer within ${timeoutMs / 1000} s.`);
+}
 
 /** Settles when the connection answers commands; rejects if it does not within `timeoutMs`. */
 export async function redisReady(redis: Redis, timeoutMs = 10_000): Promise<void> {

@@ -7,7 +7,7 @@ import { runOfFence, serverOf } from './run.ts';
 /** Thrown instead of writing to a Redis that is not known to hold what Postgres does: answered 503. Nothing was done. */
 export class RedisNotReady extends Error {
   constructor() {
-    super('Redis is not known to hold what Postgres does; it is being looked at or rebuilt.');
+    super('Redis is away, or this process is still checking whether it holds what Postgres does.');
     this.name = 'RedisNotReady';
   }
 }

@@ -3,13 +3,6 @@ import { connectionOf } from './endpoints.ts';
 import { idempotencyKey, shardOf } from './keys.ts';
 
 /**
- * A bucket holds beside a field the time (epoch ms) in the ID of the event that used the key; plus this, where the rest of
- * the ID was made with the installation's secret. No time comes near it: it is in the year 6429. Scripts know it
- * as `USE.bySecret`.
- */
-export const BY_SECRET = 2 ** 47;
-
-/**
  * Hot keys are in buckets. A tenant has 8,192 wide ones, so that a small one has few, each well filled. Once one of them holds `wideKeys` the tenant
  * is large: then each wide bucket has `narrow` beside it, where keys go from then on, so that none is long to search.
  * A bucket of more than 512 would take Redis 100 bytes a key instead of 28.
@@ -25,14 +18,11 @@ export const wideBucket = (key: string): string => WIDE_BUCKET.exec(key)?.[0] ??
 /** The key of the narrow bucket of a field beside its wide one. `lua/lib/used_key.lua` knows the same rule. */
 export const narrowBucket = (key: string, field: string): string => `${key}${field.charCodeAt(0) % USED.narrow}`;
 
-/** What Redis holds of the use of a key that is hot; null: it is not. `key`: of its wide bucket, or of the one it is in. */
+/** The time (epoch ms, as text) in the ID of the event that used a hot key; `null` if the key is not hot. `key`: of its wide bucket, or of the one it is in. */
 export async function hotUse(redis: Redis, key: string, field: string): Promise<string | null> {
   const wide = wideBucket(key);
   return (await redis.hget(narrowBucket(wide, field), field)) ?? redis.hget(wide, field);
 }
-
-/** The time (epoch ms) in the ID of the event of a use. */
-export const timeOfUse = (use: number): number => use % BY_SECRET;
 
 /** Where it is kept that an idempotency key is used. */
 export interface UsedKey {

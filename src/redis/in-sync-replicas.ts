@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { REPLICATED_CHANNEL } from './keys.ts';
 
 /** What a master says of its replicas. */
-interface Attached {
+export interface Attached {
   /** Bytes of its history of writes. */
   offset: number;
   /** How far each replica said that it has it, by `<host>:<port>`. */
@@ -13,7 +13,7 @@ interface Attached {
  * The replicas of one master that have to have what is written: all that kept up. One of them alone is not enough while there are
  * several: Sentinels may make another one the master while this one lives, and what only the first had is lost.
  *
- * One that comes joins by itself, one that lagged behind when it has caught up. None leaves: whoever misses one has to find out
+ * One that comes joins by itself, one that lagged behind when it has caught up. None leaves: who misses one has to find out
  * first that the master still is the master, see `ReplicaAcknowledgement`.
  */
 export class InSyncReplicas {
@@ -45,29 +45,41 @@ export class InSyncReplicas {
     return found.members.size === 0 ? null : found;
   }
 
+  /** How many they are. */
+  get count(): number {
+    return this.members.size;
+  }
+
   /**
-   * How far all of them have the master's history of writes, once as many replicas as they are have what the master wrote before;
-   * null: not so many have it within `timeoutMs`, or one of them is missing. The offset is what counts: those that were waited
-   * for may be others. Rounds may be under way on several connections at once.
+   * How far all of them have the master's history of writes, once as many replicas as they are have what the master wrote before.
+   * Where not so many have it within `waitMs`, or one of them is missing: what the master says then. The offset is what counts:
+   * those that were waited for may be others. Rounds may be under way on several connections at once. Errors of Redis.
    */
-  async held(redis: Redis, timeoutMs: number): Promise<number | null> {
+  async held(redis: Redis, waitMs: number): Promise<number | Attached> {
     const { members } = this;
     const asked = members.size;
-    const round = redis.pipeline().publish(REPLICATED_CHANNEL, '').wait(asked, timeoutMs).call('ROLE');
-    const [, waited, role] = (await round.exec()) ?? [];
-    if (waited === undefined || role === undefined || waited[0] !== null || role[0] !== null) return null;
-    const { offset, replicas } = attachedOf(role[1]);
-    if (Number(waited[1]) < asked || [...members].some((name) => !replicas.has(name))) return null;
+    const round = redis.pipeline().publish(REPLICATED_CHANNEL, '').wait(asked, waitMs).call('ROLE');
+    const [, waited, role] = ((await round.exec()) ?? []).map(([error, reply]) => {
+      if (error !== null) throw error;
+      return reply;
+    });
+    const attached = attachedOf(role);
+    const { offset, replicas } = attached;
+    if (Number(waited) < asked || [...members].some((name) => !replicas.has(name))) return attached;
     const held = Math.min(...[...members].map((name) => replicas.get(name)!));
     for (const [name, has] of replicas) if (!this.lagging.has(name) || has >= this.offset) this.join(name);
     this.offset = offset;
     return held;
   }
 
-  /** Whether the master still has all of them. Errors of Redis. */
-  async areAttached(redis: Redis): Promise<boolean> {
-    const { replicas } = attachedOf(await redis.call('ROLE'));
-    return [...this.members].every((name) => replicas.has(name));
+  /** Those of them that a master does not name any more, or that have less than `offset`. */
+  behind({ replicas }: Attached, offset: number): string[] {
+    return [...this.members].filter((name) => (replicas.get(name) ?? -1) < offset);
+  }
+
+  /** Those of them that the master does not name any more. Errors of Redis. */
+  async missing(redis: Redis): Promise<string[]> {
+    return this.behind(attachedOf(await redis.call('ROLE')), 0);
   }
 
   private join(name: string): void {

@@ -4,8 +4,8 @@ import * as record from '../packed/record-fields.ts';
 import * as refusal from '../packed/refusal-fields.ts';
 import * as user from '../packed/user-fields.ts';
 import { SUM_BOUND } from '../domain/decimal.ts';
-import { STATE_BYTES } from '../packed/state.ts';
-import { BY_SECRET, USED } from './idempotency.ts';
+import { PROFILE_BYTES, STATE_BYTES } from '../packed/state.ts';
+import { USED } from './idempotency.ts';
 import { lineAt, luaTokens } from './lua-tokens.ts';
 import { TOTALS } from './points-totals.ts';
 
@@ -49,7 +49,6 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
 
 /** Names of keys, offsets, values and limits, which are the same on both sides. */
 const CONSTANTS: Readonly<Record<string, Shape>> = {
-  OLD_USER: user.OLD_USER,
   STATE: { size: user.STATE_SIZE },
   STREAK: user.STREAK,
   FREQUENCY: user.FREQUENCY,
@@ -64,7 +63,9 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   REPLAY: refusal.REPLAY,
   BLOCKED: refusal.BLOCKED,
   OUT_OF_RANGE: refusal.OUT_OF_RANGE,
+  TOO_MANY_KEYS: refusal.TOO_MANY_KEYS,
   SUM: refusal.SUM,
+  SERVER_ONLY: refusal.SERVER_ONLY,
   UNKNOWN_OFFSET: refusal.UNKNOWN_OFFSET,
   UNKNOWN_USE: refusal.UNKNOWN_USE,
   UNCHANGED: refusal.UNCHANGED,
@@ -87,9 +88,9 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   LISTENED: call.LISTENED,
   HANDED: call.HANDED,
   ANNOUNCED: call.ANNOUNCED,
-  LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES },
-  USE: { bySecret: BY_SECRET },
+  LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES, profileBytes: PROFILE_BYTES },
   USED,
+  USED_KEYS: user.USED_KEYS,
   TOTALS,
 };
 

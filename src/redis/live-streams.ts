@@ -12,7 +12,7 @@ import {
   shardOf,
 } from './keys.ts';
 import { byServer, connectionOf } from './endpoints.ts';
-import { comparePositions, RECENT_BYTES, RECENT_MS, type RawEntry } from './outbox.ts';
+import { comparePositions, OUTBOX_START, RECENT_BYTES, RECENT_MS, type RawEntry } from './outbox.ts';
 import { Script } from './script.ts';
 import { shardsInUse } from './shards-in-use.ts';
 
@@ -114,8 +114,8 @@ async function listenedOn({
 
 /** As `listened_for` of `lua/lib/listened_tenants.lua`. */
 function isForEverybody(listened: Record<string, string>, field: string, nowMs: number): boolean {
-  const [asOf, everybodyMs] = (listened[LISTENED.listeners + field] ?? '').split(' ');
-  return asOf !== listened[field]!.split(' ')[0] || Number(everybodyMs) > nowMs;
+  const [everybodyMs] = listened[LISTENED.listeners + field]!.split(' ');
+  return Number(everybodyMs) > nowMs;
 }
 
 /** Tenants of which too many listen are left out. */
@@ -166,6 +166,8 @@ export interface LiveEntries {
   isMore: boolean;
   /** Whose data it is; null: the shard is not whole at the moment. */
   mark: string | null;
+  /** From where on all was still kept when it was read. */
+  floor: LivePosition;
 }
 
 /**
@@ -181,8 +183,11 @@ export async function readLive(
     .xrangeBuffer(outboxKey(shard), `(${after.outbox}`, '+', 'COUNT', count)
     .xrangeBuffer(recentKey(shard), `(${after.outbox}`, '+', 'COUNT', count)
     .xrangeBuffer(announcedKey(shard), `(${after.announced}`, '+', 'COUNT', count)
-    .get(markKey(shard));
-  const [inOutbox, recent, announced, mark] = await all<[RawEntry[], RawEntry[], RawEntry[], string | null]>(pipeline);
+    .get(markKey(shard))
+    .hmget(listenedKey(shard), LISTENED.recentFloor, LISTENED.announcedFloor);
+  const [inOutbox, recent, announced, mark, floors] =
+    await all<[RawEntry[], RawEntry[], RawEntry[], string | null, (string | null)[]]>(pipeline);
+  const [recentFloor, announcedFloor] = floors;
   const first = inOutbox[0]?.[0].toString('latin1');
   const left =
     first === undefined ? recent : recent.filter(([id]) => comparePositions(id.toString('latin1'), first) < 0);
@@ -192,6 +197,7 @@ export async function readLive(
     announced,
     isMore: isMoreRecent || inOutbox.length === count || announced.length === count,
     mark,
+    floor: { outbox: recentFloor ?? OUTBOX_START, announced: announcedFloor ?? OUTBOX_START },
   };
 }
 

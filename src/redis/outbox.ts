@@ -189,9 +189,10 @@ async function waitingOn(
   });
 }
 
-/** How far Postgres is behind, ms: the time that the oldest entry of any shard has been waiting; 0 where none is. */
-export async function persistLagMs(redis: Redis): Promise<number> {
-  return Math.max(0, ...(await waitingMs(redis, shardsInUse(redis))).map((ms) => ms ?? 0));
+/** How far Postgres is behind, ms: the time that the oldest entry of some shards, of all in use without them, has been waiting; 0 where none is. */
+export async function persistLagMs(redis: Redis, shards = shardsInUse(redis)): Promise<number> {
+  if (shards.length === 0) return 0;
+  return Math.max(0, ...(await waitingMs(redis, shards)).map((ms) => ms ?? 0));
 }
 
 /** Negative, 0 or positive as position `a` is before, at or after `b`. */

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { InSyncReplicas, offsetOf } from './in-sync-replicas.ts';
+import { InSyncReplicas, offsetOf, type Attached } from './in-sync-replicas.ts';
+import { serverOf } from './run.ts';
 import { RoundConnection } from './round-connection.ts';
+import { cannotHaveTakenOver } from './sentinels.ts';
 import { WaitingWrites, type Place } from './waiting-writes.ts';
 
 /** No replica has what was written, as far as is known: answered 503. It was written all the same, or nothing was tried. */
@@ -21,8 +23,16 @@ export interface ReplicaAcknowledgementOptions {
   timeoutMs: number;
   /** Called when replicas stop to acknowledge, and when they begin again. */
   onChange?: (isAway: boolean) => void;
+  /** Called with the addresses of replicas that are gone on without, since they cannot have become the master. */
+  onGone?: (replicas: readonly string[]) => void;
   /** Called where the name, or the Sentinels, lead to another master than the gate is open for. */
   onElsewhere?: () => void;
+}
+
+/** The replicas that have to have what is written, and the run of their master. */
+interface InSync {
+  run: string;
+  replicas: InSyncReplicas;
 }
 
 /** Rounds that may be under way at once: as many as commands of events to one server (`EventQueues`). */
@@ -30,12 +40,18 @@ const ROUNDS = 2;
 /** How soon is tried again whether a replica acknowledges, and whether one that is slow has more by now. */
 const RETRY_MS = 100;
 const SLOW_MS = 10;
+/** How soon it is looked whether one that does not acknowledge is missing. */
+const SLICE_MS = 100;
+/** How soon the Sentinels are asked again whether they cannot reach it. */
+const ASK_AGAIN_MS = 200;
+/** How long somebody waits who asks how many acknowledge. */
+const MOMENT_MS = 250;
 /** How soon is asked again where the master is, meanwhile. */
 const LOOK_AGAIN_MS = 500;
 /**
  * A replica that had all, and is missing: for so long nothing is acknowledged. It may have become the master, and Sentinels take
  * up to two seconds until they make the others its replicas. Then it is asked again where the master is, and gone on with those
- * replicas that are there.
+ * replicas that are there. Nobody waits so long where all Sentinels say that it cannot have become the master (`cannotHaveTakenOver`).
  */
 const MISSING_MS = 3_000;
 
@@ -47,13 +63,13 @@ const MISSING_MS = 3_000;
  * call's effects. A message goes before WAIT, which Redis replicates and does not log, so that there is something to wait for.
  *
  * While they do not acknowledge, whoever wants to write is refused first, and it is tried again until they do. One that is missing is
- * waited for no longer than some seconds.
+ * waited for no longer than some seconds; no longer than it takes to ask the Sentinels where they rule out that it leads.
  */
 export class ReplicaAcknowledgement {
   private readonly options: ReplicaAcknowledgementOptions;
   private readonly connections: readonly RoundConnection[];
-  /** The replicas that have to have what is written, and the run of their master; null: to be found. */
-  private inSync: { run: string; replicas: InSyncReplicas } | null = null;
+  /** Null: to be found. */
+  private inSync: InSync | null = null;
   private readonly writes = new WaitingWrites();
   /** Behind the last reply that was handed on by `noteOffset`. */
   private noted: Place | null = null;
@@ -61,6 +77,8 @@ export class ReplicaAcknowledgement {
   /** A call was sent while no connection was free for its round. */
   private isWanted = false;
   private away = false;
+  /** When the Sentinels were asked last. */
+  private askedMs = -Infinity;
   /** When the connections were last made again, or all was well. */
   private renewedMs = 0;
   private readonly closing = new AbortController();
@@ -70,6 +88,11 @@ export class ReplicaAcknowledgement {
     const { redis, timeoutMs } = options;
     const ending = this.closing.signal;
     this.connections = Array.from({ length: ROUNDS }, () => new RoundConnection({ redis, timeoutMs, ending }));
+  }
+
+  /** Whether it is known that nobody would acknowledge a write. */
+  get isAway(): boolean {
+    return this.away;
   }
 
   /** To be called before something is written. Throws NotReplicated while it is known that nobody would acknowledge it. */
@@ -105,6 +128,13 @@ export class ReplicaAcknowledgement {
       throw new NotReplicated();
     });
     await this.waitFor(place);
+  }
+
+  /** How many replicas acknowledge what is written, as far as is known in a moment; 0: writes are refused. */
+  async acknowledging(): Promise<number> {
+    const asked = this.wait().catch(() => undefined);
+    await Promise.race([asked, this.pause(MOMENT_MS)]);
+    return this.away ? 0 : (this.inSync?.replicas.count ?? 0);
   }
 
   /** Ends; what waits is rejected. */
@@ -186,12 +216,54 @@ export class ReplicaAcknowledgement {
       this.inSync = replicas === null ? null : { run, replicas };
     }
     const { inSync } = this;
-    // One that is missing need not be waited for.
-    if (this.away && (await inSync?.replicas.areAttached(connection.redis)) === false) return null;
-    const offset = (await inSync?.replicas.held(connection.redis, timeoutMs).catch(() => null)) ?? null;
+    if (inSync === null) return null;
+    const offset = await this.heldBy(inSync, connection).catch(() => null);
     if (this.inSync !== inSync) return 'overtaken';
     if (offset === null || gate.run !== run || gate.connection !== opened) return null;
     return { run, connection: opened, offset, atMs: performance.now() };
+  }
+
+  /**
+   * How far the replicas have the master's history of writes; null: one of them is missing, or late. Where those are gone, others
+   * become those that count. Errors of Redis.
+   */
+  private async heldBy(inSync: InSync, connection: RoundConnection): Promise<number | null> {
+    const { redis } = connection;
+    const { timeoutMs } = this.options;
+    const { replicas } = inSync;
+    if (this.away) {
+      // One that is missing need not be waited for.
+      const missing = await replicas.missing(redis);
+      if (missing.length > 0) return this.goOnWithout(missing, inSync, connection);
+    }
+    const deadlineMs = performance.now() + timeoutMs;
+    let first: Attached | null = null;
+    for (;;) {
+      const leftMs = Math.ceil(deadlineMs - performance.now());
+      const held = await replicas.held(redis, Math.max(1, Math.min(SLICE_MS, leftMs)));
+      if (typeof held === 'number') return held;
+      first ??= held;
+      await this.goOnWithout(replicas.behind(held, first.offset), inSync, connection);
+      if (this.inSync !== inSync || leftMs <= SLICE_MS) return null;
+    }
+  }
+
+  /**
+   * Has others become those that count, where the Sentinels rule out that one of `names` is the master, or becomes it before it
+   * reaches them again. Else nothing. Errors of Redis.
+   */
+  private async goOnWithout(names: readonly string[], inSync: InSync, { redis }: RoundConnection): Promise<null> {
+    const nowMs = performance.now();
+    if (names.length === 0 || names.length === inSync.replicas.count || nowMs - this.askedMs < ASK_AGAIN_MS)
+      return null;
+    this.askedMs = nowMs;
+    const master = serverOf(inSync.run);
+    if (!(await cannotHaveTakenOver({ options: redis.options, master, replicas: names }))) return null;
+    const replicas = await InSyncReplicas.find(redis, this.options.timeoutMs);
+    if (replicas === null || this.inSync !== inSync) return null;
+    this.inSync = { run: inSync.run, replicas };
+    this.options.onGone?.(names);
+    return null;
   }
 
   private async isThere(connection: RoundConnection, run: string): Promise<boolean> {

@@ -19,6 +19,12 @@ export async function readRun(redis: Redis): Promise<string> {
   return `${fieldOf(info, 'run_id')}.${fieldOf(info, 'master_replid')}`;
 }
 
+/** Whether the Redis is a replica that became the master in the place of this run. Errors of Redis. */
+export async function succeeds(redis: Redis, run: string): Promise<boolean> {
+  const info = await redis.info('replication');
+  return fieldOf(info, 'master_replid2') === run.split('.')[1];
+}
+
 /** A field of an answer to INFO, which begins with a title; '': there is none. No expression, which would be compiled at every look. */
 function fieldOf(info: string, name: string): string {
   const before = `\n${name}:`;

@@ -61,13 +61,33 @@ test('an IPv6 address counts with its /64; what a sender writes before the proxy
   expect(await guesses((no) => `203.0.113.${no}, 198.51.100.30`)).toEqual(LIMITED);
 });
 
-test('this machine itself is not counted: an operator, or a proxy that nobody named as trusted', async () => {
+test('good keys that no process has seen yet are admitted amid a flood of wrong ones from their address', async () => {
+  const items = Array.from({ length: 20 }, (_, no) => ({ name: `New ${no}` }));
+  const { body } = await laurel.admin.post('/v1/admin-api-keys', items);
+  const keys: string[] = body.created.map(({ key }: { key: string }) => key);
+  await guesses(() => '198.51.100.9');
+  const asked = keys.flatMap((key, no) => [
+    ...Array.from({ length: 10 }, (_, other) => ask(`flood${no}-${other}.wrong`, '198.51.100.9')),
+    ask(key, '198.51.100.9'),
+  ]);
+  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  expect(statuses.filter((_, index) => index % 11 === 10)).toEqual(keys.map(() => 404));
+  expect(new Set(statuses.filter((_, index) => index % 11 !== 10))).toEqual(new Set([429]));
+});
+
+const fromHere = async (to: TestLaurel): Promise<number[]> => {
   const seen: number[] = [];
   for (let no = 0; no < LIMIT + 5; no += 1)
-    seen.push(
-      (await fetch(`${laurel.appUrl}/v1/users/nobody`, { headers: { 'X-API-KEY': `guess${no}.wrong` } })).status,
-    );
-  expect(seen).toEqual(UNLIMITED);
+    seen.push((await fetch(`${to.appUrl}/v1/users/nobody`, { headers: { 'X-API-KEY': `guess${no}.wrong` } })).status);
+  return seen;
+};
+
+test('this machine itself is counted unless clients come through trusted proxies', async () => {
+  expect(await fromHere(laurel)).toEqual(UNLIMITED);
+  const direct = await startLaurel({ failedKeyLimit: LIMIT });
+  expect(await fromHere(direct)).toEqual(LIMITED);
+  expect((await direct.app.get('/v1/users/nobody')).status).toBe(404);
+  await direct.close();
 });
 
 test.each<[string, string | null, string, string]>([

@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrate } from '../../src/postgres/migrate.ts';
-import { userKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { changeState } from '../stack/change-state.ts';
 
 // A zone is one zone, however it is spelled, and only as long as somebody is in it.
 let laurel: TestLaurel;
@@ -19,7 +16,6 @@ const setClock = async (now: string): Promise<void> => {
 const event = (id: string, tz?: string) =>
   laurel.app.post('/v1/metrics/flips/event', { user: { id, ...(tz !== undefined && { tz }) }, value: 1 });
 const tzOf = async (id: string): Promise<unknown> => (await laurel.app.get(`/v1/users/${id}`)).body.tz;
-const streakOf = async (id: string): Promise<unknown> => (await laurel.app.get(`/v1/users/${id}/streak`)).body.length;
 const zones = async (): Promise<string[]> =>
   (await laurel.pool.query('SELECT zone FROM streak_zones ORDER BY zone')).rows.map(({ zone }) => zone as string);
 
@@ -66,24 +62,4 @@ test('a zone that everybody left is gone after its next midnight, and back with 
   expect(await zones()).toContain('Europe/Berlin');
   expect((await event('traveller', 'Asia/Tokyo')).status).toBe(201);
   await expect.poll(zones).toContain('Asia/Tokyo');
-});
-
-test('a user stored in another spelling by an earlier version is swept, shown and migrated', async () => {
-  expect((await event('old', 'Europe/Berlin')).status).toBe(201);
-  await changeState(laurel.redis, userKey(0, 'old'), "state[USER.zone] = 'eUROPE/bERLIN'");
-  expect(await tzOf('old')).toBe('Europe/Berlin');
-  const persisted = async () => (await laurel.pool.query(`SELECT FROM users WHERE id = 'old'`)).rowCount;
-  await expect.poll(persisted).toBe(1);
-  await laurel.pool.query(`UPDATE users SET zone = 'eUROPE/bERLIN' WHERE id = 'old'`);
-  await laurel.pool.query(`INSERT INTO streak_zones (tenant_no, zone, swept_day) VALUES (0, 'eUROPE/bERLIN', 22000)`);
-  await laurel.pool.query(`DELETE FROM laurel_migrations WHERE file = '000020_zones.sql'`);
-  await migrate(laurel.pool);
-  expect(await zones()).not.toContain('eUROPE/bERLIN');
-  const { rows } = await laurel.pool.query(`SELECT zone FROM users WHERE id = 'old'`);
-  expect(rows).toEqual([{ zone: 'Europe/Berlin' }]);
-
-  await setClock('2031-03-09T12:00:00.000Z');
-  const lost = `SELECT count(*)::int AS lost FROM streak_changes WHERE user_id = 'old' AND kind = 3 AND frequency = 1`;
-  await expect.poll(async () => (await laurel.pool.query(lost)).rows).toEqual([{ lost: 1 }]);
-  expect(await streakOf('old')).toBe(0);
 });

@@ -45,7 +45,7 @@ test('an empty tenant has an empty document with the default settings', async ()
     achievements: [],
     pointsSystems: [],
     leaderboards: [],
-    events: { lateEventDays: 35, clientsMaySendLate: false },
+    events: { lateEventDays: 35, clientsMaySendLate: false, signUpDateWritableBy: 'server' },
     streaks: DEFAULT_STREAK_SETTINGS,
   });
   await expect(store.read(404)).rejects.toMatchObject({ code: 'not_found' });

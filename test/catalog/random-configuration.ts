@@ -42,7 +42,13 @@ export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((ge
       { key: 'plan', type: 'event' },
       { key: 'deck', type: 'event' },
     ] as const),
-  ).map((attribute) => ({ ...attribute, name: draw(name) }));
+  ).map((attribute) =>
+    sent<NonNullable<Configuration['attributes']>[number]>({
+      ...attribute,
+      name: draw(name),
+      writableBy: attribute.type === 'user' ? draw(optional(fc.constantFrom('server', 'user'))) : undefined,
+    }),
+  );
   const metrics = draw(subset(['flips', 'minutes', 'constructor'])).map((key) =>
     sent<NonNullable<Configuration['metrics']>[number]>({
       key,
@@ -67,7 +73,7 @@ export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((ge
       key,
       name: draw(name),
       description: draw(optional(fc.option(text))),
-      badge: draw(optional(fc.option(text.map((url) => ({ url }))))),
+      badge: draw(optional(fc.option(fc.webUrl({ validSchemes: ['http', 'https'] }).map((url) => ({ url }))))),
       maxPoints: draw(optional(fc.constantFrom(null, 1, 1_000))),
     } as never),
     levels: draw(subset(['low', 'mid', 'top'])).map((level, index) =>
@@ -93,6 +99,7 @@ export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((ge
     events: sent<NonNullable<Configuration['events']>>({
       lateEventDays: draw(optional(fc.integer({ min: 0, max: 400 }))),
       clientsMaySendLate: draw(optional(fc.boolean())),
+      signUpDateWritableBy: draw(optional(fc.constantFrom('server', 'user'))),
     }),
   });
 });
@@ -131,7 +138,7 @@ function achievement(known: Known, label: string): ConfiguredAchievement {
     // Names may repeat: then an ID ties references to their item.
     ...own,
     description: draw(optional(fc.option(text))),
-    badge: draw(optional(fc.option(text.map((url) => ({ url }))))),
+    badge: draw(optional(fc.option(fc.webUrl({ validSchemes: ['http', 'https'] }).map((url) => ({ url }))))),
     status: draw(optional(fc.constantFrom('inactive', 'active', 'locked'))),
     trigger,
     metricKey: trigger === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,

@@ -151,6 +151,7 @@ export class ChaosStack {
         DATABASE_URL: await this.postgresProxy.listen(),
         ADMIN_API_KEY: API_KEY,
         HTTP_PROCESSES: '2',
+        IDEMPOTENCY_KEYS_PER_DAY: '0',
         ...variables,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -4,18 +4,25 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { refusalOfRead } from '../contract/contract.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-// `laurel import` as a process of its own. The source is another tenant of the same Laurel, behind a server that may refuse.
+// `laurel import` as a process of its own. The source is another tenant of the same Laurel, behind a server that enforces the limits of
+// the contract and may refuse.
 let laurel: TestLaurel;
 let source: Server;
 let folder: string;
 /** What is asked, and what is answered instead; undefined: what the tenant answers. */
 let asked: string[] = [];
-let instead: (path: string, nth: number) => { status: number; headers?: Record<string, string> } | 'hang' | undefined;
+let headers: Record<string, string> = {};
+let instead: (
+  path: string,
+  nth: number,
+) => { status: number; headers?: Record<string, string>; body?: string | Buffer } | 'hang' | undefined;
 beforeAll(async () => {
   laurel = await startLaurel({ workers: true });
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
@@ -35,6 +42,7 @@ afterAll(async () => {
   await laurel.close();
 });
 beforeEach(async () => {
+  headers = {};
   folder = await mkdtemp(join(tmpdir(), 'laurel-import-'));
   await writeFile(join(folder, 'users.txt'), `${IDS.join('\n')}\n`);
   asked = [];
@@ -51,11 +59,15 @@ async function forward(request: IncomingMessage, response: ServerResponse): Prom
   const other = instead(path, asked.filter((each) => each === path).length);
   if (other === 'hang') return;
   if (other !== undefined) {
-    response.writeHead(other.status, other.headers).end('{"error":"not now"}');
+    response.writeHead(other.status, other.headers).end(other.body ?? '{"error":"not now"}');
     return;
   }
-  const { status, body } = await laurel.app.get(path, { tenantId: 'there' });
-  response.writeHead(status).end(JSON.stringify(body));
+  const refusal = refusalOfRead(path);
+  const { status, body } =
+    refusal === null
+      ? await laurel.app.get(path, { tenantId: 'there' })
+      : { status: refusal.status, body: { error: refusal.error } };
+  response.writeHead(status, headers).end(JSON.stringify(body));
 }
 
 const children = new Set<ChildProcess>();
@@ -158,9 +170,11 @@ test('a source that refuses, fails and hangs is asked more slowly, and again; wh
   expect(report.filter(({ status }) => status === 'unread')).toEqual([
     { id: 'nobody', status: 'unread', why: expect.stringContaining('404') },
   ]);
-  expect(report).toContainEqual({ id: 'user/2', status: 'read', missing: [expect.stringContaining('points.xp')] });
+  expect(report).toContainEqual({ id: 'user/2', status: 'read', unread: [expect.stringContaining('points.xp')] });
   expect(out).toMatch(/imported +3/);
-  expect(out).toContain('points.xp');
+  expect(out).toMatch(/^NOT READ, OF 2 USERS +USERS +FOR EXAMPLE$/m);
+  expect(out).toMatch(/^points\.xp: the source answers 403: not now +1 +user\/2$/m);
+  expect(out).toMatch(/^404: .* +1 +nobody$/m);
   expect(asked.filter((path) => path === '/v1/users/user%2F0')).toHaveLength(3);
 });
 
@@ -180,4 +194,85 @@ test('lines of a file: each by itself', async () => {
     'l2',
   ]);
   expect((await cli('--file', file, '--from', 'http://localhost')).err).toContain('Either --from or --file');
+});
+
+test('a user who is too long for a request is refused alone', async () => {
+  const file = join(folder, 'long.jsonl');
+  const rows = [{ id: 'short 1' }, { id: 'long', name: 'x'.repeat(5_000_000) }, { id: 'short 2' }];
+  await writeFile(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  const { code, err } = await cli('--file', file);
+  expect([code, err]).toEqual([1, '']);
+  const lines = (await readFile(`${file}.import-report.jsonl`, 'utf8')).trim().split('\n');
+  const outcomes = lines.map((line) => JSON.parse(line) as { id: string; status: string });
+  expect(outcomes.map(({ id, status }) => `${id} ${status}`)).toEqual([
+    'short 1 imported',
+    'long refused',
+    'short 2 imported',
+  ]);
+});
+
+test('a source that redirects ends the command, and the key is sent nowhere else', async () => {
+  const keys: unknown[] = [];
+  const elsewhere = createServer((request, response) => {
+    keys.push(request.headers['x-api-key']);
+    response.end('{}');
+  });
+  await new Promise<void>((listening) => void elsewhere.listen(0, '127.0.0.1', listening));
+  const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`;
+  instead = () => ({ status: 302, headers: { location } });
+  const { code, err } = await cli(...fromSource());
+  expect([code, err]).toEqual([2, expect.stringContaining('--from must be the address of the API itself')]);
+  expect(err).toContain(location);
+  expect(keys).toEqual([]);
+  await new Promise((closed) => elsewhere.close(closed));
+});
+
+test('of an answer that is too long, packed or not, no more is read; one of another kind is reported too', async () => {
+  const long = Buffer.alloc(17 * 1_048_576, ' ');
+  instead = (path) => {
+    if (path === '/v1/users/user%2F0') return { status: 200, body: long };
+    if (path === '/v1/users/user%2F1')
+      return { status: 200, headers: { 'content-encoding': 'gzip' }, body: gzipSync(long) };
+    if (path === '/v1/users/user%2F2') return { status: 404, body: '{"error":"\\u001b[2Jgone"}' };
+    if (path === '/v1/users/user%2F3') return { status: 200, body: 'null' };
+    return undefined;
+  };
+  const { code } = await cli(...fromSource());
+  expect(code).toBe(1);
+  const lines = (await readFile(`${users()}.import-report.jsonl`, 'utf8')).trim().split('\n');
+  const unread = lines.map((line) => JSON.parse(line) as { id: string; status: string; why?: string });
+  expect(unread.filter(({ status }) => status === 'unread').toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
+    { id: 'user/0', status: 'unread', why: 'more than 16 MiB' },
+    { id: 'user/1', status: 'unread', why: 'more than 16 MiB' },
+    { id: 'user/2', status: 'unread', why: '404:  [2Jgone' },
+    { id: 'user/3', status: 'unread', why: 'The source does not answer as the Application API does' },
+  ]);
+});
+
+test('a history that is refused is a failure, whose reason is on the screen', async () => {
+  await laurel.admin.delete(`/v1/users?ids=${IDS.map(encodeURIComponent).join(',')}`, { tenantId: 'here' });
+  const why = 'The date range must not exceed 30 days';
+  instead = (path) =>
+    path.includes('event-summary') ? { status: 422, body: JSON.stringify({ error: why }) } : undefined;
+  const { code, out } = await cli(...fromSource('--concurrency', '1'));
+  expect(code).toBe(1);
+  expect(out).toMatch(/^NOT READ, OF 6 USERS/m);
+  expect(out).toMatch(new RegExp(`^metrics\\.flips\\.days: .*422: ${why} +6 +user/0, user/1, user/2$`, 'm'));
+  // Who is here stays; the files still say what could not be read.
+  expect((await cli(...fromSource())).code).toBe(1);
+});
+
+test('the address may end with /v1; the pace is what the headers of the source allow', async () => {
+  await laurel.admin.delete(`/v1/users?ids=${IDS.map(encodeURIComponent).join(',')}`, { tenantId: 'here' });
+  const args = ['--from', `${sourceUrl()}/v1/`, '--users', users(), '--dry-run', '--sample', '1', '--concurrency', '1'];
+  const at: number[] = [];
+  instead = () => {
+    at.push(performance.now());
+    return undefined;
+  };
+  headers = { 'X-RateLimit-Remaining': '4', 'RateLimit-Reset': '2' };
+  const { code, err } = await cli(...args);
+  expect([code, err]).toEqual([0, '']);
+  // The first answer says how fast it may go on; a timer may fire a millisecond early.
+  for (const [index, ms] of at.entries()) if (index > 1) expect(ms - at[index - 1]!).toBeGreaterThan(450);
 });

@@ -61,9 +61,12 @@ const decodeAs = (version: '1.21.1' | '1.26.0') => {
   };
 };
 
+/** The Go client sends its version and no language. */
+const named = (language: string): Record<string, string> => (language === 'Go' ? {} : { 'X-Fern-Language': language });
+
 describe.each(LANGUAGES)('%s', (language) => {
   test.each(['1.21.1', '1.26.0'] as const)('of version %s decodes every answer', async (version) => {
-    const headers = { 'X-Fern-Language': language, 'X-SDK-VERSION': version };
+    const headers = { ...named(language), 'X-SDK-VERSION': version };
     const decode = decodeAs(version);
     for (const [path, name, list] of READS) {
       const answered = await asks('GET', path, headers);
@@ -91,7 +94,12 @@ const valueFor = async (headers: Record<string, string>): Promise<number> =>
 test.each([
   ['byClient', {}, TOTAL],
   ['byClient', { 'X-Fern-Language': 'JavaScript' }, TOTAL],
+  ['byClient', { 'X-Fern-Language': 'JavaScript', 'X-SDK-VERSION': '1.26.0' }, TOTAL],
   ['byClient', { 'X-Fern-Language': 'Swift' }, 12],
+  ['byClient', { 'X-SDK-VERSION': '1.21.1' }, 12],
+  ['byClient', { 'X-SDK-VERSION': '1.27.0' }, 12],
+  ['byClient', { 'X-Fern-SDK-Version': '1.0.27' }, 12],
+  ['exact', { 'X-SDK-VERSION': '1.21.1' }, TOTAL],
   ['exact', { 'X-Fern-Language': 'Swift' }, TOTAL],
   ['whole', {}, 12],
   ['whole', { 'X-Fern-Language': 'JavaScript' }, 12],

@@ -179,7 +179,13 @@ describe.skipIf(!hasBrowser)('the console', () => {
     expect((await laurel.admin.get('/v1/events/settings')).body).toEqual({
       lateEventDays: 7,
       clientsMaySendLate: true,
+      signUpDateWritableBy: 'server',
     });
+    await page.goto(`${laurel.adminUrl}/console/attributes`);
+    await page.getByLabel('Sign-up dates are writable by').selectOption({ label: 'Users too (application keys)' });
+    await page.getByText('Saved.').waitFor();
+    expect((await laurel.admin.get('/v1/events/settings')).body.signUpDateWritableBy).toBe('user');
+
     expect(errors).toEqual([]);
     await context.close();
   });

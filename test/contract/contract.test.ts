@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkAnswer, contractOperations } from './contract.ts';
+import { checkAnswer, contractOperations, refusalOfRead } from './contract.ts';
 
 const admin = { surface: 'admin', method: 'get', path: '/v1/tenants/{id}', status: 200 } as const;
 const tenant = {
@@ -44,4 +44,22 @@ describe('the contract', () => {
     const event = { surface: 'application', method: 'post', path: '/api/metrics/{key}/event', status: 202 } as const;
     expect(() => checkAnswer({ ...event, body: {} })).toThrow('does not fit the contract');
   });
+});
+
+describe('a source that enforces the limits of the contract', () => {
+  const summary = '/v1/users/a%2Fb/metrics/flips/event-summary?aggregation=daily';
+  test.each([
+    ['/v1/users/a%2Fb/nothing', 404],
+    ['/users/a', 404],
+    [`${summary}&startDate=2026-01-01`, 422],
+    [`${summary}&startDate=2026-01-01&endDate=2026-01-32`, 422],
+    [`${summary}&startDate=2026-01-02&endDate=2026-01-01`, 422],
+    [`${summary}&startDate=2025-01-01&endDate=2026-02-05`, 422],
+    [`${summary.replace('daily', 'yearly')}&startDate=2026-01-01&endDate=2026-01-02`, 422],
+    ['/v1/users/a/points/xp?awards=101', 422],
+    ['/v1/users/a/streak?historyPeriods=7.5', 422],
+    ['/v1/users/a/streak?periods=7', 422],
+    [`${summary}&startDate=2025-01-01&endDate=2026-02-04`, undefined],
+    ['/v1/users/a/points/xp?awards=100', undefined],
+  ])('%s: %s', (url, status) => expect(refusalOfRead(url)?.status).toBe(status));
 });

@@ -164,3 +164,38 @@ export function checkAnswer(answer: SeenAnswer): void {
       `${place}, which does not fit the contract: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`,
     );
 }
+
+/** The most days that a range of dates may have at the hosted product; the contract's tables do not say it. */
+const MOST_DAYS = 400;
+
+/**
+ * Why a source that enforces every limit of the contract refuses a GET of the Application API; `null` if it does not: an
+ * unknown path or parameter, a parameter that is missing or not of its schema, a range of dates that is too long.
+ */
+export function refusalOfRead(url: string): { status: number; error: string } | null {
+  const { pathname, searchParams } = new URL(url, 'http://source');
+  const steps = pathname.replace(/^\/v1(?=\/)/, '').split('/');
+  const fits = (path: string): boolean => {
+    const declared = path.split('/');
+    return declared.length === steps.length && declared.every((each, at) => each.startsWith('{') || each === steps[at]);
+  };
+  const path = Object.keys(documents.application.paths).find(fits);
+  const operation = pathname.startsWith('/v1/') && path ? documents.application.paths[path]!['get'] : undefined;
+  if (operation === undefined) return { status: 404, error: `Unknown path: ${pathname}` };
+  const declared = (operation.parameters ?? []).filter((each) => each.in === 'query');
+  for (const name of searchParams.keys())
+    if (!declared.some((each) => each.name === name)) return { status: 422, error: `Unknown parameter: ${name}` };
+  for (const { name, required = false, schema = {} } of declared) {
+    const [text] = searchParams.getAll(name);
+    if (text === undefined && required) return { status: 422, error: `${name} is required` };
+    if (text === undefined || schema['type'] === 'array') continue;
+    const value = schema['type'] === 'string' ? text : JSON.parse(text);
+    if (!ajv.validate(schema, value)) return { status: 422, error: `${name} ${ajv.errorsText()}` };
+  }
+  const days = ['startDate', 'endDate'].map((name) => Date.parse(searchParams.get(name) ?? '') / 86_400_000);
+  // NaN, of a read without dates, is neither.
+  if (days[1]! < days[0]!) return { status: 422, error: 'startDate must not be after endDate' };
+  if (days[1]! - days[0]! + 1 > MOST_DAYS)
+    return { status: 422, error: `The date range must not exceed ${MOST_DAYS} days` };
+  return null;
+}

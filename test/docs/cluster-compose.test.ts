@@ -59,20 +59,26 @@ beforeEach(() => {
   running = [];
 });
 afterEach(async () => {
-  for (const each of running) {
+  await endRunning();
+  rmSync(folder, { recursive: true });
+});
+
+async function endRunning(): Promise<void> {
+  for (const each of running.splice(0)) {
     const ended = once(each, 'exit');
     each.kill('SIGKILL');
     await ended;
   }
-  rmSync(folder, { recursive: true });
-});
+}
 
 /** Runs the command of a service on this machine, in a folder for its volume, and asks it something; the last answer. */
 async function ask(name: string, questions: string[][], replaced: [string, string][] = []): Promise<unknown> {
   const { command: commands, environment } = services[name]!;
   const port = await freePort();
   let script = commands[2]!;
-  for (const [from, to] of [['/data', folder], ...replaced] as const) script = script.replaceAll(from, to);
+  const ops = join(PACKAGE_ROOT, 'ops');
+  for (const [from, to] of [['/data', folder], ['/etc/laurel', ops], ...replaced] as const)
+    script = script.replaceAll(from, to);
   const path = `${dirname(findRedisProgram()!)}:${process.env['PATH']}`;
   const env = { ...environment, PATH: path };
   running.push(spawn('sh', ['-c', `${script.trimEnd()} --port ${port}`], { env, stdio: 'ignore' }));
@@ -88,9 +94,16 @@ async function ask(name: string, questions: string[][], replaced: [string, strin
   }
 }
 
-test('the first of a group starts as a master with every answer on disk', async () => {
-  expect(await ask('redis-2-a', [['CONFIG', 'GET', 'append*']])).toEqual(
-    expect.arrayContaining(['appendonly', 'yes', 'appendfsync', 'always']),
+test('the first of a group starts as a master with the settings that are shipped, also after a setting was changed', async () => {
+  const questions = [
+    ['CONFIG', 'SET', 'repl-diskless-sync-delay', '5', 'appendfsync', 'no'],
+    ['CONFIG', 'REWRITE'],
+    ['CONFIG', 'GET', 'append*'],
+  ];
+  expect(await ask('redis-2-a', questions)).toEqual(expect.arrayContaining(['appendonly', 'yes', 'appendfsync', 'no']));
+  await endRunning();
+  expect(await ask('redis-2-a', [['CONFIG', 'GET', 'append*', 'repl-diskless-sync-delay']])).toEqual(
+    expect.arrayContaining(['appendonly', 'yes', 'appendfsync', 'always', 'repl-diskless-sync-delay', '0']),
   );
 });
 
@@ -109,10 +122,7 @@ test('what a Redis is told after its first start, as Sentinels do it, it is agai
     ['REPLICAOF', 'redis-1-b', '6379'],
     ['CONFIG', 'REWRITE'],
   ]);
-  const [first] = running.splice(0);
-  const ended = once(first!, 'exit');
-  first!.kill('SIGKILL');
-  await ended;
+  await endRunning();
   expect(await ask('redis-1-a', [['CONFIG', 'GET', 'replicaof']])).toEqual(['replicaof', 'redis-1-b 6379']);
 });
 
@@ -121,6 +131,9 @@ test('a Sentinel watches all masters, and two have to agree', async () => {
   const watched = (await ask('sentinel-1', [['SENTINEL', 'MASTERS']], [here])) as (string[] | Record<string, string>)[];
   const fields = watched.map((master) => (Array.isArray(master) ? master : Object.entries(master).flat()));
   const of = (master: string[], name: string): string => master[master.indexOf(name) + 1]!;
+  expect(fields.map((master) => [of(master, 'down-after-milliseconds'), of(master, 'parallel-syncs')])).toEqual(
+    fields.map(() => ['2000', '2']),
+  );
   expect(Object.fromEntries(fields.map((master) => [of(master, 'name'), of(master, 'quorum')]))).toEqual({
     'redis-1': '2',
     'redis-2': '2',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { settlementsOfHistory } from '../../src/domain/imported-streak.ts';
-import { DAY_MS, dayOf, periodOf } from '../../src/domain/periods.ts';
+import { earnedDayOf, settlementsOfHistory } from '../../src/domain/imported-streak.ts';
+import { DAY_MS, dateOf, dayOf, periodOf } from '../../src/domain/periods.ts';
 
 const calendar = { frequency: 'weekly', weekStart: 'monday' } as const;
 const weekOf = (date: string): number => periodOf(dayOf(date), calendar.frequency, calendar.weekStart);
@@ -38,4 +38,34 @@ test.each([
     to: dayOf('2032-04-11'),
     length: 2,
   });
+});
+
+const CREATED = dayOf('2032-01-01');
+/** A freeze every 5 days, at most 3; the streak lives on every day, the freezes used or lacking on those given. */
+const earned = (day: number, freezes: number, used: readonly number[], lost: readonly number[] = []): number => {
+  const history = Array.from({ length: day - CREATED + 1 }, (_, nth) => {
+    const date = dateOf(CREATED + nth);
+    const usedFreeze = used.includes(nth);
+    return { periodStart: date, periodEnd: date, length: lost.includes(nth) ? 0 : 1, usedFreeze };
+  });
+  const settings = { initial: 0, interval: 5, amount: 1, max: 3 };
+  return earnedDayOf({ history, freezes, day, createdDay: CREATED, ...settings }) - CREATED;
+};
+
+test.each([
+  ['without a history that says otherwise', 23, 3, [], 20],
+  ['on the day itself', 20, 3, [], 20],
+  ['one use that it does not explain: an administrator gave a freeze', 23, 2, [2, 22], 20],
+])('freezes are earned from the day on which the user was first seen: %s', (_, day, freezes, used, expected) => {
+  expect(earned(CREATED + day, freezes, used)).toBe(expected);
+});
+
+test('freezes are earned from another day if the history says so', () => {
+  // Earned on days 13 and 18 and used at once; lost at the end of days 12 and 17, when there was none.
+  expect(earned(CREATED + 24, 1, [3, 8, 13, 18], [2, 7, 12, 17])).toBe(23);
+});
+
+test('no history: from the day on which the user was first seen', () => {
+  const none = { history: [], freezes: 2, initial: 0, interval: 7, amount: 1, max: 3 };
+  expect(earnedDayOf({ ...none, day: CREATED + 16, createdDay: CREATED })).toBe(CREATED + 14);
 });

@@ -29,7 +29,7 @@ export class CatalogBuilder {
   }
 
   attribute(key: string, type: Attribute['type']): Attribute {
-    const attribute = { ...this.stored(), key, name: key, type };
+    const attribute = { ...this.stored(), key, name: key, type, writableBy: null };
     this.catalog.attributes.push(attribute);
     return attribute;
   }

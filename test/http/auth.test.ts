@@ -20,6 +20,7 @@ const stored = (prefix: string, rest: Partial<KeyRecord> = {}): KeyRecord => ({
   active: true,
   scope: 'all',
   expiresMs: null,
+  rateLimit: null,
   usedMs: null,
   ...rest,
 });
@@ -77,6 +78,7 @@ describe('authenticate', () => {
     expect(await outcome(() => authenticate('adm_a.body'))).toEqual({
       kind: 'admin',
       prefix: 'adm_a',
+      rateLimit: null,
       userId: null,
       tenantNo: null,
       scope: 'all',
@@ -249,7 +251,9 @@ describe('over the stored keys', () => {
     const users = new ApplicationKeys({ pool, announce: publish });
     const [made] = await admins.create([{ name: 'Test', access: 'full', tenantId: null }], { who: 'test' });
     const { key: adminKey } = made as CreatedAdminKey;
-    const [created] = await users.create(0, [{ userId: 'ada', scope: 'all', expiresMs: null }], { who: 'test' });
+    const [created] = await users.create(0, [{ userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null }], {
+      who: 'test',
+    });
     const keys = createAuthenticator({ lookup: { find: (prefix) => findKey(pool, prefix) } });
     const changes = new Changes({ pool, redis });
     changes.listen({ organisationChanged: () => keys.invalidate() });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endpointsOf } from '../../src/redis/endpoints.ts';
 import { DELIVERY_COUNTS_KEY } from '../../src/redis/keys.ts';
 import { insert, message } from '../postgres/webhooks/messages.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
@@ -15,8 +16,8 @@ test('the admin port shows what waits for Postgres; the application port does no
   const read = await fetch(`${laurel.adminUrl}/metrics`);
   expect(read.headers.get('Content-Type')).toContain('text/plain');
   const text = await read.text();
-  expect(text).toMatch(/^laurel_outbox_entries 1$/m);
-  expect(text).toMatch(/^laurel_persist_lag_seconds [\d.e-]+$/m);
+  expect(text).toMatch(/^laurel_outbox_entries\{server="[^"]+"\} 1$/m);
+  expect(text).toMatch(/^laurel_persist_lag_seconds\{server="[^"]+"\} [\d.e-]+$/m);
   expect((await fetch(`${laurel.appUrl}/metrics`)).status).toBe(404);
 });
 
@@ -86,19 +87,46 @@ test('refusals are counted by reason, those of keys by what was wrong with the k
 test('batches that wait are counted, and how long the oldest has waited', async () => {
   await laurel.redis.xadd('{s0}:batches', '1000-0', 'x', 'y');
   const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
-  expect(text).toMatch(/^laurel_batches_waiting 1$/m);
-  expect(Number(/^laurel_batches_oldest_waiting_seconds (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(1e6);
+  expect(text).toMatch(/^laurel_batches_waiting\{server="[^"]+"\} 1$/m);
+  expect(Number(/^laurel_batches_oldest_waiting_seconds\{server="[^"]+"\} (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(
+    1e6,
+  );
 });
 
-test('while Redis is away, that is said, and what it does not take to know', async () => {
-  const read = async () => (await fetch(`${laurel.adminUrl}/metrics`)).text();
-  expect(await read()).toMatch(/^laurel_up\{server="redis"\} 1$/m);
-  laurel.redis.disconnect();
-  const text = await read();
-  expect(text).toMatch(/^laurel_up\{server="redis"\} 0$/m);
-  expect(text).toMatch(/^laurel_up\{server="postgres"\} 1$/m);
-  expect(text).toMatch(/^laurel_dead_letters 0$/m);
-  expect(text).toMatch(/^laurel_http_request_duration_seconds_count/m);
-  expect(text).not.toMatch(/^laurel_outbox_entries/m);
-  await laurel.redis.connect();
+test('while one of several Redis is away, that is said of it, and all that it does not take to know', async () => {
+  const several = await startLaurel({ servers: 3 });
+  try {
+    const read = async () => (await fetch(`${several.adminUrl}/metrics`)).text();
+    const [first, second, third] = endpointsOf(several.redis).map(({ name }) => name);
+    const of = (text: string, metric: string): [string, string][] =>
+      [...text.matchAll(new RegExp(`^${metric}\\{.*?server="([^"]+)"[^}]*\\} (\\S+)$`, 'gm'))].map(
+        ([, server, value]) => [server!, value!],
+      );
+    const before = await read();
+    for (const [metric, value] of [
+      ['laurel_up', '1'],
+      ['laurel_outbox_entries', '0'],
+      ['laurel_redis_shards_closed', '0'],
+      ['laurel_redis_rebuilds_total', '0'],
+    ] as const) {
+      const found = of(before, metric).filter(([server]) => server !== 'postgres');
+      expect([metric, found]).toEqual([metric, [first, second, third].map((server) => [server, value])]);
+    }
+    endpointsOf(several.redis)[1]!.redis.disconnect();
+    await expect.poll(async () => of(await read(), 'laurel_redis_shards_closed')).toContainEqual([second, '86']);
+    const text = await read();
+    expect(of(text, 'laurel_up')).toEqual([
+      [first, '1'],
+      [second, '0'],
+      [third, '1'],
+      ['postgres', '1'],
+    ]);
+    for (const metric of ['laurel_outbox_entries', 'laurel_persist_lag_seconds', 'laurel_batches_waiting'])
+      expect(of(text, metric).map(([server]) => server)).toEqual([first, third]);
+    expect(text).toMatch(/^laurel_dead_letters 0$/m);
+    expect(text).toMatch(/^laurel_http_requests_in_flight\{/m);
+    await endpointsOf(several.redis)[1]!.redis.connect();
+  } finally {
+    await several.close();
+  }
 });

@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { consolePage } from '../../src/processes/pages.ts';
@@ -15,12 +16,19 @@ afterAll(() => laurel.close());
 const raw = (
   base: string,
   path: string,
-  { method = 'GET', encoding = 'identity' } = {},
+  { method = 'GET', encoding = 'identity', etag = '' } = {},
 ): Promise<{ status: number; headers: Record<string, unknown>; body: Buffer }> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(base);
     const sent = request(
-      { hostname, port, path, method, headers: { 'Accept-Encoding': encoding }, agent: false },
+      {
+        hostname,
+        port,
+        path,
+        method,
+        headers: { 'Accept-Encoding': encoding, ...(etag && { 'If-None-Match': etag }) },
+        agent: false,
+      },
       (res) => {
         const parts: Buffer[] = [];
         res.on('data', (part: Buffer) => parts.push(part));
@@ -34,14 +42,14 @@ const asset = async (): Promise<string> =>
   /src="(\/console\/assets\/[^"]+\.js)"/.exec((await raw(laurel.adminUrl, '/console')).body.toString())![1]!;
 
 describe('the console', () => {
-  test('is one document, whatever the view, which is never kept and loads nothing from elsewhere', async () => {
+  test('is one document, whatever the view, which browsers ask for each time and loads nothing from elsewhere', async () => {
     const first = await raw(laurel.adminUrl, '/console');
     expect(first.body.toString()).toContain('<div id="root">');
     for (const path of ['/console/', '/console/users/a%2Fb.js', '/console/..%2f..%2fetc/passwd'])
       expect((await raw(laurel.adminUrl, path)).body.equals(first.body)).toBe(true);
     expect(first.headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-store',
+      'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
       'referrer-policy': 'no-referrer',
@@ -128,7 +136,7 @@ describe('the console', () => {
 test.each(['admin', 'app'] as const)('the reference page is on the %s port, with files of its own', async (surface) => {
   const base = surface === 'admin' ? laurel.adminUrl : laurel.appUrl;
   const { status, body, headers } = await raw(base, '/reference');
-  expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
+  expect([status, headers['cache-control']]).toEqual([200, 'no-cache']);
   expect(String(headers['content-security-policy'])).toContain("script-src 'self';");
   const files = [...body.toString().matchAll(/(?:src|href)="(\/reference\/assets\/[^"]+)"/g)].map(([, path]) => path!);
   expect(files).toHaveLength(4);
@@ -155,5 +163,73 @@ describe('the Application API on the admin port', () => {
   test('is not for application keys', async () => {
     const [{ key }] = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }])).body.created;
     expect((await laurel.admin.get('/application/v1/users/ada', { key })).status).toBe(403);
+  });
+});
+
+describe('what is the same for everybody', () => {
+  const FILES = [
+    ['appUrl', '/v1/openapi'],
+    ['adminUrl', '/v1/openapi'],
+    ['adminUrl', '/application/v1/openapi'],
+    ['appUrl', '/reference'],
+    ['adminUrl', '/console'],
+  ] as const;
+
+  test.each(FILES)('%s%s is sent compressed, and once to a client that keeps it', async (base, path) => {
+    const plain = await raw(laurel[base], path);
+    const gzip = await raw(laurel[base], path, { encoding: 'gzip' });
+    const brotli = await raw(laurel[base], path, { encoding: 'deflate;q=0.5, gzip, br' });
+    expect([gzip.headers['content-encoding'], gunzipSync(gzip.body).equals(plain.body)]).toEqual(['gzip', true]);
+    expect(brotli.headers['content-encoding']).toBe('br');
+    expect(brotliDecompressSync(brotli.body).equals(plain.body)).toBe(true);
+    expect(plain.headers).toMatchObject({ vary: 'Accept-Encoding', 'cache-control': 'no-cache' });
+    expect(plain.headers['x-content-type-options']).toBe('nosniff');
+    expect(plain.headers['content-length']).toBe(String(plain.body.length));
+    for (const encoding of ['identity', 'br;q=0', 'br; q=0.0, gzip;q=0', 'brotli', 'xbr'])
+      expect([encoding, (await raw(laurel[base], path, { encoding })).headers['content-encoding']]).toEqual([
+        encoding,
+        undefined,
+      ]);
+    const etag = String(plain.headers['etag']);
+    expect([etag, gzip.headers['etag'], brotli.headers['etag']]).toEqual(Array(3).fill(expect.stringMatching(/^W\/"/)));
+    for (const sent of [etag, etag.slice(2), `"x", ${etag}`, '*'])
+      for (const method of ['GET', 'HEAD']) {
+        const known = await raw(laurel[base], path, { encoding: 'br', etag: sent, method });
+        expect([sent, known.status, known.body.length, known.headers['etag']]).toEqual([sent, 304, 0, etag]);
+      }
+    expect((await raw(laurel[base], path, { etag: '"x"' })).status).toBe(200);
+  });
+
+  test('an address that asks for it all the time is answered 429', async () => {
+    const limited = await startLaurel({ rateLimits: { filesPerSecond: 1 }, trustedProxies: '127.0.0.1' });
+    const ask = (base: string, path: string, from: string) =>
+      fetch(`${base}${path}`, { headers: { 'X-Forwarded-For': from } });
+    for (const [base, path] of [
+      [limited.appUrl, '/v1/openapi'],
+      [limited.adminUrl, '/console'],
+    ] as const) {
+      const from = path === '/console' ? '198.51.100.2' : '198.51.100.1';
+      const answers = await Promise.all(Array.from({ length: 40 }, () => ask(base, path, from)));
+      const refused = answers.filter(({ status }) => status === 429);
+      expect(refused.length).toBeGreaterThan(20);
+      expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect((await ask(base, path, '198.51.100.9')).status).toBe(200);
+      expect((await ask(base, '/healthz', from)).status).toBe(200);
+    }
+    await limited.close();
+  });
+
+  test('a client that asks again and again and reads nothing is given no memory for it', async () => {
+    const connection = connect(Number(new URL(laurel.adminUrl).port), '127.0.0.1');
+    connection.pause();
+    const request = 'GET /v1/openapi HTTP/1.1\r\nHost: x\r\n\r\n';
+    const before = process.memoryUsage().rss;
+    connection.write(request.repeat(1_000));
+    const closed = new Promise((resolve) => connection.once('close', resolve).once('error', () => undefined));
+    await raw(laurel.adminUrl, '/healthz');
+    // 1,000 answers are 700 MB.
+    expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000);
+    connection.resume();
+    await closed;
   });
 });

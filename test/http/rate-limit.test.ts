@@ -1,22 +1,24 @@
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/errors.ts';
-import { createRateLimit } from '../../src/http/rate-limit.ts';
+import { createFileLimit, createRateLimit, type RateLimit } from '../../src/http/rate-limit.ts';
 import { NOBODY, type Caller } from '../../src/operations/operation.ts';
+import { startLaurel } from '../laurel.ts';
 import { ADMIN_KEY, startServer, USER_KEY } from './server-fixture.ts';
 
-const user = (userId: string, prefix = `app_${userId}`): Caller => ({
+const user = (userId: string, prefix = `app_${userId}`, rateLimit: number | null = null): Caller => ({
   kind: 'application',
   prefix,
   userId,
   tenantNo: 0,
   scope: 'all',
+  rateLimit,
 });
-const ADMIN: Caller = { kind: 'admin', prefix: 'adm', userId: null, tenantNo: null, scope: 'all' };
+const ADMIN: Caller = { kind: 'admin', prefix: 'adm', userId: null, tenantNo: null, scope: 'all', rateLimit: null };
 
 describe('the count', () => {
-  test('a quiet caller may make two seconds of requests at once, then so many a second', () => {
+  test('a quiet caller may make four seconds of requests at once, then so many a second', () => {
     let nowMs = 1_000_000;
-    const limit = createRateLimit({ applicationPerSecond: 10, adminPerSecond: null }, () => nowMs)!;
+    const limit = createRateLimit({ applicationPerSecond: 10, adminPerSecond: 0 }, undefined, () => nowMs);
     const admitted = (): number => {
       for (let n = 0; ; n++) {
         try {
@@ -26,7 +28,7 @@ describe('the count', () => {
         }
       }
     };
-    expect(admitted()).toBe(20);
+    expect(admitted()).toBe(40);
     nowMs += 99;
     expect(admitted()).toBe(0);
     nowMs += 1;
@@ -34,25 +36,27 @@ describe('the count', () => {
     nowMs += 1_000;
     expect(admitted()).toBe(10);
     nowMs += 3_600_000;
-    expect(admitted()).toBe(20);
+    expect(admitted()).toBe(40);
   });
 
   test('the headers say how much is left, and a refusal when to come again', () => {
     let nowMs = 0;
-    const limits = { applicationPerSecond: 1, adminPerSecond: null };
+    const limits = { applicationPerSecond: 1, adminPerSecond: 0 };
     const limit = createRateLimit(
       limits,
+      undefined,
       () => nowMs,
       () => 1_790_000_000_000 + nowMs,
-    )!;
+    );
     expect(limit(user('ada'))).toEqual({
-      'RateLimit-Limit': '2',
-      'RateLimit-Remaining': '1',
-      'RateLimit-Reset': '1',
+      'X-RateLimit-Limit': '4',
+      'X-RateLimit-Remaining': '3',
       'X-RateLimit-Reset': '1790000001',
     });
     nowMs = 250;
-    expect(limit(user('ada'))).toMatchObject({ 'RateLimit-Remaining': '0', 'RateLimit-Reset': '2' });
+    expect(limit(user('ada'))).toMatchObject({ 'X-RateLimit-Remaining': '2' });
+    limit(user('ada'));
+    expect(limit(user('ada'))).toMatchObject({ 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '1790000004' });
     let refused: unknown;
     try {
       limit(user('ada'));
@@ -60,28 +64,99 @@ describe('the count', () => {
       refused = error;
     }
     expect(refused).toBeInstanceOf(AppError);
-    expect(refused).toMatchObject({ status: 429, headers: { 'Retry-After': '1', 'RateLimit-Remaining': '0' } });
+    expect(refused).toMatchObject({ status: 429, headers: { 'Retry-After': '1', 'X-RateLimit-Remaining': '0' } });
     nowMs += 1_000;
     expect(limit(user('ada'))).not.toBeNull();
   });
 
+  const admittedOf = (limit: RateLimit, caller: Caller): number => {
+    for (let n = 0; n < 1_000; n++) {
+      try {
+        limit(caller);
+      } catch {
+        return n;
+      }
+    }
+    return Infinity;
+  };
+
   test('callers are counted by themselves: a user with all keys, an admin key; who has no limit is not', () => {
-    const limit = createRateLimit({ applicationPerSecond: 1, adminPerSecond: null }, () => 0)!;
-    for (let n = 0; n < 2; n++) limit(user('ada', `app_${n}`));
+    const limit = createRateLimit({ applicationPerSecond: 1, adminPerSecond: 0 }, undefined, () => 0);
+    for (let n = 0; n < 4; n++) limit(user('ada', `app_${n}`));
     expect(() => limit(user('ada', 'app_other'))).toThrow(AppError);
     expect(limit(user('bob'))).not.toBeNull();
     expect(limit({ ...user('ada'), tenantNo: 1 })).not.toBeNull();
     for (let n = 0; n < 100; n++) expect([limit(ADMIN), limit(NOBODY)]).toEqual([null, null]);
   });
 
-  test('without limits there is nothing to count', () => {
-    expect(createRateLimit({ applicationPerSecond: null, adminPerSecond: null })).toBeUndefined();
+  test("a key's own limit goes before the organisation's, and that before the installation's; 0 is none", () => {
+    let organisation: number | null = null;
+    const limits = { applicationPerSecond: 5, adminPerSecond: 0 };
+    const limit = createRateLimit(
+      limits,
+      () => organisation,
+      () => 0,
+    );
+    expect(admittedOf(limit, user('ada'))).toBe(20);
+    expect(admittedOf(limit, user('ada', 'app_own', 2))).toBe(8);
+    expect(admittedOf(limit, user('ada', 'app_free', 0))).toBe(Infinity);
+    organisation = 10;
+    expect(admittedOf(limit, user('bob'))).toBe(40);
+    organisation = 0;
+    expect(admittedOf(limit, user('bob'))).toBe(Infinity);
+    expect(admittedOf(limit, user('bob', 'app_own_b', 3))).toBe(12);
   });
+
+  test('a caller who was forgotten owed nothing, and one who owes is not forgotten', () => {
+    let nowMs = 0;
+    const limit = createRateLimit({ applicationPerSecond: 1, adminPerSecond: 0 }, undefined, () => nowMs);
+    // Drops what is old at 4,000, 8,000 and so on.
+    limit(user('clock'));
+    for (let ms = 0; ms <= 40_000; ms += 500) {
+      nowMs = ms;
+      limit(user(`other-${ms}`));
+      const admitted = admittedOf(limit, user('ada'));
+      expect([ms, admitted]).toEqual([ms, ms === 0 ? 4 : ms % 1_000 === 0 ? 1 : 0]);
+    }
+  });
+
+  test('without limits there is nothing to count', () => {
+    const limit = createRateLimit({ applicationPerSecond: 0, adminPerSecond: 0 });
+    expect([limit(user('ada')), limit(ADMIN)]).toEqual([null, null]);
+    expect(createFileLimit(0)).toBeUndefined();
+  });
+});
+
+test('a limit of a key and one of the organisation are set over the Admin API and hold at once', async () => {
+  const laurel = await startLaurel({ rateLimits: { applicationPerSecond: 50 } });
+  const make = async (item: object) => (await laurel.admin.post('/v1/application-api-keys', [item])).body.created[0];
+  const limitOf = async (key: string) =>
+    (await laurel.app.get('/v1/users/ada', { key })).headers.get('x-ratelimit-limit');
+  const plain = await make({ userId: 'ada' });
+  const own = await make({ userId: 'ada', rateLimit: 7 });
+  const free = await make({ userId: 'ada', rateLimit: 0 });
+  expect([plain.rateLimit, own.rateLimit, free.rateLimit]).toEqual([undefined, 7, 0]);
+  const listed = (await laurel.admin.get('/v1/application-api-keys')).body;
+  expect(listed.map(({ rateLimit }: { rateLimit: unknown }) => rateLimit)).toEqual([null, 7, 0]);
+  expect([await limitOf(plain.key), await limitOf(own.key), await limitOf(free.key)]).toEqual(['200', '28', null]);
+  for (const [rateLimit, limit] of [
+    [10, '40'],
+    [0, null],
+    [null, '200'],
+  ] as const) {
+    const { body } = await laurel.admin.patch('/v1/organisation', { rateLimit });
+    expect(body.rateLimit).toBe(rateLimit);
+    // What is not sent stays.
+    expect((await laurel.admin.patch('/v1/organisation', { name: 'Laurel' })).body.rateLimit).toBe(rateLimit);
+    expect([rateLimit, await limitOf(plain.key), await limitOf(own.key)]).toEqual([rateLimit, limit, '28']);
+  }
+  expect((await laurel.admin.patch('/v1/organisation', { rateLimit: -1 })).status).toBe(400);
+  await laurel.close();
 });
 
 test('over HTTP: 429 with its headers for the one who floods, and nothing changes for others', async () => {
   const { client, server } = await startServer({
-    rateLimit: createRateLimit({ applicationPerSecond: 2, adminPerSecond: null }),
+    rateLimit: createRateLimit({ applicationPerSecond: 1, adminPerSecond: 0 }),
   });
   const asUser = () => client.get('/v1/people/ada', { key: USER_KEY });
   const answers = await Promise.all(Array.from({ length: 40 }, asUser));
@@ -90,10 +165,10 @@ test('over HTTP: 429 with its headers for the one who floods, and nothing change
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(40 - refused.length);
   expect(refused[0]!.body).toEqual({ error: 'Too many requests; try again after the time in Retry-After' });
   expect(refused[0]!.headers.get('retry-after')).toBe('1');
-  expect(refused[0]!.headers.get('ratelimit-limit')).toBe('4');
+  expect(refused[0]!.headers.get('x-ratelimit-limit')).toBe('4');
   const first = answers.find(({ status }) => status === 200)!;
-  expect(first.headers.get('ratelimit-remaining')).toMatch(/^[0-3]$/);
+  expect(first.headers.get('x-ratelimit-remaining')).toMatch(/^[0-3]$/);
   const other = await client.get('/v1/people/ada', { key: ADMIN_KEY });
-  expect([other.status, other.headers.get('ratelimit-limit')]).toEqual([200, null]);
+  expect([other.status, other.headers.get('x-ratelimit-limit')]).toEqual([200, null]);
   server.close();
 });

@@ -55,6 +55,23 @@ export class RawConnection {
     return [...this.received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
   }
 
+  /** What the chunks of the last response's body hold. Throws for a body that is not whole, or has anything between its chunks. */
+  get chunks(): string {
+    let rest = this.received.slice(this.received.lastIndexOf('HTTP/1.1 ')).split('\r\n\r\n').slice(1).join('\r\n\r\n');
+    let body = '';
+    for (;;) {
+      const size = /^([\da-f]+)\r\n/i.exec(rest);
+      if (size === null) throw new Error(`Not a chunk: ${JSON.stringify(rest.slice(0, 100))}`);
+      const length = parseInt(size[1]!, 16);
+      const chunk = Buffer.from(rest.slice(size[0].length));
+      if (chunk.subarray(length, length + 2).toString() !== '\r\n')
+        throw new Error(`Behind a chunk: ${JSON.stringify(chunk.subarray(length, length + 100).toString())}`);
+      if (length === 0) return body;
+      body += chunk.subarray(0, length).toString();
+      rest = chunk.subarray(length + 2).toString();
+    }
+  }
+
   private wake(): void {
     for (const resolve of this.waiting.splice(0)) resolve();
   }

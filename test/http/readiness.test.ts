@@ -11,11 +11,21 @@ const broken = (): Promise<void> => {
 };
 
 test('ready when every check passes', async () => {
-  expect(await createReadiness({ Redis: well, Postgres: well })()).toBeNull();
-  expect(await createReadiness({})()).toBeNull();
+  const checks = { Redis: { check: well, needed: true }, Postgres: { check: well, needed: false } };
+  expect(await createReadiness(checks)()).toEqual({ missing: [], degraded: [] });
+  expect(await createReadiness({})()).toEqual({ missing: [], degraded: [] });
 });
 
-test('names what fails, throws or does not answer in time, and not why', async () => {
-  const readiness = createReadiness({ Redis: ill, Postgres: well, migrations: silent, other: broken }, 30);
-  expect(await readiness()).toBe('Not ready: Redis, migrations, other');
+test('names what fails, throws or does not answer in time, and not why; what is not needed is only degraded', async () => {
+  const readiness = createReadiness(
+    {
+      Redis: { check: ill, needed: true },
+      backlog: { check: well, needed: true },
+      migrations: { check: silent, needed: true },
+      Postgres: { check: silent, needed: false },
+      replicas: { check: broken, needed: false },
+    },
+    30,
+  );
+  expect(await readiness()).toEqual({ missing: ['Redis', 'migrations'], degraded: ['Postgres', 'replicas'] });
 });

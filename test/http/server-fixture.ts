@@ -24,6 +24,7 @@ const record = (key: string, rest: Partial<KeyRecord>): KeyRecord => {
     active: true,
     scope: 'all',
     expiresMs: null,
+    rateLimit: null,
     usedMs: null,
     ...rest,
   };
@@ -180,7 +181,7 @@ export interface Fixture {
   /** What was logged as a warning. */
   warnings: Fixture['errors'];
   /** What `/readyz` says is missing, and what else. */
-  missing: { sentence: string | null; notices: string[] };
+  missing: { checks: string[]; degraded: string[]; notices: string[] };
 }
 
 /** A listening server with the echo operations and those given, one admin key, one key of user `ada`. */
@@ -195,7 +196,7 @@ export async function startServer(
     (list: Fixture['errors']) =>
     (fields: object, message: string): void =>
       void list.push({ fields: fields as Record<string, unknown>, message });
-  const missing: Fixture['missing'] = { sentence: null, notices: [] };
+  const missing: Fixture['missing'] = { checks: [], degraded: [], notices: [] };
   const surface = rest.surface ?? 'application';
   const operations = rest.operations ?? [...echoOperations(gate), ...more];
   const keys = createAuthenticator({
@@ -213,7 +214,7 @@ export async function startServer(
       confirm: async () => undefined,
     }),
     limits: { bodyBytes: BODY_BYTES },
-    readiness: async () => missing.sentence,
+    readiness: async () => ({ missing: missing.checks, degraded: missing.degraded }),
     notices: () => missing.notices,
     log: {
       info: () => undefined,

@@ -160,10 +160,31 @@ describe('server', () => {
     }
   });
 
+  test('no answer may be taken for another type than its own', async () => {
+    const answers = [
+      fixture.client.get('/v1/people/ada'),
+      fixture.client.get('/v1/people/ada', { key: null }),
+      fixture.client.get('/v1/nothing'),
+      fixture.client.get('/healthz'),
+      fixture.client.get('/readyz'),
+      fixture.client.send('HEAD', '/v1/people/ada'),
+      fixture.client.send('DELETE', '/v1/things'),
+      fixture.client.post('/v1/throw/fault', {}),
+    ];
+    for (const { status, headers } of await Promise.all(answers))
+      expect([status, headers.get('x-content-type-options')]).toEqual([status, 'nosniff']);
+  });
+
   test('health needs no key; readiness says what is missing', async () => {
     expect((await fixture.client.get('/healthz', { key: null })).body).toEqual({ status: 'ok' });
     expect((await fixture.client.get('/readyz', { key: null })).body).toEqual({ status: 'ready' });
-    fixture.missing.sentence = 'Not ready: Redis';
+    fixture.missing.degraded = ['Postgres'];
+    expect((await fixture.client.get('/readyz', { key: null })).body).toEqual({
+      status: 'ready',
+      degraded: ['Postgres'],
+    });
+    fixture.missing.degraded = [];
+    fixture.missing.checks = ['Redis'];
     const { status, body, headers } = await fixture.client.get('/readyz', { key: null });
     expect([status, body, headers.get('retry-after')]).toEqual([503, { error: 'Not ready: Redis' }, '1']);
     expect((await fixture.client.send('HEAD', '/readyz')).status).toBe(503);
@@ -172,7 +193,7 @@ describe('server', () => {
     const noticed = await fixture.client.get('/readyz', { key: null });
     expect(noticed.body).toEqual({ error: 'Not ready: Redis', notices: ['Shard 3 is elsewhere'] });
     expect([noticed.status, noticed.headers.get('retry-after')]).toEqual([503, '1']);
-    fixture.missing.sentence = null;
+    fixture.missing.checks = [];
     expect((await fixture.client.get('/readyz', { key: null })).body).toMatchObject({ status: 'ready' });
     fixture.missing.notices = [];
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSessionAuthenticator } from '../../src/http/session-auth.ts';
-import { findSession } from '../../src/postgres/sessions/session-rows.ts';
+import { findSessions } from '../../src/postgres/sessions/session-rows.ts';
 import { makeSignInToken } from '../../src/postgres/sessions/sign-in-tokens.ts';
 import { Sessions } from '../../src/postgres/sessions/sessions.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -150,13 +150,12 @@ test('a session is over after 12 hours, also where it is cached', async () => {
   const sessions = new Sessions({ pool, announce: async () => undefined, clock: systemClock, nowMs: () => nowMs });
   const begun = await sessions.begin({ key: laurel.adminKey }, { who: 'test' });
   const authenticator = createSessionAuthenticator({
-    find: (hash) => findSession(pool, hash),
+    lookup: { find: async (hash) => (await findSessions(pool, [hash]))[0] ?? null },
     nowMs: () => nowMs,
     clockMs: () => nowMs,
     onUse: () => undefined,
   });
-  const present = async () =>
-    authenticator.authenticate({ token: begun!.token, csrfToken: '', changes: false }, () => null);
+  const present = async () => authenticator.authenticate({ token: begun!.token, csrfToken: '', changes: false });
   nowMs += 12 * 3_600_000 - 1;
   expect((await present()).prefix).toBe(begun!.prefix);
   nowMs += 1;
@@ -196,6 +195,8 @@ test('wrong sign-ins count as wrong keys do', async () => {
   const statuses = [await attempt(), await attempt(), await attempt(), await attempt()];
   expect(statuses).toEqual([401, 401, 401, 429]);
   expect((await laurel.admin.get('/v1/metrics', { key: 'adm_nobody.AAAA', headers })).status).toBe(429);
-  // A right one still signs in.
-  await signIn(laurel.adminKey, headers);
+  // Right ones still sign in, however many wrong ones are tried beside them.
+  const wrong = Array.from({ length: 20 }, attempt);
+  await Promise.all([signIn(laurel.adminKey, headers), signIn(laurel.adminKey, headers)]);
+  expect(await Promise.all(wrong)).toEqual(wrong.map(() => 429));
 });

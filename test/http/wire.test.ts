@@ -159,9 +159,89 @@ describe('size', () => {
         { error: `The body must have at most ${BODY_BYTES} bytes` },
       ]);
     }
-    const raw = await exchange([post([JSON_TYPE], body) + rawRequest('GET', '/healthz')], 2);
-    expect(raw.statuses).toEqual([413, 200]);
-    raw.destroy();
+  });
+});
+
+describe('a request behind a fault is not executed, and the fault is answered', () => {
+  const BEHIND = rawRequest('POST', '/v1/count', { headers: [KEY, JSON_TYPE], body: '{}' });
+  const MANY_BYTES = `{"more":"${'x'.repeat(BODY_BYTES)}"}`;
+  const twice = ['Content-Length: 2', 'Content-Length: 2'];
+  const faults: [string, number, string][] = [
+    ['Content-Length twice', 400, post([JSON_TYPE, ...twice], '{}', '/v1/count')],
+    [
+      'Content-Length twice of HEAD',
+      400,
+      rawRequest('HEAD', '/v1/people/ada', { headers: [KEY, ...twice], body: '{}' }),
+    ],
+    ['Content-Length twice elsewhere', 400, rawRequest('GET', '/healthz', { headers: twice, body: '{}' })],
+    [
+      'another encoding',
+      400,
+      post([JSON_TYPE, 'Transfer-Encoding: gzip, chunked'], '2\r\n{}\r\n0\r\n\r\n', '/v1/count'),
+    ],
+    ['a large body', 413, post([JSON_TYPE], MANY_BYTES, '/v1/count')],
+    [
+      'a large chunked body',
+      413,
+      post(
+        [JSON_TYPE, 'Transfer-Encoding: chunked'],
+        `${MANY_BYTES.length.toString(16)}\r\n${MANY_BYTES}\r\n0\r\n\r\n`,
+        '/v1/count',
+      ),
+    ],
+    ['long headers', 431, rawRequest('GET', '/v1/things', { headers: [KEY, `X-Long: ${'x'.repeat(17_000)}`] })],
+    ['long headers elsewhere', 431, rawRequest('GET', '/healthz', { headers: [`X-Long: ${'x'.repeat(17_000)}`] })],
+    ['long headers of an unknown path', 431, rawRequest('GET', '/no', { headers: [`X-Long: ${'x'.repeat(17_000)}`] })],
+  ];
+
+  let admin: Fixture;
+  beforeAll(async () => {
+    const operations = [{ ...counting, surface: 'admin' as const }];
+    admin = await startServer({ surface: 'admin', operations });
+  });
+  afterAll(() => admin.server.close());
+
+  test.each([
+    ...faults.map(([what, status, faulty]) => [what, 'application', status, faulty] as const),
+    // The admin port of this test has one operation.
+    ...faults
+      .filter(([, , faulty]) => faulty.includes('/v1/count'))
+      .map(([what, status, faulty]) => [what, 'admin', status, faulty] as const),
+  ])('%s on the %s port: %i', async (_what, surface, status, faulty) => {
+    const { port } = surface === 'admin' ? admin : fixture;
+    for (const parts of [
+      [faulty + BEHIND + BEHIND],
+      [faulty, BEHIND],
+      [faulty.slice(0, -1), faulty.slice(-1) + BEHIND],
+    ]) {
+      const before = events;
+      const connection = await RawConnection.open(port);
+      for (const part of parts) {
+        connection.send(part);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      await connection.until(({ closed }) => closed);
+      expect([connection.statuses[0], events]).toEqual([status, before]);
+      // What came in the same read may be refused, too.
+      expect(connection.statuses.slice(1).every((refused) => refused === 400)).toBe(true);
+      expect(connection.received).toContain('Connection: close');
+    }
+  });
+
+  test('requests of other connections are executed', async () => {
+    const before = events;
+    const others = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(fixture.port)));
+    const bad = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(fixture.port)));
+    for (const [n, other] of others.entries()) {
+      bad[n]!.send(faults[0]![2] + BEHIND);
+      other.send(BEHIND);
+    }
+    for (const connection of [...others, ...bad])
+      await connection.until(({ closed, statuses }) => closed || statuses.length > 0);
+    expect(others.map(({ statuses }) => statuses)).toEqual(others.map(() => [200]));
+    expect(bad.map(({ statuses }) => statuses[0])).toEqual(bad.map(() => 400));
+    expect(events).toBe(before + others.length);
+    for (const other of others) other.destroy();
   });
 });
 
@@ -264,7 +344,7 @@ describe('a client that goes away', () => {
     let found!: () => void;
     const lookedUp = new Promise<void>((resolve) => (found = resolve));
     let asked = 0;
-    const caller = { kind: 'admin', prefix: 'a', userId: null, tenantNo: null, scope: 'all' } as const;
+    const caller = { kind: 'admin', prefix: 'a', userId: null, tenantNo: null, scope: 'all', rateLimit: null } as const;
     const { gate, server, port } = await startServer({
       authenticate: async () => {
         asked += 1;
@@ -290,7 +370,7 @@ test('a body that comes while the key is looked up is not lost', async () => {
   const { server, client } = await startServer({
     authenticate: async () => {
       await lookedUp;
-      return { kind: 'admin', prefix: 'a', userId: null, tenantNo: null, scope: 'all' };
+      return { kind: 'admin', prefix: 'a', userId: null, tenantNo: null, scope: 'all', rateLimit: null };
     },
   });
   const small = client.post(PATH, JSON.parse(EVENT));

@@ -7,6 +7,7 @@ import { LiveClient } from './live-client.ts';
 const GRANT: LiveGrant = {
   tenantNo: 0,
   prefix: '',
+  rateLimit: null,
   kind: 'application',
   userId: 'greedy',
   boardIds: [],

@@ -3,11 +3,13 @@ import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { digestOf, formatId, parseId } from '../../src/engine/live/message-id.ts';
+import { digestOf, MessageIds } from '../../src/engine/live/message-id.ts';
+import { KeyedIds } from '../../src/engine/ids/keyed-ids.ts';
 import { announceLive } from '../../src/redis/live-streams.ts';
 import { listenedKey, markKey, recentKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { RawConnection, rawRequest } from '../http/raw-connection.ts';
 import { LiveClient, type SeenMessage } from './live-client.ts';
 
 let laurel: TestLaurel;
@@ -108,6 +110,16 @@ const OVER_WEB_SOCKET = [
   'Sec-WebSocket-Version: 13',
 ];
 
+const LARGE = {
+  type: 'points.boost_started',
+  tenantNo: 0,
+  userId: null,
+  atMs: 0,
+  source: 'large',
+  about: {},
+  payload: JSON.stringify({ type: 'points.boost_started', boost: 'x'.repeat(500_000) }),
+} as const;
+
 test.each([
   ['server-sent events', '/v1/live', []],
   ['a WebSocket', '/v1/live/ws', OVER_WEB_SOCKET],
@@ -122,18 +134,9 @@ test.each([
   const { live } = laurel.services;
   await expect.poll(() => live.count).toBe(2);
   // More than the connection and what may wait besides.
-  const notification = {
-    type: 'points.boost_started',
-    tenantNo: 0,
-    userId: null,
-    atMs: 0,
-    source: 'large',
-    about: {},
-    payload: JSON.stringify({ type: 'points.boost_started', boost: 'x'.repeat(500_000) }),
-  } as const;
   let sent = 0;
   while (live.count === 2 && sent < 100) {
-    await announceLive(laurel.redis, [notification]);
+    await announceLive(laurel.redis, [LARGE]);
     sent += 1;
     await expect.poll(() => reader.of('points.boost_started').length).toBe(sent);
   }
@@ -142,6 +145,32 @@ test.each([
   expect(reader.ended).toBe(false);
   await event('after', 1);
   await reader.next('event');
+});
+
+test('a client that reads again in time gets all that waited, though nothing happens then', async () => {
+  const reader = await open({ ticket: await ticket() });
+  await reader.next('ready');
+  const { port } = new URL(laurel.appUrl);
+  const slow = connect({ host: '127.0.0.1', port: Number(port) });
+  sockets.push(slow);
+  slow.pause();
+  slow.write(`GET /v1/live?ticket=${await ticket()} HTTP/1.1\r\nHost: laurel\r\n\r\n`);
+  const { live } = laurel.services;
+  await expect.poll(() => live.count).toBe(2);
+  let sent = 0;
+  while (live.waitingBytes === 0) {
+    await announceLive(laurel.redis, [{ ...LARGE, payload: LARGE.payload.replace('x', `number ${(sent += 1)} `) }]);
+    await expect.poll(() => reader.of('points.boost_started').length).toBe(sent);
+  }
+  let received = '';
+  slow.setEncoding('utf8').on('data', (text: string) => (received += text));
+  slow.resume();
+  await expect.poll(() => received.includes(`number ${sent} `) && received.endsWith('\n\n')).toBe(true);
+  await expect.poll(() => live.waitingBytes).toBe(0);
+  expect([...received.matchAll(/number (\d+) /g)].map(([, n]) => Number(n))).toEqual(
+    Array.from({ length: sent }, (_, at) => at + 1),
+  );
+  expect(live.count).toBe(2);
 });
 
 test('what the clock makes reaches those it is for', async () => {
@@ -193,14 +222,15 @@ test('a client that missed what is kept no more is told so, with what holds now'
   await event('reset', 5);
   await back.next('points.changed');
   const foreign = await open({ ticket: await ticket({}, key) }, laurel.appUrl, 'nonsense');
-  expect((await foreign.next('reset')).reason).toMatch('none of this stream');
+  expect((await foreign.next('reset')).reason).toMatch('not valid');
 });
 
 test('a last ID from before Redis was rebuilt is a gap', async () => {
   const client = await open({ ticket: await ticket() });
-  const last = parseId((await client.next('ready')).id)!;
+  const ids = MessageIds.of(await KeyedIds.of(laurel.pool));
+  const last = ids.parse((await client.next('ready')).id)!.authentic!;
   client.close();
-  const back = await open({}, laurel.appUrl, formatId({ ...last, digest: digestOf('of another Redis', 0) }));
+  const back = await open({}, laurel.appUrl, ids.format({ ...last, digest: digestOf('of another Redis', 0) }));
   expect(await back.next('reset')).toMatchObject({ reason: expect.stringContaining('rebuilt') });
 });
 
@@ -215,6 +245,20 @@ test('a Redis that was rebuilt is a gap to those who listen, and others are hear
   await expect.poll(async () => (await laurel.app.post('/v1/live/tickets', {})).status).toBe(201);
   const anew = await open({ ticket: await ticket() });
   await anew.next('ready');
+});
+
+test('a stream that the server ends is a whole response, which said in its head that the connection ends with it', async () => {
+  const another = await laurel.another();
+  const { port } = new URL(another.appUrl);
+  const connection = await RawConnection.open(Number(port));
+  connection.send(rawRequest('GET', `/v1/live?ticket=${await ticket()}`));
+  await connection.until(({ received }) => received.includes('event: ready'));
+  const closed = another.close();
+  await connection.until((one) => one.closed);
+  await closed;
+  const [head] = connection.received.split('\r\n\r\n', 1);
+  expect(head).toMatch(/^Connection: close\r?$/m);
+  expect(connection.chunks).toMatch(/^retry: 2000\n\n.*event: closing\ndata: .*"shutting_down".*\n\n$/s);
 });
 
 test('a frontend that ends says so, and its clients go on elsewhere', async () => {

@@ -5,9 +5,11 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { acceptServers, refusePostgres, refuseRedis } from '../../src/local/accept-servers.ts';
 import { freePort } from '../../src/local/free-port.ts';
+import { warnOfRedisSettings } from '../../src/local/redis-settings.ts';
 import { StartError } from '../../src/start-error.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
@@ -123,5 +125,59 @@ describe('versions', () => {
   test('Postgres 14 is refused, 15 is taken', () => {
     expect(() => refusePostgres(140_012)).toThrow('Postgres 15 or newer; the one it was given is 14');
     expect(() => refusePostgres(150_000)).not.toThrow();
+  });
+});
+
+describe('warnOfRedisSettings', () => {
+  const said = async (redisUrl: string): Promise<{ level: number; redis: string; msg: string }[]> => {
+    const lines: string[] = [];
+    await warnOfRedisSettings({ redisUrl, log: pino({}, { write: (line: string) => void lines.push(line) }) });
+    return lines.map((line) => JSON.parse(line) as { level: number; redis: string; msg: string });
+  };
+
+  test('says nothing of a Redis with the settings that are shipped, whether it has replicas or not', async () => {
+    const [redis, replica] = [await OwnRedis.start(), await OwnRedis.start()];
+    try {
+      expect(await said(redis.url)).toEqual([]);
+      await replica.follow(redis);
+      expect(await said(redis.url)).toEqual([]);
+    } finally {
+      await Promise.all([redis.close(), replica.close()]);
+    }
+  });
+
+  test('names each setting that is another one, and what it costs; of replicas only where there are some', async () => {
+    const [redis, replica] = [
+      await OwnRedis.start({ appendfsync: 'everysec', 'repl-diskless-sync-delay': '1' }),
+      await OwnRedis.start(),
+    ];
+    const url = `east=${redis.url},west=${replica.url}`;
+    try {
+      const lines = await said(url);
+      expect(lines).toEqual([expect.objectContaining({ level: 40, redis: 'east' })]);
+      expect(lines[0]!.msg).toContain('appendfsync is "everysec", not "always": what was acknowledged in the last');
+      expect(lines[0]!.msg).not.toContain('repl-diskless-sync-delay');
+      await replica.follow(redis);
+      // A moment passes until the master says that it has one.
+      await expect
+        .poll(async () => (await said(redis.url))[0]!.msg)
+        .toContain('repl-diskless-sync-delay is "1", not "0": after a takeover');
+    } finally {
+      await Promise.all([redis.close(), replica.close()]);
+    }
+  });
+
+  test('says nothing of a Redis that forbids the question, or does not answer', async () => {
+    const away = await OwnRedis.start({ appendfsync: 'no' });
+    await away.close();
+    expect(await said(away.url)).toEqual([]);
+    const guarded = await OwnRedis.start({ appendfsync: 'no' });
+    try {
+      await guarded.command('ACL', 'SETUSER', 'laurel', 'on', '>secret-secret', '~*', '&*', '+@all', '-config');
+      expect(await said(guarded.url.replace('redis://', 'redis://laurel:secret-secret@'))).toEqual([]);
+      expect(await said(guarded.url)).toHaveLength(1);
+    } finally {
+      await guarded.close();
+    }
   });
 });

@@ -59,6 +59,11 @@ describe('errors of Redis', () => {
     ['a script that fails with a value', ['EVAL', `error('${SECRET}')`, '0'], 'ERR, script: '],
     ['a script that answers an error', ['EVAL', `return redis.error_reply('${SECRET}')`, '0'], 'Redis refused it'],
     [
+      'a disk that is full, by its name',
+      ['EVAL', `return redis.error_reply('MISCONF Errors writing to the AOF file: No space left on device')`, '0'],
+      'Redis cannot write to its disk, which may be full: MISCONF Errors writing to the AOF file',
+    ],
+    [
       'a script that compares',
       ['EVAL', `return ARGV[1] < 1`, '0', SECRET],
       'ERR, attempt to compare string with number, script: ',
@@ -106,6 +111,12 @@ describe('errors of Postgres', () => {
       `DO $$ BEGIN RAISE EXCEPTION '${SECRET}'; END $$`,
       [],
       { code: 'P0001', message: 'Postgres refused it with SQLSTATE P0001' },
+    ],
+    [
+      'a full disk, by its name',
+      `DO $$ BEGIN RAISE EXCEPTION 'could not extend file "${SECRET}"' USING ERRCODE = '53100'; END $$`,
+      [],
+      { code: '53100', message: 'The disk of Postgres is full (SQLSTATE 53100)' },
     ],
     [
       'a table that is missing',

@@ -32,8 +32,8 @@ test('the text of a number stands for that very number, remembered or not', asyn
 
 test('a boosted award is rounded from 15 digits, remembered or not', async () => {
   const awards = Array.from({ length: 5_000 }, (_, at) => at + 1).concat(12_345_678_900);
-  const boosts = '{ { no = 1, from = 0, multiplier = 1.1, rounding = 3 } }';
-  const boosted = await resultsOf('boosted', `(boosted(number, ${boosts}, nil, 1))`, awards);
+  const ledger = '{ boosts = { { no = 1, from = 0, multiplier = 1.1, rounding = 3 } } }';
+  const boosted = await resultsOf('boosted', `(boosted(number, ${ledger}, nil, 1))`, awards);
   const exact = awards.map((award) => Math.ceil((award * 11) / 10));
   expect(boosted.map(Number)).toEqual([...exact, ...exact]);
 });

@@ -169,14 +169,16 @@ export class LaurelModel {
     return true;
   }
 
-  /** Lays preferences over those of a user who is known; null: users must not have their own rule. */
+  /** Lays preferences over those of a user who is known; null: users must not have this preference. */
   prefer(userId: string, { daysOff, ...prefers }: Preferences): Answer | null {
-    if (!this.catalog.streaks.personalization) return null;
+    const { personalization } = this.catalog.streaks;
+    if (!personalization && (daysOff !== undefined || prefers.evaluationMode !== undefined)) return null;
     const after = this.upserted({ id: userId })!;
     after.prefers = { ...after.prefers, ...prefers };
     if (daysOff !== undefined) this.preferDaysOff(after, daysOff);
     this.show(after);
     this.users.set(userId, after);
+    if (!personalization) return { enabled: after.prefers.enabled ?? true };
     const shown = this.catalog.streaks.frequency === 'daily' ? after.daysOff : null;
     return { enabled: true, ...after.prefers, ...(shown !== null && { daysOff: shown.days }) };
   }

@@ -153,9 +153,12 @@ function earn({ streaks, tz }: ModelUser, day: LocalDate, { streaks: { freezes }
   return streaks.freezes > before;
 }
 
-/** The rule of a user's streaks: everyone's, but for what the user prefers, where that is allowed. */
-const ruleOf = ({ prefers }: ModelUser, { streaks }: Catalog): Catalog['streaks'] =>
-  streaks.personalization ? { ...streaks, ...prefers, enabled: streaks.enabled && prefers.enabled !== false } : streaks;
+/** The rule of a user's streaks: everyone's with the user's preferences. Switching them off is always allowed. */
+const ruleOf = ({ prefers }: ModelUser, { streaks }: Catalog): Catalog['streaks'] => ({
+  ...streaks,
+  ...(streaks.personalization && prefers),
+  enabled: streaks.enabled && prefers.enabled !== false,
+});
 
 /** The periods that an event counts for: those of its day, but none before those of the user's last event. */
 export function countsFor(date: LocalDate, user: ModelUser, catalog: Catalog): RecordedEvent['counts'] {

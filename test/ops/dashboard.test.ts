@@ -120,7 +120,9 @@ interface Panel {
 }
 const panels = (JSON.parse(readOps('grafana/laurel.json')) as { panels: Panel[] }).panels;
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
-const { groups } = parse(readOps('alerts.yml')) as { groups: { rules: { alert: string; expr: string }[] }[] };
+const { groups } = parse(readOps('alerts.yml')) as {
+  groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
+};
 const rules = groups.flatMap((group) => group.rules.map(({ alert, expr }) => [alert, expr] as const));
 
 test('there is something to hold against it', () => {
@@ -136,6 +138,29 @@ test.each(queries)('the panel "%s" shows what there is: %s', (_, expr) => {
 
 test.each(rules)('the alert %s looks at what there is: %s', (_, expr) => {
   expect(missing(expr, texts.admin)).toEqual([]);
+});
+
+const runbooks = readFileSync(join(PACKAGE_ROOT, 'docs', 'runbooks.md'), 'utf8');
+const sections = new Map(
+  runbooks
+    .split(/^## /m)
+    .slice(1)
+    .map((text) => [text.slice(0, text.indexOf('\n')), text] as const),
+);
+const alerts = groups.flatMap((group) => group.rules);
+
+test.each(alerts)('the runbook of $alert says what it means, how to check and what to do', ({ alert, annotations }) => {
+  expect(annotations['runbook_url']).toMatch(new RegExp(`/docs/runbooks\\.md#${alert.toLowerCase()}$`));
+  for (const part of ['**What it means.**', '**Check.**', '**Do.**']) expect(sections.get(alert) ?? '').toContain(part);
+});
+
+test('no runbook is of an alert that there is not, and all metrics that they name exist', () => {
+  const own = [...sections.keys()].filter((name) => name.startsWith('Laurel'));
+  expect(own.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+  const known = new Set([...texts.admin.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name));
+  const named = [...runbooks.matchAll(METRIC)].map(([, name]) => name);
+  expect(named.length).toBeGreaterThan(15);
+  expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
 test('every metric of our own is looked at by the dashboard', () => {

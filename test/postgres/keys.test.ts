@@ -5,7 +5,7 @@ import { ApplicationKeys } from '../../src/postgres/application-keys.ts';
 import { findKey } from '../../src/postgres/find-key.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
 
-const ADA = { userId: 'ada', scope: 'all', expiresMs: null } as const;
+const ADA = { userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null } as const;
 const named = (name: string) => ({ name, access: 'full', tenantId: null }) as const;
 
 let database: TestDatabase;
@@ -46,6 +46,7 @@ test('an application key is found by its prefix, and stored as a hash of its bod
     active: true,
     scope: 'all',
     expiresMs: null,
+    rateLimit: null,
     usedMs: null,
   });
   const { rows } = await database.pool.query('SELECT application_keys::text AS row FROM application_keys');

@@ -69,6 +69,17 @@ describe('Supervisor', () => {
     expect(await starts('never')).toHaveLength(1);
   });
 
+  test('one of several that fails at its start is tried again, and ends none of the others', async () => {
+    const log = new Lines();
+    const supervisor = new Supervisor(log);
+    await supervisor.start(child('frontend 1 of 2', 'works'));
+    await supervisor.start(child('frontend 2 of 2', 'fails'), { retry: true });
+    await expect.poll(async () => (await starts('frontend 2 of 2')).length).toBeGreaterThan(1);
+    expect((await starts('frontend 1 of 2')).filter(runs)).toHaveLength(1);
+    expect(new Set(log.lines)).toEqual(new Set(['a process ended; starting it again']));
+    await supervisor.stop('frontend', 10_000);
+  });
+
   test('one that does not end when asked to is killed', async () => {
     const log = new Lines();
     const supervisor = new Supervisor(log);

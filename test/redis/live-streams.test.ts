@@ -81,16 +81,6 @@ describe('whose streams are listened to', () => {
     expect(await listened()).toBe(null);
   });
 
-  test('everybody, while a frontend of an earlier version listens, which does not say for whom', async () => {
-    await listenLive(redis, SHARD, [users('ada')]);
-    const field = await redis.hget(listenedKey(SHARD), String(ONE));
-    const later = String(Number(field!.split(' ')[0]) + 1);
-    await redis.hset(listenedKey(SHARD), String(ONE), field!.replace(/^\d+/, later));
-    expect(await listened()).toBe(null);
-    await listenLive(redis, SHARD, [users('bo')]);
-    expect(await listened()).toBe(null);
-  });
-
   test('nobody whose time is over', async () => {
     await listenLive(redis, SHARD, [users('ada', 'bo')]);
     await redis.zadd(listeningUsersKey(ONE), 'XX', 1, 'ada');

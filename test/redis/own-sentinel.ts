@@ -22,6 +22,8 @@ const MOST_PORTS = 3;
 export class OwnSentinel {
   /** As Laurel is given it: the first of its hosts answers to nobody. */
   readonly url: string;
+  /** The same without that host. */
+  readonly urlOfAlive: string;
   private readonly directory = mkdtempSync(join(DATA_FOLDER, 'laurel-own-sentinel-'));
   private readonly own: string;
   private running: ChildProcess | null = null;
@@ -31,25 +33,30 @@ export class OwnSentinel {
       secured === null
         ? `redis://127.0.0.1:${port}`
         : `rediss://:${secured.password}@127.0.0.1:${port}?ca=${encodeURIComponent(secured.certificates.authority)}`;
-    const hosts = `127.0.0.1:${dead},127.0.0.1:${port}`;
-    this.url =
+    const urlOf = (hosts: string): string =>
       secured === null
         ? `redis+sentinel://${hosts}/${NAME}`
         : `rediss+sentinel://:${secured.password}@${hosts}/${NAME}` +
           `?sentinel_password=${secured.password}&ca=${encodeURIComponent(secured.certificates.authority)}`;
+    this.url = urlOf(`127.0.0.1:${dead},127.0.0.1:${port}`);
+    this.urlOfAlive = urlOf(`127.0.0.1:${port}`);
   }
 
-  /** Resolves when it knows the master's replica. */
-  static async start(master: OwnRedis, secured: Secured | null): Promise<OwnSentinel> {
+  /** Resolves when it knows the master's replicas. */
+  static async start(master: OwnRedis, secured: Secured | null, replicas = 1): Promise<OwnSentinel> {
     for (let tries = 1; ; tries += 1) {
-      const sentinel = await OwnSentinel.tryStart(master, secured);
+      const sentinel = await OwnSentinel.tryStart(master, secured, replicas);
       if (sentinel !== null) return sentinel;
       if (tries === MOST_PORTS) throw new Error('No Sentinel starts.');
     }
   }
 
   /** Null: its port was taken. */
-  private static async tryStart(master: OwnRedis, secured: Secured | null): Promise<OwnSentinel | null> {
+  private static async tryStart(
+    master: OwnRedis,
+    secured: Secured | null,
+    replicas: number,
+  ): Promise<OwnSentinel | null> {
     const [port, dead] = [await freePort(), await freePort()];
     const sentinel = new OwnSentinel(port, dead, secured);
     const file = join(sentinel.directory, 'sentinel.conf');
@@ -71,7 +78,7 @@ export class OwnSentinel {
       return null;
     }
     await sentinel.asked(async (ask) => {
-      while (((await ask('REPLICAS', NAME)) as unknown[]).length === 0) await sleep(LOOK_MS);
+      while (((await ask('REPLICAS', NAME)) as unknown[]).length < replicas) await sleep(LOOK_MS);
     });
     return sentinel;
   }

@@ -1,9 +1,10 @@
 import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { NotReplicated, ReplicaAcknowledgement } from '../../src/redis/replica-acknowledgement.ts';
 import { readRun } from '../../src/redis/run.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
+import { OwnSentinel } from './own-sentinel.ts';
 
 let master: OwnRedis;
 let replicas: OwnRedis[];
@@ -69,4 +70,61 @@ test('another replica does not make up the number for one that hangs and may hav
   hanging!.resume();
   await acknowledges();
   expect(await hanging!.command('GET', 'first')).toBe('first');
+});
+
+describe('behind Sentinels', () => {
+  let sentinel: OwnSentinel;
+  let gone: (readonly string[])[];
+
+  beforeEach(async () => {
+    sentinel = await OwnSentinel.start(master, null, 2);
+    gone = [];
+    acknowledgement.close();
+    redis.disconnect();
+    redis = createRedis(sentinel.urlOfAlive);
+    redis.on('error', () => undefined);
+    await redisReady(redis);
+    const gate = { run: await readRun(redis), connection: 0 };
+    const onGone = (names: readonly string[]): void => void gone.push(names);
+    acknowledgement = new ReplicaAcknowledgement({ redis, gate, timeoutMs: 3_000, onGone });
+    await acknowledges();
+  });
+  afterEach(() => sentinel.close());
+
+  test('writes go on without a replica that died, and wait for it again once it is back', async () => {
+    const [, dying] = replicas;
+    await dying!.kill();
+    await write('first');
+    await acknowledgement.waitForNoted();
+    expect(gone).toEqual([[`127.0.0.1:${dying!.port}`]]);
+    expect(await acknowledgement.acknowledging()).toBe(1);
+
+    await dying!.start();
+    await follow([dying!]);
+    await expect.poll(() => acknowledgement.acknowledging()).toBe(2);
+    dying!.pause();
+    await write('second');
+    await expect(acknowledgement.waitForNoted()).rejects.toThrow(NotReplicated);
+    dying!.resume();
+  });
+
+  test('nothing is acknowledged without a replica that leads, and that a Sentinel reaches', async () => {
+    const [, leading] = replicas;
+    await leading!.lead(master);
+    await write('first');
+    await expect(acknowledgement.waitForNoted()).rejects.toThrow(NotReplicated);
+    expect(gone).toEqual([]);
+  });
+
+  test('nothing is acknowledged by the former master once a replica took over and died', async () => {
+    await sentinel.failover();
+    const leading = (
+      await Promise.all(
+        replicas.slice(0, 2).map(async (each) => ((await each.command('ROLE')) as unknown[])[0] === 'master' && each),
+      )
+    ).find((each) => each !== false);
+    await leading!.kill();
+    await expect(write('first').then(() => acknowledgement.waitForNoted())).rejects.toThrow();
+    expect(gone).toEqual([]);
+  });
 });

@@ -8,7 +8,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 export const LONGEST: readonly string[] = [
   'test/console/screens.test.ts',
   'test/engine/imports/imported-again.test.ts',
+  'test/engine/history/day-sums.test.ts',
   'test/main.test.ts',
+  'test/processes/starting.test.ts',
   'test/engine/shards/move-shard.test.ts',
   'test/engine/schedule/one-failure.test.ts',
   'test/traces/traces.test.ts',

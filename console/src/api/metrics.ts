@@ -59,17 +59,24 @@ export const serverMetricsQuery = queryOptions({
 export const readinessQuery = queryOptions({
   queryKey: ['readiness'],
   refetchInterval: READ_MS,
-  queryFn: async (): Promise<{ isReady: boolean; text: string; notices: readonly string[] }> => {
+  queryFn: async (): Promise<{
+    isReady: boolean;
+    text: string;
+    degraded: readonly string[];
+    notices: readonly string[];
+  }> => {
     const response = await fetch('/readyz');
     const {
       status,
       error,
+      degraded = [],
       notices = [],
     } = (await response.json()) as {
       status?: string;
       error?: string;
+      degraded?: readonly string[];
       notices?: readonly string[];
     };
-    return { isReady: response.ok, text: status ?? error ?? String(response.status), notices };
+    return { isReady: response.ok, text: status ?? error ?? String(response.status), degraded, notices };
   },
 });

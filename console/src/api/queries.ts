@@ -32,6 +32,10 @@ export const attributesQuery = queryOptions({
   queryKey: ['attributes'],
   queryFn: () => all((query) => admin.GET('/v1/attributes', { params: { query } })),
 });
+export const eventSettingsQuery = queryOptions({
+  queryKey: ['event-settings'],
+  queryFn: () => answer(admin.GET('/v1/events/settings')),
+});
 export const achievementsQuery = queryOptions({
   queryKey: ['achievements'],
   queryFn: () => all((query) => admin.GET('/v1/achievements', { params: { query } })),

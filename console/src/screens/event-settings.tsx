@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
-import type { AdminRead } from '../api/queries.ts';
+import { eventSettingsQuery, type AdminRead } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { Labelled, TextInput } from '../ui/fields.tsx';
 import { Failed, Panel } from '../ui/parts.tsx';
@@ -12,10 +12,7 @@ type Settings = AdminRead<'/v1/events/settings'>;
 
 /** How late events may come. */
 export function EventSettings() {
-  const settings = useQuery({
-    queryKey: ['event-settings'],
-    queryFn: () => answer(admin.GET('/v1/events/settings')),
-  });
+  const settings = useQuery(eventSettingsQuery);
   if (settings.isPending || settings.isError) return null;
   return (
     <Panel title="Late events" className="max-w-3xl">

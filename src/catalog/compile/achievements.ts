@@ -41,6 +41,33 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
 }
 
 /**
+ * Achievements as the script takes them, each composite behind those of its parts that are among them: so one pass
+ * completes whatever may be, however composites build on one another. Else they are in their order.
+ */
+export function compileAchievements(
+  catalogIndex: CatalogIndex,
+  achievements: readonly Achievement[],
+): PlanAchievement[] {
+  const places = new Map(achievements.map(({ id }, place) => [id, place]));
+  const passes = new Map<string, number>();
+  // The pass in which it would be completed if all were looked at in their order, again and again; rules forbid circles.
+  const passOf = (achievement: Achievement): number => {
+    const known = passes.get(achievement.id);
+    if (known !== undefined) return known;
+    const pass = achievement.achievementIds.reduce((latest, id) => {
+      const place = places.get(id);
+      if (place === undefined) return latest;
+      return Math.max(latest, passOf(achievements[place]!) + (place > places.get(achievement.id)! ? 1 : 0));
+    }, 1);
+    passes.set(achievement.id, pass);
+    return pass;
+  };
+  return achievements
+    .toSorted((a, b) => passOf(a) - passOf(b))
+    .map((achievement) => compileAchievement(catalogIndex, achievement));
+}
+
+/**
  * Achievements that an event of the metric can complete: those of the metric, streaks and composites, and those
  * of other metrics and anniversaries with conditions on the user, whose attributes may have changed since the last event. Without
  * a metric: composites, which follow the completion of an API achievement.

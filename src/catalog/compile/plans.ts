@@ -1,11 +1,12 @@
 import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { periodOf, periodStart } from '../../domain/periods.ts';
-import { achievementsFor, compileAchievement } from './achievements.ts';
+import { achievementsFor, compileAchievement, compileAchievements } from './achievements.ts';
 import { compileBoard, presentBoards } from './boards.ts';
 import { countersFor } from './counters.ts';
 import { compileGuards } from './guards.ts';
 import { compileSystem, timeTriggers } from './points.ts';
 import { compileStreak } from './streak.ts';
+import { eventWork, workOfMetric } from '../event-work.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { CompiledPlan, Plan, PlanBoard } from '../plan.ts';
 
@@ -27,9 +28,11 @@ export const compileUserPlan = (catalogIndex: CatalogIndex, utcDay: number): Com
 export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlySet<number>, utcDay: number): Plan {
   const achievements = catalogIndex.catalog.achievements
     .filter(({ no, status, trigger }) => status === 'active' && (nos.has(no) || trigger === 'achievement'))
-    .filter(({ trigger }) => trigger !== 'api')
-    .map((achievement) => compileAchievement(catalogIndex, achievement));
-  return { ...compilePlanOf(catalogIndex, null, utcDay).plan, achievements };
+    .filter(({ trigger }) => trigger !== 'api');
+  return {
+    ...compilePlanOf(catalogIndex, null, utcDay).plan,
+    achievements: compileAchievements(catalogIndex, achievements),
+  };
 }
 
 /** Compiles the plan for looking who would hold an achievement, whatever its status. */
@@ -91,6 +94,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
         ? board.rankBy !== 'metric'
         : board.rankBy !== 'metric' || board.metricId === metric.id || board.breakdownAttributes.length > 0),
   );
+  const grouped = boards.filter(({ breakdownAttributes }) => breakdownAttributes.length > 0).length;
   const systems = catalogIndex.catalog.pointsSystems
     .map((system) => compileSystem(catalogIndex, system, { metric, firstDay: utcDay - 1 }))
     .filter(
@@ -108,16 +112,21 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
       return [day, week, month, day, weekDay, monthDay] as [number, number, number, number, number, number];
     }),
     streak: compileStreak(catalogIndex),
-    achievements: achievementsFor(catalogIndex, metric).map((achievement) =>
-      compileAchievement(catalogIndex, achievement),
-    ),
+    achievements: compileAchievements(catalogIndex, achievementsFor(catalogIndex, metric)),
     systems,
-    boards: boards.map((board) => compileBoard(catalogIndex, board, { metric, days })),
+    boards: boards.map((board) => compileBoard(catalogIndex, board, { metric, days })).toSorted((a, b) => a.no - b.no),
     ...(metric !== null && { present: presentBoards(catalogIndex) }),
     ...(metric !== null && compileGuards(metric)),
+    ...(grouped > 0 && { grouped }),
     ...(systems.some((s) => [...s.metric, ...s.streak, ...s.achievement].some((t) => t.blocks)) && {
       blocks: true as const,
     }),
   };
-  return { plan, json: JSON.stringify(plan), counters: metric === null ? [] : countersFor(catalogIndex, metric) };
+  const work = eventWork(catalogIndex.catalog, utcDay);
+  return {
+    plan,
+    json: JSON.stringify(plan),
+    counters: metric === null ? [] : countersFor(catalogIndex, metric),
+    work: metric === null ? work.shared : workOfMetric(work, metric.id),
+  };
 }

@@ -4,6 +4,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
+import { tooMuchWork } from '../event-work.ts';
 import { contentOf, differences, listOf, type Fields, type ResourceOf } from '../resource-fields.ts';
 import { changeProblems } from '../rules/changes.ts';
 import { problemsOf } from '../rules/rules.ts';
@@ -108,6 +109,10 @@ class Configuring {
     );
     draft.setEvents({ ...draft.catalog.events, ...document.events });
     this.checks.push(() => wantedByWebhooks(draft.before, draft.catalog));
+    this.checks.push(() => {
+      const tooMuch = tooMuchWork(draft);
+      return tooMuch === null ? [] : [{ path: 'configuration', text: tooMuch }];
+    });
     return await this.allProblems();
   }
 

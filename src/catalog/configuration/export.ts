@@ -108,7 +108,8 @@ export class Export {
     return { ...settings, metrics };
   }
 
-  private attribute = ({ key, name, type }: Attribute): ConfiguredAttribute => ({ key, name, type });
+  private attribute = ({ key, name, type, writableBy }: Attribute): ConfiguredAttribute =>
+    present({ key, name, type, writableBy });
 
   private metric = ({ key, name, unitType, units, guards }: Metric): ConfiguredMetric =>
     present({ key, name, unitType, units, guards });

@@ -23,7 +23,12 @@ export interface Place {
 
 const lower = (id: string): string => id.toLowerCase();
 
-export const attributeFields = ({ key, name, type }: ConfiguredAttribute): Fields<'attribute'> => ({ key, name, type });
+export const attributeFields = ({ key, name, type, writableBy }: ConfiguredAttribute): Fields<'attribute'> => ({
+  key,
+  name,
+  type,
+  writableBy: writableBy ?? null,
+});
 
 export const metricFields = ({ key, name, unitType, units, guards }: ConfiguredMetric): Fields<'metric'> => ({
   key,

@@ -1,6 +1,6 @@
 import type { Achievement, Catalog } from '../../domain/catalog.ts';
 import { achievementsIn, endlessIn, keysIn } from './lookups.ts';
-import { amount, belongs, conditions, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
+import { amount, badge, belongs, conditions, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 /** Longest streak that anything may ask for, in periods. */
 export const LONGEST_STREAK = 1_000_000;
@@ -12,6 +12,7 @@ const MOST_YEARS = 1_000;
 export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
   const { trigger, key, name, metricId, metricValue, streakLength, anniversaryYears, achievementIds } = achievement;
   yield* named(name);
+  yield* badge(achievement.badgeUrl);
   const keys = keysIn(catalog.achievements);
   yield* ownKey(achievement, { holders: (of) => keys.get(of), noun: 'achievement' });
   if (trigger === 'api') yield* belongs('key', key, { to: `trigger 'api'`, when: true });

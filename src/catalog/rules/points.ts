@@ -2,14 +2,15 @@ import type { Catalog, PointsBoost, PointsLevel, PointsSystem, PointsTrigger } f
 import { isDate } from '../../domain/periods.ts';
 import { LONGEST_STREAK } from './achievement.ts';
 import { keysIn, levelsIn } from './lookups.ts';
-import { belongs, conditions, MOST, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
+import { badge, belongs, conditions, MOST, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 const MOST_INTERVALS = 100_000;
-const NAME_LENGTH = 255;
+const USER_ID_LENGTH = 255;
 
 /** The rules of a points system in its catalog; its parts have rules of their own. */
 export function* systemProblems(system: PointsSystem, catalog: Catalog): Generator<Problem> {
   yield* named(system.name);
+  yield* badge(system.badgeUrl);
   const keys = keysIn(catalog.pointsSystems);
   yield* ownKey(system, { holders: (key) => keys.get(key), noun: 'points system' });
   if (system.maxPoints !== null) yield* whole('maxPoints', system.maxPoints, { min: 1, max: MOST });
@@ -20,6 +21,7 @@ export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<
   const { systemId } = level;
   const siblings = levelsIn(catalog.levels);
   yield* named(level.name);
+  yield* badge(level.badgeUrl);
   yield* ownKey(level, { holders: (key) => siblings.keys.get(`${systemId}:${key}`), noun: 'level' });
   yield* whole('points', level.points, { min: 0, max: MOST });
   if ((siblings.points.get(`${systemId}:${level.points}`) ?? 0) > 1) {
@@ -56,9 +58,8 @@ export function* triggerProblems(trigger: PointsTrigger, catalog: Catalog): Gene
 export function* boostProblems(boost: PointsBoost, catalog: Catalog): Generator<Problem> {
   const { name, userId, start, end, multiplier } = boost;
   yield* named(name);
-  if (name.length > NAME_LENGTH) yield problem('name', `must have at most ${NAME_LENGTH} characters`);
-  if (userId !== null && (userId === '' || userId.length > NAME_LENGTH)) {
-    yield problem('userId', `must have 1 to ${NAME_LENGTH} characters`);
+  if (userId !== null && (userId === '' || userId.length > USER_ID_LENGTH)) {
+    yield problem('userId', `must have 1 to ${USER_ID_LENGTH} characters`);
   }
   if (!isDate(start)) yield problem('start', 'must be a date (YYYY-MM-DD)');
   if (end !== null && !isDate(end)) yield problem('end', 'must be a date (YYYY-MM-DD)');

@@ -56,6 +56,12 @@ export function* named(name: string): Generator<Problem> {
   if (name.trim() === '') yield problem('name', 'must not be empty');
 }
 
+/** The URL of a picture, which pages load: of another scheme (`javascript:`, `data:`), it could be more than a picture. */
+export function* badge(url: string | null): Generator<Problem> {
+  if (url === null || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return;
+  yield problem('badgeUrl', 'must be a URL that begins with https:// or http://');
+}
+
 /** A key that no other of its kind has; `holders`: how many have it, this one included. */
 export function* ownKey(
   { key }: { key: string | null },

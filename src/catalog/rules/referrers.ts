@@ -1,4 +1,12 @@
-import type { AttributeCondition, Catalog, PointsBoost, PointsTrigger, WebhookFilter } from '../../domain/catalog.ts';
+import type {
+  Attribute,
+  AttributeCondition,
+  Catalog,
+  PointsBoost,
+  PointsTrigger,
+  WebhookFilter,
+  WritableBy,
+} from '../../domain/catalog.ts';
 import type { Kind } from '../../domain/kinds.ts';
 
 /** What refers to a resource, each named for a person. What goes with the resource itself does not count. */
@@ -28,6 +36,21 @@ function attributeReferrers(id: string, catalog: Catalog): string[] {
       .map((boost) => `boost '${boost.name}'${ofSystem(boost, catalog)}`),
     ...catalog.leaderboards.filter(({ breakdownAttributes }) => breakdownAttributes.includes(id)).map(boardName),
   ];
+}
+
+/** The IDs of the user attributes that rules refer to: what users have earned depends on their values. Rules that are inactive count. */
+function ruledAttributes({ achievements, triggers, boosts, leaderboards }: Catalog): Set<string> {
+  const found = new Set<string>();
+  for (const { userAttributes } of [...achievements, ...triggers, ...boosts])
+    for (const { attributeId } of userAttributes) found.add(attributeId);
+  for (const { breakdownAttributes } of leaderboards) for (const id of breakdownAttributes) found.add(id);
+  return found;
+}
+
+/** Whose keys may write the users' values of an attribute, in force. The catalog is read once, when this is called. */
+export function writersIn(catalog: Catalog): (attribute: Attribute) => WritableBy {
+  const ruled = ruledAttributes(catalog);
+  return ({ id, writableBy }) => writableBy ?? (ruled.has(id) ? 'server' : 'user');
 }
 
 const metricReferrers = (id: string, catalog: Catalog): string[] => [

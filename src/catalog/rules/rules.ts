@@ -5,15 +5,17 @@ import { achievementProblems } from './achievement.ts';
 import { guardProblems } from './guards.ts';
 import { leaderboardProblems } from './leaderboard.ts';
 import { boostProblems, levelProblems, systemProblems, triggerProblems } from './points.ts';
+import { limitProblems } from '../event-work.ts';
 import { attributeKeysIn, keysIn } from './lookups.ts';
-import { named, ownKey, type Problem } from './problem.ts';
+import { named, ownKey, problem, type Problem } from './problem.ts';
 import { webhookProblems, type RuleSettings } from './webhook.ts';
 
 function* attributeProblems(attribute: Attribute, catalog: Catalog): Generator<Problem> {
-  const { type } = attribute;
+  const { type, writableBy } = attribute;
   const keys = attributeKeysIn(catalog.attributes);
   yield* named(attribute.name);
   yield* ownKey(attribute, { holders: (key) => keys.get(`${type}:${key}`), noun: `${type} attribute` });
+  if (type === 'event' && writableBy !== null) yield problem('writableBy', 'only for attributes of users');
 }
 
 function* metricProblems(metric: Metric, catalog: Catalog): Generator<Problem> {
@@ -41,5 +43,5 @@ const RULES: {
 export const problemsOf = <K extends Kind>(
   kind: K,
   resource: ResourceOf[K],
-  { catalog, settings }: { catalog: Catalog; settings: RuleSettings },
-): Problem[] => [...RULES[kind](resource, catalog, settings)];
+  { catalog, settings, nowMs }: { catalog: Catalog; settings: RuleSettings; nowMs: number },
+): Problem[] => [...RULES[kind](resource, catalog, settings), ...limitProblems(kind, resource, { catalog, nowMs })];

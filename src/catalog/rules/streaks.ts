@@ -2,12 +2,15 @@ import type { Catalog, StreakSettings } from '../../domain/catalog.ts';
 import { amount, problem, refers, whole, type Problem } from './problem.ts';
 
 const MOST_FREEZES = 100;
+/** As many as a user's own rule may have: an event keeps a sum of each. */
+const MOST_METRICS = 100;
 const LONGEST_INTERVAL_DAYS = 3_650;
 
 /** The rules of the streak settings in their catalog. */
 export function* streakProblems(settings: StreakSettings, catalog: Catalog): Generator<Problem> {
   const { frequency, daysOff, metrics, freezes } = settings;
   if (daysOff.length > 0 && frequency !== 'daily') yield problem('daysOff', `only for frequency 'daily'`);
+  if (metrics.length > MOST_METRICS) yield problem('metrics', `must have at most ${MOST_METRICS} items`);
   const earlier = new Set<string>();
   for (const [index, { metricId, threshold }] of metrics.entries()) {
     yield* refers(`metrics[${index}].metricId`, metricId, { among: catalog.metrics, noun: 'metric' });

@@ -2,9 +2,6 @@ import type { Catalog, Webhook } from '../../domain/catalog.ts';
 import { targetProblem } from '../webhook-target.ts';
 import { named, problem, refers, type Problem } from './problem.ts';
 
-const NAME_LENGTH = 255;
-const URL_LENGTH = 2_048;
-
 /** A header's name (RFC 9110, token). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
 /** Names that HTTP, a proxy or Laurel gives another meaning; `x-laurel-signature` is what the header is called anyway. */
@@ -23,7 +20,6 @@ export function* webhookProblems(
   { catalog, settings }: { catalog: Catalog; settings: RuleSettings },
 ): Generator<Problem> {
   yield* named(name);
-  if (name.length > NAME_LENGTH) yield problem('name', `must have at most ${NAME_LENGTH} characters`);
   if (events.length === 0) yield problem('events', 'must name at least one event');
   if (new Set(events).size < events.length) yield problem('events', 'must not name anything twice');
   yield* urlProblems(url, settings);
@@ -51,7 +47,6 @@ function* filterProblems(
 }
 
 function* urlProblems(text: string, { privateWebhooks }: RuleSettings): Generator<Problem> {
-  if (text.length > URL_LENGTH) return yield problem('url', `must have at most ${URL_LENGTH} characters`);
   if (!URL.canParse(text)) return yield problem('url', 'must be a URL that begins with http:// or https://');
   const wrong = targetProblem(new URL(text), { privateTargets: privateWebhooks });
   if (wrong !== null) yield problem('url', wrong);

@@ -3,7 +3,7 @@ import { addLines, cutUnfinished, jsonLines, textLines } from './json-lines.ts';
 import { readUser } from './read-user.ts';
 import type { Report } from './report.ts';
 import type { Source } from './source.ts';
-import { SourceRefusal } from './source-refusal.ts';
+import { fatalRefusal, SourceRefusal } from './source-refusal.ts';
 
 /** So many users in a row that a source does not answer for: it is away. */
 const MOST_AWAY = 3;
@@ -42,17 +42,25 @@ export async function readSource(reading: Reading): Promise<void> {
     while (next < left.length && away < MOST_AWAY) {
       const userId = left[next++]!;
       try {
-        const { user, missing } = await readUser((path) => source.ask(path), { userId, systemKeys, nowMs: Date.now() });
+        const read = { userId, systemKeys, nowMs: Date.now() };
+        const { user, missing, unread } = await readUser((path) => source.ask(path), read);
         // In this order a process that is killed between the two reads the user again, and no gap is forgotten.
-        await report.add([{ id: userId, status: 'read', ...(missing.length > 0 && { missing }) }]);
+        await report.add([
+          { id: userId, status: 'read', ...(missing.length > 0 && { missing }), ...(unread.length > 0 && { unread }) },
+        ]);
         await addLines(rows, [user]);
         away = 0;
       } catch (error) {
+        // What a server of another kind answers does not have the fields that are read.
+        if (error instanceof TypeError) {
+          const why = 'The source does not answer as the Application API does';
+          await report.add([{ id: userId, status: 'unread', why }]);
+          done += 1;
+          continue;
+        }
         if (!(error instanceof SourceRefusal)) throw error;
-        if (error.status === 401 || error.status === 403)
-          throw new CommandError(
-            `The source refuses the key (${error.message}): --from-key must be an admin key there.`,
-          );
+        const fatal = fatalRefusal(error);
+        if (fatal !== null) throw fatal;
         if (error.status === 0 || error.status >= 500) away += 1;
         await report.add([{ id: userId, status: 'unread', why: error.message }]);
       }

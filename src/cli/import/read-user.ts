@@ -1,10 +1,13 @@
 import type { ImportedUser } from '../../domain/imported-user.ts';
 import { SourceRefusal } from './source-refusal.ts';
 
-/** A user as read, in the form of a line, and what could not be read of it. */
+/** A user as read, in the form of a line. */
 export interface ReadUser {
   user: ImportedUser;
+  /** What the source does not have, or does not tell. */
   missing: string[];
+  /** The parts that the source refused to give, with its reasons. */
+  unread: string[];
 }
 
 /** As much of a streak's history as a server gives: the first number that it accepts. */
@@ -12,8 +15,8 @@ const HISTORY_PERIODS = [1_000, 365, 90, 30];
 /** The most awards that the contract gives. */
 const AWARDS = 100;
 const DAY_MS = 86_400_000;
-/** Days a request: other servers may give fewer than ours. */
-const DAYS_A_REQUEST = 1_000;
+/** The most days that the contract gives in one answer. */
+const DAYS_A_REQUEST = 400;
 /** Late events may have happened before the user was first seen. */
 const DAYS_BEFORE = 400;
 
@@ -23,7 +26,7 @@ type Answer = any;
 
 /**
  * Reads all that the Application API of the contract says of a user. `systemKeys`: of the points systems to ask for, since that
- * API does not list them. Throws SourceRefusal where the user itself cannot be read; what else cannot be is `missing`.
+ * API does not list them. Throws SourceRefusal if the user itself cannot be read; other parts that cannot be are `unread`.
  */
 export async function readUser(
   ask: Ask,
@@ -32,12 +35,13 @@ export async function readUser(
   const path = `/v1/users/${encodeURIComponent(userId)}`;
   const profile = (await ask(path)) as Answer;
   const missing: string[] = [];
+  const unread: string[] = [];
   const part = async <T>(field: string, read: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await read();
     } catch (error) {
       if (!(error instanceof SourceRefusal) || error.status === 0 || error.status >= 500) throw error;
-      missing.push(`${field}: the source answers ${error.message}`);
+      unread.push(`${field}: the source answers ${error.message}`);
       return undefined;
     }
   };
@@ -62,8 +66,9 @@ export async function readUser(
   const points: NonNullable<ImportedUser['points']> = {};
   for (const key of systemKeys) {
     const of = `points/${encodeURIComponent(key)}`;
-    const read = (await part(`points.${key}`, () => ask(`${path}/${of}?awards=${AWARDS}`))) as Answer;
-    if (read === undefined) continue;
+    const read = (await part(`points.${key}`, () => orNone(ask(`${path}/${of}?awards=${AWARDS}`)))) as Answer;
+    if (read === null) missing.push(`points.${key}: the source has no points system of this key`);
+    if (read === undefined || read === null) continue;
     const ofPoints = await part(`points.${key}.days`, () => days(of));
     points[key] = {
       total: read.total,
@@ -82,7 +87,7 @@ export async function readUser(
     ...(Object.keys(points).length > 0 && { points }),
     preferences: preferences && picked(preferences, ['notifications', 'streak', 'leaderboards']),
   }) as unknown as ImportedUser;
-  return { user, missing };
+  return { user, missing, unread };
 }
 
 const PROFILE = [
@@ -109,6 +114,16 @@ const TRIGGER = [
   'timeUnit',
   'timeInterval',
 ];
+
+/** The answer; `null` if the source does not know the resource. */
+async function orNone(answer: Promise<unknown>): Promise<unknown> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof SourceRefusal && error.status === 404) return null;
+    throw error;
+  }
+}
 
 const picked = (from: Answer, fields: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(fields.flatMap((field) => (from[field] === undefined ? [] : [[field, from[field]]])));

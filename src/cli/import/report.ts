@@ -8,6 +8,8 @@ export interface Reported {
   status: 'read' | 'unread' | 'imported' | 'already' | 'ready' | 'refused';
   why?: string;
   missing?: string[];
+  /** Of a user who was read: the parts that the source refused to give. */
+  unread?: string[];
 }
 
 /** The report of an import: a file that says of each user what became of it, and what could not be had. */
@@ -18,6 +20,11 @@ export class Report {
   private readonly missing = new Map<string, number>();
   /** What could not be had of a user, when it was read and when it was sent, as said last: a dry run may be made many times. */
   private readonly missingOf = new Map<string, readonly string[]>();
+  /** Why users or parts of them were not read, and why users were refused, by user: as reported last. */
+  private readonly failures = {
+    unread: new Map<string, readonly string[]>(),
+    refused: new Map<string, readonly string[]>(),
+  };
 
   private constructor(file: string) {
     this.file = file;
@@ -40,8 +47,10 @@ export class Report {
     for (const line of lines) this.note(line);
   }
 
-  private note({ id, status, missing = [] }: Reported): void {
+  private note({ id, status, why = '', missing = [], unread = [] }: Reported): void {
     this.last.set(id, status);
+    if (status === 'read' || status === 'unread') set(this.failures.unread, id, status === 'unread' ? [why] : unread);
+    else set(this.failures.refused, id, status === 'refused' ? [why] : []);
     const said = `${status === 'read' || status === 'unread' ? 'read' : 'sent'} ${id}`;
     for (const each of this.missingOf.get(said) ?? []) this.missing.set(each, this.missing.get(each)! - 1);
     for (const each of missing) this.missing.set(each, (this.missing.get(each) ?? 0) + 1);
@@ -53,7 +62,12 @@ export class Report {
     return [...this.last.values()].filter((each) => each === status).length;
   }
 
-  /** Figures for a terminal, and what could not be had, the most frequent first. */
+  /** How many users could not be read, wholly or in parts, or were refused. */
+  get failed(): number {
+    return new Set([...this.failures.unread.keys(), ...this.failures.refused.keys()]).size;
+  }
+
+  /** Figures for a terminal, then why users failed, then what could not be had, the most frequent first. */
   text(): string {
     const figures = (['imported', 'already', 'ready', 'refused', 'unread', 'read'] as const)
       .map((status) => [status, this.count(status)] as const)
@@ -64,6 +78,8 @@ export class Report {
       .slice(0, MOST_SHOWN);
     return [
       tableText(['USERS', ''], figures),
+      ...failuresText(`NOT READ, OF ${this.failures.unread.size} USERS`, this.failures.unread),
+      ...failuresText(`REFUSED, OF ${this.failures.refused.size} USERS`, this.failures.refused),
       ...(missing.length > 0 ? ['\n', tableText(['COULD NOT BE HAD', 'TIMES'], missing)] : []),
       `\nEach user: ${this.file}\n`,
     ].join('');
@@ -71,3 +87,23 @@ export class Report {
 }
 
 const MOST_SHOWN = 40;
+/** Most users that are named with a reason; the file names all. */
+const MOST_NAMED = 3;
+
+function set(failures: Map<string, readonly string[]>, id: string, whys: readonly string[]): void {
+  if (whys.length > 0) failures.set(id, whys);
+  else failures.delete(id);
+}
+
+/** Each reason with the number of its users and the first of them; a reason that names its user is counted with the others. */
+function failuresText(head: string, failures: ReadonlyMap<string, readonly string[]>): string[] {
+  const users = new Map<string, string[]>();
+  for (const [id, whys] of failures)
+    for (const why of new Set(whys.map((each) => each.replaceAll(id, '…'))))
+      users.set(why, [...(users.get(why) ?? []), id]);
+  const rows = [...users]
+    .toSorted(([, a], [, b]) => b.length - a.length)
+    .slice(0, MOST_SHOWN)
+    .map(([why, ids]) => [why, ids.length, ids.slice(0, MOST_NAMED).join(', ')] as const);
+  return rows.length === 0 ? [] : ['\n', tableText([head, 'USERS', 'FOR EXAMPLE'], rows)];
+}

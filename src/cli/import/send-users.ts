@@ -5,6 +5,8 @@ import type { Report, Reported } from './report.ts';
 
 const MOST_USERS = 50;
 const MOST_BYTES = 1_000_000;
+/** The status of a request whose body is longer than is taken. */
+const TOO_LARGE = 413;
 /** Pauses (ms) before a call is tried again that was not answered, or refused for the moment. */
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 
@@ -31,9 +33,21 @@ interface Answer {
  */
 export async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress }: Sending): Promise<void> {
   let [some, bytes, done] = [[] as { id: string }[], 0, 0];
+  /** What became of some users. One that is longer than this Laurel takes is refused alone, and ends nothing. */
+  const sent = async (users: readonly { id: string }[]): Promise<Reported[]> => {
+    try {
+      return outcomesOf(users, await call(admin, { name, dryRun, users }));
+    } catch (error) {
+      if (!(error instanceof AdminRefusal) || error.status !== TOO_LARGE) throw error;
+      if (users.length === 1) return [{ id: users[0]!.id, status: 'refused', why: error.message }];
+      const each: Reported[] = [];
+      for (const user of users) each.push(...(await sent([user])));
+      return each;
+    }
+  };
   const flush = async (): Promise<void> => {
     if (some.length === 0) return;
-    await report.add(outcomesOf(some, await call(admin, { name, dryRun, users: some })));
+    await report.add(await sent(some));
     done += some.length;
     [some, bytes] = [[], 0];
     onProgress(`${done} users ${dryRun ? 'tried' : 'sent'}`);

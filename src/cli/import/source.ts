@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { shortened } from '../../errors.ts';
+import { CommandError } from '../command-error.ts';
 import { SourceRefusal } from './source-refusal.ts';
 
 /** Where users are read: a server's Application API. */
@@ -6,8 +8,8 @@ export interface SourceOptions {
   url: string;
   key: string;
   tenant?: string | undefined;
-  /** Requests a second at most. */
-  perSecond: number;
+  /** Requests a second at most; undefined: as many as the headers of the answers allow. */
+  perSecond?: number | undefined;
   timeoutMs?: number;
   /** Pauses (ms) before what failed is tried again. */
   pausesMs?: readonly number[];
@@ -17,18 +19,51 @@ const TIMEOUT_MS = 30_000;
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000];
 /** Longer than this nobody is waited for, whatever a header says. */
 const LONGEST_PAUSE_MS = 120_000;
+/** The longest answers are some 100 KB. */
+const MOST_BYTES = 16_777_216;
+/** Most characters of an error of the source that are shown. */
+const WHY_LENGTH = 300;
+/** Requests a second to a source whose answers have no rate limit headers. */
+const PER_SECOND = 5;
+
 /** So often 429 is obeyed for one request: each time says when to come again. */
 const MOST_REFUSED = 100;
+
+/** Options of a command that say which server it reads. */
+export interface SourceFlags {
+  from: string;
+  fromKey?: string;
+  fromTenant?: string;
+  rate?: number | undefined;
+}
+
+/** The address of a server, without the `/v1` that clients are given with it. Ends the command where it is none. */
+export function sourceAddress(from: string): string {
+  if (!URL.canParse(from) || !/^https?:/.test(from))
+    throw new CommandError(`--from must be an address like https://api.example.org; it is "${from}".`);
+  return from.replace(/\/+$/, '').replace(/\/v1$/, '');
+}
+
+/** The server that a command's options name. Ends the command where they name none. */
+export function sourceOf({ from, fromKey, fromTenant, rate }: SourceFlags): Source {
+  const url = sourceAddress(from);
+  if (fromKey === undefined || fromKey === '')
+    throw new CommandError('A key of the source is needed: set SOURCE_API_KEY, or --from-key.');
+  return new Source({ url, key: fromKey, tenant: fromTenant, perSecond: rate });
+}
 
 /** Asks a source, one request after another in an even pace, slower where it says so. */
 export class Source {
   private readonly options: SourceOptions;
   /** When the next request may be sent, epoch ms. */
   private nextMs = 0;
+  /** Between two requests. */
+  private intervalMs: number;
   requests = 0;
 
   constructor(options: SourceOptions) {
     this.options = options;
+    this.intervalMs = 1000 / (options.perSecond ?? PER_SECOND);
   }
 
   /** The answer's body. Throws SourceRefusal. `path` begins with `/v1`. */
@@ -50,7 +85,7 @@ export class Source {
   /** Resolves when a request may be sent. */
   private async turn(): Promise<void> {
     const atMs = Math.max(Date.now(), this.nextMs);
-    this.nextMs = atMs + 1000 / this.options.perSecond;
+    this.nextMs = atMs + this.intervalMs;
     await sleep(atMs - Date.now());
   }
 
@@ -60,16 +95,24 @@ export class Source {
     try {
       const response = await fetch(url.replace(/\/+$/, '') + path, {
         headers: { 'X-API-KEY': key, ...(tenant !== undefined && { 'Tenant-ID': tenant }) },
+        // The key would be sent to wherever a redirect leads.
+        redirect: 'manual',
         signal: AbortSignal.timeout(timeoutMs),
       });
-      const text = await response.text();
       this.obey(response);
+      const { status } = response;
+      if (status >= 300 && status < 400) {
+        await response.body?.cancel();
+        return { status, why: `${status}: it redirects to ${plain(response.headers.get('location') ?? 'nowhere')}` };
+      }
+      const text = await boundedText(response);
+      if (text === null) return { status: TOO_LARGE, why: `more than ${MOST_BYTES / 1_048_576} MiB` };
       const body = parsed(text);
       if (response.ok && body !== undefined) return { status: 200, body, why: '' };
       const error = (body as { error?: unknown } | undefined)?.error;
-      const why = `${response.status}${typeof error === 'string' ? `: ${error}` : ''}`;
+      const why = `${status}${typeof error === 'string' ? `: ${plain(error)}` : ''}`;
       // What is no JSON is no answer of such a server.
-      return { status: response.ok ? 502 : response.status, why };
+      return { status: response.ok ? 502 : status, why };
     } catch (error) {
       const { name, message } = error as Error;
       return { status: 0, why: name === 'TimeoutError' ? `no answer in ${timeoutMs / 1000} s` : message };
@@ -84,9 +127,29 @@ export class Source {
         : headers.get('x-ratelimit-remaining') === '0' || headers.get('ratelimit-remaining') === '0'
           ? untilResetMs(headers)
           : null;
+    if (this.options.perSecond === undefined) this.intervalMs = allowedIntervalMs(headers) ?? this.intervalMs;
     if (waitMs !== null) this.nextMs = Math.max(this.nextMs, Date.now() + Math.min(waitMs, LONGEST_PAUSE_MS));
   }
 }
+
+/** The status of a refusal by an answer that is longer than what is read. */
+const TOO_LARGE = 413;
+
+/** The body of an answer as text; null: it is too long. Counted as it is read, unpacked: a short answer may unpack to a long one. */
+async function boundedText({ body }: Response): Promise<string | null> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    // Leaving the loop closes the connection.
+    if (bytes > MOST_BYTES) return null;
+    chunks.push(chunk);
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+/** A text of the source as it may be shown in a terminal: short, and without what a terminal would obey. */
+export const plain = (text: string): string => shortened(text.replaceAll(/\p{Cc}+/gu, ' '), WHY_LENGTH);
 
 /** A header of seconds, or of an HTTP date. */
 function secondsMs(text: string | null): number | null {
@@ -100,6 +163,14 @@ function untilResetMs(headers: Headers): number | null {
   const atSeconds = Number(headers.get('x-ratelimit-reset') ?? Number.NaN);
   if (!Number.isNaN(atSeconds) && atSeconds > 0) return Math.max(0, atSeconds * 1000 - Date.now());
   return secondsMs(headers.get('ratelimit-reset'));
+}
+
+/** The pace that uses what is left of the limit by the time of its reset; `null` if the headers do not say. */
+function allowedIntervalMs(headers: Headers): number | null {
+  const remaining = Number(headers.get('x-ratelimit-remaining') ?? headers.get('ratelimit-remaining') ?? Number.NaN);
+  const resetMs = untilResetMs(headers);
+  if (!(remaining > 0) || resetMs === null) return null;
+  return Math.min(resetMs, LONGEST_PAUSE_MS) / remaining;
 }
 
 function parsed(text: string): unknown {

@@ -25,11 +25,17 @@ export class AchievementCompletion {
    * Completes an achievement for a user, who is created or changed as sent. An `AchievementCompletionResponse` as
    * JSON text. Idempotent: further calls answer with the first completion, without points. 404 for an unknown or inactive
    * achievement; 422 for one of another type, one that is locked and the user does not have, conditions on the
-   * user's attributes that do not hold, out of points, and bad user fields; 503. `span`: of the request, where it is sampled.
+   * user's attributes that do not hold, out of points, and bad user fields, or those that an
+   * application key may not write (`byClient`); 503. `span`: of the request, where it is sampled.
    */
-  async complete(compiled: CompiledCatalog, key: string, user: UpsertedUser, span?: Span): Promise<string> {
+  async complete(
+    compiled: CompiledCatalog,
+    key: string,
+    user: UpsertedUser,
+    { byClient = false, span }: { byClient?: boolean; span?: Span | undefined } = {},
+  ): Promise<string> {
     const achievement = find(compiled, key);
-    const sent = sentUser(user, compiled, this.options.clock.now());
+    const sent = sentUser(user, compiled, { nowMs: this.options.clock.now(), byClient });
     const last = JSON.stringify(compileAchievement(compiled, achievement));
     const { record, state } = await this.options.calls.run(compiled, {
       script: this.script,

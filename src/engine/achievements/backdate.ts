@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import { compileBackdatingPlan } from '../../catalog/compile/plans.ts';
+import { fittingCall } from '../../catalog/event-work.ts';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { clamped, parseDecimal } from '../../domain/decimal.ts';
@@ -100,9 +101,10 @@ export class BackdatingEngine {
         if (await isAsSeen(client, next)) await beginBackdating(client, next);
       });
     }
-    const ids = (await usersAfter(pool, { tenantNo, after, limit: USERS_A_CALL })).map(({ id }) => id);
+    const limit = fittingCall(compiled.userPlan(Math.floor(this.options.clock.now() / DAY_MS)).work, USERS_A_CALL);
+    const ids = (await usersAfter(pool, { tenantNo, after, limit })).map(({ id }) => id);
     const completed = ids.length === 0 ? 0 : await this.complete({ compiled, request: next, ids });
-    const end = ids.length < USERS_A_CALL;
+    const end = ids.length < limit;
     await this.note(next, { lastUser: ids.at(-1) ?? '', users: ids.length, completed, end });
   }
 

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Catalogs } from '../../catalog/catalogs.ts';
+import { fittingCall } from '../../catalog/event-work.ts';
 import { compileAnniversaryPlan } from '../../catalog/compile/plans.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { yearsAt } from '../../domain/anniversary.ts';
@@ -43,9 +44,11 @@ export class YearCounts {
     const { catalogs } = this.options;
     await catalogs.atLeast(first.tenantNo, first.version);
     const compiled = await catalogs.of(first.tenantNo);
-    const plan = JSON.stringify(compileAnniversaryPlan(compiled, Math.floor(first.dueMs / DAY_MS)));
-    for (let at = 0; at < users.length; at += USERS_A_CALL) {
-      let waiting = users.slice(at, at + USERS_A_CALL);
+    const utcDay = Math.floor(first.dueMs / DAY_MS);
+    const plan = JSON.stringify(compileAnniversaryPlan(compiled, utcDay));
+    const aCall = fittingCall(compiled.userPlan(utcDay).work, USERS_A_CALL);
+    for (let at = 0; at < users.length; at += aCall) {
+      let waiting = users.slice(at, at + aCall);
       for (let tries = 0; waiting.length > 0; tries += 1) {
         if (ending.aborted) return false;
         if (tries === TRIES) throw new Error('A user changes zone all the time.');

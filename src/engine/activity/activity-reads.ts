@@ -6,7 +6,7 @@ import type { Activity, ActivityDay, RecentCompletion } from '../../domain/activ
 import { dateOf } from '../../domain/periods.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { newestCompletions } from '../../postgres/activity/newest-completions.ts';
-import { readCounted, readDays } from '../../postgres/activity/read-days.ts';
+import { readDays } from '../../postgres/activity/read-days.ts';
 import { countersKey } from '../../redis/keys.ts';
 import { userNames } from '../leaderboards/user-names.ts';
 import type { CaughtUp } from '../persisted/caught-up.ts';
@@ -27,23 +27,21 @@ export class ActivityReads {
     this.options = options;
   }
 
-  /** What happened on some UTC days, see `activityDays`; those before days were counted are left out. */
+  /** What happened on each of some UTC days, see `activityDays`. */
   async days(tenantNo: number, asked: { from?: string; to?: string }): Promise<Activity> {
     const { redis, pool, clock, caughtUp } = this.options;
     const { fromDay, toDay } = activityDays(asked, clock.now());
     await caughtUp.tenant(tenantNo);
-    const [{ firstDay, complete }, counted, users] = await Promise.all([
-      readCounted(pool),
+    const [counted, users] = await Promise.all([
       readDays(pool, { tenantNo, fromDay, toDay }),
       redis.hget(countersKey(tenantNo), COUNTER.users),
     ]);
     const days: ActivityDay[] = [];
-    for (let day = Math.max(fromDay, firstDay ?? fromDay); day <= toDay; day += 1) {
+    for (let day = fromDay; day <= toDay; day += 1) {
       const { completions: achievementsCompleted = 0, ...counts } = counted.get(day) ?? {};
       days.push({ ...NOTHING, date: dateOf(day), ...counts, achievementsCompleted });
     }
-    const countedFrom = firstDay === null ? null : dateOf(firstDay);
-    return { from: dateOf(fromDay), to: dateOf(toDay), users: Number(users ?? 0), countedFrom, complete, days };
+    return { from: dateOf(fromDay), to: dateOf(toDay), users: Number(users ?? 0), days };
   }
 
   /** The newest completions of achievements that are not deleted, newest first: some 20 at most. */

@@ -34,7 +34,7 @@ export function batchEventResult(
     // A metric that was deleted since has no number any more to make the ID from.
     if (metric === undefined) return { status: 202, total, replayed: true };
     const { tenantNo } = compiled.catalog;
-    const id = ids.ofUse(reply[REPLAY.use], { tenantNo, userId: user.id, metricNo: metric.no, key: idempotencyKey! });
+    const id = ids.make(reply[REPLAY.use], { tenantNo, userId: user.id, metricNo: metric.no, key: idempotencyKey! });
     const guard = quarantinedBy(reply[REPLAY.quarantined], id);
     const guarded = guard === null ? {} : { guarded: inQuarantine(guard) };
     return { status: 202, eventId: uuidText(id), total, replayed: true, ...guarded };

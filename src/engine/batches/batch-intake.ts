@@ -120,7 +120,7 @@ async function checkEvents(
     }
     try {
       rejectUnknownAttributes({ user, attributes }, compiled);
-      sentUser(user, compiled, nowMs);
+      sentUser(user, compiled, { nowMs, byClient: false });
       if (occurredAt !== undefined) occurredMs(occurredAt, window, nowMs);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

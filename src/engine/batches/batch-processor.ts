@@ -2,9 +2,6 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { AppError } from '../../errors.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
-import { connectionOf } from '../../redis/endpoints.ts';
-import { shardOf } from '../../redis/keys.ts';
-import { moveMisplacedBatches } from '../../redis/move-batches.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
@@ -44,6 +41,8 @@ export interface BatchProcessorOptions {
   traces?: Traces | null;
   /** Called at each moment of each step: for tests, which stop the world there. */
   onMoment?: (moment: BatchMoment) => void | Promise<void>;
+  /** As of `EventBatcherOptions`. */
+  keysPerDay?: number;
 }
 
 /**
@@ -82,10 +81,7 @@ export class BatchProcessor {
       for (;;) {
         const { progress, batch } = await firstBatch(this.options.redis, shard);
         if (batch === null) return;
-        // A process of the version with 8 shards accepted it just before it could accept no more.
-        if (shardOf(batch.tenantNo) !== shard)
-          await moveMisplacedBatches(connectionOf(this.options.redis, shard), shard);
-        else if (!(await this.process(batch, { shard, progress, ending }))) return;
+        if (!(await this.process(batch, { shard, progress, ending }))) return;
       }
     } finally {
       this.atWork.delete(shard);
@@ -144,7 +140,7 @@ export class BatchProcessor {
 
   private async send(step: BatchStep, progress: string): Promise<Outcome> {
     const { redis, script, traces = null } = this.options;
-    const { keys, args } = batchStepCall(step, progress);
+    const { keys, args } = batchStepCall(step, { progress, keysPerDay: this.options.keysPerDay ?? 0 });
     const what = scriptSpan(script, step.ready.length);
     const [kind, ...rest] = (await around(traces, what, () => script.run(redis, keys, args))) as [Buffer, ...unknown[]];
     const ended = kind.toString('latin1') as Outcome['ended'];

@@ -1,3 +1,4 @@
+import { CALL_WORK } from '../../catalog/event-work.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { BatchMetricEvent } from '../../domain/event.ts';
 import { AppError } from '../../errors.ts';
@@ -29,14 +30,18 @@ export function batchStep(
 ): BatchStep {
   const { to, occurredMs } = extentOf(batch, { from, count });
   const step: BatchStep = { batch, to, ready: [], at: [], occurredMs, refused: [] };
-  for (let index = from; index < to; index += 1) {
+  let work = 0;
+  for (let index = from; index < step.to; index += 1) {
     try {
       if (catalog instanceof AppError) throw catalog;
       const event = batch.events[index]!;
       const { key, ...sent } = withKnownAttributes(event, catalog);
       const idempotencyKey = event.idempotencyKey ?? null;
-      step.ready.push(prepareEvent(catalog, key, { event: sent, idempotencyKey, nowMs: batch.acceptedMs, ids }));
+      const nowMs = batch.acceptedMs;
+      step.ready.push(prepareEvent(catalog, key, { event: sent, idempotencyKey, byClient: false, nowMs, ids }));
       step.at.push(index);
+      work += step.ready.at(-1)!.plan.work;
+      if (work >= CALL_WORK) step.to = index + 1;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       step.refused.push(unsentEvent({ index, status: error.status, message: error.message }));
@@ -76,9 +81,13 @@ function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unk
 /** KEYS and ARGV of `lua/record_events.lua` for a step, to be applied only if the shard's progress is `progress`. */
 export function batchStepCall(
   { batch, to, ready, at, refused }: BatchStep,
-  progress: string,
+  { progress, keysPerDay }: { progress: string; keysPerDay: number },
 ): { keys: string[]; args: (string | number)[] } {
-  const { keys, args } = eventCall(batch.tenantNo, ready, { nowMs: batch.acceptedMs, retryPosition: '' });
+  const { keys, args } = eventCall(batch.tenantNo, ready, {
+    nowMs: batch.acceptedMs,
+    retryPosition: '',
+    keysPerDay,
+  });
   const shard = shardOf(batch.tenantNo);
   keys.push(batchProgressKey(shard), batchesKey(shard), batchResultsKey(shard, batch.id), listenedKey(shard));
   args.push(

@@ -3,8 +3,8 @@ import { SUM_BOUND } from '../../domain/decimal.ts';
 import { AppError } from '../../errors.ts';
 import type { Refusal, ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
-import { BLOCKED, OUT_OF_RANGE, REFUSAL, SUM } from '../../packed/refusal-fields.ts';
-import { STATE_BYTES } from '../../packed/state.ts';
+import { BLOCKED, OUT_OF_RANGE, REFUSAL, SERVER_ONLY, SUM, TOO_MANY_KEYS } from '../../packed/refusal-fields.ts';
+import { PROFILE_BYTES, STATE_BYTES } from '../../packed/state.ts';
 
 export const SUBSCRIBED_WITHOUT_ADDRESS =
   'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';
@@ -13,18 +13,34 @@ export const FUTURE_SIGN_UP = "user.signUpDate must not be after the user's loca
 
 export const STATE_IS_FULL = `The user's data would have more than ${STATE_BYTES} bytes: shorten or clear attributes, device tokens or the name.`;
 
+export const PROFILE_IS_FULL =
+  `The user's name, e-mail address, device tokens and attributes would have more than ${PROFILE_BYTES} bytes together: ` +
+  'shorten or clear some.';
+
 /** The error that says why a script refused an event or a call about a user. */
 export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): AppError {
   if (reply[kindField] === REFUSAL.noAddress) {
     return new AppError('unprocessable', SUBSCRIBED_WITHOUT_ADDRESS);
   }
   if (reply[kindField] === REFUSAL.futureSignUp) return new AppError('unprocessable', FUTURE_SIGN_UP);
+  if (reply[kindField] === REFUSAL.serverOnly) {
+    const no = reply[SERVER_ONLY.no];
+    const field = no === 0 ? 'signUpDate' : `attributes.${compiled.attributesByNo.get(no)?.key}`;
+    return new AppError('unprocessable', `user.${field} may be changed with admin keys only (writableBy 'server').`);
+  }
   if (reply[kindField] === REFUSAL.outOfPoints) {
     const trigger = compiled.triggersByNo.get(reply[BLOCKED.trigger]);
     const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
     return new AppError('unprocessable', `Out of points: the user's balance in '${system?.key}' does not cover this.`);
   }
+  if (reply[kindField] === REFUSAL.tooManyKeys)
+    return new AppError(
+      'too_many_requests',
+      'The user has used as many idempotency keys today (UTC) as there may be: try again tomorrow.',
+      { 'Retry-After': String(Math.ceil(reply[TOO_MANY_KEYS.waitMs] / 1000)) },
+    );
   if (reply[kindField] === REFUSAL.tooLarge) return new AppError('unprocessable', STATE_IS_FULL);
+  if (reply[kindField] === REFUSAL.profileTooLarge) return new AppError('unprocessable', PROFILE_IS_FULL);
   if (reply[kindField] === REFUSAL.outOfRange) return new AppError('unprocessable', outOfRange(compiled, reply));
   if (reply[kindField] === REFUSAL.unknownUser)
     return new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');

@@ -1,6 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { lastDayAnywhere, signUpDay } from '../../domain/anniversary.ts';
-import type { UpsertedUser } from '../../domain/user.ts';
+import { UpdatedUser, type UpsertedUser } from '../../domain/user.ts';
 import { zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { FUTURE_SIGN_UP } from './refusal.ts';
@@ -20,8 +20,12 @@ export interface SentUser {
   [SENT.leftZone]?: string;
   [SENT.leftOffsetSeconds]?: number;
   [SENT.signUpDay]?: number;
+  [SENT.serverOnly]?: number[];
   [SENT.occurred]?: object;
 }
+
+/** The fields of a user, without the ID. */
+const PROFILE_FIELDS = Object.keys(UpdatedUser.properties) as (keyof UpdatedUser)[];
 
 type Sent = Readonly<Record<string, string>> | undefined;
 
@@ -49,8 +53,30 @@ export function rejectUnknownAttributes(
   throw invalidKeys([...new Set([...unknown, ...unknownKeys(user.attributes, compiled.userAttributes)])]);
 }
 
-/** Checks the sent user fields against the catalog. Null if nothing but the ID was sent. 422 as spec §3. */
-export function sentUser(user: Omit<UpsertedUser, 'id'>, compiled: CompiledCatalog, nowMs: number): SentUser | null {
+/**
+ * 422 if anything of a user is sent besides the ID, for keys of the scope `events`; it names the field. Null and no attributes at all are
+ * "not sent".
+ */
+export function rejectProfile(user: UpsertedUser): void {
+  for (const field of PROFILE_FIELDS) {
+    const value = user[field];
+    if (value === undefined || value === null || (field === 'attributes' && Object.keys(value).length === 0)) continue;
+    throw new AppError(
+      'unprocessable',
+      `user.${field} may not be sent with this API key: its scope 'events' allows no field of the user but the ID.`,
+    );
+  }
+}
+
+/**
+ * Checks the sent user fields against the catalog. Null if nothing but the ID was sent. 422 as spec §3. `byClient`: sent with an
+ * application key, so that the script refuses changes of what only servers may write.
+ */
+export function sentUser(
+  user: Omit<UpsertedUser, 'id'>,
+  compiled: CompiledCatalog,
+  { nowMs, byClient }: { nowMs: number; byClient: boolean },
+): SentUser | null {
   const sent: SentUser = {};
   const { tz, deviceTokens } = user;
   if (user.name !== undefined) sent[SENT.name] = user.name === '' ? false : user.name;
@@ -72,8 +98,20 @@ export function sentUser(user: Omit<UpsertedUser, 'id'>, compiled: CompiledCatal
   if (tz !== undefined && tz !== null) Object.assign(sent, tz === '' ? { [SENT.zone]: false } : inZone(tz, nowMs));
   if (user.signUpDate !== undefined && user.signUpDate !== null)
     sent[SENT.signUpDay] = sentSignUp(user.signUpDate, nowMs);
+  if (byClient) {
+    const serverOnly = serverOnlyIn(sent, compiled);
+    if (serverOnly.length > 0) sent[SENT.serverOnly] = serverOnly;
+  }
   for (const _ in sent) return sent;
   return null;
+}
+
+/** What of the sent only servers may write, as `SENT.serverOnly`. */
+function serverOnlyIn(sent: SentUser, { catalog, serverAttributes }: CompiledCatalog): number[] {
+  const numbers: number[] = [];
+  for (const no in sent[SENT.attributes]) if (serverAttributes.has(Number(no))) numbers.push(Number(no));
+  if (sent[SENT.signUpDay] !== undefined && catalog.events.signUpDateWritableBy === 'server') numbers.push(0);
+  return numbers;
 }
 
 /** Whether it is after the user's today, the script knows; what is after everybody's is refused here. */

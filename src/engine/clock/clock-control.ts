@@ -7,7 +7,10 @@ import { readClock, releaseClock, setClock, type StoredClock } from '../../postg
 import { switchedOnWaits } from '../../postgres/switched-on.ts';
 import { countFollowers } from '../../postgres/test-clock-followers.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { CLOCK_CHANNEL } from '../../redis/keys.ts';
+import { batchWaits, newestBatch, readBatchProgress, shardsWithBatches } from '../../redis/batches.ts';
+import { CLOCK_CHANNEL, SHARD_NUMBERS } from '../../redis/keys.ts';
+import { shardsWithEntries } from '../../redis/outbox.ts';
+import { isPersisted } from '../persisted/persisted.ts';
 import { GrowingPauses } from './growing-pauses.ts';
 import type { TestClock } from './test-clock.ts';
 
@@ -15,11 +18,16 @@ export interface ClockControlOptions {
   pool: Pool;
   redis: Redis;
   clock: TestClock;
-  /** How long there may be no worker, or work that fails, before a call gives up; ms. */
+  /** How long there may be no worker, work that fails, or nothing stored, before a call gives up; ms. */
   patienceMs?: number;
 }
 
 const PATIENCE_MS = 10_000;
+/** How long a call waits for storage that makes progress; ms. */
+const STORING_MS = 30_000;
+/** How often a call waits for events that were accepted while it waited for others. */
+const ROUNDS = 3;
+const NOT_STORED = 'Not all accepted events are stored yet; the clock stays as it was. Try again in a moment';
 
 /** Sets the test clock of all processes. */
 export class ClockControl {
@@ -35,18 +43,24 @@ export class ClockControl {
   }
 
   /**
-   * Lets the clock stand at a time. What was switched on before is backdated and filled first. Resolves when every
-   * live process shows that time and the work due up to it is done. 422 for a time before the present one. 503 if no
-   * worker lives (the clock stays as it was; if the last one dies meanwhile, it is set), or if work fails again and
-   * again: that is done as soon as its cause is mended.
+   * Lets the clock stand at a time. First, achievements and leaderboards that were switched on are backdated and filled, and
+   * every event that was accepted before the call is stored, so that its reports have the time at which it happened. Resolves
+   * when every live process shows the new time and the work due up to it is done. 422 for a time before the present one. 503
+   * if no worker lives or events are not stored in time (the clock stays as it was; if the last worker dies afterwards, it is
+   * set), or if work fails again and again: that is done as soon as its cause is mended.
    */
   async set(nowMs: number, by: Author): Promise<void> {
     await this.workerLives();
     await this.switchedOn();
+    for (let round = 0; round < ROUNDS && (await this.storeAccepted()); round += 1);
     const set = await this.audited(by, new Date(nowMs).toISOString(), (client) =>
       setClock(client, { nowMs, realMs: Date.now() }),
     );
-    if (set === null) throw new AppError('unprocessable', `now is before ${this.text()}: time does not go back`);
+    if (set === null)
+      throw new AppError(
+        'unprocessable',
+        `now is before ${new Date(this.nowMs()).toISOString()}: time does not go back`,
+      );
     await this.publish(set.version);
     await this.done(set.version);
   }
@@ -74,10 +88,6 @@ export class ClockControl {
     });
   }
 
-  private text(): string {
-    return new Date(this.nowMs()).toISOString();
-  }
-
   private async workerLives(): Promise<void> {
     const { pool, patienceMs = PATIENCE_MS } = this.options;
     const endMs = performance.now() + patienceMs;
@@ -96,6 +106,38 @@ export class ClockControl {
     const endMs = performance.now() + patienceMs;
     const pauses = new GrowingPauses();
     while ((await switchedOnWaits(pool)) && performance.now() < endMs) await pauses.next();
+  }
+
+  /**
+   * Waits until everything that any frontend accepted before the call is in Postgres, queued batches included. False if there
+   * was nothing to wait for. 503 if it does not get there.
+   */
+  private async storeAccepted(): Promise<boolean> {
+    const { redis, pool, patienceMs = PATIENCE_MS } = this.options;
+    const queued = await shardsWithBatches(redis, SHARD_NUMBERS);
+    await Promise.all(queued.map((shard) => this.processBatches(shard)));
+    const shards = await shardsWithEntries(redis, SHARD_NUMBERS);
+    const patience = { stillMs: patienceMs, movingMs: STORING_MS };
+    const stored = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, patience)));
+    if (stored.includes(false)) throw new AppError('unavailable', NOT_STORED);
+    return queued.length + shards.length > 0;
+  }
+
+  /** Resolves when the batches that a shard has now are processed: what they did is in the outbox. */
+  private async processBatches(shard: number): Promise<void> {
+    const { redis, patienceMs = PATIENCE_MS } = this.options;
+    const upTo = await newestBatch(redis, shard);
+    if (upTo === null) return;
+    const endMs = performance.now() + STORING_MS;
+    let [progress, movedMs] = ['', performance.now()];
+    const pauses = new GrowingPauses();
+    while (await batchWaits(redis, shard, upTo)) {
+      const seen = await readBatchProgress(redis, shard);
+      const nowMs = performance.now();
+      if (seen !== progress) [progress, movedMs] = [seen, nowMs];
+      if (nowMs - movedMs > patienceMs || nowMs > endMs) throw new AppError('unavailable', NOT_STORED);
+      await pauses.next();
+    }
   }
 
   /** Resolves when every live process has this version; one that does not answer any more counts as gone in 5 s. */

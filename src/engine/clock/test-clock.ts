@@ -55,7 +55,8 @@ export class TestClock implements Clock {
   /** Resolves when this process shows the stored time. */
   async start(): Promise<void> {
     await this.look();
-    await this.subscriber.connect();
+    // While Redis is away the looks suffice.
+    await this.subscriber.connect().catch(() => undefined);
     this.lookAgain();
   }
 

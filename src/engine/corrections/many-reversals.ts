@@ -13,7 +13,7 @@ import { findEvents } from '../../postgres/corrections/find-events.ts';
 import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
 import { findMetric } from '../find-configured.ts';
 import { uuidText } from '../ids/event-id.ts';
-import { possibleParts, type KeyedIds } from '../ids/keyed-ids.ts';
+import { partOf, type KeyedIds } from '../ids/keyed-ids.ts';
 import { spanOf } from '../span.ts';
 import type { Reversals } from './reversals.ts';
 
@@ -93,7 +93,7 @@ export class ManyReversals {
     const asked = keys.flatMap((key) =>
       metricNos.map((metricNo) => {
         const scoped = { tenantNo, userId, metricNo, key };
-        return { ...scoped, idParts: possibleParts(ids.make(0, scoped), scoped) };
+        return { ...scoped, idPart: partOf(ids.make(0, scoped)) };
       }),
     );
     const used = await findUsedKeys(pool, tenantNo, asked);

@@ -105,7 +105,7 @@ function assembled(compiled: CompiledCatalog, { state, nowMs, meeting, rows, pau
   const { day, streaks, freezes, earnedDay, settlements, gains } = settledNow(compiled, state, nowMs);
   const held = rows.filter(({ superseded }) => !superseded);
   return {
-    createdMs: state.createdMs,
+    createdMs: state.importedMs ?? state.createdMs,
     dayAt,
     pauses,
     isDayOff: daysOffOf(catalog, state.daysOff, dayAt),
@@ -141,7 +141,7 @@ function meetingRule({ catalog, metricsById }: CompiledCatalog, { streakRule: ow
   const known = new Set(catalog.metrics.map(({ no }) => no));
   const ownMetrics = (preferred?.metrics ?? []).filter(({ no }) => known.has(no));
   return {
-    on: enabled && preferred?.enabled !== false,
+    on: enabled && own?.enabled !== false,
     all,
     metrics:
       ownMetrics.length > 0

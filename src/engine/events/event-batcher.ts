@@ -18,6 +18,8 @@ export interface EventBatcherOptions extends ScriptCallsOptions {
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
   /** Looks in Postgres whether idempotency keys that may be old were used. */
   lookUpKeys: LookUpKeys;
+  /** Idempotency keys that a user may use on a UTC day; 0, and left out: any number. */
+  keysPerDay?: number;
   /** Called with the number of events of every command. */
   onCall?: (events: number) => void;
 }
@@ -119,7 +121,7 @@ export class EventBatcher {
       spans,
       joined,
       events: events.length,
-      keysAndArgs: (at) => eventCall(tenantNo, events, at),
+      keysAndArgs: (at) => eventCall(tenantNo, events, { ...at, keysPerDay: this.options.keysPerDay ?? 0 }),
       foundElsewhere: async () => {
         persisted = await this.options.findPersisted(tenantNo, events);
         return persisted.size > 0;

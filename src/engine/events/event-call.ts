@@ -57,7 +57,7 @@ export const scopedKey = ({ compiled, plan, userId, idempotency }: ReadyEvent): 
 export function eventCall(
   tenantNo: number,
   events: readonly ReadyEvent[],
-  { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
+  { nowMs, retryPosition, keysPerDay }: { nowMs: number; retryPosition: string; keysPerDay: number },
 ): { keys: string[]; args: (string | number)[] } {
   const planIndex = new Map<CompiledPlan, number>();
   const keys = [outboxKey(shardOf(tenantNo)), countersKey(tenantNo)];
@@ -75,6 +75,7 @@ export function eventCall(
     retryPosition,
     oldKeysKey(tenantNo),
     lookedUp === null ? '' : JSON.stringify(lookedUp),
+    keysPerDay,
   ];
   for (const plan of planIndex.keys()) args.push(plan.json);
   for (const event of events) {

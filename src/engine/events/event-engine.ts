@@ -51,9 +51,8 @@ export class EventEngine {
 
   /**
    * Records one event of a tenant. 201 with an `EventResponse` as JSON text, or 202 for a used idempotency key, or an
-   * event that a guard puts into quarantine. Errors: 403 and 422 for an `occurredAt` outside its window (`byClient`: sent
-   * with an application key), 422 for an unknown metric, attribute or time zone, a guard, out of
-   * points, a sum that would leave its range, a subscription without e-mail; 503 while Redis is away or the backlog is
+   * event that a guard puts into quarantine. Errors: 403 and 422 for an `occurredAt` outside its window, 422 for what an
+   * application key may not write (`byClient`: sent with one), an unknown metric, attribute or time zone, a guard, out of points, a sum that would leave its range, a subscription without e-mail; 503 while Redis is away or the backlog is
    * full. Idempotent with a key. `span`: of the request, where it is sampled.
    */
   async record(
@@ -69,7 +68,7 @@ export class EventEngine {
     const { catalogs, batcher, ids, overloaded } = this.options;
     refuseOverload(overloaded);
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
-    const ready = this.prepare(compiled, metricKey, { event, idempotencyKey });
+    const ready = this.prepare(compiled, metricKey, { event, idempotencyKey, byClient });
     const reply =
       event.occurredAt === undefined
         ? await batcher.submit(tenantNo, ready, span)
@@ -99,10 +98,14 @@ export class EventEngine {
   prepare(
     compiled: CompiledCatalog,
     metricKey: string,
-    { event, idempotencyKey }: { event: MetricEvent; idempotencyKey: string | null },
+    {
+      event,
+      idempotencyKey,
+      byClient = false,
+    }: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean },
   ): ReadyEvent {
     const { clock, ids } = this.options;
-    return prepareEvent(compiled, metricKey, { event, idempotencyKey, nowMs: clock.now(), ids });
+    return prepareEvent(compiled, metricKey, { event, idempotencyKey, byClient, nowMs: clock.now(), ids });
   }
 }
 
@@ -123,7 +126,7 @@ function replayed(
   replay: Refusal & { [kindField]: typeof REFUSAL.replay },
 ): Unchanged {
   const scoped = scopedKey(event);
-  const eventId = ids.ofUse(replay[REPLAY.use], scoped);
+  const eventId = ids.make(replay[REPLAY.use], scoped);
   const guard = quarantinedBy(replay[REPLAY.quarantined], eventId);
   return {
     eventId,

@@ -1,5 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
+import { CALL_WORK } from '../../catalog/event-work.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { shardOf } from '../../redis/keys.ts';
@@ -134,10 +135,26 @@ function takeParts(turns: Set<TenantQueue>): Part[] {
   }
   if (taking.length > 1) taking.sort((a, b) => a.waiting.length - b.waiting.length);
   let room = MAX_EVENTS;
+  let work = CALL_WORK;
   return taking.map((queue, index) => {
-    const batch = queue.waiting.splice(0, Math.ceil(room / (taking.length - index)));
-    room -= batch.length;
+    const left = taking.length - index;
+    const count = fitting(queue.waiting, { most: Math.ceil(room / left), work: work / left });
+    const batch = queue.waiting.splice(0, count);
+    room -= count;
+    for (const { event } of batch) work -= event.plan.work;
     if (queue.waiting.length > 0) turns.add(queue);
     return { queue, batch };
   });
+}
+
+/** How many of the first events a command takes: at least one, whatever its work. */
+function fitting(waiting: readonly Waiting[], { most, work }: { most: number; work: number }): number {
+  let count = 1;
+  let sum = waiting[0]!.event.plan.work;
+  while (count < Math.min(most, waiting.length)) {
+    sum += waiting[count]!.event.plan.work;
+    if (sum > work) break;
+    count += 1;
+  }
+  return count;
 }

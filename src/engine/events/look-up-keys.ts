@@ -5,7 +5,7 @@ import type { Refusal } from '../../packed/record.ts';
 import type { kindField } from '../../packed/record-fields.ts';
 import { type REFUSAL, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
-import { possibleParts, useOf } from '../ids/keyed-ids.ts';
+import { partOf, timeOf } from '../ids/keyed-ids.ts';
 import { untilPersisted } from '../persisted/until-persisted.ts';
 
 /** An event and the script's question about its idempotency key. */
@@ -35,9 +35,9 @@ export async function lookUpKeys(
   const found = await findUsedKeys(
     pool,
     tenantNo,
-    scoped.map((key, index) => ({ ...key, idParts: possibleParts(own[index]!.event.id, key) })),
+    scoped.map((key, index) => ({ ...key, idPart: partOf(own[index]!.event.id) })),
   );
-  const uses = found.map((id, index) => (id === null ? 0 : useOf(id, scoped[index]!)));
+  const uses = found.map((id) => (id === null ? 0 : timeOf(id)));
   return questions.map(({ event, asked }) => {
     const token = asked[UNKNOWN_USE.token];
     return token === undefined ? event : { ...event, lookedUp: { token, use: uses.shift()! } };

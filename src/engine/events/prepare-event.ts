@@ -1,4 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { MOST_EVENT_WORK, workText } from '../../catalog/event-work.ts';
 import type { Counter } from '../../catalog/plan.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
@@ -30,12 +31,15 @@ export function prepareEvent(
   {
     event,
     idempotencyKey: key,
+    byClient,
     nowMs,
     ids,
-  }: { event: MetricEvent; idempotencyKey: string | null; nowMs: number; ids: KeyedIds },
+  }: { event: MetricEvent; idempotencyKey: string | null; byClient: boolean; nowMs: number; ids: KeyedIds },
 ): ReadyEvent {
   const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
   if (plan === null) throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`);
+  if (plan.work > MOST_EVENT_WORK)
+    throw new AppError('too_much_work', `An event of metric '${metricKey}' ${workText(plan.work)}.`);
   const { user, attributes } = event;
   rejectUnknownAttributes(event, compiled);
   const { tenantNo } = compiled.catalog;
@@ -46,7 +50,7 @@ export function prepareEvent(
     id: key === null ? eventId(nowMs) : ids.make(nowMs, { tenantNo, userId: user.id, metricNo, key }),
     userId: user.id,
     value: toDecimal(event.value),
-    sent: sentUser(user, compiled, nowMs),
+    sent: sentUser(user, compiled, { nowMs, byClient }),
     attributes: attributes === undefined ? '' : JSON.stringify(attributes),
     counted: matching(plan.counters, attributes),
     idempotency: key === null ? null : { ...idempotencyDigest(user.id, metricNo, key), key },

@@ -7,6 +7,7 @@ import { pointsDays } from '../../postgres/history/points-days.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { findMetric, findSystem } from '../find-configured.ts';
 import type { UserReads } from '../users/user-reads.ts';
+import type { ReadLimits } from './read-limits.ts';
 import { summaryEntries } from './summary-entries.ts';
 import { summaryPeriods } from './summary-periods.ts';
 
@@ -21,15 +22,17 @@ interface SummaryCall {
 export class HistoryReads {
   private readonly pool: Pool;
   private readonly users: Pick<UserReads, 'state'>;
+  private readonly limits: ReadLimits;
 
-  constructor({ pool, users }: { pool: Pool; users: Pick<UserReads, 'state'> }) {
+  constructor({ pool, users, limits }: { pool: Pool; users: Pick<UserReads, 'state'>; limits: ReadLimits }) {
     this.pool = pool;
     this.users = users;
+    this.limits = limits;
   }
 
   /**
    * A user's total of a metric over the periods of a range, by the user's local dates. 404 for an unknown user or
-   * metric, 422 for a bad range.
+   * metric, 422 for a bad range, 429 beyond the limits.
    */
   async metricSummary(compiled: CompiledCatalog, { userId, key, query }: SummaryCall): Promise<EventSummaryEntry[]> {
     const metric = findMetric(compiled, key);
@@ -69,7 +72,7 @@ export class HistoryReads {
     await this.users.state(tenantNo, userId);
     const fromDay = periods[0]?.fromDay ?? 0;
     const toDay = periods.at(-1)?.toDay ?? fromDay;
-    const rows = await read.days({ tenantNo, userId, fromDay, toDay });
+    const rows = await this.limits.run({ tenantNo, userId }, () => read.days({ tenantNo, userId, fromDay, toDay }));
     const current = rows.state === null ? '0' : read.total(decodeState(rows.state));
     return summaryEntries(periods, { ...rows, current });
   }

@@ -11,11 +11,13 @@ import { userAttributeSums, type AttributeSum } from '../../postgres/history/use
 import { userMetricDays } from '../../postgres/history/user-metric-days.ts';
 import { userPointsDays } from '../../postgres/history/user-points-days.ts';
 import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
+import type { UserState } from '../../packed/state.ts';
 import type { PastRuns } from '../leaderboards/past-runs.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { userResponse } from '../responses/user-response.ts';
 import { Distributions } from './distributions.ts';
 import { longestStreak } from './longest-streak.ts';
+import type { ReadLimits } from './read-limits.ts';
 import type { ComparedDays } from './wrapped-changes.ts';
 import { userPlaces } from './wrapped-leaderboards.ts';
 import { PERIODS, windowOf, wrappedPeriod, type Percentiles } from './wrapped-period.ts';
@@ -27,6 +29,7 @@ const EVER: Days = { fromDay: -(2 ** 30), toDay: 2 ** 30 };
 
 interface WrappedReadsOptions {
   pool: Pool;
+  limits: ReadLimits;
   redis: Redis;
   clock: Clock;
   users: Pick<UserReads, 'state'>;
@@ -49,13 +52,22 @@ export class WrappedReads {
    * What a user did in a year (by default the user's current one) and in its most active day, week and month. What
    * happened comes from Postgres, which follows events after a moment; totals, achievements and ranks are live. Metrics,
    * points systems and achievements that were deleted since are there with their last names.
-   * 404 for an unknown user, 422 for a year after 9999.
+   * 404 for an unknown user, 422 for a year after 9999, 429 beyond the limits.
    */
   async read(compiled: CompiledCatalog, userId: string, year?: number): Promise<WrappedResponse> {
     if (year !== undefined && year > MAX_YEAR) throw new AppError('unprocessable', `year is beyond ${MAX_YEAR}.`);
-    const { pool, redis, clock, users, past, controlShare } = this.options;
-    const { tenantNo, streaks } = compiled.catalog;
+    const { users, limits } = this.options;
+    const { tenantNo } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
+    return limits.run({ tenantNo, userId }, () => this.readYear(compiled, { userId, state, year }));
+  }
+
+  private async readYear(
+    compiled: CompiledCatalog,
+    { userId, state, year }: { userId: string; state: UserState; year: number | undefined },
+  ): Promise<WrappedResponse> {
+    const { pool, redis, clock, past, controlShare } = this.options;
+    const { tenantNo, streaks } = compiled.catalog;
     const shownYear = year ?? new Date(dayIn(state.tz, clock.now()) * DAY_MS).getUTCFullYear();
     const whole = daysOfYear(shownYear);
 

@@ -14,7 +14,7 @@ import { countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../..
 import { Script } from '../../redis/script.ts';
 import { refuseOverload } from '../calls/overload.ts';
 import type { ScriptCalls } from '../calls/script-calls.ts';
-import { STATE_IS_FULL } from '../calls/refusal.ts';
+import { PROFILE_IS_FULL, STATE_IS_FULL } from '../calls/refusal.ts';
 import { eventId } from '../ids/event-id.ts';
 import { BoardsOfTenants, countersOf, placesOf } from '../rebuild/derived-keys.ts';
 import { addScores } from './boards.ts';
@@ -89,6 +89,8 @@ export class Imports {
         return { refused: 'The user exists and is not from this import: nothing was changed.' };
       case REFUSAL.tooLarge:
         return { refused: STATE_IS_FULL };
+      case REFUSAL.profileTooLarge:
+        return { refused: PROFILE_IS_FULL };
       case REFUSAL.alreadyImported:
         return { outcome: { id: user.id, status: 'already' }, missing };
       default:

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { settlementsOfHistory } from '../../domain/imported-streak.ts';
+import { earnedDayOf, settlementsOfHistory } from '../../domain/imported-streak.ts';
 import type { ImportedStreak, ImportedUser } from '../../domain/imported-user.ts';
 import { dayOf, isDate, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
 import { FREQUENCIES, settleStreaks, type Settlement } from '../../domain/settle-streaks.ts';
@@ -34,13 +34,15 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
   const atMidnight = (one: Settlement): Settlement => ({ ...one, atMs: dayStartMs(draft.tz ?? 'UTC', one.to + 1) });
   draft.settlements = machine.settlements.map(atMidnight);
   let { freezes } = machine;
+  let earnedDay = earnedBefore(draft, streak?.frequency === frequency ? streak : undefined);
   if (streak !== undefined && streak.frequency === frequency) {
     const taken = asItWas(draft, streak, { live: streaks[frequency], met });
     // Where the last day to act is over, the midnights since then pass here.
-    const left = { streaks: { ...streaks, [frequency]: taken.live }, freezes: streak.freezes ?? 0, earnedDay: today };
+    const left = { streaks: { ...streaks, [frequency]: taken.live }, freezes: streak.freezes ?? 0, earnedDay };
     const settled = settleStreaks({ ...facts, ...left, pauses: draft.pauses }, facts.rule, today);
     streaks[frequency] = { ...taken.live, ...settled.streaks[frequency] };
     freezes = settled.freezes;
+    earnedDay = settled.earnedDay ?? earnedDay;
     if (settled.streaks[frequency].length < taken.live.length)
       draft.missing.push(
         `streak: its last day to act was ${streak.expires}; neither freezes nor pauses cover the time since then, so it is lost`,
@@ -61,8 +63,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
     PackedStreak,
   ];
   if (freezes > 0) state[USER.freezes] = freezes;
-  // When the next one would have been earned is not known: the interval begins now.
-  state[USER.earnedDay] = today;
+  state[USER.earnedDay] = earnedDay;
   const ahead = draft.pauses.filter(({ to }) => to >= today);
   if (ahead.length > 0)
     state[USER.pauses] = ahead.map(({ id, from, to }) => packedPause({ firstDay: from, lastDay: to, id }));
@@ -93,6 +94,17 @@ function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<numb
   }
   machine.settleTo(today);
   return { machine, met, facts };
+}
+
+/** The day from which the next interval of earning freezes counts, when the history ends or, without one, today. */
+function earnedBefore({ compiled, state, tz, today }: Draft, streak: ImportedStreak | undefined): number {
+  const { initial, max, autoEarnInterval: interval, autoEarnAmount: amount } = compiled.catalog.streaks.freezes;
+  if (interval === null || amount === null) return today;
+  const { history = [], freezes = 0 } = streak ?? {};
+  const last = history.at(-1);
+  const day = last === undefined ? today : Math.min(today, dayOf(last.periodEnd));
+  const createdDay = dayIn(tz, state[USER.createdMs]!);
+  return earnedDayOf({ history, freezes, day, createdDay, initial, interval, amount, max });
 }
 
 /** The streak that counts, as it was; of the current period what the history says. */

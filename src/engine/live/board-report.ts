@@ -100,21 +100,26 @@ export async function ranksChanged(
 ): Promise<Map<LiveListener, Unsent[]>> {
   const { tenantNo } = compiled.catalog;
   const changed = compared.filter(({ held, place }) => previousRank(held, place) !== place.rank);
-  const states =
-    changed.length === 0
-      ? []
-      : await redis.mgetBuffer(changed.map(({ listener }) => userKey(tenantNo, listener.grant.userId!)));
+  // Several streams of a user, and several boards: each user is read and decoded once.
+  const userIds = [...new Set(changed.map(({ listener }) => listener.grant.userId!))];
+  const states = userIds.length === 0 ? [] : await redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
+  const users = new Map(
+    userIds.flatMap((userId, index) => {
+      const packed = states[index];
+      if (packed === null || packed === undefined) return [];
+      return [[userId, userJson(compiled, { userId, state: decodeState(packed), controlShare })] as const];
+    }),
+  );
   const made = new Map<LiveListener, Unsent[]>();
   for (const { listener, board, held, place } of compared)
     if (held === undefined || previousRank(held, place) === place.rank)
       listener.places.set(board.no, held?.runDay === place.runDay ? { ...held, group: place.group } : place);
-  for (const [index, { listener, board, held, place }] of changed.entries()) {
-    const packed = states[index];
-    if (packed === null || packed === undefined) {
+  for (const { listener, board, held, place } of changed) {
+    const user = users.get(listener.grant.userId!);
+    if (user === undefined) {
       listener.places.set(board.no, place);
       continue;
     }
-    const user = userJson(compiled, { userId: listener.grant.userId!, state: decodeState(packed), controlShare });
     const isSameRun = held?.runDay === place.runDay;
     const payload = rankChanged(
       user,

@@ -2,13 +2,20 @@ import { readLive, type LivePosition } from '../../redis/live-streams.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { seatedUser } from './board-report.ts';
+import type { CatchUpTurns } from './catch-up-turns.ts';
 import { happenedIn } from './happened.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
 import { positionBefore } from './message-id.ts';
-import { announcedIn, tenantOf } from './shard-tail.ts';
+import { announcedIn, isBefore, NOT_KEPT, REBUILT, tenantOf } from './shard-tail.ts';
 import type { FeedSources, ReadMove } from './tenant-feed.ts';
 
-const ENTRIES_A_READ = 500;
+/** A read keeps the process for a millisecond or two. */
+const ENTRIES_A_READ = 100;
+/** A stream that would have to read more, or for longer, gets a `reset`. */
+export const CATCH_UP_BYTES = 4_194_304;
+const CATCH_UP_MS = 10_000;
+/** With so much to send, the rest of what was read is left for the next read: until the client has taken it. */
+const SENT_CHARACTERS = 262_144;
 
 /** From where on a reader that has come so far has to read: of the last entry something may be missing, of boards more. */
 export function readFrom({ outbox, within, boards, announced }: ReadPosition): LivePosition {
@@ -16,8 +23,8 @@ export function readFrom({ outbox, within, boards, announced }: ReadPosition): L
   return { outbox: comparePositions(boards, entries) < 0 ? boards : entries, announced };
 }
 
-/** Thrown where the shard is not what it was when the reading began. */
-export class ShardReplaced extends Error {}
+/** Thrown where a stream cannot go on from where it was; the message says why. */
+export class CatchUpFailed extends Error {}
 
 /** Reads by itself, for one listener, what it missed, until it has come as far as those who follow the shard. */
 export class CatchUp {
@@ -30,8 +37,17 @@ export class CatchUp {
   readonly moves: ReadMove[] = [];
   private readonly sources: FeedSources;
   private readonly mark: string;
+  private readonly turns: CatchUpTurns | null;
+  private readBytes = 0;
+  private readonly begunMs = performance.now();
 
-  constructor(sources: FeedSources, listener: LiveListener, { from, mark }: { from: ReadPosition; mark: string }) {
+  /** `turns`: of a stream that comes back, which may have missed much; null: it begins now. */
+  constructor(
+    sources: FeedSources,
+    listener: LiveListener,
+    { from, mark, turns }: { from: ReadPosition; mark: string; turns: CatchUpTurns | null },
+  ) {
+    this.turns = turns;
     this.sources = sources;
     this.listener = listener;
     this.heard = from;
@@ -52,18 +68,39 @@ export class CatchUp {
     );
   }
 
-  /** Reads on. `others`: where they are now, so all until then is read or is of other tenants. Errors of Redis, ShardReplaced. */
+  /**
+   * Reads on, and waits for the client to take it. `others`: where they are now, so all until then is read or is of other
+   * tenants. Errors of Redis, CatchUpFailed.
+   */
   async read(others: LivePosition): Promise<void> {
+    const { redis } = this.sources;
+    if (this.turns === null) return void (await this.readSome(others));
+    if (this.readBytes > CATCH_UP_BYTES || performance.now() - this.begunMs > CATCH_UP_MS)
+      throw new CatchUpFailed('too much happened since the last ID');
+    await this.turns.read(redis, () => this.readSome(others));
+    await this.listener.sink.drained();
+  }
+
+  /** Resolves with the milliseconds that it took to report what was read. */
+  private async readSome(others: LivePosition): Promise<number> {
     const { tenantNo } = this.listener.grant;
     const goal = { ...others };
     const asked = { shard: shardOf(tenantNo), after: this.readUpTo, count: ENTRIES_A_READ };
-    const { entries, announced, isMore, mark } = await readLive(this.sources.redis, asked);
-    if (mark !== this.mark) throw new ShardReplaced();
+    const { entries, announced, isMore, mark, floor } = await readLive(this.sources.redis, asked);
+    if (mark !== this.mark) throw new CatchUpFailed(REBUILT);
+    if (isBefore(asked.after, floor)) throw new CatchUpFailed(NOT_KEPT);
+    const begunMs = performance.now();
     for (const raw of entries) {
+      this.readBytes += bytesOf(raw);
       if (tenantOf(raw) === tenantNo) this.report(raw);
       this.readUpTo = { ...this.readUpTo, outbox: raw[0].toString('latin1') };
+      if (this.turns !== null && this.listener.queuedCharacters >= SENT_CHARACTERS) {
+        this.listener.flush();
+        return performance.now() - begunMs;
+      }
     }
     for (const raw of announced) {
+      this.readBytes += bytesOf(raw);
       const position = raw[0].toString('latin1');
       this.readUpTo = { ...this.readUpTo, announced: position };
       const notification = announcedIn(raw);
@@ -72,6 +109,7 @@ export class CatchUp {
     }
     if (!isMore && !this.hasReached(goal)) this.readUpTo = laterOf(this.readUpTo, goal);
     this.listener.flush();
+    return performance.now() - begunMs;
   }
 
   private report(raw: RawEntry): void {
@@ -95,6 +133,8 @@ export class CatchUp {
     if (order >= 0) this.heard = { ...this.heard, outbox: position, within: null };
   }
 }
+
+const bytesOf = ([, fields]: RawEntry): number => fields.reduce((bytes, field) => bytes + field.length, 0);
 
 const laterOf = (a: LivePosition, b: LivePosition): LivePosition => ({
   outbox: comparePositions(a.outbox, b.outbox) < 0 ? b.outbox : a.outbox,

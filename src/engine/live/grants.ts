@@ -12,6 +12,8 @@ export interface LiveGrant {
   /** Of the console's session that it was asked for in, with which it ends as well: SHA-256 of its token, base64url. Left out: the key itself was sent. */
   signIn?: string;
   kind: 'admin' | 'application';
+  /** The key's own limit of requests a second; null: the organisation's. */
+  rateLimit: number | null;
   /** Of an application key its user; of an admin key the one that it asked for; null: all users. */
   userId: string | null;
   /** IDs of the boards that were named. */

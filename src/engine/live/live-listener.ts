@@ -1,7 +1,7 @@
 import { isFor, type LiveGrant } from './grants.ts';
 import type { HeldKey } from './live-keys.ts';
 import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';
-import { formatId, type ListenerPosition, type ReportedPlace } from './message-id.ts';
+import type { ListenerPosition, MessageIds, ReportedPlace } from './message-id.ts';
 import type { Notification } from '../../domain/notification.ts';
 import type { LiveType } from '../../domain/live.ts';
 import type { PendingBoards } from './pending-boards.ts';
@@ -44,8 +44,10 @@ export class LiveListener {
   closed = false;
   /** See `digestOf`. */
   digest = '';
+  private readonly ids: MessageIds;
   private readonly onSent: (messages: number) => void;
   private queue: LiveMessage[] = [];
+  private queued = 0;
   /** The last ID that was made, as it is for the first message of its position, and how many it was made for. */
   private lastId = '';
   private ofLastId = 0;
@@ -55,6 +57,7 @@ export class LiveListener {
     key: HeldKey;
     session: string;
     sink: LiveSink;
+    ids: MessageIds;
     /** Called with the number of messages whenever some are sent. */
     onSent: (messages: number) => void;
   }) {
@@ -62,6 +65,7 @@ export class LiveListener {
     this.key = options.key;
     this.session = options.session;
     this.sink = options.sink;
+    this.ids = options.ids;
     this.onSent = options.onSent;
   }
 
@@ -103,16 +107,30 @@ export class LiveListener {
 
   /** Takes a notification if it is for this stream. True: there is something to send. */
   take(notification: Notification, at: ReadPosition): boolean {
-    if (this.closed || !isFor(this.grant, notification)) return false;
+    if (this.closed || !isFor(this.grant, notification) || !this.isOfOwnGroup(notification)) return false;
     this.put({ type: notification.type, payload: notification.payload }, at);
     return true;
+  }
+
+  /** Whether it may hear of a group: a stream of an application key only of the one that its user's score is in. */
+  private isOfOwnGroup({ place, userId }: Notification): boolean {
+    if (place === undefined || place.group === '' || userId !== null || this.grant.kind === 'admin') return true;
+    const scores = this.user?.boards[place.boardNo] ?? [];
+    return scores.some(({ runDay, group }) => runDay === place.runDay && group === place.group);
   }
 
   /** Puts a message behind those that wait to be sent. */
   put({ type, payload, reports }: Unsent, at: ReadPosition): void {
     if (reports !== undefined) this.places.set(...reports);
     const id = this.nextId(at);
-    this.queue.push({ id, type, json: `{"id":"${id}",${payload.slice(1)}` });
+    const json = `{"id":"${id}",${payload.slice(1)}`;
+    this.queue.push({ id, type, json });
+    this.queued += json.length;
+  }
+
+  /** How many characters of JSON were put and are not sent yet. */
+  get queuedCharacters(): number {
+    return this.queued;
   }
 
   /** Sends what was put, in one go. */
@@ -120,6 +138,7 @@ export class LiveListener {
     if (this.queue.length === 0) return;
     const messages = this.queue;
     this.queue = [];
+    this.queued = 0;
     if (this.closed) return;
     this.sink.send(messages);
     this.onSent(messages.length);
@@ -151,7 +170,7 @@ export class LiveListener {
 
   private idOf(at: ReadPosition, nth: number): string {
     const { session, digest, places } = this;
-    return formatId({ session, digest, position: { ...this.own(at), places }, nth });
+    return this.ids.format({ session, digest, position: { ...this.own(at), places }, nth });
   }
 
   /** How far this stream has come where the others are at a position. */

@@ -10,13 +10,14 @@ export interface LiveMessage {
 export type ClosingReason =
   | 'shutting_down'
   | 'slow_reader'
+  | 'too_many_frames'
   | 'key_revoked'
   | 'key_expired'
   | 'session_ended'
   | 'tenant_gone'
   | 'internal_error';
 
-/** Where the messages of a stream go: a connection. Nothing here waits or throws; one that is closed takes nothing. */
+/** Where the messages of a stream go: a connection. Nothing here throws; one that is closed takes nothing. */
 export interface LiveSink {
   /** Sends messages in one go. */
   send(messages: readonly LiveMessage[]): void;
@@ -24,6 +25,8 @@ export interface LiveSink {
   heartbeat(id: string): void;
   /** Sends a last message and closes. */
   end(reason: ClosingReason): void;
+  /** Resolves when the client has taken all that was sent, or the connection is gone. */
+  drained(): Promise<void>;
 }
 
 /** Reasons after which a client gets no further with the same rights. */

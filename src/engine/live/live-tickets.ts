@@ -10,6 +10,7 @@ export interface TicketCaller {
   kind: 'admin' | 'application';
   prefix: string;
   userId: string | null;
+  rateLimit: number | null;
   /** Where a session stands for the key: SHA-256 of its token. */
   session?: { readonly hash: Buffer };
 }
@@ -20,7 +21,7 @@ export interface TicketCaller {
  */
 export function grantFor(
   compiled: CompiledCatalog,
-  { kind, prefix, userId, session }: TicketCaller,
+  { kind, prefix, userId, rateLimit, session }: TicketCaller,
   { request, nowMs }: { request: LiveTicketRequest; nowMs: number },
 ): LiveGrant {
   const utcDay = Math.floor(nowMs / DAY_MS);
@@ -45,6 +46,7 @@ export function grantFor(
     prefix,
     ...(session && { signIn: session.hash.toString('base64url') }),
     kind,
+    rateLimit,
     userId: kind === 'application' ? userId : (request.userId ?? null),
     boardIds: kind === 'application' ? boardIds : [],
     types,

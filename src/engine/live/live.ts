@@ -13,7 +13,8 @@ import { HEARTBEAT_S } from './heartbeat.ts';
 import { LiveListener } from './live-listener.ts';
 import type { ClosingReason, LiveSink } from './live-sink.ts';
 import { grantFor, type TicketCaller } from './live-tickets.ts';
-import { parseId, type ParsedId } from './message-id.ts';
+import type { LastId, MessageIds, ParsedId } from './message-id.ts';
+import { SlowReaders } from './slow-readers.ts';
 import { Tails } from './tails.ts';
 
 const TICK_MS = 1_000;
@@ -34,11 +35,15 @@ export interface LiveOptions {
   controlShare: () => number;
   clock: Clock;
   limits: LiveLimits;
+  /** Makes and checks the IDs of messages. */
+  ids: MessageIds;
   log: Log;
 }
 
 /** A stream that may be opened: counted until it is closed. */
 export interface LiveAdmission {
+  /** What waits for clients that do not read is to be noted here. */
+  readonly slowReaders: SlowReaders;
   /** Begins to send; nothing is sent before. The returned function is to be called when the connection is gone. */
   start(sink: LiveSink): () => void;
   /** Instead of `start`: the connection is gone already. */
@@ -52,6 +57,7 @@ export class Live {
   private readonly keys: LiveKeys;
   private readonly limits: ConnectionLimits;
   private readonly tails: Tails;
+  private readonly slowReaders = new SlowReaders();
   private readonly listeners = new Set<LiveListener>();
   private readonly throttle = new LogThrottle(LOG_MS);
   private tick: NodeJS.Timeout | undefined;
@@ -75,6 +81,11 @@ export class Live {
     return this.sentMessages;
   }
 
+  /** How many bytes wait in this process for clients that do not read. */
+  get waitingBytes(): number {
+    return this.slowReaders.bytes;
+  }
+
   /** How many streams are open. */
   get count(): number {
     return this.limits.count;
@@ -93,13 +104,16 @@ export class Live {
   async open({
     ticket,
     lastEventId,
+    count,
   }: {
     ticket: string | undefined;
     lastEventId: string | null;
+    /** Counts the opening under the limit of the key that asked for the stream. Throws 429. */
+    count: (grant: LiveGrant) => void;
   }): Promise<LiveAdmission> {
     if (this.ended) throw new AppError('unavailable', 'This server is shutting down; try again.');
-    const last = lastEventId === null ? null : parseId(lastEventId);
-    const admitted = await this.admitted(ticket, last);
+    const last = lastEventId === null ? null : this.options.ids.parse(lastEventId);
+    const admitted = await this.admitted(ticket, last, count);
     if (admitted === null)
       throw new AppError('unauthorized', 'The ticket is missing, was used already or has expired: ask for a new one');
     const release = this.limits.admit(admitted.grant);
@@ -112,7 +126,7 @@ export class Live {
         key,
         session,
         release,
-        from: lastEventId === null ? 'start' : (last ?? 'unknown'),
+        from: lastEventId === null ? 'start' : (last?.authentic ?? 'unknown'),
       });
     } catch (error) {
       release();
@@ -141,15 +155,18 @@ export class Live {
 
   private async admitted(
     ticket: string | undefined,
-    last: ParsedId | null,
+    last: LastId | null,
+    count: (grant: LiveGrant) => void,
   ): Promise<{ grant: LiveGrant; key: HeldKey; session: string | null } | null> {
     const grant = ticket === undefined ? null : await this.grants.takeTicket(ticket);
     if (grant !== null) {
+      count(grant);
       const key = await this.keys.hold(grant);
       return key === null ? null : { grant, key, session: null };
     }
     const session = last === null ? null : await this.grants.session(last.session);
     if (session === null) return null;
+    count(session.grant);
     const key = await this.keys.hold(session.grant);
     return key?.digest === session.keyDigest ? { grant: session.grant, key, session: last!.session } : null;
   }
@@ -166,14 +183,20 @@ export class Live {
     from: ParsedId | 'start' | 'unknown';
   }): LiveAdmission {
     return {
+      slowReaders: this.slowReaders,
       cancel: release,
       start: (sink) => {
-        const listener = new LiveListener({ ...stream, sink, onSent: (messages) => (this.sentMessages += messages) });
+        const listener = new LiveListener({
+          ...stream,
+          sink,
+          ids: this.options.ids,
+          onSent: (messages) => (this.sentMessages += messages),
+        });
         this.listeners.add(listener);
         this.startTicking();
         if (this.ended) listener.end('shutting_down');
         else
-          this.tails.begin(listener, from).catch((error: unknown) => {
+          this.tails.beginInTurn(listener, from).catch((error: unknown) => {
             this.onProblem(error);
             listener.end('internal_error');
           });
@@ -196,6 +219,7 @@ export class Live {
   /** Signs of life, keys and sign-ins that expire, sessions of streams that must not. */
   private look(): void {
     const nowMs = performance.now();
+    this.slowReaders.look(nowMs);
     for (const listener of this.listeners) {
       const expiry = this.keys.expiryOf(listener.key);
       if (expiry !== null) this.endForGood([listener], expiry);

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual, type KeyObject } from 'node:crypto';
+import type { KeyedIds } from '../ids/keyed-ids.ts';
 import type { LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions, OUTBOX_START } from '../../redis/outbox.ts';
 
@@ -39,8 +40,58 @@ export const digestOf = (mark: string, tenantNo: number): string =>
 
 const SEPARATOR = '~';
 
-/** The ID of a message: text without spaces, less than 100 characters and 30 for each board. */
-export function formatId({ session, digest, position, nth }: ParsedId): string {
+/** What a client that comes back sent as its last ID. */
+export interface LastId {
+  /** Secret of the stream's session. */
+  session: string;
+  /** The ID, if this installation made it; null: only its secret can be believed. */
+  authentic: ParsedId | null;
+}
+
+/** 96 bits of an HMAC-SHA-256. */
+const SIGNATURE_CHARACTERS = 16;
+const SIGNED = /^([\w-]{22})~[\w~:;.+-]{0,8192}$/;
+
+/**
+ * Makes and checks the IDs of messages. An ID says where a reader of Redis goes on and which ranks were reported, so it is
+ * signed: a client can send back only what it was sent.
+ */
+export class MessageIds {
+  private readonly key: KeyObject;
+
+  constructor(key: KeyObject) {
+    this.key = key;
+  }
+
+  /** Those of the installation whose events have such IDs. */
+  static of(ids: KeyedIds): MessageIds {
+    return new MessageIds(ids.keyFor('IDs of live messages'));
+  }
+
+  /** The ID of a message: text without spaces, less than 120 characters and 30 for each board. */
+  format(id: ParsedId): string {
+    const text = formatted(id);
+    return `${text}${SEPARATOR}${this.signature(text)}`;
+  }
+
+  /** Takes an ID apart; null: the text is not an ID at all. */
+  parse(id: string): LastId | null {
+    const session = SIGNED.exec(id)?.[1];
+    if (session === undefined) return null;
+    const at = id.length - SIGNATURE_CHARACTERS - SEPARATOR.length;
+    const text = id.slice(0, at);
+    const signed = Buffer.from(`${text}${SEPARATOR}${this.signature(text)}`);
+    const given = Buffer.from(id);
+    const isOurs = signed.length === given.length && timingSafeEqual(signed, given);
+    return { session, authentic: isOurs ? parsed(text) : null };
+  }
+
+  private signature(text: string): string {
+    return createHmac('sha256', this.key).update(text).digest('base64url').slice(0, SIGNATURE_CHARACTERS);
+  }
+}
+
+function formatted({ session, digest, position, nth }: ParsedId): string {
   const { outbox, announced, within, boards, asOfMs, places } = position;
   const head = [
     session,
@@ -59,9 +110,8 @@ export function formatId({ session, digest, position, nth }: ParsedId): string {
 const ID =
   /^([\w-]{22})~([\w-]{8})~([\da-z]{1,9}-\d{1,20})~(\d{0,12})~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9})(?:\.(\d{1,9}))?(?:~([-\d.:;e+]{1,4096}))?$/;
 
-/** Takes the ID of a message apart; null: it is none. */
-export function parseId(id: string): ParsedId | null {
-  const match = ID.exec(id);
+function parsed(text: string): ParsedId | null {
+  const match = ID.exec(text);
   if (match === null) return null;
   const [, session, digest, outbox, within, announced, boards, asOf, nth, places] = match;
   const at = lengthened(outbox!);

@@ -36,8 +36,21 @@ export interface AskedPlace {
 /** Rank and score; null: not on the board. */
 export type Place = { rank: number; value: number } | null;
 
-/** Places on the boards as they are now, in the order of what is asked. Two round trips for all; errors of Redis. */
+/**
+ * Places on the boards as they are now, in the order of what is asked; one that several streams of a user ask for is read
+ * once. Two round trips for all; errors of Redis.
+ */
 export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
+  const names = asked.map(({ tenantNo, board, seat, userId }) =>
+    JSON.stringify([tenantNo, board.no, seat.runDay, seat.group, userId]),
+  );
+  const distinct = new Map(names.map((name, index) => [name, asked[index]!]));
+  const places = await readDistinct(redis, [...distinct.values()]);
+  const found = new Map([...distinct.keys()].map((name, index) => [name, places[index] ?? null]));
+  return names.map((name) => found.get(name) ?? null);
+}
+
+async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const keys = asked.map(({ tenantNo, board, seat: { runDay, group } }) =>
     group === null ? null : boardKey(tenantNo, { boardNo: board.no, runDay, group }),
   );

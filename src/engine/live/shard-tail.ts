@@ -8,7 +8,8 @@ import {
   type LiveEntries,
   type LivePosition,
 } from '../../redis/live-streams.ts';
-import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
+import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
+import { positionBefore } from './message-id.ts';
 import { TenantFeed, type FeedSources } from './tenant-feed.ts';
 import type { LiveListener } from './live-listener.ts';
 
@@ -120,11 +121,11 @@ export class ShardTail {
     if (this.stopped) return false;
     // Nothing is known of a shard that is being rebuilt, or moved.
     if (found.mark === null) {
-      if (await this.isOpenElsewhere()) this.letGo([...this.feeds.values()], 'Redis was rebuilt');
+      if (await this.isOpenElsewhere()) this.letGo([...this.feeds.values()], REBUILT);
       return false;
     }
-    if (found.mark !== this.mark) {
-      this.letGo([...this.feeds.values()], 'Redis was rebuilt');
+    if (found.mark !== this.mark || isBefore(this.at, found.floor)) {
+      this.letGo([...this.feeds.values()], found.mark === this.mark ? NOT_KEPT : REBUILT);
       return false;
     }
     this.report(found);
@@ -179,6 +180,15 @@ export class ShardTail {
       }
   }
 }
+
+/** Why streams get a `reset`. */
+export const REBUILT = 'Redis was rebuilt';
+export const NOT_KEPT = 'what followed the position is not kept';
+
+/** Whether something may have been let go of that followed a position. `floor`: from where on all is kept. */
+export const isBefore = (at: LivePosition, floor: LivePosition): boolean =>
+  comparePositions(at.outbox, positionBefore(floor.outbox)) < 0 ||
+  comparePositions(at.announced, positionBefore(floor.announced)) < 0;
 
 /** Who an entry is of; NaN: it does not say. */
 export const tenantOf = ([, fields]: RawEntry): number => Number(fields[1]?.toString('latin1'));

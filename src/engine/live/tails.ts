@@ -7,13 +7,15 @@ import { redisReady } from '../../redis/client.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { markKey, shardOf, userKey } from '../../redis/keys.ts';
 import { gapAfter, listenLive, type Listened } from '../../redis/live-streams.ts';
+import { comparePositions } from '../../redis/outbox.ts';
 import { comparePlaces, seatedUser, type BoardSources } from './board-report.ts';
-import { CatchUp, readFrom, ShardReplaced } from './catch-up.ts';
+import { CatchUp, CatchUpFailed, readFrom } from './catch-up.ts';
+import { CatchUpTurns } from './catch-up-turns.ts';
 import { HEARTBEAT_S } from './heartbeat.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
 import { digestOf, type ParsedId } from './message-id.ts';
 import { presentState } from './present-state.ts';
-import { ShardTail } from './shard-tail.ts';
+import { REBUILT, ShardTail } from './shard-tail.ts';
 import type { FeedSources } from './tenant-feed.ts';
 
 /** Where a listener begins: now; behind the message with an ID; or now, with word that it missed something. */
@@ -29,12 +31,23 @@ type TailSources = Omit<FeedSources, 'redis' | 'catalogs'> & {
 export class Tails {
   private readonly options: TailSources;
   private readonly tails = new Map<number, ShardTail>();
+  private readonly turns = new CatchUpTurns();
   /** By server. */
   private readonly connecting = new Map<Redis, Promise<Redis>>();
   private readonly connections = new Set<Redis>();
 
   constructor(options: TailSources) {
     this.options = options;
+  }
+
+  /** As `begin`. A stream that comes back waits until those of the same user that came back before have caught up. */
+  async beginInTurn(listener: LiveListener, from: BeginFrom): Promise<void> {
+    if (typeof from === 'string' || 'gap' in from) return this.begin(listener, from);
+    const { kind, prefix, tenantNo, userId } = listener.grant;
+    const user = kind === 'admin' ? prefix : `${tenantNo}:${userId}`;
+    await this.turns.ofUser(user, async () => {
+      if (!listener.closed) await this.begin(listener, from);
+    });
   }
 
   /**
@@ -52,7 +65,7 @@ export class Tails {
     listener.earlier = null;
     listener.ahead = null;
     const now = { ...listened.last, within: null, boards: listened.last.outbox, asOfMs: listened.nowMs };
-    const why = this.whyReset(listener, from, { nowMs: listened.nowMs, since: listened.since[0]! });
+    const why = this.whyReset(listener, from, listened);
     const isResumed = why === null && typeof from === 'object' && 'position' in from;
     const start: ReadPosition = isResumed ? from.position : now;
     const sources = this.sources(redis, compiled);
@@ -71,7 +84,8 @@ export class Tails {
     }
     listener.flush();
     listener.heartbeatMs = performance.now();
-    await this.catchUp(listener, { from: start, mark, redis, offsetMs, ...listened });
+    const turns = isResumed ? this.turns : null;
+    await this.catchUp(listener, { from: start, mark, redis, offsetMs, turns, ...listened });
   }
 
   leave(listener: LiveListener): void {
@@ -130,18 +144,17 @@ export class Tails {
     }
   }
 
-  private whyReset(
-    listener: LiveListener,
-    from: BeginFrom,
-    { nowMs, since }: { nowMs: number; since: Parameters<typeof gapAfter>[1]['since'] },
-  ): string | null {
+  private whyReset(listener: LiveListener, from: BeginFrom, { nowMs, last, since }: Listened): string | null {
     if (from === 'start') return null;
-    if (from === 'unknown') return 'the last ID is none of this stream';
+    if (from === 'unknown') return 'the last ID is not valid';
     if ('gap' in from) return from.gap;
     if (from.digest !== listener.digest)
       return 'the last ID is of other data, or of data from before Redis was rebuilt';
-    const { asOfMs } = from.position;
-    return gapAfter({ position: readFrom(from.position), asOfMs }, { nowMs, since });
+    const { outbox, announced, asOfMs } = from.position;
+    // Announced notifications expire with their stream, whose positions are times by Redis's clock.
+    if (comparePositions(outbox, last.outbox) > 0 || Number(announced.split('-')[0]) > nowMs)
+      return 'the last ID is ahead of what happened';
+    return gapAfter({ position: readFrom(from.position), asOfMs }, { nowMs, since: since[0]! });
   }
 
   private sources(redis: Redis, compiled: CompiledCatalog): BoardSources {
@@ -171,18 +184,22 @@ export class Tails {
       mark,
       redis,
       offsetMs,
+      turns,
       nowMs,
       last,
-    }: { from: ReadPosition; mark: string; redis: Redis; offsetMs: number } & Omit<Listened, 'since'>,
+    }: { from: ReadPosition; mark: string; redis: Redis; offsetMs: number; turns: CatchUpTurns | null } & Omit<
+      Listened,
+      'since'
+    >,
   ): Promise<void> {
     const { tenantNo } = listener.grant;
     const shard = shardOf(tenantNo);
     const sources = { ...this.options, redis };
-    const catchUp = new CatchUp(sources, listener, { from, mark });
+    const catchUp = new CatchUp(sources, listener, { from, mark, turns });
     try {
       while (!listener.closed) {
         let tail = this.tails.get(shard);
-        if (tail !== undefined && tail.mark !== mark) throw new ShardReplaced();
+        if (tail !== undefined && tail.mark !== mark) throw new CatchUpFailed(REBUILT);
         const goal = tail?.position ?? last;
         // Also where the others are behind: they are not to repeat what it has heard of.
         if (!catchUp.hasReached(last) || !catchUp.hasReached(goal)) {
@@ -191,7 +208,8 @@ export class Tails {
         }
         const { readUpTo, boards, moves } = catchUp;
         if (tail === undefined) {
-          const at = { ...readUpTo, asOfMs: nowMs };
+          // The newest position that Redis named, never one that a client did: all streams of the shard go on from there.
+          const at = { ...last, asOfMs: nowMs };
           const isOpenElsewhere = (): Promise<boolean> => this.isOpenElsewhere(shard, redis);
           tail = new ShardTail(shard, sources, { at, offsetMs, mark, onGap: this.onGap, isOpenElsewhere });
           this.tails.set(shard, tail);
@@ -200,8 +218,8 @@ export class Tails {
         return;
       }
     } catch (error) {
-      if (!(error instanceof ShardReplaced)) throw error;
-      await this.begin(listener, { gap: 'Redis was rebuilt' });
+      if (!(error instanceof CatchUpFailed)) throw error;
+      await this.begin(listener, { gap: error.message });
     }
   }
 

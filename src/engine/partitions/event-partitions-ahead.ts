@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
-import { areKeysCopied } from '../../postgres/idempotency/key-copies.ts';
 import {
   endOfDefaults,
   makeEventPartition,
@@ -8,7 +7,6 @@ import {
   readEventPartitions,
   type EventPartition,
 } from '../../postgres/partitions/event-partitions.ts';
-import { lookThrough, nextLookThrough } from '../../postgres/partitions/look-through.ts';
 import { indexUsedKeys } from '../../postgres/partitions/index-used-keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 
@@ -24,8 +22,8 @@ const PAST_DAYS = 7;
 const SETTLED_AFTER = 1;
 
 /**
- * Makes the partitions of events ahead of the days they are for, and the index of used keys of those that are over; looks through those
- * that an earlier version filled. Looks once a day (UTC). Doing it again changes nothing, and a crash leaves the rest due.
+ * Creates the partitions of events ahead of their days, and the index of used keys of each finished partition. Runs once a day
+ * (UTC). Idempotent; after a crash the rest is still due.
  */
 export class EventPartitionsAhead implements ScheduledWork {
   readonly name = 'partitions of events';
@@ -41,8 +39,8 @@ export class EventPartitionsAhead implements ScheduledWork {
   async due(upToMs: number): Promise<number | null> {
     const today = dayOf(upToMs);
     if (this.cleanDay === today) return null;
-    const { next, over, unknown } = await this.work(today);
-    if (next !== null || over !== null || unknown !== null) return today * DAY_MS;
+    const { next, over } = await this.work(today);
+    if (next !== null || over !== null) return today * DAY_MS;
     this.cleanDay = today;
     return null;
   }
@@ -52,34 +50,27 @@ export class EventPartitionsAhead implements ScheduledWork {
     return this.cleanDay === day ? null : day * DAY_MS;
   }
 
-  /** One partition, one index, or one that is looked through. */
+  /** Makes one partition or one index. */
   async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const today = dayOf(upToMs);
-    const { next, over, unknown } = await this.work(today);
+    const { next, over } = await this.work(today);
     if (next !== null) {
       const days = { fromDay: today - PAST_DAYS, toDay: today - 1 };
       const width = widthFor(await mostEventsOfADay(this.pool, days));
       await makeEventPartition(this.pool, { firstDay: next, endDay: Math.max(next, today) + width });
     } else if (over !== null) await indexUsedKeys(this.pool, over.firstDay);
-    else if (unknown !== null) await lookThrough(this.pool, unknown);
   }
 
-  /**
-   * The first day of the next partition that is missing, the oldest that is over and lacks its index, and the first day of the
-   * oldest that is to be looked through.
-   */
-  private async work(
-    today: number,
-  ): Promise<{ next: number | null; over: EventPartition | null; unknown: number | null }> {
+  /** The first day of the next missing partition, and the oldest finished partition without an index of used keys. */
+  private async work(today: number): Promise<{ next: number | null; over: EventPartition | null }> {
     const made = await readEventPartitions(this.pool);
     const end = made.at(-1)?.endDay ?? 0;
     const oldest = made.find(({ keysIndexed }) => !keysIndexed);
-    const isOver = oldest !== undefined && oldest.endDay + SETTLED_AFTER <= today && (await areKeysCopied(this.pool));
+    const isOver = oldest !== undefined && oldest.endDay + SETTLED_AFTER <= today;
     return {
       // What is in a default partition stays there: days of which it holds something get none of their own.
       next: end <= today + AHEAD ? Math.max(end, await endOfDefaults(this.pool)) : null,
       over: isOver ? oldest : null,
-      unknown: await nextLookThrough(this.pool),
     };
   }
 }

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
-import { readCounted } from '../../postgres/activity/read-days.ts';
-import { dropEvents, sumNextUsers } from '../../postgres/partitions/drop-events.ts';
+import { dropEvents, moveNextUsers } from '../../postgres/partitions/drop-events.ts';
 import { readEventPartitions, type EventPartition } from '../../postgres/partitions/event-partitions.ts';
 import { mostLateDays } from '../../postgres/partitions/late-days.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
@@ -10,9 +9,9 @@ import type { ScheduledWork } from '../schedule/due-work.ts';
 const WORK_MS = 1_000;
 
 /**
- * Drops events and awards that are older than they are kept, a partition at a time, when all of it is: first their sums by user and day
- * are made, in slices. Nothing is dropped on whose days an event may still come late, whose used keys have no index of
- * their own yet, or of which the days of the tenants are still being counted. A crash leaves the rest due.
+ * Drops events and awards that are older than they are kept, a partition at a time, when all of it is: first they are moved to
+ * the sums of their days, in slices. Nothing is dropped on whose days an event may still come late or whose used keys have no index of
+ * their own yet. A crash leaves the rest due.
  */
 export class EventRetention implements ScheduledWork {
   readonly name = 'retention of events';
@@ -46,7 +45,7 @@ export class EventRetention implements ScheduledWork {
     if (old === null) return;
     const endMs = performance.now() + WORK_MS;
     while (!ending.aborted && performance.now() < endMs)
-      if (!(await sumNextUsers(this.pool, old.firstDay))) {
+      if (!(await moveNextUsers(this.pool, old.firstDay))) {
         await dropEvents(this.pool, old.firstDay);
         return;
       }
@@ -54,8 +53,8 @@ export class EventRetention implements ScheduledWork {
 
   /** The oldest stretch that is to be dropped; null: there is none. */
   private async oldest(today: number): Promise<EventPartition | null> {
-    if (this.days === null || !(await readCounted(this.pool)).complete) return null;
-    const kept = (await readEventPartitions(this.pool)).find(({ isDropped }) => !isDropped);
+    if (this.days === null) return null;
+    const kept = (await readEventPartitions(this.pool)).find(({ isGone }) => !isGone);
     if (kept === undefined || !kept.keysIndexed) return null;
     const days = Math.max(this.days, (await mostLateDays(this.pool)) + 1);
     return kept.endDay + days <= today ? kept : null;

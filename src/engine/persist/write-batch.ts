@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import { addDayCounts } from '../../postgres/activity/add-day-counts.ts';
 import { keepNewestCompletions } from '../../postgres/activity/newest-completions.ts';
 import { lockCursor, moveCursor } from '../../postgres/persist/cursor.ts';
+import { keepDaySums } from '../../postgres/persist/day-sums.ts';
 import { countGuarded } from '../../postgres/persist/count-guarded.ts';
 import { deleteUser } from '../../postgres/persist/delete-users.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshot-parts-with.ts';
@@ -12,14 +13,17 @@ import { insertRecomputed } from '../../postgres/persist/insert-recomputed.ts';
 import { insertReversals } from '../../postgres/persist/insert-reversals.ts';
 import { insertEvents } from '../../postgres/persist/insert-events.ts';
 import { resetPlaces } from '../../postgres/notifications/reset-places.ts';
-import { insertImportedCompletions, insertImportedDays } from '../../postgres/persist/insert-imported.ts';
+import {
+  insertImportedCompletions,
+  insertImportedDays,
+  splitImported,
+} from '../../postgres/persist/insert-imported.ts';
 import { insertQuarantined, settleQuarantined } from '../../postgres/persist/insert-quarantined.ts';
 import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
 import { insertStreakChanges, supersedeStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
 import { insertUsedKeys } from '../../postgres/persist/insert-used-keys.ts';
 import { noteDatedAhead } from '../../postgres/persist/note-dated-ahead.ts';
 import { noteZones } from '../../postgres/persist/note-zones.ts';
-import { sumDropped } from '../../postgres/persist/sum-dropped.ts';
 import { updatePoints } from '../../postgres/persist/update-points.ts';
 import { updateStates } from '../../postgres/persist/update-states.ts';
 import { updateStreaks } from '../../postgres/persist/update-streaks.ts';
@@ -94,12 +98,18 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);
   await insertStreakCalls(client, batch.streakCalls);
-  const imported = await sumDropped(client, { days: batch.importedDays, awards: batch.importedAwards });
-  await insertImportedDays(client, imported.days);
+  const imported = await splitImported(client, { days: batch.importedDays, awards: batch.importedAwards });
+  await insertImportedDays(client, imported.kept.days);
   await insertImportedCompletions(client, batch.importedCompletions);
-  await insertAwards(client, imported.awards);
-  const opposites = batch.reversals.map(({ event }) => event);
-  await noteDatedAhead(client, [batch.events, batch.awards, opposites, imported.days, imported.awards]);
+  await insertAwards(client, imported.kept.awards);
+  const events = [batch.events, batch.reversals.map(({ event }) => event), imported.kept.days];
+  const awards = [batch.awards, imported.kept.awards];
+  await noteDatedAhead(client, [...events, ...awards]);
+  await keepDaySums(
+    client,
+    { events: events.flat(), awards: awards.flat() },
+    { events: imported.gone.days, awards: imported.gone.awards },
+  );
   if (batch.importedZones.length > 0) await noteZones(client, batch.importedZones);
   // Nothing is announced of an import: neither the places of those imported nor that others were overtaken by them.
   await resetPlaces(client, batch.importedZones);

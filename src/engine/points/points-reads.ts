@@ -65,16 +65,23 @@ export class PointsReads {
 
   /**
    * How many users hold how many points, in 11 ranges. Without a filter from the counts of the system's totals
-   * (live, whatever the number of users); with one from Postgres, once that holds what was answered before. 404, 422.
+   * (live, whatever the number of users); with one from Postgres, once that holds what was answered before. 404, 422; 403 for a
+   * filter `byClient` (sent with an application key): a group may be a single user.
    */
   async summary(
     compiled: CompiledCatalog,
     key: string,
     userAttributes: AttributeFilter | undefined,
+    { byClient = false }: { byClient?: boolean } = {},
   ): Promise<PointsRange[]> {
     const system = findSystem(compiled, key);
     const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
     if (filter.length > 0) {
+      if (byClient)
+        throw new AppError(
+          'forbidden',
+          'userAttributes is for admin keys: with an application key the summary counts all users.',
+        );
       const conditions = Object.fromEntries(filter.map(({ attribute, value }) => [attribute.no, value]));
       await this.caughtUp?.tenant(compiled.catalog.tenantNo);
       const totals = await filteredPointsTotals(this.pool, {

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Catalogs } from '../../catalog/catalogs.ts';
+import { fittingCall } from '../../catalog/event-work.ts';
 import { compileTimePlan } from '../../catalog/compile/plans.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -54,10 +55,12 @@ export class TimePayments {
     await catalogs.atLeast(tenantNo, version);
     const compiled = await catalogs.of(tenantNo);
     const payments = together(periods);
-    const plan = JSON.stringify(compileTimePlan(compiled, Math.floor((payments[0]?.dueMs ?? 0) / DAY_MS)));
-    for (let at = 0; at < payments.length; at += PAYMENTS_A_CALL) {
+    const utcDay = Math.floor((payments[0]?.dueMs ?? 0) / DAY_MS);
+    const plan = JSON.stringify(compileTimePlan(compiled, utcDay));
+    const aCall = fittingCall(compiled.userPlan(utcDay).work, PAYMENTS_A_CALL);
+    for (let at = 0; at < payments.length; at += aCall) {
       if (ending.aborted) return false;
-      let waiting = payments.slice(at, at + PAYMENTS_A_CALL);
+      let waiting = payments.slice(at, at + aCall);
       for (let tries = 0; waiting.length > 0 && tries < TRIES; tries += 1)
         waiting = await this.unpaid(compiled, plan, waiting);
       for (const payment of waiting) await this.payAlone(compiled, plan, payment);

@@ -96,7 +96,7 @@ export class QuarantineCalls {
     let persisted: ScriptReply | undefined;
     const replies = await this.options.calls.run(tenantNo, {
       script: this.recordEvents,
-      keysAndArgs: (at) => eventCall(tenantNo, [event], at),
+      keysAndArgs: (at) => eventCall(tenantNo, [event], { ...at, keysPerDay: 0 }),
       foundElsewhere: async () => {
         persisted = (await this.options.findPersisted(tenantNo, [event])).get(event.id);
         return persisted !== undefined;
@@ -107,7 +107,7 @@ export class QuarantineCalls {
 }
 
 /** The plan with which an event leaves the quarantine. */
-function withoutGuards({ plan, counters }: CompiledPlan): CompiledPlan {
+function withoutGuards({ plan, ...compiled }: CompiledPlan): CompiledPlan {
   const released = { ...plan, guards: { asked: [], release: true as const } };
-  return { plan: released, json: JSON.stringify(released), counters };
+  return { ...compiled, plan: released, json: JSON.stringify(released) };
 }

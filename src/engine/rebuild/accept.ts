@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { exclusively, inTurn } from '../../postgres/exclusively.ts';
 import { lockCursors, setFences } from '../../postgres/rebuild/epoch.ts';
 import { forgetHandedOver } from '../../redis/handed-over.ts';
+import { refuseOtherVersions } from '../../postgres/running-versions.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { StartError } from '../../start-error.ts';
 import type { Accepted } from '../../redis/gate.ts';
@@ -17,6 +18,7 @@ import {
   inspect,
   isBehind,
   isMarked,
+  ownVersion,
   PostgresIsOlder,
   type Inspection,
 } from './inspect.ts';
@@ -54,7 +56,7 @@ export interface AcceptOptions extends RebuildOptions {
  * Sees to it that Redis holds what Postgres does of some shards, and answers what those were accepted as that do. Shards that were
  * found whole in this run of its process are taken at once; those of one that was started again, or of another one, are
  * compared; those that lack something are rebuilt, once the others are taken. One that is left out: another process is at that,
- * or it comes with the next call. Throws ForeignRedis, PostgresIsOlder.
+ * or it comes with the next call. Throws ForeignRedis, PostgresIsOlder, OtherVersionRuns.
  */
 export async function accept(options: AcceptOptions): Promise<Map<number, Accepted>> {
   const { redis, pool, shards } = options;
@@ -65,6 +67,7 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
     refuse(await inspect(redis, pool, shards));
     const { lacking, why, first } = await compare(redis, pool, shards);
     if (lacking.length === shards.length) {
+      await refuseOtherVersions(pool, ownVersion());
       options.onNeeded?.(lacking, why, first);
       await rebuild({ ...options, shards: lacking, ending: either(lost, options.ending) });
     }
@@ -132,7 +135,7 @@ function reasonsFor(seen: Inspection): Map<number, string> {
   const reasons = new Map<number, string>();
   for (const each of seen.shards) {
     if (each.mark === null) reasons.set(each.shard, 'it is empty or was not rebuilt to the end');
-    else if (!isMarked(each, seen)) reasons.set(each.shard, 'it is of an older epoch or an earlier version');
+    else if (!isMarked(each, seen)) reasons.set(each.shard, 'it belongs to an older epoch');
     else if (isBehind(each)) reasons.set(each.shard, WENT_BACK);
   }
   if (![...reasons.values()].includes(WENT_BACK)) return reasons;

@@ -13,7 +13,7 @@ import { scoresOf, type PackedState, unpackState } from '../../packed/state.ts';
 import { isPackedState } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { idempotencyDigest } from '../ids/event-id.ts';
-import { useOf } from '../ids/keyed-ids.ts';
+import { timeOf } from '../ids/keyed-ids.ts';
 
 /*
 What Redis holds that is derived from Postgres, in one place: rebuilding and verifying both use it.
@@ -141,7 +141,7 @@ export function bucketOf(
     tenantNo,
     key: idempotencyKey(tenantNo, bucket),
     field: fieldOfGeneration(field, generation),
-    value: String(useOf(eventId, used)),
+    value: String(timeOf(eventId)),
   };
 }
 

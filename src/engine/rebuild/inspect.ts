@@ -6,6 +6,8 @@ import { readHandedOver, type HandedOver } from '../../redis/handed-over.ts';
 import { markKey, SHARD_NUMBERS } from '../../redis/keys.ts';
 import { comparePositions, lastPositions } from '../../redis/outbox.ts';
 import { readRun, runOfFence } from '../../redis/run.ts';
+import type { RunningVersion } from '../../postgres/running-versions.ts';
+import { version } from '../../version.ts';
 
 /** How often the marks of an open Redis are looked at. Scripts look at each call; this is for reads. */
 export const LOOK_MS = 500;
@@ -32,11 +34,13 @@ export interface Inspection {
 }
 
 /**
- * The form of what a shard holds that is derived from Postgres (`derived-keys.ts`). To be raised when a key of it changes: a shard that an
- * earlier version filled is rebuilt, as one of an older epoch is. 2: points totals are counts, where they were sorted sets. 3: used keys are in wide and
- * narrow buckets, old ones in other segments.
+ * Version of the keys that Laurel derives from Postgres (`derived-keys.ts`). Raise it when such a key changes its form: Laurel then
+ * rebuilds every shard that another version filled, once no process of another form runs (`refuseOtherVersions`).
  */
-const FORM = 3;
+const FORM = 1;
+
+/** This version, as others see it. */
+export const ownVersion = (): RunningVersion => ({ version: version(), form: FORM });
 
 /** The mark of a shard in an epoch. */
 export const markOf = (installation: string, epoch: number): string => `${installation}:${epoch}:${FORM}`;

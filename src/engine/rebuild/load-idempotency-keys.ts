@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
 import { readIdempotencyKeys } from '../../postgres/rebuild/read-idempotency-keys.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
-import { timeOfUse, USED } from '../../redis/idempotency.ts';
+import { USED } from '../../redis/idempotency.ts';
 import { oldKeysKey, shardOf } from '../../redis/keys.ts';
 import { loadOldKeys, type BucketKeys } from '../../redis/old-keys.ts';
 import { bucketOf, type Generations } from './derived-keys.ts';
@@ -45,7 +45,7 @@ export async function loadIdempotencyKeys({
   await readIdempotencyKeys(pool, { pageSize: KEYS_A_PAGE, tenants }, async (keys) => {
     for (const used of keys) {
       const { tenantNo, key, field, value } = bucketOf(used, generations.of(used));
-      if (timeOfUse(Number(value)) >= beforeMs) {
+      if (Number(value) >= beforeMs) {
         await loaders.get(shardOf(tenantNo))!.add([USED.note, oldKeysKey(tenantNo), key, field, value]);
         continue;
       }

@@ -10,7 +10,6 @@ import { fillShards } from './fill-shards.ts';
 import { fenceOf, fenceOfRebuild } from './inspect.ts';
 import { flushed, Loader, RebuildOvertaken, type Loaders } from './loader.ts';
 import { NOTICED_MS, shutShards } from './shut-shards.ts';
-import { splitShards, splitsOf, withSplit } from './split-shards.ts';
 import { startOutbox } from './start-outbox.ts';
 import { storeOutboxes } from './store-outboxes.ts';
 import type { OnUnreadable } from './unreadable.ts';
@@ -18,7 +17,7 @@ import { wipe } from './wipe.ts';
 
 /** How far a rebuild is. */
 export interface RebuildProgress {
-  step: 'store outbox' | 'split shards' | 'remove old keys' | 'users' | 'idempotency keys' | 'done';
+  step: 'store outbox' | 'remove old keys' | 'users' | 'idempotency keys' | 'done';
   done: number;
   /** About how many there are; null: not known. */
   total: number | null;
@@ -49,9 +48,8 @@ export interface RebuildOptions {
  * process that it began with, and where a shard was moved to another Redis.
  */
 export async function rebuild(options: RebuildOptions): Promise<void> {
-  const { redis, name, pool, onProgress, onSetAside, onLeftOut, onUnreadable = () => undefined, ending } = options;
-  const splits = await splitsOf(pool, options.shards ?? SHARD_NUMBERS);
-  const shards = withSplit(options.shards ?? SHARD_NUMBERS, splits);
+  const { redis, name, pool, shards = SHARD_NUMBERS } = options;
+  const { onProgress, onSetAside, onLeftOut, onUnreadable = () => undefined, ending } = options;
   const report = async (progress: RebuildProgress): Promise<void> => {
     ending?.throwIfAborted();
     await onProgress?.(progress);
@@ -65,10 +63,6 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     if (wasOpen) await sleep(NOTICED_MS);
 
     await storeOutboxes({ redis, pool, shards, fence: fenceOfRebuild(epoch), report, onSetAside, onLeftOut });
-    if (splits.length > 0) {
-      await report({ step: 'split shards', done: 0, total: splits.length });
-      await splitShards({ redis, pool }, splits);
-    }
     const { cursors } = await readEpoch(pool);
     const loaders: Loaders = new Map(
       shards.map((shard) => {

@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Socket } from 'node:net';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { LogThrottle } from '../../log/log-throttle.ts';
 import type { Log } from '../../log/log.ts';
+import { OtherVersionRuns } from '../../postgres/running-versions.ts';
 import { connectAgain } from '../../redis/connect-again.ts';
 import { Gate } from '../../redis/gate.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import type { Accepted } from '../../redis/gate.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
-import { isFenceOf, readRun, RedisIsReplica, runOfFence } from '../../redis/run.ts';
+import { isFenceOf, readRun, RedisIsReplica, runOfFence, serverOf, succeeds } from '../../redis/run.ts';
 import { leftOut } from '../notifications/left-out.ts';
 import { sayWhatIsSetAside } from '../persist/set-aside.ts';
 import { accept, ForeignRedis, WrongLayout } from './accept.ts';
@@ -82,8 +84,12 @@ export class RedisGuard {
   /** As what each shard was accepted last. */
   private readonly accepted = new Map<number, Accepted>();
   private accepting: Promise<void> | null = null;
+  /** The run of Redis that shards were accepted in last, and the address that it answered at. */
+  private followed: { run: string; address: string } | null = null;
   /** Own shards that were moved to a Redis that this process does not know, and its name. */
   private unknown: ReadonlyMap<number, string> = new Map();
+  /** How often this process rebuilt some of the shards. */
+  rebuilds = 0;
   /** Not before then is a shard that is shut tried again. */
   private againMs = -Infinity;
 
@@ -93,22 +99,32 @@ export class RedisGuard {
     this.gate = new Gate(redis, options.shards);
     this.gate.listen(() => this.wake());
     if (acknowledgeMs === null) return;
+    // Each change is logged: a line that is left out would leave the log with the opposite of what holds.
     const onChange = (isAway: boolean): void =>
-      this.logThrottle.log('replicas', () =>
-        isAway
-          ? log.error(
-              { acknowledgeMs },
-              'no replica acknowledges what is written: writes are answered 503 until one does',
-            )
-          : log.info({}, 'a replica acknowledges what is written'),
+      isAway
+        ? log.error(
+            { acknowledgeMs, ...this.where },
+            'no replica acknowledges what is written: writes are answered 503 until one does',
+          )
+        : log.info(this.where, 'the replicas acknowledge what is written again: writes are taken');
+    const onGone = (replicas: readonly string[]): void =>
+      log.warn(
+        { replicas, ...this.where },
+        'replicas are gone, as all Sentinels say: writes go on with the other replicas',
       );
     this.gate.acknowledgement = new ReplicaAcknowledgement({
       redis,
       gate: this.gate,
       timeoutMs: acknowledgeMs,
       onChange,
+      onGone,
       onElsewhere: () => void this.leave(),
     });
+  }
+
+  /** Of the server; '' where nobody said. */
+  get name(): string {
+    return this.options.name ?? '';
   }
 
   private get shards(): readonly number[] {
@@ -166,9 +182,9 @@ export class RedisGuard {
     if (error instanceof WrongLayout) this.gate.shut();
     this.complain(error);
     if (isElsewhere(error)) return this.leave();
-    if (!(error instanceof PostgresIsOlder)) return;
     // Somebody has to decide, which takes longer.
-    this.againMs = performance.now() + ASK_MS;
+    if (needsSomebody(error)) this.againMs = performance.now() + ASK_MS;
+    if (!(error instanceof PostgresIsOlder)) return;
     const { server = null } = this.options;
     server?.shared.older.add(server.name);
     this.doubtAll();
@@ -306,7 +322,7 @@ export class RedisGuard {
         if (first) return;
         log.warn(
           { why, ...which },
-          'Redis does not hold what Postgres does; it is rebuilt, and requests are answered 503 until then',
+          'Redis lacks something that Postgres holds: its keys are rebuilt, and requests are answered 503 until then',
         );
       },
       onProgress: ({ step, done, total }: RebuildProgress) => {
@@ -320,7 +336,24 @@ export class RedisGuard {
     const { server = null } = this.options;
     if (accepted.size > 0) server?.shared.older.delete(server.name);
     this.gate.open(accepted, connection);
-    if (rebuilt) log.info({ ...which, seconds: seconds() }, 'Redis is rebuilt');
+    const [first] = accepted.values();
+    if (first !== undefined) await this.sayFollowed(runOfFence(first.fence));
+    if (!rebuilt) return;
+    this.rebuilds += 1;
+    log.info({ ...which, seconds: seconds() }, 'Redis is rebuilt');
+  }
+
+  /** Logs that another run of Redis was accepted in the place of an earlier one: a master that moved is no fault by itself. */
+  private async sayFollowed(run: string): Promise<void> {
+    const { redis, log } = this.options;
+    const { remoteAddress = '', remotePort = '' } = redis.stream as Partial<Socket>;
+    const now = { run, address: `${remoteAddress}:${remotePort}` };
+    const earlier = this.followed;
+    this.followed = now;
+    if (earlier === null || earlier.run === run) return;
+    if (serverOf(earlier.run) === serverOf(run)) return log.info(this.where, 'Redis was a replica and leads again');
+    const isMoved = earlier.address !== now.address || (await succeeds(redis, earlier.run).catch(() => false));
+    log.info(this.where, isMoved ? 'followed the new master' : 'Redis was started again');
   }
 
   /** Logs what was acknowledged in some shards and is lost, if anything is. */
@@ -409,9 +442,9 @@ export class RedisGuard {
 
   private complain(error: unknown): void {
     const message =
-      isRefused(error) || error instanceof PostgresIsOlder || isElsewhere(error)
+      isRefused(error) || needsSomebody(error) || isElsewhere(error)
         ? error.message
-        : 'Redis could not be looked at or rebuilt; trying again';
+        : 'Redis could not be checked; trying again';
     this.logThrottle.log('', () => this.options.log.error({ err: error, ...this.where }, message));
   }
 }
@@ -419,6 +452,10 @@ export class RedisGuard {
 /** Whether nothing is done to this Redis until somebody changes what REDIS_URL says, or what is there. */
 const isRefused = (error: unknown): error is ForeignRedis | WrongLayout =>
   error instanceof ForeignRedis || error instanceof WrongLayout;
+
+/** Whether nothing is rebuilt before somebody did something. */
+const needsSomebody = (error: unknown): error is PostgresIsOlder | OtherVersionRuns =>
+  error instanceof PostgresIsOlder || error instanceof OtherVersionRuns;
 
 /** Whether it says that the master is elsewhere. */
 const isElsewhere = (error: unknown): error is Error =>

@@ -11,6 +11,16 @@ import { Placement } from './placement.ts';
 import { unnamedRedisTexts } from './unnamed-redis.ts';
 import { RedisGuard, type RedisGuardOptions, type SharedByGuards } from './redis-guard.ts';
 
+/** A server as one process finds it. */
+export interface ServerFound {
+  /** '' where nobody said. */
+  name: string;
+  /** How many of its shards the process does not serve. */
+  shutShards: number;
+  rebuilds: number;
+  acknowledgement: ReplicaAcknowledgement | null;
+}
+
 /**
  * The guards of all servers that a connection leads to, each of which looks after its own shards: one that is away keeps
  * the shards of the others from nothing. A shard that is moved to another server goes from one to the other.
@@ -78,9 +88,24 @@ export class RedisGuards {
     return this.gates.every((gate) => gate.isWhole);
   }
 
+  /** Whether the replicas of all servers acknowledge what is written, or none has to. */
+  get areReplicasThere(): boolean {
+    return this.gates.every((gate) => gate.acknowledgement?.isAway !== true);
+  }
+
   /** Of shards that are on Redis which REDIS_URL does not name here: a sentence for each such Redis. */
   get unnamed(): string[] {
     return [...unnamedRedisTexts(new Map(this.guards.flatMap(({ elsewhere }) => [...elsewhere]))).values()];
+  }
+
+  /** Each server as this process finds it. */
+  get found(): ServerFound[] {
+    return this.guards.map(({ name, gate, rebuilds }) => ({
+      name,
+      shutShards: gate.shutShards.length,
+      rebuilds,
+      acknowledgement: gate.acknowledgement,
+    }));
   }
 
   /** See `Gate.fenceOf`. */

@@ -2,9 +2,10 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { lockCursors, nextEpoch, readEpoch, setFences } from '../../postgres/rebuild/epoch.ts';
 import { noteMoving, placedElsewhere, readPlacement } from '../../postgres/shards/placement.ts';
+import { refuseOtherVersions } from '../../postgres/running-versions.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { markKey, rebuildingKey } from '../../redis/keys.ts';
-import { fenceOfRebuild, LOOK_MS, markOf } from './inspect.ts';
+import { fenceOfRebuild, LOOK_MS, markOf, ownVersion } from './inspect.ts';
 import { RebuildOvertaken } from './loader.ts';
 
 /** By then every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
@@ -31,11 +32,13 @@ export interface ShutShards {
 
 /**
  * Shuts some shards and begins an epoch of them: from then on no process writes to them, and none stores anything of them but who
- * knows the fence of the rebuild (`fenceOfRebuild`). Throws RebuildOvertaken where a shard is not on this Redis any more.
+ * knows the fence of the rebuild (`fenceOfRebuild`). Throws RebuildOvertaken where a shard is not on this Redis any more,
+ * OtherVersionRuns while processes run that could not read what it is filled with.
  */
 export async function shutShards({ redis, name = '', pool, shards, movingTo = null }: Shutting): Promise<ShutShards> {
   const { installation, epoch } = await transaction(pool, async (client) => {
     const { installation } = await readEpoch(client);
+    await refuseOtherVersions(client, ownVersion());
     await lockCursors(client, shards);
     // Behind the lock, under which shards are moved.
     const moved = name === '' ? [] : placedElsewhere(await readPlacement(client), { shards, name });

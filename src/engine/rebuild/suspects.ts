@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { usedKeysAt } from '../../postgres/rebuild/used-keys-at.ts';
 import { countCompletions, countUsers } from '../../postgres/rebuild/tenant-counts.ts';
 import { storedState } from '../../postgres/users/stored-state.ts';
-import { hotUse, timeOfUse } from '../../redis/idempotency.ts';
+import { hotUse } from '../../redis/idempotency.ts';
 import { countersKey, userKey } from '../../redis/keys.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import type { Suspect } from './confirm.ts';
@@ -110,7 +110,7 @@ export const usedKeySuspect = (
 
 /** The uses of keys that events with the times of some uses in their IDs stand for: `useText` of each. */
 export async function storedUses(pool: Pool, values: readonly string[]): Promise<Set<string>> {
-  const times = new Set(values.map((value) => timeOfUse(Number(value))));
+  const times = new Set(values.map(Number));
   return new Set((await usedKeysAt(pool, [...times])).map((used) => useText(bucketOf(used, undefined))));
 }
 

@@ -37,14 +37,13 @@ export interface ScoreMove {
 
 /** The same as it is kept, with what is shown of it. */
 export interface UserPlan extends Omit<PlannedUser, 'created' | 'restore' | 'scores'> {
-  /** Missing in plans of earlier versions. */
-  scores?: PlannedScore[];
+  scores: PlannedScore[];
   /** By system number: the total when it was planned, and what it becomes. */
   totals: Record<number, [from: number, to: number]>;
 }
 
 /** Whether a user gets something by a plan, and whether something goes. */
-export function directionsOf({ complete, revoke, totals, scores = [] }: UserPlan): { gains: boolean; loses: boolean } {
+export function directionsOf({ complete, revoke, totals, scores }: UserPlan): { gains: boolean; loses: boolean } {
   const moves = [...Object.values(totals), ...scores.map(({ from, to }) => [from, to] as const)];
   return {
     gains: complete.length > 0 || moves.some(([from, to]) => to > from),
@@ -54,7 +53,7 @@ export function directionsOf({ complete, revoke, totals, scores = [] }: UserPlan
 
 /** What an application of the plan is to do; without what was deleted from the catalog since. */
 export function toApply(compiled: CompiledCatalog, createdMs: number, plan: UserPlan): PlannedUser {
-  const { complete, revoke, awards, scores = [], keeps, corrections } = plan;
+  const { complete, revoke, awards, scores, keeps, corrections } = plan;
   return {
     created: createdMs,
     complete: complete.filter((no) => compiled.achievementsByNo.has(no)),

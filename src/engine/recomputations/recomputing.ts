@@ -3,7 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { fittingCall } from '../../catalog/event-work.ts';
 import type { Clock } from '../../clock.ts';
+import { DAY_MS } from '../../domain/periods.ts';
 import { loadCatalog } from '../../postgres/load-catalog.ts';
 import { beginStep, type RecomputationJob } from '../../postgres/recomputations/jobs.ts';
 import {
@@ -172,8 +174,9 @@ export class Recomputing {
         step === 'reverting' ? toRevert(row.createdMs, row.applied!) : toApply(compiled, row.createdMs, row.plan!),
     }));
     const outcomes: (string | null)[] = [];
-    for (let from = 0; from < users.length; from += USERS_A_CALL)
-      outcomes.push(...(await this.attempt({ job, compiled, fills }, users.slice(from, from + USERS_A_CALL))));
+    const aCall = fittingCall(compiled.userPlan(Math.floor(this.options.clock.now() / DAY_MS)).work, USERS_A_CALL);
+    for (let from = 0; from < users.length; from += aCall)
+      outcomes.push(...(await this.attempt({ job, compiled, fills }, users.slice(from, from + aCall))));
     await onSlice?.(job.status);
     const skipped = users.flatMap(({ userId }, index) => {
       const reason = outcomes[index];

@@ -89,7 +89,7 @@ export function settledNow(
       settled: one.untilMs === state.updatedMs,
     }));
   const isDayOff = daysOffOf(catalog, state.daysOff, dayAt);
-  const left = { ...state, dayAt, isDayOff };
+  const left = { ...state, createdMs: state.importedMs ?? state.createdMs, dayAt, isDayOff };
   const settled = settleStreaks(left, settlementRule(catalog), day, earlier);
   const { length, lastPeriod } = settled.streaks.daily;
   const counts = catalog.streaks.frequency === 'daily' && length > 0;

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { signUpDate } from '../../domain/anniversary.ts';
 import type { User } from '../../domain/user.ts';
-import { zoneName } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
 
 interface ShownUser {
@@ -22,8 +21,7 @@ export function userResponse({ attributesByNo }: CompiledCatalog, { userId, stat
     id: userId,
     email: state.email,
     name: state.name,
-    // An earlier version stored a zone as it was sent.
-    tz: state.tz === null ? null : (zoneName(state.tz) ?? state.tz),
+    tz: state.tz,
     signUpDate: signUpDate(state.signUp),
     deviceTokens: state.deviceTokens,
     subscribeToEmails: state.subscribed,

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { inTurn } from '../../postgres/exclusively.ts';
-import { readSplits } from '../../postgres/rebuild/splits.ts';
 import { noteLeftNowhere, readPlacement, type PlacedShard } from '../../postgres/shards/placement.ts';
 import { redisReady } from '../../redis/client.ts';
 import { endpointsOf, type Endpoint } from '../../redis/endpoints.ts';
@@ -124,10 +123,6 @@ class Move {
 
   private async refuseUnfit(source: Endpoint, target: Endpoint): Promise<void> {
     const { pool, shard } = this.options;
-    if ((await readSplits(pool)).length > 0)
-      throw new MoveRefused(
-        'The 8 shards of an earlier version are not carried over yet: start Laurel, and wait for it.',
-      );
     const here = await inspect(source.redis, pool, [shard]);
     const there = await inspect(target.redis, pool, SHARD_NUMBERS);
     if (here.run === there.run) throw new MoveRefused(`"${source.name}" and "${target.name}" are one server.`);

@@ -132,7 +132,9 @@ export class StreakSweep implements ScheduledWork {
     const compiled = await catalogs.of(tenantNo);
     const day = zone.sweptDay + 1;
     const inForce = streaksAt(compiled.catalog, dueMs);
-    const plan = JSON.stringify(compileSweepPlan(compiled, Math.floor(dueMs / DAY_MS)));
+    const utcDay = Math.floor(dueMs / DAY_MS);
+    const plan = JSON.stringify(compileSweepPlan(compiled, utcDay));
+    const { work } = compiled.userPlan(utcDay);
     let at = zone;
     let quiet = zone.lastUser === '';
     let nextDay = Infinity;
@@ -151,7 +153,7 @@ export class StreakSweep implements ScheduledWork {
       const following = page.lastUser === '' ? null : read(page.lastUser);
       // Awaited below, or not at all.
       following?.catch(() => undefined);
-      const done = await this.calls.settle(page.ids, { tenantNo, zone: zone.zone, dueMs, plan }, goesOn);
+      const done = await this.calls.settle(page.ids, { tenantNo, zone: zone.zone, dueMs, plan, work }, goesOn);
       quiet = quiet && page.ids.length === 0;
       nextDay = Math.min(nextDay, page.nextDay ?? Infinity);
       const end = done === page.ids.length && following === null;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import { fittingCall } from '../../catalog/event-work.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
@@ -32,6 +33,8 @@ export interface Midnight {
   dueMs: number;
   /** See `compileSweepPlan`, as JSON. */
   plan: string;
+  /** What a user may take of Redis at worst, microseconds. */
+  work: number;
 }
 
 /**
@@ -59,7 +62,7 @@ export class SweepCalls {
   /** Settles users, in their order, while it goes on; how many. One who cannot be settled is passed over. */
   async settle(ids: readonly string[], midnight: Midnight, goesOn: () => boolean): Promise<number> {
     if (ids.length === 0) return 0;
-    const { usersACall = USERS_A_CALL } = this.options;
+    const { usersACall = fittingCall(midnight.work, USERS_A_CALL) } = this.options;
     await this.goAhead(shardOf(midnight.tenantNo), goesOn);
     const call = this.callFor(midnight);
     const underWay: Promise<number>[] = [];

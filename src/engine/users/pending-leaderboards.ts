@@ -1,8 +1,19 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { groupName } from '../../domain/group.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
 import type { UserState } from '../../packed/state.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { groupName } from '../../domain/group.ts';
+
+/** The group of a board with a breakdown that a user's attributes say; null without one of the values. */
+export function groupOfUser(
+  compiled: CompiledCatalog,
+  { breakdownAttributes }: Leaderboard,
+  { attributes }: Pick<UserState, 'attributes'>,
+): string | null {
+  const values = breakdownAttributes.map((id) => attributes[compiled.attributesById.get(id)?.no ?? 0]);
+  return values.includes(undefined) ? null : groupName(values as string[]);
+}
 
 /**
  * The keys of the leaderboards with a breakdown on whose current run the user's score is in another group than the user's
@@ -16,9 +27,7 @@ export function pendingLeaderboards(compiled: CompiledCatalog, state: UserState,
       return [];
     const current = new Set([today - 1, today, today + 1].map((day) => runOf(board, day)?.startDay));
     const scores = (state.boards[board.no] ?? []).filter(({ runDay }) => current.has(runDay));
-    const values = board.breakdownAttributes.map((id) => state.attributes[compiled.attributesById.get(id)?.no ?? 0]);
-    // Without one of the values the user is in no group.
-    const group = values.includes(undefined) ? null : groupName(values as string[]);
+    const group = groupOfUser(compiled, board, state);
     return scores.some((score) => score.group !== group) ? [board.key] : [];
   });
 }

@@ -29,8 +29,8 @@ export interface SentPreferences {
 }
 
 /**
- * Checks sent preferences against the catalog. 403 for a streak rule where personalization is off; 422 for an
- * unknown metric, one named twice, a threshold that is not above 0, or days off where streaks are not daily.
+ * Checks sent preferences against the catalog. 403 for a streak's metrics, mode or days off where personalization is off
+ * (`enabled` is always allowed); 422 for an unknown metric, one named twice, a threshold that is not above 0, or days off where streaks are not daily.
  */
 export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPreferencesRequest): SentPreferences {
   const sent: SentPreferences = {};
@@ -39,10 +39,14 @@ export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPr
     sent[SENT.notifications] = KINDS.map((kind) => channelsDigit(notifications[kind])).join('');
   }
   if (streak !== undefined) {
-    if (!compiled.catalog.streaks.personalization) {
-      throw new AppError('forbidden', 'Streak preferences cannot be set: personalization of streaks is off.');
-    }
     const { enabled, evaluationMode, metrics, daysOff } = streak;
+    const isPersonal = evaluationMode !== undefined || metrics !== undefined || daysOff !== undefined;
+    if (isPersonal && !compiled.catalog.streaks.personalization) {
+      throw new AppError(
+        'forbidden',
+        "A streak's evaluationMode, metrics and daysOff cannot be set: personalization of streaks is off.",
+      );
+    }
     if (enabled !== undefined || evaluationMode !== undefined || metrics !== undefined) {
       sent[SENT.streakRule] = sentStreakRule({
         enabled,
@@ -94,12 +98,13 @@ export function notificationPreferences(state: UserState): Required<Notification
   return Object.fromEntries(entries) as Required<NotificationPreferences>;
 }
 
-/** A user's preferences; `streak` only where personalization is on, with the fields that the user set. */
+/** A user's preferences. Where personalization is off, `enabled` is the only one of the streak. */
 export function preferencesResponse(compiled: CompiledCatalog, state: UserState): UserPreferencesResponse {
   const notifications = notificationPreferences(state);
   const leaderboards = hidesItself(state) ? { leaderboards: { hidden: true } } : {};
-  if (!compiled.catalog.streaks.personalization) return { notifications, ...leaderboards };
   const rule = state.streakRule;
+  const enabled = rule?.enabled ?? true;
+  if (!compiled.catalog.streaks.personalization) return { notifications, ...leaderboards, streak: { enabled } };
   const daily = compiled.catalog.streaks.frequency === 'daily';
   const metrics = (rule?.metrics ?? []).flatMap(({ no, threshold }) => {
     const metric = compiled.metricsByNo.get(no);
@@ -109,7 +114,7 @@ export function preferencesResponse(compiled: CompiledCatalog, state: UserState)
     notifications,
     ...leaderboards,
     streak: {
-      enabled: rule?.enabled ?? true,
+      enabled,
       ...(rule !== null && rule.all !== null && { evaluationMode: rule.all ? ('AND' as const) : ('OR' as const) }),
       ...(metrics.length > 0 && { metrics }),
       ...(daily && state.daysOff !== null && { daysOff: weekdaysOf(state.daysOff.set) }),

@@ -21,6 +21,12 @@ export interface UserProfilesOptions {
   controlShare: () => number;
 }
 
+/** Who sends fields of a user: `byClient` with an application key. */
+interface Sender {
+  byClient?: boolean;
+  span?: Span | undefined;
+}
+
 /**
  * Who the users are and what they prefer. Reads see every write that was answered. `span`: of the request, where it is sampled.
  */
@@ -40,15 +46,25 @@ export class UserProfiles {
 
   /**
    * Creates the user, or lays the fields over the one who is there. Idempotent. 422 for unknown attributes or time
-   * zones and a subscription without e-mail, 503 while Redis is away or the backlog is full.
+   * zones, a subscription without e-mail and what an application key may not write, 503 while Redis is away or the backlog is full.
    */
-  async upsert(compiled: CompiledCatalog, userId: string, fields: UpdatedUser, span?: Span): Promise<ChangedUser> {
-    return this.identify(compiled, { userId, fields, mustExist: false, span });
+  async upsert(
+    compiled: CompiledCatalog,
+    userId: string,
+    fields: UpdatedUser,
+    sender: Sender = {},
+  ): Promise<ChangedUser> {
+    return this.identify(compiled, { userId, fields, ...sender, mustExist: false });
   }
 
   /** As `upsert`, but 404 for a user never seen. */
-  async update(compiled: CompiledCatalog, userId: string, fields: UpdatedUser, span?: Span): Promise<ChangedUser> {
-    return this.identify(compiled, { userId, fields, mustExist: true, span });
+  async update(
+    compiled: CompiledCatalog,
+    userId: string,
+    fields: UpdatedUser,
+    sender: Sender = {},
+  ): Promise<ChangedUser> {
+    return this.identify(compiled, { userId, fields, ...sender, mustExist: true });
   }
 
   /** The user's preferences. 404 for a user never seen. */
@@ -78,12 +94,13 @@ export class UserProfiles {
     {
       userId,
       fields,
+      byClient = false,
       mustExist,
       span,
-    }: { userId: string; fields: UpdatedUser; mustExist: boolean; span: Span | undefined },
+    }: Sender & { userId: string; fields: UpdatedUser; mustExist: boolean },
   ): Promise<ChangedUser> {
     const { calls, clock, controlShare } = this.options;
-    const sent = sentUser(fields, compiled, clock.now());
+    const sent = sentUser(fields, compiled, { nowMs: clock.now(), byClient });
     const last = mustExist ? '1' : '';
     const { state } = await calls.run(compiled, { script: this.script, userId, sent, last, span });
     const user = userResponse(compiled, { userId, state, controlShare: controlShare() });

@@ -33,6 +33,8 @@ export interface DeliveriesOptions {
   firstPauseMs?: number | undefined;
   /** See `LOOK_MS`. */
   lookMs?: number | undefined;
+  /** See `TriesOptions`. */
+  slots?: number | undefined;
   /** Called at each step: for tests, which stop the world there. */
   onStep?: ((step: DeliveryStep) => void | Promise<void>) | undefined;
 }
@@ -42,6 +44,8 @@ const LOOK_MS = 60_000;
 /** Webhooks whose messages one statement takes, and one round. */
 const TAKEN_TOGETHER = 100;
 const TAKEN_A_ROUND = 200;
+/** A webhook whose last try failed is taken for so much later than those that take what is sent to them. */
+const FAILING_LATER_MS = 1_000;
 /** What is under way when the process ends has so long to end. */
 const GRACE_MS = 5_000;
 /** The same line is not logged again sooner. */
@@ -71,7 +75,7 @@ export class Deliveries {
 
   constructor(options: DeliveriesOptions) {
     this.options = options;
-    const { pool, clock, sender, log, leaseMs, firstPauseMs, onTried, onStep } = options;
+    const { pool, clock, sender, log, slots, leaseMs, firstPauseMs, onTried, onStep } = options;
     this.held = new HeldWebhooks({ pool, clock, leaseMs, firstPauseMs });
     const logThrottle = new LogThrottle(REPEAT_MS);
     this.recorder = new TryRecorder({
@@ -86,6 +90,7 @@ export class Deliveries {
       recorder: this.recorder,
       clock,
       log,
+      slots,
       onLater: ({ atOnce, dueMs = Infinity, openMs = Infinity }) => {
         this.nextDueMs = Math.min(this.nextDueMs, dueMs);
         this.nextFreeMs = Math.min(this.nextFreeMs, openMs);
@@ -164,8 +169,8 @@ export class Deliveries {
   }
 
   /**
-   * Takes messages and begins tries: of some webhooks at a time, first of those that take what is sent to them, then of those that
-   * have waited longest. What is left comes with the next round, after whatever was queued meanwhile.
+   * Takes messages and begins tries: of some webhooks at a time, one of each tenant in turn, and of a tenant those first for which
+   * nothing was taken for longest. What is left comes with the next round, after whatever was queued meanwhile.
    */
   private async take(): Promise<void> {
     const nowMs = performance.now();
@@ -174,9 +179,9 @@ export class Deliveries {
       this.tries.begin(endpoint);
       if (endpoint.needsMore(nowMs)) asking.push(endpoint);
     }
-    asking.sort((a, b) => b.health.concurrency - a.health.concurrency || a.takenAtMs - b.takenAtMs);
-    for (let from = 0; from < Math.min(asking.length, TAKEN_A_ROUND) && !this.ended; from += TAKEN_TOGETHER)
-      await this.takeFor(asking.slice(from, from + TAKEN_TOGETHER));
+    const inTurn = tenantsInTurn(asking);
+    for (let from = 0; from < Math.min(inTurn.length, TAKEN_A_ROUND) && !this.ended; from += TAKEN_TOGETHER)
+      await this.takeFor(inTurn.slice(from, from + TAKEN_TOGETHER));
     if (asking.length > TAKEN_A_ROUND) this.options.onWork();
   }
 
@@ -222,4 +227,18 @@ export class Deliveries {
     // One ms more: timers may be that early.
     return Math.max(0, Math.min(this.lookAtMs - nowMs, this.nextFreeMs - nowMs, this.held.nextMs - nowMs, againMs)) + 1;
   }
+}
+
+function tenantsInTurn(endpoints: readonly Endpoint[]): Endpoint[] {
+  const sinceMs = ({ takenAtMs, health }: Endpoint): number => takenAtMs + (health.failures > 0 ? FAILING_LATER_MS : 0);
+  const ofTenant = new Map<number, number>();
+  return endpoints
+    .toSorted((a, b) => sinceMs(a) - sinceMs(b))
+    .map((endpoint) => {
+      const turn = ofTenant.get(endpoint.tenantNo) ?? 0;
+      ofTenant.set(endpoint.tenantNo, turn + 1);
+      return { endpoint, turn };
+    })
+    .toSorted((a, b) => a.turn - b.turn)
+    .map(({ endpoint }) => endpoint);
 }

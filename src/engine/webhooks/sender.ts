@@ -67,9 +67,13 @@ const TEXTS: Readonly<Record<string, string>> = {
   ECONNRESET: 'the connection broke before an answer came',
   UND_ERR_SOCKET: 'the connection broke before an answer came',
   UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are too long',
+  TOO_MANY_INTERIM: 'too many interim answers (1xx) came',
   ENOTFOUND: 'the name is not known',
   ENODATA: 'the name has no address',
 };
+
+/** Interim answers (103 and others) that are passed over: a receiver could send them for as long as a try lasts. */
+const MOST_INTERIM = 10;
 
 const USUAL_HEADER = 'X-Laurel-Signature';
 const GONE = 410;
@@ -147,6 +151,7 @@ export class Sender {
     const [secret, previous] = secrets;
     if (secret !== undefined) headers[header] = bodySignature(secret, payload);
     if (previous !== undefined) headers[`${header}-Previous`] = bodySignature(previous, payload);
+    let interim = 0;
     const {
       statusCode: status,
       headers: answered,
@@ -158,6 +163,10 @@ export class Sender {
       headers,
       body: payload,
       signal,
+      onInfo: () => {
+        interim += 1;
+        if (interim > MOST_INTERIM) throw Object.assign(new Error('interim answers'), { code: 'TOO_MANY_INTERIM' });
+      },
     });
     const answer = await readAnswer(body);
     const retryAfter = answered['retry-after'];

@@ -9,6 +9,7 @@ import { OPENS_AFTER } from './health.ts';
 import type { ReadyMessage } from './lanes.ts';
 import { retryDelayMs } from './retry-schedule.ts';
 import type { Outcome, Sender, Try } from './sender.ts';
+import { Slots } from './slots.ts';
 import type { TryRecorder } from './try-recorder.ts';
 
 /** Why Laurel disables a webhook: it answered that it is gone, or has only failed for days. */
@@ -19,6 +20,8 @@ export interface TriesOptions {
   recorder: TryRecorder;
   clock: Clock;
   log: Log;
+  /** Tries that may be under way in this process. */
+  slots?: number | undefined;
   /** Called when messages can be taken from the queue, or tried, at some time. */
   onLater: (later: { atOnce?: true; dueMs?: number; openMs?: number }) => void;
   /** Called for a webhook that is to be disabled; nothing more is sent to it until its target is read again. */
@@ -29,41 +32,37 @@ export interface TriesOptions {
   onAnswered?: (() => void | Promise<void>) | undefined;
 }
 
-/** Tries under way in this process: all of them, and those of webhooks whose last try failed. */
-const MOST_UNDER_WAY = 2_048;
-const MOST_FAILING_UNDER_WAY = 1_024;
+const SLOTS = 2_048;
 
 /**
- * The tries under way: begins as many as each webhook, and this process, may have, and has recorded what became of them.
+ * The tries under way: begins as many as each webhook, its tenant and this process may have, and has recorded what became of
+ * them. A slot that a try leaves goes to the webhook that has waited longest of those that may have one.
  */
 export class Tries {
   private readonly options: TriesOptions;
-  /** Webhooks that a bound of this process holds up. */
-  private readonly heldUp = new Set<Endpoint>();
+  private readonly slots: Slots;
   private readonly calledOff = new AbortController();
-  private underWay = 0;
-  private failingUnderWay = 0;
   private ended = false;
 
   constructor(options: TriesOptions) {
     this.options = options;
+    this.slots = new Slots(options.slots ?? SLOTS);
     // One for each try.
     setMaxListeners(0, this.calledOff.signal);
   }
 
-  /** Begins tries of messages that the webhook's lanes hold, as many as may be under way. */
-  begin(endpoint: Endpoint): void {
+  /** Begins tries of messages that the webhook's lanes hold, `most` of them at most; for the others it waits until slots are left. */
+  begin(endpoint: Endpoint, most = Infinity): void {
     const { recorder, onLater } = this.options;
     const nowMs = performance.now();
-    while (!this.ended && !recorder.isBehind && endpoint.maySend(nowMs)) {
-      const failing = endpoint.health.failures > 0;
-      if (this.underWay >= MOST_UNDER_WAY || (failing && this.failingUnderWay >= MOST_FAILING_UNDER_WAY)) {
-        this.heldUp.add(endpoint);
-        return;
+    for (let begun = 0; !this.ended && !recorder.isBehind && endpoint.maySend(nowMs); begun += 1) {
+      if (begun === most || !this.slots.isOpenTo(endpoint)) {
+        if (endpoint.lanes.isReady) this.slots.wait(endpoint);
+        break;
       }
       const message = endpoint.lanes.start();
       if (message === null) break;
-      void this.make(endpoint, message, failing);
+      void this.make(endpoint, message, endpoint.health.failures > 0);
     }
     if (endpoint.needsMore(nowMs)) onLater({ atOnce: true });
   }
@@ -79,9 +78,9 @@ export class Tries {
   async end(graceMs: number): Promise<void> {
     this.ended = true;
     const endMs = performance.now() + graceMs;
-    while (this.underWay > 0 && performance.now() < endMs) await sleep(5);
+    while (this.slots.taken > 0 && performance.now() < endMs) await sleep(5);
     this.calledOff.abort();
-    while (this.underWay > 0) await sleep(1);
+    while (this.slots.taken > 0) await sleep(1);
   }
 
   private async make(endpoint: Endpoint, message: ReadyMessage, failing: boolean): Promise<void> {
@@ -89,22 +88,26 @@ export class Tries {
     // What is known of a webhook may be older than the end of its previous secret.
     const target = signingAt(endpoint.target!, clock.now());
     const { url } = target;
-    this.underWay += 1;
-    if (failing) this.failingUnderWay += 1;
+    this.slots.take(endpoint, failing);
     const beganMs = performance.now();
     // Rejects when it is called off: what became of the message is not known then, so it is sent again.
     const tried = await sender.send(target, message, this.calledOff.signal).catch(() => null);
-    this.underWay -= 1;
-    if (failing) this.failingUnderWay -= 1;
+    if (tried !== null) await onAnswered?.();
+    this.slots.release(endpoint, failing);
     if (tried === null) endpoint.lanes.calledOff(message.lane);
-    else {
-      await onAnswered?.();
-      this.settle(endpoint, message, { tried, beganMs, url });
+    else this.settle(endpoint, message, { tried, beganMs, url });
+    // Behind those that wait already: a webhook does not keep a slot because its try was the one that ended.
+    this.slots.wait(endpoint);
+    this.handOut();
+  }
+
+  /** Hands out the slots that are free, one at a time. */
+  private handOut(): void {
+    while (!this.ended && !this.options.recorder.isBehind) {
+      const next = this.slots.next();
+      if (next === null) return;
+      this.begin(next, 1);
     }
-    this.begin(endpoint);
-    const waiting = [...this.heldUp];
-    this.heldUp.clear();
-    for (const other of waiting) this.begin(other);
   }
 
   private settle(
@@ -158,6 +161,7 @@ export class Tries {
   private recorded(endpoint: Endpoint, lane: number): void {
     endpoint.lanes.recorded(lane);
     endpoint.mayHaveMore = true;
-    this.begin(endpoint);
+    this.slots.wait(endpoint);
+    this.handOut();
   }
 }

@@ -1,17 +1,13 @@
 import type { LiveAdmission } from '../../engine/live/live.ts';
-import {
-  closingJson,
-  reconnectMs,
-  type ClosingReason,
-  type LiveMessage,
-  type LiveSink,
-} from '../../engine/live/live-sink.ts';
+import { closingJson, reconnectMs, type ClosingReason, type LiveMessage } from '../../engine/live/live-sink.ts';
+import type { SlowReaders } from '../../engine/live/slow-readers.ts';
 import { LiveQuery } from '../../domain/live.ts';
 import type { Static } from 'typebox';
+import { countOpening } from '../auth.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
 import { framingFault, readHead, sizeFault } from '../request-head.ts';
 import { requestIdOf } from '../request-id.ts';
-import { errorResponse, failureResponse, write } from '../respond.ts';
+import { refusedAfterClose, errorResponse, failureResponse, write } from '../respond.ts';
 import {
   uws,
   type HttpRequest,
@@ -21,13 +17,16 @@ import {
   type WebSocketBehavior,
 } from '../uws.ts';
 import type { Validation } from '../validation.ts';
-import { MAX_WAITING_BYTES } from './event-stream.ts';
+import { LiveConnection, MAX_WAITING_BYTES } from './connection.ts';
 
 /** Where live streams over WebSocket are opened. */
 export const LIVE_SOCKET_PATH = '/v1/live/ws';
 
 /** Clients have nothing to say. */
 const MAX_MESSAGE_BYTES = 1_024;
+/** Most frames that a client may send in a time: pings and pongs, for it has nothing else to send. */
+const MOST_FRAMES = 50;
+const FRAMES_MS = 10_000;
 /** Without a sign of life for so long a connection is dead; uWS pings in time. */
 const IDLE_S = 60;
 const LAST_MESSAGE_MS = 5_000;
@@ -35,6 +34,7 @@ const LAST_MESSAGE_MS = 5_000;
 const CODES: Readonly<Record<ClosingReason, number>> = {
   shutting_down: 1012,
   slow_reader: 1013,
+  too_many_frames: 1008,
   internal_error: 1011,
   key_revoked: 4401,
   key_expired: 4401,
@@ -44,7 +44,7 @@ const CODES: Readonly<Record<ClosingReason, number>> = {
 
 /** What a connection carries; uWS copies the fields of what it is given. */
 export interface SocketData {
-  readonly opened: { sink: SocketSink | null };
+  readonly opened: { ws: WebSocket<SocketData> | null; sink: SocketSink | null };
 }
 
 /** Takes requests for WebSockets: a ticket is looked at before the connection is upgraded, so that a refusal is an HTTP answer. */
@@ -52,23 +52,31 @@ export function liveSocket(context: ExchangeContext, validation: Validation): We
   const readQuery = validation.query(LiveQuery);
   return {
     maxPayloadLength: MAX_MESSAGE_BYTES,
-    // What waits is looked at before each message.
-    maxBackpressure: 0,
+    // Messages are bounded before they are sent. Without this, answers to pings would wait without a bound.
+    maxBackpressure: 2 * MAX_WAITING_BYTES,
+    closeOnBackpressureLimit: true,
     idleTimeout: IDLE_S,
     sendPingsAutomatically: true,
     compression: uws().DISABLED,
     upgrade: (res, req, socket) => void upgrade(context, readQuery, { res, req, socket }),
     // No more than this: see `upgraded`.
-    open: (ws) => void (ws.getUserData().opened.sink = new SocketSink(ws)),
+    open: (ws) => void (ws.getUserData().opened.ws = ws),
+    message: heard,
+    ping: heard,
+    pong: heard,
+    drain: (ws) => ws.getUserData().opened.sink?.took(),
     close: (ws) => ws.getUserData().opened.sink?.gone(),
   };
 }
+
+const heard = (ws: WebSocket<SocketData>): void => ws.getUserData().opened.sink?.heard();
 
 async function upgrade(
   context: ExchangeContext,
   readQuery: (raw: string) => unknown,
   { res, req, socket }: { res: HttpResponse; req: HttpRequest; socket: SocketContext },
 ): Promise<void> {
+  if (refusedAfterClose(res)) return;
   let aborted = false;
   res.onAborted(() => {
     aborted = true;
@@ -90,13 +98,14 @@ async function upgrade(
     admission = await context.services.live.open({
       ticket: query.ticket,
       lastEventId: lastEventId ?? query.lastEventId ?? null,
+      count: (grant) => void countOpening(context, grant),
     });
   } catch (error) {
     if (!aborted) write(res, failureResponse(error, context, { operation: 'live_ws', requestId }), how);
     return;
   }
   if (aborted) return admission.cancel();
-  const sink = upgraded(res, (data) => {
+  const sink = upgraded(res, admission.slowReaders, (data) => {
     // The status comes first, or a header would make it 200.
     res.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId);
     res.upgrade(data, key, protocol, extensions, socket);
@@ -110,28 +119,24 @@ async function upgrade(
  * (uWebSockets pull request 1929; neither of the releases in use has it). So nothing that allocates memory may happen in between:
  * where the stream began in `open`, about one connection of 1,000 was closed at once.
  */
-function upgraded(res: HttpResponse, upgrade: (data: SocketData) => void): SocketSink {
-  const opened: SocketData['opened'] = { sink: null };
-  res.cork(() => upgrade({ opened }));
-  return opened.sink!;
+function upgraded(res: HttpResponse, slowReaders: SlowReaders, upgrade: (data: SocketData) => void): SocketSink {
+  const opened: SocketData['opened'] = { ws: null, sink: null };
+  const data = { opened };
+  res.cork(() => upgrade(data));
+  return (opened.sink = new SocketSink(opened.ws!, slowReaders));
 }
 
 /** A WebSocket as a sink. */
-export class SocketSink implements LiveSink {
+class SocketSink extends LiveConnection {
   private readonly ws: WebSocket<SocketData>;
-  private open = true;
-  private ending = false;
-  private listener: (() => void) | null = null;
   private timer: NodeJS.Timeout | undefined;
+  /** Frames that the client sent since a time, ms. */
+  private frames = 0;
+  private framesSinceMs = 0;
 
-  constructor(ws: WebSocket<SocketData>) {
+  constructor(ws: WebSocket<SocketData>, slowReaders: SlowReaders) {
+    super(slowReaders);
     this.ws = ws;
-  }
-
-  /** Has a function called once, when the connection is gone: at once if it is already. */
-  onGone(listener: () => void): void {
-    if (this.open) this.listener = listener;
-    else listener();
   }
 
   send(messages: readonly LiveMessage[]): void {
@@ -149,26 +154,49 @@ export class SocketSink implements LiveSink {
       this.ws.send(closingJson(reason, reconnectMs(reason)));
       this.ws.end(CODES[reason], reason);
     });
-    // One who reads nothing does not answer the closing either.
-    if (this.open) this.timer = setTimeout(() => this.cut(), LAST_MESSAGE_MS).unref();
+    // A client that reads nothing does not answer the closing either.
+    if (this.open) this.timer = setTimeout(this.cut, LAST_MESSAGE_MS).unref();
   }
 
-  readonly gone = (): void => {
-    if (!this.open) return;
-    this.open = false;
+  /** Takes note of a frame that the client sent: one that sends too many is closed. */
+  heard(): void {
+    if (!this.open || this.ending) return;
+    const nowMs = performance.now();
+    if (nowMs - this.framesSinceMs >= FRAMES_MS) {
+      this.frames = 0;
+      this.framesSinceMs = nowMs;
+    }
+    this.frames += 1;
+    // The answer to a ping may wait for the client.
+    if (this.frames <= MOST_FRAMES) this.noteWaiting();
+    else this.end('too_many_frames');
+  }
+
+  /** Takes note that the client took some of what waited. */
+  took(): void {
+    this.noteWaiting(true);
+  }
+
+  protected get bytes(): number {
+    return this.ws.getBufferedAmount();
+  }
+
+  protected close(): void {
+    this.ws.close();
+  }
+
+  protected override released(): void {
     clearTimeout(this.timer);
-    this.listener?.();
-  };
+  }
 
   private write(texts: readonly string[]): void {
     if (!this.open || this.ending) return;
-    if (this.ws.getBufferedAmount() > MAX_WAITING_BYTES) return this.end('slow_reader');
     this.ws.cork(() => {
-      for (const text of texts) this.ws.send(text);
+      for (const text of texts) if (this.bytes <= MAX_WAITING_BYTES) this.ws.send(text);
     });
-  }
-
-  private cut(): void {
-    if (this.open) this.ws.close();
+    if (!this.open) return;
+    // What was left out, the client comes back for, with the last ID that it has.
+    if (this.bytes > MAX_WAITING_BYTES) this.end('slow_reader');
+    else this.noteWaiting();
   }
 }

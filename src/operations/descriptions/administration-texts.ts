@@ -5,9 +5,17 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   appIcon: 'Icon of the app; null: none.',
   appName: 'Name of the app, as its users know it.',
   appUrl: 'Address of the app.',
+  rateLimit:
+    'Requests a second of an application key, with bursts of four seconds’ worth; 0: any number; null: the organisation’s limit.',
+  'admin_organisation_get.rateLimit':
+    'Requests a second of a user’s application keys that have no limit of their own, with bursts of four seconds’ worth; 0: any number; null: what `RATE_LIMIT` of the installation says.',
+  'admin_organisation_update.rateLimit':
+    'Requests a second of a user’s application keys that have no limit of their own, with bursts of four seconds’ worth; 0: any number; null: what `RATE_LIMIT` of the installation says.',
   boardValues: 'Who gets board values as whole numbers: nobody, everybody, or clients that can read nothing else.',
   lateEventDays: 'How many days ago an event may have happened (`occurredAt`) at most; 0 is 24 hours, too.',
   clientsMaySendLate: 'Whether application keys may say when their events happened, up to 48 hours back.',
+  signUpDateWritableBy:
+    "Whose keys may change a user's `signUpDate`: `server`, admin keys only; `user`, the user's application keys too.",
   occurredAt: 'When it happened, as ISO 8601 with an offset; left out: now.',
   attempts: 'Every try to deliver the message, oldest first.',
   'attempts.at': 'When the try began, by the clock of the machine.',
@@ -25,8 +33,6 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_activity_get.users': 'Users there are now.',
   'days.date': 'The day, UTC.',
   'days.events': 'Events that were applied on the day.',
-  complete: 'False while days before an upgrade are still being counted.',
-  countedFrom: 'First day that is counted; days before it are left out. Null: all are.',
   days: 'The days, oldest first.',
   newUsers: 'Users who were seen for the first time.',
   pointsAwarded: 'Points that were awarded, of all points systems together; what was taken away is not subtracted.',
@@ -140,8 +146,9 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   lastStatus: 'Status of the answer to the last try; null: no try, or no answer.',
   detailsFrom:
     'From which UTC date on single events and awards are kept; null: all are. Of what is older, sums by day are left.',
-  eventDays: 'Sums, by metric, local day and attributes, of events that are kept one by one no more.',
-  awardDays: 'Sums, by points system and local day, of awards that are kept one by one no more.',
+  eventDays:
+    'Sums of events by metric, local day and attributes: of those that were dropped (`EVENT_RETENTION_DAYS`); of users with more than some 2,000 events and awards, of all.',
+  awardDays: 'The same of awards, by points system and local day.',
   nextCursor: 'What to send as `cursor` for the next page; null: this is the last.',
   nextTry: 'When the message is tried next; null: it does not wait.',
   oldest: 'When the oldest of the messages that wait was made; null: none waits.',

@@ -27,6 +27,10 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   blockIfOutOfPoints: 'Whether an event is refused whose deduction would take the points below zero.',
   boostId: 'ID of the boost.',
   boosts: 'Boosts: they multiply what is awarded while they run.',
+  writableBy:
+    "Whose keys may change a user's value: `server`, admin keys only; `user`, the user's application keys too; null: `server` while a " +
+    'rule or a leaderboard refers to the attribute, otherwise `user`. Of attributes of users only.',
+  effectiveWritableBy: 'What `writableBy` comes to now, with its default.',
   breakdownAttributes: 'User attributes by whose values the board is divided, a ranking for each combination.',
   changes: 'What is created, changed and deleted.',
   demo: 'Of the demo: whether it is configured, or whether the resource is its; in a diff what is left of it.',

@@ -54,7 +54,8 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   percentileThisPeriod: 'Share of the users, in percent, whom the user is ahead of.',
   periodEnd: 'Last local day of the streak period.',
   periodStart: 'First local day of the streak period.',
-  personalization: 'Whether users may have thresholds of their own.',
+  personalization:
+    'Whether users may have metrics, thresholds, an evaluation mode and days off of their own. Switching the streak off is always allowed.',
   points: 'Points.',
   'metrics_event.points': 'The points systems in which this event changed something, by key.',
   previousRank: 'The rank before; null: not on the board.',

@@ -34,17 +34,3 @@ export async function readDays(
     ]),
   );
 }
-
-/** From which day on days are counted, and whether all of them are. */
-export interface Counted {
-  /** Epoch day; null: from the beginning. */
-  firstDay: number | null;
-  complete: boolean;
-}
-
-export async function readCounted(pool: Pool): Promise<Counted> {
-  const { rows } = await pool.query<Counted>(
-    'SELECT min(first_day) AS "firstDay", coalesce(bool_and(is_done), true) AS complete FROM activity_backfills',
-  );
-  return rows[0]!;
-}

@@ -53,12 +53,14 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
     'metricNo' in counted
       ? (['events', 'value', 'metric_no', 'coalesce(occurred_at, at)'] as const)
       : (['awards', 'awarded', 'system_no', 'at'] as const);
-  const where = `tenant_no = $1 AND user_id = users.id AND ${no} = $3
-                  AND local_date >= ($4::date[])[1] AND ($6::date IS NULL OR local_date <= $6)`;
-  const since = '$7';
+  const where = `${no} = $3 AND local_date >= ($4::date[])[1] AND ($6::date IS NULL OR local_date <= $6)`;
+  const asked = { user: 'users.id', where, firstId: '$7' };
   // Sums of days do not say at which time of the day: events that were dropped do not count where that matters.
-  const kept = table === 'events' ? eventsAndSums(where, since) : awardsAndSums(where, since);
-  const from = held === null ? kept : `(SELECT * FROM ${table} WHERE ${where} AND id >= ${since}::uuid${times(at)})`;
+  const kept = table === 'events' ? eventsAndSums(asked) : awardsAndSums(asked);
+  const from =
+    held === null
+      ? kept
+      : `(SELECT * FROM ${table} WHERE tenant_no = $1 AND user_id = users.id AND ${where} AND id >= $7::uuid${times(at)})`;
   return `
     SELECT users.id, users.state, ${mayBeEarlier('($5::integer[])[1]')} AS "mayBeEarlier", coalesce((
              SELECT json_agg(json_build_array(($5::integer[])[run], trunc(total), ((total - trunc(total)) * 1000000)::integer))

@@ -14,12 +14,15 @@ export interface DayRows {
 }
 
 /** Which rows: of one user and metric or points system, from a day on. Parameters as of `dayRowsQuery`. */
-export const ofNumber = (column: 'metric_no' | 'system_no'): string =>
-  `tenant_no = $1 AND user_id = $2 AND ${column} = $3 AND local_date >= DATE '1970-01-01' + $4::int`;
+export const ofNumber = (column: 'metric_no' | 'system_no'): { user: string; where: string; firstId: string } => ({
+  user: '$2',
+  where: `${column} = $3 AND local_date >= DATE '1970-01-01' + $4::int`,
+  firstId: '$6',
+});
 
 /**
  * The query of `readDayRows`. Parameters: tenant number, user ID, number of a metric or points system, first and last epoch
- * day, first ID (`readSinceDay`). `kept`: the rows and the sums of those that are gone. `change`: their column.
+ * day, first ID (`readSinceDay`). `kept`: rows or sums (`eventsAndSums`). `change`: their column.
  */
 export const dayRowsQuery = (kept: string, change: string): string => `
   WITH days AS MATERIALIZED (

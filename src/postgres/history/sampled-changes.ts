@@ -16,12 +16,15 @@ interface SampledRow {
 }
 
 /** Which rows: of one of the sampled users, in some local days. Parameters as of `sampledChangesQuery`. */
-export const OF_SAMPLED_USER = `tenant_no = $1 AND user_id = sample.id
-        AND local_date BETWEEN DATE '1970-01-01' + $3::int AND DATE '1970-01-01' + $4::int`;
+export const OF_SAMPLED_USER = {
+  user: 'sample.id',
+  where: "local_date BETWEEN DATE '1970-01-01' + $3::int AND DATE '1970-01-01' + $4::int",
+  firstId: '$5',
+};
 
 /**
  * The query of `readSampledChanges`. Parameters: tenant number, number of users, first and last epoch day, first ID
- * (`readSinceDay`). `kept`: the rows and the sums of those that are gone. `no`, `change`: their columns.
+ * (`readSinceDay`). `kept`: rows or sums (`eventsAndSums`). `no`, `change`: their columns.
  */
 export const sampledChangesQuery = (kept: string, { no, change }: { no: string; change: string }): string => `
   WITH sample AS MATERIALIZED (

@@ -8,7 +8,7 @@ import {
   type SampledChanges,
 } from './sampled-changes.ts';
 
-export const SAMPLED_METRIC_CHANGES = sampledChangesQuery(eventsAndSums(OF_SAMPLED_USER, '$5'), {
+export const SAMPLED_METRIC_CHANGES = sampledChangesQuery(eventsAndSums(OF_SAMPLED_USER), {
   no: 'metric_no',
   change: 'value',
 });

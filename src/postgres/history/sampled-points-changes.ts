@@ -8,7 +8,7 @@ import {
   type SampledChanges,
 } from './sampled-changes.ts';
 
-export const SAMPLED_POINTS_CHANGES = sampledChangesQuery(awardsAndSums(OF_SAMPLED_USER, '$5'), {
+export const SAMPLED_POINTS_CHANGES = sampledChangesQuery(awardsAndSums(OF_SAMPLED_USER), {
   no: 'system_no',
   change: 'awarded',
 });

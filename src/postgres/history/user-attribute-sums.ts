@@ -15,7 +15,7 @@ export const USER_ATTRIBUTE_SUMS = `
   WITH days AS MATERIALIZED (
     SELECT metric_no, attribute.key, attribute.value, local_date - DATE '1970-01-01' AS day,
       sum(kept.value) AS change
-    FROM ${eventsAndSums('tenant_no = $1 AND user_id = $2 AND attributes IS NOT NULL')} AS kept
+    FROM ${eventsAndSums({ user: '$2', where: 'attributes IS NOT NULL' })} AS kept
       CROSS JOIN LATERAL jsonb_each_text(attributes) AS attribute
     WHERE attribute.key = ANY($6::text[])
     GROUP BY 1, 2, 3, 4

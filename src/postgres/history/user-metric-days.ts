@@ -9,7 +9,7 @@ export const USER_METRIC_DAYS = `
     sum(events)::bigint AS events,
     sum(positive)::bigint AS positive,
     sum(value)::text AS change
-  FROM ${eventsAndSums("tenant_no = $1 AND user_id = $2 AND local_date <= DATE '1970-01-01' + $3::int")} AS kept
+  FROM ${eventsAndSums({ user: '$2', where: "local_date <= DATE '1970-01-01' + $3::int" })} AS kept
   GROUP BY metric_no, local_date
   ORDER BY metric_no, local_date`;
 

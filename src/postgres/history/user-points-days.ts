@@ -4,7 +4,7 @@ import { awardsAndSums } from '../partitions/dropped-days.ts';
 /** Parameters: tenant number, user ID, last epoch day. */
 export const USER_POINTS_DAYS = `
   SELECT system_no AS "systemNo", local_date - DATE '1970-01-01' AS day, sum(awarded)::text AS change
-  FROM ${awardsAndSums("tenant_no = $1 AND user_id = $2 AND local_date <= DATE '1970-01-01' + $3::int")} AS kept
+  FROM ${awardsAndSums({ user: '$2', where: "local_date <= DATE '1970-01-01' + $3::int" })} AS kept
   GROUP BY system_no, local_date
   ORDER BY system_no, local_date`;
 

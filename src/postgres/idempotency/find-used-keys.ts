@@ -6,8 +6,8 @@ export interface AskedKey {
   userId: string;
   metricNo: number;
   key: string;
-  /** What the part of the event's ID that comes from the key may be: 16 hex digits each. */
-  idParts: readonly string[];
+  /** The part of the event's ID that comes from the key: 16 hex digits. */
+  idPart: string;
 }
 
 const COLUMNS = `replace(id::text, '-', '') AS id, user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key`;
@@ -51,17 +51,17 @@ export async function findUsedKeys(
   tenantNo: number,
   asked: readonly AskedKey[],
 ): Promise<(string | null)[]> {
-  const parts = asked.flatMap(({ idParts }) => idParts.map((part) => Buffer.from(part, 'hex')));
+  const parts = asked.map(({ idPart }) => Buffer.from(idPart, 'hex'));
   const pairs = [...new Map(asked.map((each) => [`${each.metricNo} ${each.userId}`, each])).values()];
   const named = [pairs.map(({ userId }) => storableText(userId)), pairs.map(({ metricNo }) => metricNo)];
   const unindexed = await firstUnindexed(pool);
   const { rows } = await pool.query<Row>(SELECT, [parts, tenantNo, ...named, unindexed]);
   // Events between the two may have been dropped since: their keys are found by the index.
   if ((await firstUnindexed(pool)) !== unindexed) return findUsedKeys(pool, tenantNo, asked);
-  return asked.map(({ userId, metricNo, key, idParts }) => {
+  return asked.map(({ userId, metricNo, key, idPart }) => {
     const used = rows.find(
       (row) =>
-        idParts.includes(row.id.slice(12, 28)) &&
+        row.id.slice(12, 28) === idPart &&
         row.metricNo === metricNo &&
         row.userId === storableText(userId) &&
         row.key === storableText(key),

@@ -1,26 +1,65 @@
 import type { Pool, PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 
-/** Whether sums of `event_days` or `award_days` stand for what is gone. */
-const COUNTS = 'part IN (SELECT first_day FROM event_partitions WHERE is_dropped)';
-
 const since = (firstId: string | undefined): string => (firstId === undefined ? '' : ` AND id >= ${firstId}::uuid`);
 
-/**
- * Rows for which a condition on `tenant_no`, `user_id`, `metric_no`, `local_date` and `attributes` holds: an event each, or what is
- * left of the events of a user, metric, local day and attributes. For FROM.
- * @param firstId the parameter with the first ID to look at (`readSinceDay`); left out: all are
- */
-export const eventsAndSums = (where: string, firstId?: string): string => `(
-    SELECT user_id, metric_no, local_date, attributes, value, 1::bigint AS events, (value > 0)::int::bigint AS positive FROM events WHERE ${where}${since(firstId)}
-    UNION ALL
-    SELECT user_id, metric_no, local_date, attributes, value, events, positive FROM event_days WHERE ${COUNTS} AND ${where})`;
+/** Whose rows, in SQL, in a statement whose first parameter is the tenant's number. */
+interface Asked {
+  user: string;
+  /** Further conditions, on the number of the metric or points system, `local_date` and, of events, `attributes`. */
+  where: string;
+  /** The parameter with the first ID to look at (`readSinceDay`); left out: all are. */
+  firstId?: string;
+}
 
-/** The same of awards: conditions on `tenant_no`, `user_id`, `system_no` and `local_date`. */
-export const awardsAndSums = (where: string, firstId?: string): string => `(
-    SELECT user_id, system_no, local_date, awarded::numeric AS awarded FROM awards WHERE ${where}${since(firstId)}
+/** Postgres asks it once and does not look at the table then: it has nothing of the table's rows. */
+const unlessSummed = ({ user, where, firstId }: Asked): string =>
+  `tenant_no = $1 AND user_id = ${user} AND ${where}${since(firstId)}
+       AND NOT EXISTS (SELECT FROM summed_users AS summed WHERE summed.tenant_no = $1 AND summed.user_id = ${user})`;
+
+/**
+ * The order of the index by user. Nobody needs it; but where a few users have most of the events, Postgres expects as many of everybody
+ * and would go through all of a partition for each.
+ */
+const BY_INDEX = { events: 'ORDER BY metric_no, local_date', awards: 'ORDER BY system_no, id' };
+
+/**
+ * What there is of a user's events: sums of days (by attributes) of one who is summed (`keepDaySums`); of others an event each,
+ * beside the sums of those that were dropped. For FROM.
+ */
+export const eventsAndSums = (asked: Asked): string => `(
+    (SELECT user_id, metric_no, local_date, attributes, value, 1::bigint AS events, (value > 0)::int::bigint AS positive
+      FROM events WHERE ${unlessSummed(asked)} ${BY_INDEX.events})
     UNION ALL
-    SELECT user_id, system_no, local_date, awarded FROM award_days WHERE ${COUNTS} AND ${where})`;
+    SELECT user_id, metric_no, local_date, attributes, value, events, positive
+      FROM event_days WHERE tenant_no = $1 AND user_id = ${asked.user} AND ${asked.where})`;
+
+/** The same of awards. */
+export const awardsAndSums = (asked: Asked): string => `(
+    (SELECT user_id, system_no, local_date, awarded::numeric AS awarded
+      FROM awards WHERE ${unlessSummed(asked)} ${BY_INDEX.awards})
+    UNION ALL
+    SELECT user_id, system_no, local_date, awarded
+      FROM award_days WHERE tenant_no = $1 AND user_id = ${asked.user} AND ${asked.where})`;
+
+/** Attributes that are equal have the same text as jsonb. */
+const HASH = `CASE WHEN attributes IS NULL THEN ''::bytea ELSE substr(sha256(convert_to(attributes::text, 'UTF8')), 1, 16) END`;
+
+/** Adds events to the sums of their days. `rows`: what stands in FROM, with the columns of `events`. Not idempotent. */
+export const addEvents = (rows: string): string => `
+  INSERT INTO event_days AS known (tenant_no, user_id, metric_no, local_date, attributes_hash, attributes, events, positive, value)
+  SELECT tenant_no, user_id, metric_no, local_date, ${HASH}, attributes, count(*), count(*) FILTER (WHERE value > 0), sum(value)
+    FROM ${rows} GROUP BY tenant_no, user_id, metric_no, local_date, attributes
+  ON CONFLICT (tenant_no, user_id, metric_no, local_date, attributes_hash) DO UPDATE
+    SET events = known.events + EXCLUDED.events, positive = known.positive + EXCLUDED.positive,
+        value = known.value + EXCLUDED.value`;
+
+/** The same of awards. */
+export const addAwards = (rows: string): string => `
+  INSERT INTO award_days AS known (tenant_no, user_id, system_no, local_date, awarded)
+  SELECT tenant_no, user_id, system_no, local_date, sum(awarded)
+    FROM ${rows} GROUP BY tenant_no, user_id, system_no, local_date
+  ON CONFLICT (tenant_no, user_id, system_no, local_date) DO UPDATE SET awarded = known.awarded + EXCLUDED.awarded`;
 
 /** From which UTC day on (epoch day) single events and awards are kept; null: all are. */
 export async function detailsFromDay(client: Pool | PoolClient): Promise<number | null> {

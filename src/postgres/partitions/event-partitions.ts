@@ -10,8 +10,8 @@ export interface EventPartition {
   endDay: number;
   /** Whether the used keys of it have their index. */
   keysIndexed: boolean;
-  /** Whether its events and awards are gone. */
-  isDropped: boolean;
+  /** Whether its tables of events and awards are gone. */
+  isGone: boolean;
 }
 
 /** The tables that are partitioned by the time in events' IDs. Each has a default partition for what is of no stretch. */
@@ -32,7 +32,7 @@ export const firstIdOf = (day: number): string => {
 /** Those that there are, in the order of their days. */
 export async function readEventPartitions(client: Pool | PoolClient): Promise<EventPartition[]> {
   const { rows } = await client.query<EventPartition>(
-    `SELECT first_day AS "firstDay", end_day AS "endDay", keys_indexed AS "keysIndexed", is_dropped AS "isDropped"
+    `SELECT first_day AS "firstDay", end_day AS "endDay", keys_indexed AS "keysIndexed", is_gone AS "isGone"
        FROM event_partitions ORDER BY first_day`,
   );
   return rows;

@@ -9,7 +9,7 @@ const FIRST_ID = firstIdOf(0);
  */
 export const mayBeEarlier = (day: string): string => `EXISTS (
     SELECT FROM event_partitions
-     WHERE first_day < ${day} - 1 AND NOT is_dropped AND (ahead_to >= ${day} OR look_through_after IS NOT NULL))`;
+     WHERE first_day < ${day} - 1 AND NOT is_gone AND ahead_to >= ${day})`;
 
 /** Whether it is so now: for a read whose rows, which may be none, cannot say so. To be asked after it. */
 export async function isEarlier(client: Pool | PoolClient, day: number): Promise<boolean> {

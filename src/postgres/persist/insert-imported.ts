@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { decimalText, type Decimal } from '../../domain/decimal.ts';
 import { storableText } from '../storable-json.ts';
+import type { AwardRow } from './insert-awards.ts';
 
 /** What a user's events of a metric added on a local day elsewhere. */
 export interface ImportedDayRow {
@@ -15,6 +16,34 @@ export interface ImportedDayRow {
   atMs: number;
   /** Epoch day. */
   localDay: number;
+}
+
+/** Of imported users. */
+interface ImportedHistory {
+  days: readonly ImportedDayRow[];
+  awards: readonly AwardRow[];
+}
+
+const LAST_DROPPED = `
+  SELECT replace(end_id::text, '-', '') AS "endId" FROM event_partitions WHERE is_dropped ORDER BY end_id DESC LIMIT 1`;
+
+/**
+ * Which of it is of a time whose events and awards are kept, and which is of one that is dropped. To be called under the shard's
+ * cursor, which a drop waits for.
+ */
+export async function splitImported(
+  client: PoolClient,
+  { days, awards }: ImportedHistory,
+): Promise<{ kept: ImportedHistory; gone: ImportedHistory }> {
+  if (days.length + awards.length === 0) return { kept: { days, awards }, gone: { days, awards } };
+  const { rows } = await client.query<{ endId: string }>(LAST_DROPPED);
+  const endId = rows[0]?.endId ?? '';
+  const isKept = ({ id }: { id: string }): boolean => id >= endId;
+  const isGone = ({ id }: { id: string }): boolean => id < endId;
+  return {
+    kept: { days: days.filter(isKept), awards: awards.filter(isKept) },
+    gone: { days: days.filter(isGone), awards: awards.filter(isGone) },
+  };
 }
 
 const DAYS = `

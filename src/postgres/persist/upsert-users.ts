@@ -5,7 +5,6 @@ import { STREAK, USER } from '../../packed/user-fields.ts';
 import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
 import { nextCountMs } from '../../domain/anniversary.ts';
 import { streakDueDay } from '../../domain/streak-due.ts';
-import { zoneName } from '../../domain/zone.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
 import { noteZones, type UserZone } from './note-zones.ts';
 import { storableJson, storableText } from '../storable-json.ts';
@@ -78,7 +77,7 @@ export class SweptBy {
     this.anniversaries.push(signUp === null ? null : nextCountMs(signUp, zone ?? null));
     this.zones.push({
       tenantNo,
-      zone: zone === undefined ? '' : (zoneName(zone) ?? zone),
+      zone: zone ?? '',
       atMs: state[USER.updatedMs],
     });
   }

@@ -22,26 +22,16 @@ export const USED_KEY_COLUMNS =
 /** The used key of a row. */
 export const usedKeyOf = ({ id, ...row }: UsedKeyRow): UsedKey => ({ ...row, eventId: id.replaceAll('-', '') });
 
-const selectFrom = (table: 'used_keys' | 'quarantine' | 'events', where: string): string =>
+const selectFrom = (table: 'used_keys' | 'quarantine', where: string): string =>
   `SELECT ${USED_KEY_COLUMNS} FROM ${table} WHERE ${where}`;
 
-/**
- * The rows of all used keys for which a condition on `id` or `tenant_no` holds. `events` is read only while keys of an earlier version's events
- * are being copied (a condition of the whole part, so that it is not even opened); then a key may come twice.
- */
+/** Selects all used keys for which a condition on `id` or `tenant_no` holds. */
 export const usedKeysWhere = (where: string): string =>
-  [
-    selectFrom('used_keys', where),
-    selectFrom('quarantine', `idempotency_key IS NOT NULL AND ${where}`),
-    selectFrom(
-      'events',
-      `(SELECT EXISTS (SELECT FROM key_copies WHERE NOT is_done)) AND idempotency_key IS NOT NULL AND ${where}`,
-    ),
-  ].join(' UNION ALL ');
+  `${selectFrom('used_keys', where)} UNION ALL ${selectFrom('quarantine', `idempotency_key IS NOT NULL AND ${where}`)}`;
 
 /**
- * All used idempotency keys of one moment, in no order, a page a call; some may come twice. `tenants`: only of these; null: of
- * all.
+ * Reads all used idempotency keys of one snapshot, in no order, and passes them to `take` page by page. `tenants`: only those of
+ * these tenants; `null`: of all.
  */
 export async function readIdempotencyKeys(
   pool: Pool,

@@ -2,21 +2,21 @@ import type { Pool, PoolClient } from 'pg';
 import type { KeyRecord } from '../find-key.ts';
 
 /**
- * The admin key that a session stands for, with the end of the session as its own; null: there is no such session, or its key
- * has another secret by now. `hash`: of the session's token.
+ * The admin keys that sessions stand for, with the end of the session as their own, for the hashes of the sessions' tokens
+ * (base64url); without sessions that do not exist, or whose key has another secret by now.
  */
-export async function findSession(pool: Pool, hash: Buffer): Promise<KeyRecord | null> {
+export async function findSessions(pool: Pool, hashes: readonly string[]): Promise<KeyRecord[]> {
   const { rows } = await pool.query<KeyRecord>({
-    name: 'find-session',
+    name: 'find-sessions',
     text: `SELECT key.id, 'admin' AS kind, prefix, sessions.hash, NULL AS "userId", tenant_no AS "tenantNo",
                   status = 'active' AS active, CASE access WHEN 'full' THEN 'all' ELSE access END AS scope,
                   (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresMs",
-                  (extract(epoch FROM last_used) * 1000)::float8 AS "usedMs"
+                  NULL::integer AS "rateLimit", (extract(epoch FROM last_used) * 1000)::float8 AS "usedMs"
              FROM sessions JOIN admin_keys AS key ON key.id = key_id AND key.hash = key_hash
-            WHERE sessions.hash = $1`,
-    values: [hash],
+            WHERE sessions.hash = ANY ($1)`,
+    values: [hashes.map((hash) => Buffer.from(hash, 'base64url'))],
   });
-  return rows[0] ?? null;
+  return rows;
 }
 
 /**

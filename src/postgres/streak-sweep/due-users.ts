@@ -35,13 +35,14 @@ export async function dueUsers(
     limit: number;
   },
 ): Promise<UserPage> {
-  // For a user from before earning was set so it counts from the local day, which may be the one before UTC's.
+  // Of a user who has not earned yet it counts from the local day, which may be the one before UTC's. One who earned before the
+  // settings changed may be looked at too early.
   const sinceDay = earning === null ? null : Math.floor(earning[3] / DAY_MS) - 1;
   const { rows } = await pool.query<{ ids: string[]; seen: number; last: string; nextDay: number | null }>(
     `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*)::int AS seen,
             coalesce(max(id), '') AS last, min(due) FILTER (WHERE due > $4) AS "nextDay"
        FROM (SELECT id, least(due_day, CASE WHEN $5::int IS NOT NULL AND freezes < $6::int
-                                            THEN greatest(coalesce(earned_day, 0), $7::int) + $5::int END) AS due
+                                            THEN coalesce(earned_day, $7::int) + $5::int END) AS due
                FROM users WHERE tenant_no = $1 AND zone = $2 AND id > $3 ORDER BY id LIMIT $8) AS page`,
     [tenantNo, zone, after, day, earning?.[0] ?? null, earning?.[2] ?? null, sinceDay, limit],
   );

@@ -36,9 +36,16 @@ const VERSION = ['catalog_version'];
 export const USER_TABLES: readonly UserTable[] = [
   { table: 'users', user: 'id', section: null, order: ['id'] },
   { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'], hidden: VERSION },
-  // What is left of events and awards that were dropped.
-  { table: 'event_days', user: 'user_id', section: 'eventDays', order: ['no'], hidden: ['no', 'part'] },
-  { table: 'award_days', user: 'user_id', section: 'awardDays', order: ['no'], hidden: ['no', 'part'] },
+  // What is left of events and awards that were dropped; of users with many, the sums of all.
+  {
+    table: 'event_days',
+    user: 'user_id',
+    section: 'eventDays',
+    order: ['metric_no', 'local_date', 'attributes_hash'],
+    hidden: ['attributes_hash'],
+  },
+  { table: 'award_days', user: 'user_id', section: 'awardDays', order: ['system_no', 'local_date'] },
+  { table: 'summed_users', user: 'user_id', section: null, order: [] },
   // The export shows the keys with their events.
   { table: 'used_keys', user: 'user_id', section: null, order: ['id'], withEvents: true },
   {
@@ -74,7 +81,6 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'], hidden: VERSION },
   // The last completions of the tenant once more, and, only while the past is counted, who was active on a day.
   { table: 'newest_completions', user: 'user_id', section: null, order: ['no'] },
-  { table: 'activity_backfill_users', user: 'user_id', section: null, order: ['day'] },
   // Only while a board is being filled.
   { table: 'board_past_scores', user: 'user_id', section: null, order: ['board_no', 'run_day'] },
   // Places in ended runs: those of the others stay as they were.

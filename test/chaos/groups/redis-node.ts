@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../src/local/free-port.ts';
 import { startGuarded, type GuardedProcess } from '../../../src/local/guarded-process.ts';
-import { findRedisProgram } from '../../../src/local/redis-server.ts';
+import { findRedisProgram, readRedisSettings } from '../../../src/local/redis-server.ts';
 import { serverEnvironment } from '../../../src/local/server-environment.ts';
 import { eventually, signal } from '../processes.ts';
 import { PartitionProxy } from './partition-proxy.ts';
@@ -116,12 +116,8 @@ const settings = (
   'bind 127.0.0.1',
   `port ${ownPort}`,
   `dir ${JSON.stringify(folder)}`,
-  'save ""',
-  'appendonly yes',
-  'appendfsync always',
-  'maxmemory-policy noeviction',
+  readRedisSettings(),
   'replica-announce-ip 127.0.0.1',
   `replica-announce-port ${port}`,
-  'repl-diskless-sync-delay 0',
   ...(master === null ? [] : [`replicaof 127.0.0.1 ${master}`]),
 ];

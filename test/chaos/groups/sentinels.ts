@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -5,6 +6,8 @@ import { freePort } from '../../../src/local/free-port.ts';
 import { startGuarded, type GuardedProcess } from '../../../src/local/guarded-process.ts';
 import { findRedisProgram } from '../../../src/local/redis-server.ts';
 import { serverEnvironment } from '../../../src/local/server-environment.ts';
+import { PACKAGE_ROOT } from '../../../src/package-root.ts';
+import { fieldsOf } from '../../../src/redis-fields.ts';
 
 /**
  * After so long without an answer a Sentinel takes a Redis for gone: some seconds where it matters, here less, so that more is tried.
@@ -47,9 +50,10 @@ export class Sentinels {
       const file = join(directory, 'sentinel.conf');
       const watched = masters.flatMap((master) => [
         `sentinel monitor ${master.name} 127.0.0.1 ${master.port} ${quorum}`,
+        readFileSync(join(PACKAGE_ROOT, 'ops', 'sentinel.conf'), 'utf8').replaceAll('NAME', master.name),
+        // Shorter than what is shipped.
         `sentinel down-after-milliseconds ${master.name} ${DOWN_AFTER_MS}`,
         `sentinel failover-timeout ${master.name} ${TAKEOVER_MS}`,
-        `sentinel parallel-syncs ${master.name} 2`,
       ]);
       await writeFile(file, ['bind 127.0.0.1', `port ${port}`, `dir ${directory}`, ...watched, ''].join('\n'));
       ports.push(port);
@@ -104,11 +108,4 @@ export class Sentinels {
     for (const redis of this.connections) redis.disconnect();
     await Promise.all(this.processes.map((each) => each.stop()));
   }
-}
-
-/** An answer in pairs: a map by RESP3, a flat list by RESP2. */
-function fieldsOf(answer: unknown): Map<string, string> {
-  if (!Array.isArray(answer)) return new Map(Object.entries(answer as Record<string, string>));
-  const flat = answer.flat().map(String);
-  return new Map(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]!] as const] : [])));
 }

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ActivityBackfill } from '../../../src/engine/activity/activity-backfill.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { userKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { countedDays, storedDays } from './stored-days.ts';
-import { changeState } from '../../stack/change-state.ts';
 
 const [system] = STUDY_APP.pointsSystems!;
 /** With what the clock does: points for time, and streaks that are excused and lost. */
@@ -86,8 +83,6 @@ test('days are counted as they are stored: by event, call and clock, each once',
     from: '2027-04-09',
     to: '2027-05-08',
     users: 6,
-    countedFrom: null,
-    complete: true,
   });
 });
 
@@ -115,26 +110,6 @@ test('the newest completions are at hand, newest first, and leave with their use
   expect(rows[0].n).toBeLessThan(100);
 });
 
-test('a user whose state an earlier version wrote is active once on the day of the upgrade, and once on days after it', async () => {
-  const { redis } = laurel;
-  const forget = (user: string): Promise<void> => changeState(redis, userKey(0, user), 'state[USER.activeDay] = nil');
-  const active = async (): Promise<unknown> =>
-    (await days('?from=2027-05-10&to=2027-05-11')).map((day) => day['activeUsers']);
-  await at(Date.UTC(2027, 4, 10, 6));
-  await flip('ada');
-  await forget('ada');
-  await flip('ada');
-  expect(await active()).toEqual([1, 0]);
-  await forget('ada');
-  await at(Date.UTC(2027, 4, 11, 6));
-  // Who is known by a call first is active by the event that follows.
-  await laurel.app.put('/v1/users/ada', { name: 'Ada' });
-  expect(await active()).toEqual([1, 0]);
-  await flip('ada');
-  await flip('ada');
-  expect(await active()).toEqual([1, 1]);
-});
-
 test('a range that makes no sense is refused, naming what is wrong', async () => {
   for (const [query, text] of [
     ['?from=2027-02-30', 'from'],
@@ -146,34 +121,4 @@ test('a range that makes no sense is refused, naming what is wrong', async () =>
     expect([query, status]).toEqual([query, 422]);
     expect(body.error).toContain(text);
   }
-});
-
-test('an older installation has its past counted once, whatever ends in between', async () => {
-  const { pool } = laurel;
-  // What the deleted user did is not there any more to be counted.
-  const before = await storedDays(pool);
-  await pool.query('TRUNCATE tenant_days');
-  await pool.query(
-    `INSERT INTO activity_backfills (source, first_day, before)
-     SELECT source, $1, $2 FROM unnest(ARRAY['events', 'awards', 'completions', 'users']) AS source`,
-    [Math.floor(START_MS / DAY_MS) - 10, new Date(START_MS + 30 * DAY_MS)],
-  );
-  expect((await laurel.admin.get('/v1/activity')).body).toMatchObject({ countedFrom: '2027-04-24', complete: false });
-  let slices = 0;
-  const dying = new ActivityBackfill({
-    pool,
-    onSlice: () => {
-      slices += 1;
-      if (slices % 3 === 0) throw new Error('ended here');
-    },
-  });
-  while ((await dying.due(1)) !== null)
-    await dying
-      .perform(1, new AbortController().signal)
-      .catch((error: Error) => expect(error.message).toBe('ended here'));
-  expect(slices).toBeGreaterThan(100);
-  expect(await countedDays(pool)).toEqual(before);
-  expect((await pool.query('SELECT FROM activity_backfill_users')).rows).toEqual([]);
-  expect((await days('?from=2027-04-20&to=2027-05-05')).map(({ date }) => date)[0]).toBe('2027-04-24');
-  expect((await laurel.admin.get('/v1/activity')).body.complete).toBe(true);
 });

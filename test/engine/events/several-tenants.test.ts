@@ -79,6 +79,7 @@ const ready = (tenantNo: number, user: string): ReadyEvent =>
   prepareEvent(catalogs.get(tenantNo)!, 'flips', {
     event: { user: { id: user }, value: 1 },
     idempotencyKey: null,
+    byClient: false,
     nowMs: systemClock.now(),
     ids,
   });

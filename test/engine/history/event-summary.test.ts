@@ -5,6 +5,7 @@ import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compi
 import type { EventSummaryQuery } from '../../../src/domain/event-summary.ts';
 import { DAY_MS, dateOf, dayOf } from '../../../src/domain/periods.ts';
 import { HistoryReads } from '../../../src/engine/history/history-reads.ts';
+import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { checkAnswer } from '../../contract/contract.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
@@ -23,7 +24,7 @@ const xp = catalog.system('xp');
 beforeAll(async () => {
   database = await testDatabase();
   redis = new Redis(database.stack.redisUrl);
-  history = new HistoryReads({ pool: database.pool, users: new UserReads(redis) });
+  history = new HistoryReads({ pool: database.pool, limits: new ReadLimits(), users: new UserReads(redis) });
   compiled = compileCatalog(catalog.catalog);
 });
 

@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis';
-import { pack } from 'msgpackr';
 import type { Pool } from 'pg';
 import { DAY_MS, dayOf } from '../../../src/domain/periods.ts';
 import { firstIdOf } from '../../../src/postgres/partitions/event-partitions.ts';
@@ -8,6 +7,8 @@ import { insertEvents } from '../../../src/postgres/persist/insert-events.ts';
 import { upsertUsers } from '../../../src/postgres/persist/upsert-users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { boardKey, userKey } from '../../../src/redis/keys.ts';
+import { packState } from '../../../src/packed/pack-state.ts';
+import { USER } from '../../../src/packed/user-fields.ts';
 
 const MILLION = 1_000_000;
 
@@ -38,14 +39,11 @@ interface StoredUser {
   scores?: { boardNo: number; runDate: string; score: number }[];
 }
 
-/** Packed scores by board, newest run first as they are given. */
-function boards(scores: NonNullable<StoredUser['scores']>): Map<number, (number | string)[]> {
-  const packed = new Map<number, (number | string)[]>();
-  for (const { boardNo, runDate, score } of scores) {
-    packed.set(boardNo, [...(packed.get(boardNo) ?? []), dayOf(runDate), '', score, 0]);
-  }
-  return packed;
-}
+/** SCORE of each, by board, newest run first as they are given. */
+const boards = (scores: NonNullable<StoredUser['scores']>): (number | string)[] =>
+  scores
+    .toSorted((one, other) => one.boardNo - other.boardNo)
+    .flatMap(({ boardNo, runDate, score }) => [boardNo, dayOf(runDate), '', score, 0]);
 
 let made = 0;
 /** Of a day, as every ID is. */
@@ -60,8 +58,8 @@ const sums = <T>(items: readonly T[], no: (item: T) => number, value: (item: T) 
   return totals;
 };
 
-const mapped = <T>(record: Record<number, number>, to: (value: number) => T): Map<number, T> =>
-  new Map(Object.entries(record).map(([no, value]) => [Number(no), to(value)]));
+const mapped = <T>(record: Record<number, number>, to: (value: number) => T): Record<number, T> =>
+  Object.fromEntries(Object.entries(record).map(([no, value]) => [no, to(value)]));
 
 /** Puts a user into Redis and Postgres as if the events had been recorded and persisted. */
 export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, user: StoredUser): Promise<void> {
@@ -71,11 +69,11 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
     (award) => award.systemNo,
     (award) => award.awarded,
   );
-  const packed = pack({
-    c: Date.UTC(2025, 0, 1),
-    up: Date.UTC(2025, 0, 1),
-    ...(tz !== undefined && { z: tz }),
-    m: mapped(
+  const packed = packState({
+    [USER.createdMs]: Date.UTC(2025, 0, 1),
+    [USER.updatedMs]: Date.UTC(2025, 0, 1),
+    ...(tz !== undefined && { [USER.zone]: tz }),
+    [USER.totals]: mapped(
       sums(
         events,
         (event) => event.metricNo,
@@ -83,9 +81,9 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
       ),
       split,
     ),
-    p: mapped(points, (total) => total),
-    t: mapped(completions, (atMs) => atMs),
-    b: boards(scores),
+    [USER.points]: mapped(points, (total) => total),
+    [USER.completions]: mapped(completions, (atMs) => atMs),
+    [USER.boards]: boards(scores),
   });
   const own = { tenantNo, userId: id };
   await transaction(pool, async (client) => {

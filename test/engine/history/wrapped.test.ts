@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { WrappedResponse } from '../../../src/domain/wrapped.ts';
+import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
 import { WrappedReads } from '../../../src/engine/history/wrapped-reads.ts';
 import { KeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
@@ -38,6 +39,7 @@ beforeAll(async () => {
   redis = new Redis(database.stack.redisUrl);
   const users = new UserReads(redis);
   wrapped = new WrappedReads({
+    limits: new ReadLimits(),
     pool: database.pool,
     redis,
     past: new KeptRuns(database.pool),

@@ -155,3 +155,34 @@ async function take(
     }
   }
 }
+
+/** One event of a user on most days, so that streaks live, use freezes and are lost; little else, and nothing late. */
+const busyDay = fc
+  .tuple(
+    ...USERS.map((user) =>
+      fc.option(
+        event.map((each) => ({ ...each, user, hoursAgo: 0 as const })),
+        { freq: 3 },
+      ),
+    ),
+    fc.option(fc.record({ do: fc.constant('pause' as const), user: someone, days: fc.nat(1) }), { freq: 1 }),
+  )
+  .map((steps): Step[] => steps.filter((each) => each !== null));
+
+/** Lets the same busy days happen in some tenants; the time afterwards, epoch ms. */
+export async function happenInAll(
+  laurel: TestLaurel,
+  at: { tenantIds: readonly string[]; seed: number; from: string; days: number },
+): Promise<string> {
+  const days = fc.array(busyDay, { minLength: at.days, maxLength: at.days });
+  const [drawn] = fc.sample(days, { seed: at.seed, numRuns: 1 });
+  let nowMs = Date.parse(at.from);
+  for (const steps of drawn!) {
+    for (const each of steps)
+      for (const tenantId of at.tenantIds) await take(laurel, { tenantId, nowMs, last: new Map() }, each);
+    nowMs += DAY_MS;
+    const { status, body } = await laurel.admin.put('/v1/clock', { now: new Date(nowMs).toISOString() });
+    if (status !== 200) throw new Error(JSON.stringify(body));
+  }
+  return new Date(nowMs).toISOString();
+}

@@ -12,6 +12,7 @@ const compiled = compileCatalog(builder.catalog);
 const GRANT: LiveGrant = {
   tenantNo: 4,
   prefix: '',
+  rateLimit: null,
   kind: 'admin',
   userId: null,
   boardIds: [],

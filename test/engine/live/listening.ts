@@ -1,5 +1,12 @@
+import { createSecretKey } from 'node:crypto';
 import { LiveListener } from '../../../src/engine/live/live-listener.ts';
 import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
+import { MessageIds, type ParsedId } from '../../../src/engine/live/message-id.ts';
+
+export const IDS = new MessageIds(createSecretKey(Buffer.alloc(32, 7)));
+
+/** What the ID of a message says. */
+export const read = (id: string): ParsedId => IDS.parse(id)!.authentic!;
 
 /** A stream of ada's that names boards, and what it sent. */
 export function listening(boardIds: string[]): { listener: LiveListener; sent: LiveMessage[] } {
@@ -8,6 +15,7 @@ export function listening(boardIds: string[]): { listener: LiveListener; sent: L
     grant: {
       tenantNo: 0,
       prefix: '',
+      rateLimit: null,
       kind: 'application',
       userId: 'ada',
       boardIds,
@@ -18,7 +26,13 @@ export function listening(boardIds: string[]): { listener: LiveListener; sent: L
     },
     key: { digest: '', expiresMs: null, sessionEndsMs: null },
     session: 's'.repeat(22),
-    sink: { send: (messages) => void sent.push(...messages), heartbeat: () => undefined, end: () => undefined },
+    sink: {
+      send: (messages) => void sent.push(...messages),
+      heartbeat: () => undefined,
+      end: () => undefined,
+      drained: () => Promise.resolve(),
+    },
+    ids: IDS,
     onSent: () => undefined,
   });
   listener.digest = 'd'.repeat(8);

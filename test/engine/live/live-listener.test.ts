@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { HeldPlace } from '../../../src/engine/live/live-listener.ts';
-import { parseId } from '../../../src/engine/live/message-id.ts';
-import { listening } from './listening.ts';
+import { listening, read } from './listening.ts';
 
 const AT = { outbox: '50-3', announced: '7-1', within: null, boards: '40-0', asOfMs: 60 };
 const PLACE: HeldPlace = { runDay: 20_000, rank: 4, value: 12, group: '' };
@@ -15,7 +14,7 @@ test('messages of one position have different IDs, all of which say that positio
   listener.put(message('e'), { ...AT, boards: '50-3' });
   listener.flush();
   expect(new Set(sent.map(({ id }) => id)).size).toBe(5);
-  expect(sent.map(({ id }) => parseId(id)!.position.boards)).toEqual(['40-0', '40-0', '40-0', '50-3', '50-3']);
+  expect(sent.map(({ id }) => read(id).position.boards)).toEqual(['40-0', '40-0', '40-0', '50-3', '50-3']);
   expect(sent.map(({ id, json }) => (JSON.parse(json) as { id: string }).id === id)).not.toContain(false);
 });
 
@@ -26,7 +25,7 @@ test('a place is in the ID of the message that reports it, and in those after it
   listener.put({ ...message('leaderboard.rank_changed'), reports: [7, PLACE] }, AT);
   listener.put(message('points.changed'), AT);
   listener.flush();
-  expect(sent.map(({ id }) => parseId(id)!.position.places.get(7)?.rank)).toEqual([5, 4, 4]);
+  expect(sent.map(({ id }) => read(id).position.places.get(7)?.rank)).toEqual([5, 4, 4]);
 });
 
 test('one who has read on by itself never says that it is where the others are still', () => {
@@ -35,7 +34,7 @@ test('one who has read on by itself never says that it is where the others are s
   listener.put(message('a'), { ...AT, within: 2 });
   listener.put(message('b'), { ...AT, outbox: '56-0', within: 1, announced: '9-1' });
   listener.flush();
-  expect(sent.map(({ id }) => parseId(id)!.position)).toMatchObject([
+  expect(sent.map(({ id }) => read(id).position)).toMatchObject([
     { outbox: '55-0', within: null, announced: '9-0', boards: '40-0' },
     { outbox: '56-0', within: 1, announced: '9-1', boards: '40-0' },
   ]);

@@ -1,7 +1,9 @@
+import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { digestOf, formatId, parseId, positionBefore, type ParsedId } from '../../../src/engine/live/message-id.ts';
+import { digestOf, MessageIds, positionBefore, type ParsedId } from '../../../src/engine/live/message-id.ts';
 import { comparePositions } from '../../../src/redis/outbox.ts';
+import { IDS, read } from './listening.ts';
 
 const position = fc
   .tuple(fc.integer({ min: 0, max: 4_000_000_000_000 }), fc.bigInt({ min: 0n, max: 18_446_744_073_709_551_615n }))
@@ -32,9 +34,9 @@ const parsed: fc.Arbitrary<ParsedId> = fc
 test('an ID says all that it was made from, in characters that headers and URLs carry', () => {
   fc.assert(
     fc.property(parsed, (given) => {
-      const id = formatId(given);
+      const id = IDS.format(given);
       expect(id).toMatch(/^[\w~:;.+-]+$/);
-      expect(parseId(id)).toEqual(given);
+      expect(IDS.parse(id)).toEqual({ session: given.session, authentic: given });
     }),
   );
 });
@@ -42,21 +44,35 @@ test('an ID says all that it was made from, in characters that headers and URLs 
 test('boards that are ahead of the entries are not believed', () => {
   fc.assert(
     fc.property(parsed, position, (given, boards) => {
-      const id = formatId({ ...given, position: { ...given.position, boards } });
-      const read = parseId(id)!.position;
-      expect(comparePositions(read.boards, read.outbox)).toBeLessThanOrEqual(0);
+      const id = IDS.format({ ...given, position: { ...given.position, boards } });
+      const at = read(id).position;
+      expect(comparePositions(at.boards, at.outbox)).toBeLessThanOrEqual(0);
     }),
   );
 });
 
 test('any other text is no ID, and breaks nothing', () => {
   for (const text of ['', 'x', '~~~~~~', '1790000000000-0', `${'a'.repeat(22)}~${'b'.repeat(8)}~~~~~`])
-    expect(parseId(text)).toBeNull();
-  fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void parseId(text)));
-  const id = formatId(fc.sample(parsed, { seed: 1, numRuns: 1 })[0]!);
+    expect(IDS.parse(text)?.authentic ?? null).toBeNull();
+  fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void IDS.parse(text)));
+  const id = IDS.format(fc.sample(parsed, { seed: 1, numRuns: 1 })[0]!);
   fc.assert(
     fc.property(fc.nat(id.length - 1), fc.string({ maxLength: 3 }), (at, text) => {
-      parseId(id.slice(0, at) + text + id.slice(at + 1));
+      const changed = id.slice(0, at) + text + id.slice(at + 1);
+      if (changed !== id) expect(IDS.parse(changed)?.authentic ?? null).toBeNull();
+    }),
+  );
+});
+
+test('an ID that was changed, or made with another key, says only whose stream it claims to be of', () => {
+  const others = new MessageIds(createSecretKey(Buffer.alloc(32, 8)));
+  fc.assert(
+    fc.property(parsed, (given) => {
+      const id = IDS.format(given);
+      const forged = others.format(given);
+      expect(forged).not.toBe(id);
+      for (const one of [forged, id.replace(given.digest, '-'.repeat(8)), `${id}A`, id.slice(0, -1)])
+        if (one !== id) expect(IDS.parse(one)).toEqual({ session: given.session, authentic: null });
     }),
   );
 });

@@ -1,16 +1,17 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { LiveListener } from '../../../src/engine/live/live-listener.ts';
 import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
-import { parseId } from '../../../src/engine/live/message-id.ts';
 import { ShardTail } from '../../../src/engine/live/shard-tail.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
-import { markKey } from '../../../src/redis/keys.ts';
-import { listenLive } from '../../../src/redis/live-streams.ts';
+import { LISTENED } from '../../../src/packed/call-fields.ts';
+import { listenedKey, markKey } from '../../../src/redis/keys.ts';
+import { listenLive, type Listened } from '../../../src/redis/live-streams.ts';
 import { comparePositions } from '../../../src/redis/outbox.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
-import { listening } from './listening.ts';
+import { listening, read } from './listening.ts';
 
 const SHARD = 0;
 
@@ -53,44 +54,57 @@ function hold(name: string): { asked: () => boolean; release: () => void } {
   };
 }
 
+/** Begins a tail with a listener, at the newest position or where it was. */
+async function begin({
+  listener,
+  from,
+  onGap,
+  onProblem = () => undefined,
+}: {
+  listener: LiveListener;
+  from?: Listened;
+  onGap: (listener: LiveListener, why: string) => void;
+  onProblem?: (error: unknown) => void;
+}): Promise<void> {
+  const { nowMs, last } = from ?? (await listenLive(redis, SHARD, [listener.whom]));
+  const { catalogs } = laurel.services;
+  tail = new ShardTail(
+    SHARD,
+    { redis, catalogs, clock: systemClock, controlShare: () => 0, onProblem },
+    {
+      at: { ...last, asOfMs: nowMs },
+      offsetMs: nowMs - performance.now(),
+      mark: (await redis.get(markKey(SHARD)))!,
+      onGap,
+      isOpenElsewhere: () => Promise.resolve(false),
+    },
+  );
+  tail.feed(0).join(listener, { readUpTo: last, boards: last.outbox, moves: [] });
+}
+
 test('what is read while boards are being reported is neither heard of with that report nor after it a second time', async () => {
   const boards = (await laurel.admin.get('/v1/leaderboards')).body as { id: string; key: string }[];
   const { listener, sent } = listening([boards.find(({ key }) => key === 'flips')!.id]);
   const of = (type: string): LiveMessage[] => sent.filter((message) => message.type === type);
 
   const problems: unknown[] = [];
-  const { nowMs, last } = await listenLive(redis, SHARD, [listener.whom]);
-  tail = new ShardTail(
-    SHARD,
-    {
-      redis,
-      catalogs: laurel.services.catalogs,
-      clock: systemClock,
-      controlShare: () => 0,
-      onProblem: (error) => void problems.push(error),
-    },
-    {
-      at: { ...last, asOfMs: nowMs },
-      offsetMs: nowMs - performance.now(),
-
-      mark: (await redis.get(markKey(SHARD)))!,
-      onGap: (_, why) => void problems.push(why),
-      isOpenElsewhere: () => Promise.resolve(false),
-    },
-  );
-  tail.feed(0).join(listener, { readUpTo: last, boards: last.outbox, moves: [] });
+  await begin({
+    listener,
+    onGap: (_, why) => void problems.push(why),
+    onProblem: (error) => void problems.push(error),
+  });
   const { asked, release } = hold('zrevrange');
   await event('ada', 5);
   await expect.poll(asked).toBe(true);
   expect(of('points.changed').length).toBe(1);
   await event('ada', 5);
   await expect.poll(() => of('points.changed').length).toBe(2);
-  const later = parseId(of('points.changed')[1]!.id)!.position.outbox;
+  const later = read(of('points.changed')[1]!.id).position.outbox;
   expect(of('leaderboard.changed')).toEqual([]);
   release();
   await expect.poll(() => of('leaderboard.changed').length).toBe(2);
 
-  const positions = sent.map(({ id }) => parseId(id)!.position);
+  const positions = sent.map(({ id }) => read(id).position);
   const order = positions.slice(1).map(({ outbox }, index) => comparePositions(positions[index]!.outbox, outbox) <= 0);
   expect(order).not.toContain(false);
   const first = sent.indexOf(of('leaderboard.changed')[0]!);
@@ -100,4 +114,20 @@ test('what is read while boards are being reported is neither heard of with that
   const reported = positions.slice(first, second).map(({ boards: at }) => comparePositions(at, later));
   expect(reported.filter((compared) => compared >= 0)).toEqual([]);
   expect(problems).toEqual([]);
+});
+
+test('what is no longer kept when a tail reads on is a gap that its listeners are told of', async () => {
+  tail.stop();
+  const { listener } = listening([]);
+  const gaps: [LiveListener, string][] = [];
+  const from = await listenLive(redis, SHARD, [listener.whom]);
+  await event('ada', 5);
+  const { last } = await listenLive(redis, SHARD, [listener.whom]);
+  await redis.hset(
+    listenedKey(SHARD),
+    LISTENED.recentFloor,
+    last.outbox.replace(/\d+$/, (n) => String(Number(n) + 1)),
+  );
+  await begin({ listener, from, onGap: (one, why) => void gaps.push([one, why]) });
+  await expect.poll(() => gaps).toEqual([[listener, 'what followed the position is not kept']]);
 });

@@ -44,7 +44,17 @@ test('each run of a repeating board starts and finishes, of one with a breakdown
   await event('bob', 'de');
   await event('cyd', 'de');
   for (let n = 1; n <= 12; n += 1) await event(`user ${n}`, 'es');
+  const { admin, app, appUrl } = listening.laurel;
+  const { key } = (await admin.post('/v1/application-api-keys', [{ userId: 'ada' }])).body.created[0];
+  const { ticket } = (await app.post('/v1/live/tickets', { boards: ['daily'] }, { key })).body;
+  const stream = await LiveClient.open(appUrl, { ticket });
+  await stream.next('ready');
   await listening.to('2030-03-03T12:59');
+  // A stream of a user hears of the end of the user's own group only: the next start comes behind all groups.
+  await stream.next('leaderboard.started', 1);
+  stream.close();
+  const heard = stream.of('leaderboard.finished').map(({ leaderboard }) => leaderboard.breakdownAttributeValue);
+  expect(heard).toEqual(['at']);
   const messages = await listening.messages();
   const shown = messages.map(({ at, type, payload: { leaderboard } }) => [
     at,

@@ -161,11 +161,11 @@ const streakCases: [string, Given, string[]][] = [
 
 test.each(streakCases)('streaks: %s', (_name, given, expected) => {
   expect(types(given)).toEqual(expected);
-  // Nothing about streaks where they are switched off, for all or by the user who may.
+  // Nothing about streaks where they are switched off, for all or by the user.
   expect(types({ ...given, streaks: { enabled: false } })).toEqual([]);
   const off = { ...given, state: { [USER.streakRule]: [0, -1, []] as [number, number, []] } };
   expect(types({ ...off, streaks: { personalization: true } })).toEqual([]);
-  expect(types(off)).toEqual(expected);
+  expect(types(off)).toEqual([]);
   const own = { ...given, state: { [USER.streakRule]: [-1, 1, []] as [number, number, []] } };
   expect(types({ ...own, streaks: { personalization: true } })).toEqual(expected);
 });
@@ -302,7 +302,7 @@ test('a user is not decoded where nothing is wanted', () => {
   };
   const whole = { ...record, ...everything } as HappenedRecord;
   expect(fromRecord({ compiled, wants: () => false }, whole, broken)).toEqual([]);
-  expect(() => fromRecord({ compiled, wants: () => true }, whole, broken)).toThrow("a user's state is none");
+  expect(() => fromRecord({ compiled, wants: () => true }, whole, broken)).toThrow('not a packed user state');
 });
 
 test('what was deleted since is not reported; an award is shown without the trigger that was', () => {

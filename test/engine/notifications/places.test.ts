@@ -1,5 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
+import { ClockControl } from '../../../src/engine/clock/clock-control.ts';
+import type { TestClock } from '../../../src/engine/clock/test-clock.ts';
 import { Listening } from './listening.ts';
 
 const BOARD = {
@@ -25,6 +28,19 @@ async function event(id: string, value: number): Promise<void> {
   const { status } = await listening.laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
   if (status !== 201) throw new Error('An event was refused.');
   await listening.stored();
+}
+
+/** Storing waits while another connection has locked the cursor of the shard. */
+async function whileNothingIsStored(work: () => Promise<void>): Promise<void> {
+  const holder = await listening.laurel.pool.connect();
+  try {
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM outbox_cursors WHERE shard = 0 FOR UPDATE');
+    await work();
+  } finally {
+    await holder.query('ROLLBACK');
+    holder.release();
+  }
 }
 
 /** `time user previous rank → rank`, since the last call; of one webhook or of all. */
@@ -61,6 +77,51 @@ test('one passes two: each of them hears of it, also who falls off the board, th
   expect((await changes()).toSorted()).toEqual(['09:46 bob 3 (20) → 2 (27)', '10:01 dan 2 (25) → 3 (25)']);
   await listening.to('2030-03-01T12:00');
   expect(await changes()).toEqual([]);
+});
+
+test('events that are not stored yet when the clock is moved are reported at the time at which they were accepted', async () => {
+  seen = 0;
+  await event('ada', 30);
+  await event('bob', 20);
+  await event('cyd', 10);
+  await listening.listen('leaderboard.rank_changed');
+  await listening.to('2030-03-01T09:30');
+  const { laurel } = listening;
+  const second = await laurel.another();
+  let moved = Promise.resolve();
+  await whileNothingIsStored(async () => {
+    await second.app.post('/v1/metrics/flips/event', { user: { id: 'dan' }, value: 25 });
+    await second.admin.post('/v1/metrics/events', [{ key: 'flips', user: { id: 'eve' }, value: 40 }]);
+    moved = listening.to('2030-03-01T09:50');
+    await sleep(1_000);
+    expect((await second.admin.get('/v1/clock')).body.now).toBe('2030-03-01T09:30:00.000Z');
+  });
+  await moved;
+  expect((await changes()).toSorted()).toEqual([
+    '09:30 dan - → 2 (25)',
+    '09:30 eve - → 1 (40)',
+    '09:45 ada 1 (30) → 2 (30)',
+    '09:45 bob 2 (20) → -',
+    '09:45 cyd 3 (10) → -',
+    '09:45 dan 2 (25) → 3 (25)',
+  ]);
+});
+
+test('while storage stands still the clock stays as it was: 503, which says when to try again', async () => {
+  const { laurel } = listening;
+  const clock = laurel.services.clock as TestClock;
+  const control = new ClockControl({ pool: laurel.pool, redis: laurel.redis, clock, patienceMs: 300 });
+  await whileNothingIsStored(async () => {
+    await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
+    await expect(control.set(Date.parse('2030-03-01T10:00Z'), { who: 'test' })).rejects.toMatchObject({
+      status: 503,
+      message: expect.stringContaining('the clock stays as it was') as string,
+      headers: { 'Retry-After': expect.any(String) as string },
+    });
+    expect((await laurel.admin.get('/v1/clock')).body.now).toBe('2030-03-01T09:00:00.000Z');
+  });
+  await listening.to('2030-03-01T10:00');
+  expect((await laurel.admin.get('/v1/clock')).body.now).toBe('2030-03-01T10:00:00.000Z');
 });
 
 test('ties: who shared the first rank is passed by one who stays first', async () => {

@@ -5,7 +5,6 @@ import {
   makeEventPartition,
   readEventPartitions,
 } from '../../../src/postgres/partitions/event-partitions.ts';
-import { pointsDays } from '../../../src/postgres/history/points-days.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 const DAY_MS = 86_400_000;
@@ -88,38 +87,4 @@ test('an index that a crash left half made is made again', async () => {
 
 test('a partition has as many days as keep it at some 20 million events, at most 28 and at least one', () => {
   expect([0, 1, 500_000, 1_000_000, 3_000_000, 50_000_000].map(widthFor)).toEqual([28, 28, 28, 20, 6, 1]);
-});
-
-test('of what an earlier version stored, it is looked through which counts for a later day than its ID says', async () => {
-  const { pool } = database;
-  const rowOf = (day: number, localDay: number): Promise<unknown> =>
-    pool.query(
-      `INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
-       VALUES ($1, 0, 'ada', 5, 6, 1, 1, now(), DATE '1970-01-01' + $2::int)`,
-      [firstIdOf(day), localDay],
-    );
-  await rowOf(TODAY - 90, TODAY - 89);
-  await rowOf(TODAY - 80, TODAY - 40);
-  await rowOf(TODAY + 5, TODAY + 6);
-  const known = async (): Promise<unknown> =>
-    (
-      await pool.query(
-        'SELECT ahead_to AS day, look_through_after IS NULL AS known FROM event_partitions ORDER BY first_day',
-      )
-    ).rows;
-  await pool.query(`UPDATE event_partitions SET look_through_after = now() + INTERVAL '1 hour'`);
-  await workOff(TODAY);
-  expect(await known()).toEqual([
-    { day: null, known: false },
-    { day: null, known: false },
-  ]);
-  const days = { tenantNo: 0, userId: 'ada', systemNo: 5, fromDay: TODAY - 50, toDay: TODAY };
-  expect((await pointsDays(pool, days)).days).toEqual([TODAY - 40]);
-  await pool.query('UPDATE event_partitions SET look_through_after = now()');
-  await workOff(TODAY + 1);
-  expect(await known()).toEqual([
-    { day: TODAY - 40, known: true },
-    { day: null, known: true },
-  ]);
-  expect((await pointsDays(pool, days)).days).toEqual([TODAY - 40]);
 });

@@ -16,7 +16,7 @@ import { sampledPointsChanges } from '../../../src/postgres/history/sampled-poin
 import { userAttributeSums } from '../../../src/postgres/history/user-attribute-sums.ts';
 import { userMetricDays } from '../../../src/postgres/history/user-metric-days.ts';
 import { userPointsDays } from '../../../src/postgres/history/user-points-days.ts';
-import { dropEvents, sumNextUsers } from '../../../src/postgres/partitions/drop-events.ts';
+import { dropEvents, moveNextUsers } from '../../../src/postgres/partitions/drop-events.ts';
 import { retentionTooShort } from '../../../src/postgres/partitions/late-days.ts';
 import { dateOf } from '../../../src/domain/periods.ts';
 import { redisReady } from '../../../src/redis/client.ts';
@@ -128,7 +128,8 @@ test('what is older goes with its partition, on its day, and every sum of the pa
   await onDay(LAST_DAY);
   const kept = await details();
   expect(kept).toBeGreaterThan(15);
-  await sumNextUsers(laurel.pool, 0);
+  await moveNextUsers(laurel.pool, 0);
+  expect(await details()).toBe(0);
   expect(await history()).toEqual(before);
   await onDay(LAST_DAY + 1);
   expect(await details()).toBe(0);
@@ -223,18 +224,22 @@ test('who is deleted leaves neither sums nor used keys behind', async () => {
   expect((await flip('bob', 1, { key: 'key 0' })).status).toBe(201);
 });
 
-test('what is added to a partition after it was summed is not lost: it is summed again', async () => {
+test('what is added to a partition after it was moved is not lost: it is moved as well', async () => {
   await play();
   const { pool } = laurel;
-  expect(await sumNextUsers(pool, 0)).toBe(true);
-  expect(await sumNextUsers(pool, 0)).toBe(false);
+  expect(await moveNextUsers(pool, 0)).toBe(true);
+  expect(await moveNextUsers(pool, 0)).toBe(false);
   clock.set((TODAY - 1) * DAY_MS + 1_000);
   await flip('cat', 7);
+  await flip('ada', 7);
   await persist();
+  const before = await history();
   expect(await dropEvents(pool, 0)).toBe(false);
-  expect(await rows('SELECT FROM event_days')).toEqual([]);
-  expect(await sumNextUsers(pool, 0)).toBe(true);
+  expect(await history()).toEqual(before);
+  expect(await moveNextUsers(pool, 0)).toBe(true);
+  expect(await moveNextUsers(pool, 0)).toBe(false);
   expect(await dropEvents(pool, 0)).toBe(true);
+  expect(await history()).toEqual(before);
   expect(await rows(`SELECT value::float8 FROM event_days WHERE user_id = 'cat'`)).toEqual([{ value: 7 }]);
 });
 
@@ -254,9 +259,9 @@ test('what is imported of a time that is dropped is kept as its sums by day, and
   expect(await rows('SELECT FROM events_default UNION ALL SELECT FROM awards_default')).toEqual([]);
   expect(await rows('SELECT value::float8, imported FROM events')).toEqual([{ value: 4, imported: true }]);
   const days = (
-    await rows(`SELECT part, events::int, positive::int, value::float8 FROM event_days WHERE user_id = 'eve'`)
+    await rows(`SELECT events::int, positive::int, value::float8 FROM event_days WHERE user_id = 'eve'`)
   )[0];
-  expect(days).toEqual({ part: 0, events: 1, positive: 1, value: 3 });
+  expect(days).toEqual({ events: 1, positive: 1, value: 3 });
   for (const [kind, first, second] of [
     ['metrics/flips', [6, 3], [10, 4]],
     ['points/xp', [20, 20], [50, 30]],

@@ -20,7 +20,7 @@ beforeEach(async () => {
   address = new CuttingProxy(master.url);
   lines = [];
   laurel = await startLaurel({
-    log: pino({ level: 'error' }, { write: (line) => void lines.push(line) }),
+    log: pino({ level: 'info' }, { write: (line) => void lines.push(line) }),
     configuration: STUDY_APP,
     redisUrl: await address.listen(),
     workers: true,
@@ -76,6 +76,10 @@ test('nothing is answered, and nothing stored, that no replica has; all goes on 
   replica.resume();
   expect((await insist('ada', 'second')).status).toBe(202);
   expect((await insist('ada', 'third')).body.total).toBe(3);
+  // However short the outage was, the log says that it is over.
+  await expect
+    .poll(() => lines.filter((line) => line.includes('acknowledge what is written again')).length)
+    .toBeGreaterThan(0);
   await expect.poll(async () => (await batch('batched')).status).toBe(202);
   await expect.poll(stored).toBe(4);
 });

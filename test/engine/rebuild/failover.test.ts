@@ -88,6 +88,9 @@ test('a master that became a replica is noticed while its connections stay, by i
   expect((await event('first')).status).toBe(202);
   await expect.poll(stored).toBe(2);
   expect(await epoch()).toBe(1);
+  // Nothing was rebuilt, and nothing says so.
+  await expect.poll(() => lines.filter((line) => line.includes('followed the new master'))).toHaveLength(2);
+  expect(lines.filter((line) => line.includes('rebuilt'))).toEqual([]);
 });
 
 test('a master that was a replica for a moment is looked at again, though its process and its connections are the same', async () => {
@@ -151,6 +154,7 @@ test('a replica takes over without what Postgres holds: it is rebuilt', async ()
   expect((await insist('fourth')).body.total).toBe(4);
   expect((await event('ahead')).status).toBe(202);
   expect(await epoch()).toBe(2);
+  await expect.poll(() => lines.some((line) => line.includes('Redis is rebuilt'))).toBe(true);
   expect(lines.filter((line) => line.includes('EVENTS ARE LOST'))).toEqual([]);
 });
 

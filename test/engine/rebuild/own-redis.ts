@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 import { addressOptions } from '../../../src/redis-address.ts';
 import { DATA_FOLDER } from '../../stack/data-folder.ts';
 import type { Certificates } from '../../stack/certificates.ts';
@@ -72,15 +73,11 @@ export class OwnRedis {
   async start(): Promise<void> {
     const settings = {
       dir: this.directory,
-      appendonly: 'yes',
-      appendfsync: 'always',
-      save: '',
       bind: '127.0.0.1',
-      // A replica is given what there is at once.
-      'repl-diskless-sync-delay': '0',
       ...this.settings,
     };
-    const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const named = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const args = [join(PACKAGE_ROOT, 'ops', 'redis.conf'), ...named];
     for (let tries = 1; this.running === null; tries += 1) {
       this.running = await startOwnServer(args, this.url);
       if (this.running !== null) break;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { UserPreferencesResponse, type UpdateUserPreferencesRequest } from '../../../src/domain/preferences.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
@@ -124,13 +124,40 @@ test('a streak that is switched off is not extended', async () => {
   expect(await extended('e', 'flips', 50)).toBe(true);
 });
 
-test('without personalization a streak rule is 403, and one set before does not count', async () => {
-  await laurel.profiles.upsert(laurel.compiled(), 'f', {});
-  await prefer('f', { streak: { enabled: false } });
-  laurel.catalog = { ...builder.catalog, streaks: { ...builder.catalog.streaks, personalization: false } };
-  await expect(prefer('f', { streak: { enabled: true } })).rejects.toMatchObject({ status: 403 });
-  expect(await prefer('f', { notifications: { recap: [] } })).not.toHaveProperty('streak');
-  expect(await extended('f', 'flips', 10)).toBe(true);
+describe('without personalization', () => {
+  beforeEach(() => {
+    laurel.catalog = { ...builder.catalog, streaks: { ...builder.catalog.streaks, personalization: false } };
+  });
+
+  test.each([
+    { evaluationMode: 'AND' as const },
+    { metrics: [{ key: 'flips', threshold: 1 }] },
+    { metrics: [] },
+    { daysOff: [0] },
+    { enabled: false, daysOff: [] },
+  ])('%j is 403 and changes nothing', async (streak) => {
+    await laurel.profiles.upsert(laurel.compiled(), 'f', {});
+    await expect(prefer('f', { streak })).rejects.toMatchObject({ status: 403 });
+    expect(await laurel.profiles.preferences(laurel.compiled(), 'f')).toMatchObject({ streak: { enabled: true } });
+  });
+
+  test('a rule that was set before does not count', async () => {
+    laurel.catalog = builder.catalog;
+    await laurel.profiles.upsert(laurel.compiled(), 'f2', {});
+    await prefer('f2', { streak: { metrics: [{ key: 'flips', threshold: 1000 }] } });
+    laurel.catalog = { ...builder.catalog, streaks: { ...builder.catalog.streaks, personalization: false } };
+    const { streak } = await laurel.profiles.preferences(laurel.compiled(), 'f2');
+    expect(streak).toEqual({ enabled: true });
+    expect(await extended('f2', 'flips', 10)).toBe(true);
+  });
+
+  test('a user switches the streak off and on again', async () => {
+    await laurel.profiles.upsert(laurel.compiled(), 'f3', {});
+    expect((await prefer('f3', { streak: { enabled: false } })).streak).toEqual({ enabled: false });
+    expect(await extended('f3', 'flips', 50)).toBe(false);
+    expect((await prefer('f3', { streak: { enabled: true } })).streak).toEqual({ enabled: true });
+    expect(await extended('f3', 'flips', 50)).toBe(true);
+  });
 });
 
 test.each([

@@ -364,3 +364,98 @@ test('a worker that cannot reach Postgres for longer than its lease lasts is rep
   receivers.splice(0);
   await lost.close();
 });
+
+describe('the tries that a process has under way are shared', () => {
+  let several: DeliveryBed;
+  beforeAll(async () => {
+    several = await DeliveryBed.create();
+    await several.tenants(6);
+  });
+  afterEach(async () => {
+    await several.closeWorkers();
+    await several.pool.query('DELETE FROM webhook_queue');
+  });
+  afterAll(() => several.close());
+
+  /** Webhooks of a tenant, each with a receiver of its own. */
+  async function webhooksOf(
+    tenantNo: number,
+    plans: readonly ((request: Received) => Answer)[],
+  ): Promise<{ id: string; receiver: Receiver }[]> {
+    const to = await Promise.all(plans.map((plan) => receiver(plan)));
+    const ids = await several.webhooksOf(
+      tenantNo,
+      to.map(({ url }) => url),
+    );
+    return to.map((each, n) => ({ id: ids[n]!, receiver: each }));
+  }
+  const arrived = (to: readonly { receiver: Receiver }[]): number =>
+    to.reduce((sum, each) => sum + each.receiver.received.length, 0);
+
+  test('a tenant whose receivers all hang leaves slots for others, and for its own other webhooks', async () => {
+    let slow = false;
+    const hostile = await webhooksOf(
+      1,
+      users(12, 12).map(() => () => (slow ? hang : 200)),
+    );
+    several.worker({ slots: 160, timeoutMs: 300_000 });
+    // Each takes what is sent to it at first, so that as many as possible are sent to it at a time.
+    for (const { id } of hostile) await several.send(id, users(40, 40), 1);
+    await expect.poll(() => several.waiting()).toBe(0);
+    const before = arrived(hostile);
+    slow = true;
+    for (const { id } of hostile) await several.send(id, users(40, 40), 1);
+    // Until no more arrive: they could have 192 under way.
+    let last = 0;
+    const isStill = (): boolean => last === (last = arrived(hostile)) && last - before > 70;
+    await expect.poll(isStill, { interval: 1_000 }).toBe(true);
+
+    const [other] = await webhooksOf(2, [() => 200]);
+    await several.send(other!.id, users(200, 20), 2);
+    await expect.poll(() => other!.receiver.received.length).toBe(200);
+    const [own] = await webhooksOf(1, [() => 200]);
+    await several.send(own!.id, users(40, 20), 1);
+    await expect.poll(() => own!.receiver.received.length).toBe(40);
+    // All the while nothing ended of what hangs, and the tenant has no more than its share.
+    expect(several.outcomes.filter((outcome) => outcome !== 'delivered')).toEqual([]);
+    expect(arrived(hostile) - before).toBeLessThanOrEqual(80);
+    for (const { receiver: to } of hostile) await to.close();
+    receivers = receivers.filter((each) => !hostile.some(({ receiver: to }) => to === each));
+  });
+
+  test('a slot that is left goes to the tenant that has waited longest, not to the one that left it', async () => {
+    const order: number[] = [];
+    const ends: (() => void)[] = [];
+    const held: Answer = (_request, response) => void ends.push(() => response.end());
+    const planOf = (tenantNo: number) => (): Answer => {
+      order.push(tenantNo);
+      return held;
+    };
+    const hooks: string[] = [];
+    for (let tenantNo = 1; tenantNo <= 6; tenantNo += 1)
+      hooks.push((await webhooksOf(tenantNo, [planOf(tenantNo)]))[0]!.id);
+    several.worker({ slots: 3, timeoutMs: 300_000 });
+    for (const [index, id] of hooks.entries()) {
+      await several.send(id, users(3, 3), index + 1);
+      // Three of them take all there is; the others wait, in this order.
+      if (index < 3) await expect.poll(() => order.length).toBe(index + 1);
+      else await expect.poll(() => taken(id)).toBe(true);
+    }
+    expect(order).toEqual([1, 2, 3]);
+    for (let n = 0; n < 6; n += 1) {
+      ends[n]!();
+      await expect.poll(() => order.length).toBe(n + 4);
+    }
+    // The first three wait again from when their tries ended.
+    expect(order).toEqual([1, 2, 3, 4, 5, 6, 1, 2, 3]);
+  });
+
+  /** Whether a process sends to a webhook, or waits for a slot to. */
+  async function taken(webhookId: string): Promise<boolean> {
+    const { rowCount } = await several.pool.query(
+      'SELECT FROM webhook_state WHERE webhook_id = $1 AND holder IS NOT NULL',
+      [webhookId],
+    );
+    return rowCount === 1;
+  }
+});

@@ -34,9 +34,22 @@ export class DeliveryBed {
     return new DeliveryBed(await testDatabase({ redis: false }));
   }
 
-  /** Makes webhooks; their IDs. */
-  async webhooks(...urls: string[]): Promise<string[]> {
-    const { result } = await this.resources.edit(0, { who: 'test' }, (draft) =>
+  /** Makes so many tenants, numbered from 1, instead of the organisation's own. */
+  async tenants(count: number): Promise<void> {
+    await this.pool.query(
+      `INSERT INTO tenants (no, id, name) SELECT no, gen_random_uuid(), 'tenant' FROM generate_series(1, $1::int) AS no`,
+      [count],
+    );
+    await this.pool.query('UPDATE organisation SET multi_tenancy = true');
+  }
+
+  /** Makes webhooks of the organisation's own tenant; their IDs. */
+  webhooks(...urls: string[]): Promise<string[]> {
+    return this.webhooksOf(0, urls);
+  }
+
+  async webhooksOf(tenantNo: number, urls: readonly string[]): Promise<string[]> {
+    const { result } = await this.resources.edit(tenantNo, { who: 'test' }, (draft) =>
       urls.map(
         (url) => draft.create('webhook', { name: url, url, events: ['points.changed'], enabled: true, secretNo: 1 }).id,
       ),
@@ -75,8 +88,8 @@ export class DeliveryBed {
   }
 
   /** Queues a message for each user, and says so to the workers. */
-  async send(webhookId: string, userIds: readonly (string | null)[]): Promise<NewMessage[]> {
-    const messages = userIds.map((userId) => message(webhookId, userId));
+  async send(webhookId: string, userIds: readonly (string | null)[], tenantNo = 0): Promise<NewMessage[]> {
+    const messages = userIds.map((userId) => message(webhookId, userId, { tenantNo }));
     await insert(this.pool, messages, this.clock.now());
     this.look();
     return messages;

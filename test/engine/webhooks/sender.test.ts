@@ -96,6 +96,28 @@ describe('how a try ends', () => {
     });
   });
 
+  test('interim answers are passed over, but not without end', async () => {
+    const hints = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+    receiver.plan = () => (_request, response) => {
+      response.socket!.write(hints.repeat(3));
+      response.end('well');
+    };
+    expect(await sender().send(target(), message)).toMatchObject({ outcome: 'delivered', status: 200, answer: 'well' });
+    let closed = false;
+    receiver.plan = () => (_request, response) => {
+      const socket = response.socket!;
+      socket.once('close', () => (closed = true));
+      const more = (): void => void (socket.writable && socket.write(hints.repeat(100), () => setImmediate(more)));
+      more();
+    };
+    expect(await sender({ timeoutMs: 20_000 }).send(target(), message)).toMatchObject({
+      outcome: 'unreachable',
+      status: null,
+      error: 'too many interim answers (1xx) came',
+    });
+    await expect.poll(() => closed).toBe(true);
+  });
+
   test('an answer whose body never ends counts by its status, and ends with the time-out', async () => {
     const impatient = sender({ timeoutMs: 1_000 });
     receiver.plan = () => dripBody(204 + 1);

@@ -21,19 +21,12 @@ export function DailyCharts() {
   const activity = useQuery(activityQuery);
   if (activity.isError) return <Failed error={activity.error} retry={() => void activity.refetch()} />;
   if (activity.isPending) return <p className="h-40 text-muted">Loading …</p>;
-  const { days, complete } = activity.data;
+  const { days } = activity.data;
   return (
-    <section aria-label="The last 30 days" className="flex flex-col gap-2">
-      {!complete && (
-        <p role="status" className="text-muted">
-          Days before the upgrade are still being counted.
-        </p>
-      )}
-      <div className="grid gap-4 sm:grid-cols-2 lg:grid-cols-6">
-        {CHARTS.map((chart) => (
-          <DailyChart key={chart.of} days={days} {...chart} />
-        ))}
-      </div>
+    <section aria-label="The last 30 days" className="grid gap-4 sm:grid-cols-2 lg:grid-cols-6">
+      {CHARTS.map((chart) => (
+        <DailyChart key={chart.of} days={days} {...chart} />
+      ))}
     </section>
   );
 }

@@ -41,6 +41,8 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
     const value = metrics?.values.get(name);
     return value === undefined ? '–' : `${number(value)} ${unit}`;
   };
+  // Of several Redis the one that is furthest behind.
+  const lags = (metrics?.samples.get('laurel_persist_lag_seconds') ?? []).map(({ value }) => value);
   return (
     <Panel
       title="Readiness"
@@ -51,10 +53,15 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
           {notice}
         </p>
       ))}
+      {ready.data !== undefined && ready.data.degraded.length > 0 && (
+        <p role="alert" className="mb-2 rounded-md bg-danger-soft px-3 py-2 text-danger">
+          Degraded: {ready.data.degraded.join(', ')}
+        </p>
+      )}
       <Facts
         of={[
           ['Waiting to be stored', shown('laurel_outbox_entries', 'entries')],
-          ['History is behind by', shown('laurel_persist_lag_seconds', 's')],
+          ['History is behind by', lags.length === 0 ? '–' : `${number(Math.max(...lags))} s`],
           ['Batches waiting', shown('laurel_batches_waiting')],
           ['Messages to webhooks waiting', shown('laurel_webhook_messages_waiting')],
           ['Dead letters', shown('laurel_dead_letters')],

@@ -62,7 +62,8 @@ export class Announcer {
       const rankings = await this.top(board, { tenantNo, runDay, group });
       const at = { compiled, board, runDay, group };
       const payload = boardPayload(announcement.type, at, { status: 'finished', rankings });
-      found.push(made(`${board.no}:${runDay}:${group}`, payload));
+      const place = { boardNo: board.no, runDay, group };
+      found.push({ ...made(`${board.no}:${runDay}:${group}`, payload), place });
     }
     return found;
   }

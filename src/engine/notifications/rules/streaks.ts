@@ -26,7 +26,7 @@ export function* streakNotifications(change: Change): Generator<Reported> {
   if (!compiled.catalog.streaks.enabled) return;
   const wanted = [...settled(change), ...extended(change)].filter(({ type }) => wants(type, {}));
   if (wanted.length === 0) return;
-  if (compiled.catalog.streaks.personalization && user.state().streakRule?.enabled === false) return;
+  if (user.state().streakRule?.enabled === false) return;
   for (const { type, payload } of wanted) yield { type, no: 0, about: {}, payload: payload(user.json()) };
 }
 

@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
+import { MOST } from '../../../catalog/event-work.ts';
 import { present } from '../../../catalog/present.ts';
 import { Nullable, Uuid } from '../../../domain/schemas.ts';
-import { adminResource, Badge, badge, badgeUrl, Condition, conditions, idOf, Key, Name } from '../../resource.ts';
+import { AttributeCondition, Badge, Description, ResourceName } from '../../../domain/catalog.ts';
+import { adminResource, badge, badgeUrl, conditions, idOf, Key } from '../../resource.ts';
 
 const Fields = {
   trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
@@ -24,18 +26,19 @@ const OF_NO_TRIGGER = {
 export const achievements = adminResource({
   kind: 'achievement',
   noun: 'achievement',
+  limits: `At most ${MOST.achievement} of one metric, and ${MOST.achievement} of each other trigger but \`api\`, are active at a time.`,
   id: 'admin_achievements',
   path: '/v1/achievements',
   shape: {
     ...Fields,
-    name: Name,
-    description: Nullable(Type.String()),
+    name: ResourceName,
+    description: Nullable(Description),
     badge: Nullable(Badge),
     key: Key,
     metricId: Uuid,
     achievementIds: Type.Array(Uuid),
-    userAttributes: Nullable(Type.Array(Condition)),
-    eventAttributes: Nullable(Type.Array(Condition)),
+    userAttributes: Nullable(Type.Array(AttributeCondition)),
+    eventAttributes: Nullable(Type.Array(AttributeCondition)),
   },
   required: ['name', 'trigger'],
   answer: Type.Object({
@@ -51,8 +54,8 @@ export const achievements = adminResource({
     streakLength: Type.Optional(Type.Integer()),
     anniversaryYears: Type.Optional(Type.Integer()),
     achievementIds: Type.Optional(Type.Array(Uuid)),
-    userAttributes: Type.Array(Condition),
-    eventAttributes: Type.Optional(Type.Array(Condition)),
+    userAttributes: Type.Array(AttributeCondition),
+    eventAttributes: Type.Optional(Type.Array(AttributeCondition)),
   }),
   defaults: () => ({
     ...OF_NO_TRIGGER,

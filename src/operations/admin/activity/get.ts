@@ -13,9 +13,7 @@ export const adminActivityGet = operation({
     'By default the last 30 days up to today. Both days are included, at most 366. A day is a UTC day, by the time at which an ' +
     'event was applied. Active users are those who sent at least one event on the day; each counts once. Points are those ' +
     'awarded by all points systems together; what was taken away is not subtracted. What a user did who is deleted later stays ' +
-    'counted, and so does an event that is reversed later; the reversal is no event. An installation that is older than these ' +
-    'counts has those of the 90 days before its upgrade; `complete` is false while they are being made, and the day of the ' +
-    'upgrade is approximate.',
+    'counted, and so does an event that is reversed later; the reversal itself does not count as an event.',
   query: Type.Object({ from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) }),
   responses: { 200: Activity },
   handle: async ({ activity }, { tenant, query }) => ({ status: 200, body: await activity.days(tenant.no, query) }),

@@ -4,7 +4,7 @@ import type {
   CreatedApplicationKey as CreatedApplicationKeyRow,
 } from '../../../postgres/application-keys.ts';
 
-/** A key that was made now, with its secret; scope and end are named where they are not those of any key. */
+/** A key that was made now, with its secret; scope, end and limit are named where they are not those of any key. */
 export const createdKeyAnswer = ({
   id,
   userId,
@@ -12,6 +12,7 @@ export const createdKeyAnswer = ({
   prefix,
   scope,
   expiresMs,
+  rateLimit,
 }: CreatedApplicationKeyRow): CreatedApplicationKey => ({
   id,
   userId,
@@ -19,6 +20,7 @@ export const createdKeyAnswer = ({
   prefix,
   ...(scope !== 'all' && { scope }),
   ...(expiresMs !== null && { expiresAt: new Date(expiresMs).toISOString() }),
+  ...(rateLimit !== null && { rateLimit }),
 });
 
 /** A key as it is listed: without its secret. */

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { AdminIssue, CreatedApplicationKey } from '../../../domain/admin.ts';
+import { AdminIssue, CreatedApplicationKey, RequestsPerSecond } from '../../../domain/admin.ts';
 import { KEY_SCOPES } from '../../../domain/api-key.ts';
 import { UserId } from '../../../domain/user.ts';
 import type { WantedApplicationKey } from '../../../postgres/application-keys.ts';
@@ -11,16 +11,20 @@ const Item = Type.Object({
   userId: UserId,
   scope: Type.Optional(Type.Union([Type.Enum([...KEY_SCOPES]), Type.Null()])),
   expiresAt: Type.Optional(Type.Union([Type.String({ format: 'date-time' }), Type.Null()])),
+  rateLimit: Type.Optional(Type.Union([RequestsPerSecond, Type.Null()])),
 });
 const items = bulkItems(Item, CreatedApplicationKey);
 const Created = Type.Object({ created: Type.Array(CreatedApplicationKey), issues: Type.Array(AdminIssue) });
 
 /** What is asked for, or why it cannot be. */
-function wanted({ userId, scope, expiresAt }: Static<typeof Item>, nowMs: number): WantedApplicationKey | string {
+function wanted(
+  { userId, scope, expiresAt, rateLimit }: Static<typeof Item>,
+  nowMs: number,
+): WantedApplicationKey | string {
   const expiresMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : null;
   // A leap second is a date-time of the format, and none of a computer's.
   if (expiresMs !== null && !(expiresMs > nowMs)) return 'expiresAt must be in the future';
-  return { userId, scope: scope ?? 'all', expiresMs };
+  return { userId, scope: scope ?? 'all', expiresMs, rateLimit: rateLimit ?? null };
 }
 
 export const adminApplicationApiKeysCreate = operation({
@@ -28,7 +32,8 @@ export const adminApplicationApiKeysCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/application-api-keys',
-  summary: 'Create keys that stand for one user each, for a time or a scope if so asked; a key is shown this once',
+  summary:
+    'Create keys that stand for one user each, for a time, a scope or a limit if so asked; a key is shown this once',
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },

@@ -11,6 +11,9 @@ export const adminClockPut = operation({
   method: 'put',
   path: '/v1/clock',
   summary: 'Let time stand still at a later moment, and do all that falls due until then',
+  description:
+    'Events that were accepted before the call are stored first, whichever process accepted them, so that what they cause is ' +
+    'reported at the time at which they happened. 503 without a worker, or while events are not stored: the clock stays as it was.',
   scope: 'organisation',
   onlyWith: 'testClock',
   body: ClockTime,

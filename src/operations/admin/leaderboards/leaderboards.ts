@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
+import { MOST } from '../../../catalog/event-work.ts';
 import { present } from '../../../catalog/present.ts';
 import { LocalDate, Nullable, Uuid } from '../../../domain/schemas.ts';
-import { PARTICIPANTS, TIME_OF_DAY_PATTERN } from '../../../domain/catalog.ts';
+import { Description, PARTICIPANTS, ResourceName, TIME_OF_DAY_PATTERN } from '../../../domain/catalog.ts';
 import { boardStatus } from '../../../domain/runs.ts';
-import { adminResource, idOf, Key, Name } from '../../resource.ts';
+import { adminResource, idOf, Key } from '../../resource.ts';
 
 const Status = Type.Enum(['inactive', 'active', 'scheduled', 'finished']);
 const RankBy = Type.Enum(['metric', 'streak', 'points']);
@@ -15,12 +16,13 @@ const PERPETUAL = { runUnit: null, runInterval: null };
 export const leaderboards = adminResource({
   kind: 'leaderboard',
   noun: 'leaderboard',
+  limits: `At most ${MOST.leaderboard} that rank by one metric, by one points system or by the streak are active or scheduled at a time.`,
   id: 'admin_leaderboards',
   path: '/v1/leaderboards',
   shape: {
-    name: Name,
+    name: ResourceName,
     key: Key,
-    description: Type.String(),
+    description: Description,
     status: Status,
     rankBy: RankBy,
     metricId: Uuid,
@@ -82,7 +84,7 @@ export const leaderboards = adminResource({
     ...(runUnit !== undefined && runUnit !== null && { runInterval: current.runInterval ?? 1 }),
   }),
   // The clock moves a board from `scheduled` to `active` to `finished`, whatever was last set.
-  show: ({ id, name, key, rankBy, maxParticipants, start, breakdownAttributes, ...board }, utcDay) => ({
+  show: ({ id, name, key, rankBy, maxParticipants, start, breakdownAttributes, ...board }, { utcDay }) => ({
     id,
     name,
     key,

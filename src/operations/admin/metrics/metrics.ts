@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
 import { guardsOrNone } from '../../../catalog/rules/guards.ts';
+import { ResourceName, Units } from '../../../domain/catalog.ts';
 import { MetricGuards } from '../../../domain/guards.ts';
 import { Nullable, Uuid } from '../../../domain/schemas.ts';
-import { adminResource, Key, Name } from '../../resource.ts';
+import { adminResource, Key } from '../../resource.ts';
 
 const UnitType = Type.Enum(['number', 'currency']);
 
@@ -11,7 +12,7 @@ export const metrics = adminResource({
   noun: 'metric',
   id: 'admin_metrics',
   path: '/v1/metrics',
-  shape: { name: Name, key: Key, unitType: UnitType, units: Type.String(), guards: Nullable(MetricGuards) },
+  shape: { name: ResourceName, key: Key, unitType: UnitType, units: Units, guards: Nullable(MetricGuards) },
   required: ['name', 'key'],
   fixed: ['key'],
   answer: Type.Object({

@@ -7,9 +7,11 @@ export const organisationAnswer = ({
   multiTenancy,
   controlShare,
   boardValues,
+  rateLimit,
 }: OrganisationRow): OrganisationSettings => ({
   name,
   multiTenancy,
   controlShare,
   boardValues,
+  rateLimit,
 });

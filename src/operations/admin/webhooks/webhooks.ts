@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { canonicalUrl } from '../../../catalog/webhook-target.ts';
-import { MOST_WEBHOOKS, type WebhookFilter } from '../../../domain/catalog.ts';
+import { MOST_WEBHOOKS, ResourceName, ResourceUrl, type WebhookFilter } from '../../../domain/catalog.ts';
 import { Nullable, Uuid } from '../../../domain/schemas.ts';
 import { WEBHOOK_EVENTS } from '../../../domain/webhook.ts';
 import { adminResource } from '../../resource.ts';
@@ -11,8 +11,8 @@ const FilterIds = Type.Optional(Type.Array(Uuid, { minItems: 1, maxItems: 50 }))
 const Filter = Type.Object({ metricIds: FilterIds, leaderboardIds: FilterIds, pointsSystemIds: FilterIds });
 
 const Fields = {
-  name: Type.String({ minLength: 1, maxLength: 255 }),
-  url: Type.String({ minLength: 1, maxLength: 2_048 }),
+  name: ResourceName,
+  url: Type.String({ ...ResourceUrl, minLength: 1 }),
   events: Type.Array(Type.Enum([...WEBHOOK_EVENTS]), { minItems: 1, uniqueItems: true }),
   enabled: Type.Boolean(),
   header: Nullable(Type.String({ minLength: 1, maxLength: 64 })),

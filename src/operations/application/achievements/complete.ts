@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { AchievementCompletionResponse } from '../../../domain/event.ts';
 import { UpsertedUser } from '../../../domain/user.ts';
-import { operation } from '../../operation.ts';
+import { isClient, operation } from '../../operation.ts';
 
 export const achievementsComplete = operation({
   id: 'achievements_complete',
@@ -13,8 +13,11 @@ export const achievementsComplete = operation({
   body: Type.Object({ user: UpsertedUser }),
   responses: { 201: AchievementCompletionResponse },
   namedUsers: ({ body }) => [body.user.id],
-  handle: async ({ catalogs, completion }, { tenant, params, body, span }) => ({
+  handle: async ({ catalogs, completion }, { caller, tenant, params, body, span }) => ({
     status: 201,
-    json: await completion.complete(await catalogs.of(tenant.no), params.key, body.user, span),
+    json: await completion.complete(await catalogs.of(tenant.no), params.key, body.user, {
+      byClient: isClient(caller),
+      span,
+    }),
   }),
 });

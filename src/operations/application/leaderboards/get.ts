@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { AttributeFilter } from '../../../domain/attribute-filter.ts';
 import { LeaderboardResponseWithRankings } from '../../../domain/leaderboard.ts';
-import { operation } from '../../operation.ts';
+import { isClient, operation } from '../../operation.ts';
 
 export const leaderboardsGet = operation({
   id: 'leaderboards_get',
@@ -9,6 +9,8 @@ export const leaderboardsGet = operation({
   method: 'get',
   path: '/v1/leaderboards/{key}',
   summary: "A page of a leaderboard's rankings, from the top or around a user, of the current or a past run",
+  description:
+    'Of a leaderboard with breakdown attributes an application key reads the group of its own user: any other is 403.',
   params: Type.Object({ key: Type.String() }),
   query: Type.Object({
     // Negative with a userId only, for the neighbours above; the engine says so.
@@ -20,8 +22,11 @@ export const leaderboardsGet = operation({
   }),
   responses: { 200: LeaderboardResponseWithRankings },
   namedUsers: ({ query }) => (query.userId === undefined ? [] : [query.userId]),
-  handle: async ({ catalogs, leaderboards }, { tenant, params, query }) => ({
+  handle: async ({ catalogs, leaderboards }, { caller, tenant, params, query }) => ({
     status: 200,
-    body: await leaderboards.rankings(await catalogs.of(tenant.no), params.key, query),
+    body: await leaderboards.rankings(await catalogs.of(tenant.no), params.key, {
+      ...query,
+      groupOf: isClient(caller) ? caller.userId : null,
+    }),
   }),
 });

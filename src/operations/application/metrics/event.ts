@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
+import { rejectProfile } from '../../../engine/calls/sent-user.ts';
 import { EventResponse, MetricEvent, RANGE_OF_SUMS } from '../../../domain/event.ts';
-import { operation } from '../../operation.ts';
+import { isClient, operation } from '../../operation.ts';
 
 export const metricsEvent = operation({
   id: 'metrics_event',
@@ -17,7 +18,8 @@ export const metricsEvent = operation({
   responses: { 201: EventResponse, 202: EventResponse },
   namedUsers: ({ body }) => [body.user.id],
   handle: ({ events }, { caller, tenant, params, body, idempotencyKey, span }) => {
-    const byClient = caller.kind === 'application';
+    if (caller.scope === 'events') rejectProfile(body.user);
+    const byClient = isClient(caller);
     return events.record(tenant.no, params.key, { event: body, idempotencyKey, byClient, span });
   },
 });

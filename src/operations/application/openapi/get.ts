@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import { openapiDocument } from '../../openapi.ts';
 import { operation, type Operation } from '../../operation.ts';
+import { jsonFile, type StaticFile } from '../../static-file.ts';
 
 /** The description of this surface, open to anyone. `all` gives the surface's operations, this one included. */
 export function openapiGet(all: () => readonly Operation[]): Operation {
-  let json: string | undefined;
+  let file: StaticFile | undefined;
   return operation({
     id: 'openapi_get',
     surface: 'application',
@@ -13,6 +14,6 @@ export function openapiGet(all: () => readonly Operation[]): Operation {
     summary: 'Describes this API',
     scope: 'public',
     responses: { 200: Type.Object({ openapi: Type.String(), info: Type.Object({ version: Type.String() }) }) },
-    handle: async () => ({ status: 200, json: (json ??= JSON.stringify(openapiDocument('application', all()))) }),
+    file: () => (file ??= jsonFile(JSON.stringify(openapiDocument('application', all())))),
   });
 }

@@ -1,5 +1,5 @@
 import { ChangedUser, UpsertedUser } from '../../../domain/user.ts';
-import { operation } from '../../operation.ts';
+import { isClient, operation } from '../../operation.ts';
 import { recordProfileChange } from './record-profile-change.ts';
 
 export const usersCreate = operation({
@@ -15,7 +15,10 @@ export const usersCreate = operation({
   namedUsers: ({ body }) => [body.id],
   handle: async (services, call) => {
     const { tenant, body, span } = call;
-    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), body.id, body, span);
+    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), body.id, body, {
+      byClient: isClient(call.caller),
+      span,
+    });
     recordProfileChange(services, call, { userId: body.id, sent: body });
     return { status: 201, body: changed };
   },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { ChangedUser, UpdatedUser, UserId } from '../../../domain/user.ts';
-import { operation } from '../../operation.ts';
+import { isClient, operation } from '../../operation.ts';
 import { recordProfileChange } from './record-profile-change.ts';
 
 export const usersIdentify = operation({
@@ -17,7 +17,10 @@ export const usersIdentify = operation({
   namedUsers: ({ params }) => [params.id],
   handle: async (services, call) => {
     const { tenant, params, body, span } = call;
-    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), params.id, body, span);
+    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), params.id, body, {
+      byClient: isClient(call.caller),
+      span,
+    });
     recordProfileChange(services, call, { userId: params.id, sent: body });
     return { status: 200, body: changed };
   },

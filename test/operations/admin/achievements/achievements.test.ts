@@ -36,7 +36,13 @@ test('admin_achievements_create: each trigger with what belongs to it', async ()
   const good = [
     { name: 'M', key: 'm', trigger: 'metric', metricId, metricValue: 2.5, userAttributes, eventAttributes },
     { name: 'Y', trigger: 'anniversary', anniversaryYears: 2 },
-    { name: 'S', trigger: 'streak', streakLength: 3, badge: { url: 'x' }, description: 'Three days' },
+    {
+      name: 'S',
+      trigger: 'streak',
+      streakLength: 3,
+      badge: { url: 'https://x.test/x.png' },
+      description: 'Three days',
+    },
     { name: 'A', key: 'a', trigger: 'api', status: 'locked' },
     { name: 'C', trigger: 'achievement', achievementIds: [known.get('ten'), known.get('day')] },
   ];
@@ -73,9 +79,9 @@ test('admin_achievements_update: a trigger can change only while inactive', asyn
   const changed = await update(id, { ...change, status: 'inactive' });
   expect(changed).toMatchObject(change);
   for (const name of ['metricId', 'metricValue', 'eventAttributes']) expect(changed).not.toHaveProperty(name);
-  expect(await update(id, { description: 'x', badge: { url: 'y' } })).toMatchObject({
+  expect(await update(id, { description: 'x', badge: { url: 'https://x.test/y.png' } })).toMatchObject({
     description: 'x',
-    badge: { url: 'y' },
+    badge: { url: 'https://x.test/y.png' },
   });
   expect(await update(id, { description: null, badge: null })).toMatchObject({ description: null, badge: null });
 });
@@ -130,4 +136,27 @@ test('what was created so is whole: the configuration exported and applied chang
   const { body } = await laurel.admin.get('/v1/configuration');
   const applied = await laurel.admin.put('/v1/configuration', body);
   expect([applied.status, applied.body.changes]).toEqual([200, []]);
+});
+
+test.each([
+  'javascript:alert(1)',
+  'data:image/svg+xml,<svg/>',
+  ' javascript:alert(1)',
+  'ftp://x.test/x.png',
+  'x.png',
+  '',
+])('a badge at %j is refused, of achievements, points systems and levels, and in the document', async (url) => {
+  const text = 'must be a URL that begins with https:// or http://';
+  const achievement = { key: 'bad-badge', name: 'Bad', trigger: 'api', badge: { url } };
+  const system = { key: 'bad-badge', name: 'Bad', badge: { url } };
+  const { body } = await laurel.admin.post(PATH, [achievement]);
+  expect([body.created, body.issues[0].message]).toEqual([[], `badge.url: ${text}`]);
+  expect((await laurel.admin.post('/v1/points', [system])).body.issues[0].message).toBe(`badge.url: ${text}`);
+  const [{ id }] = (await laurel.admin.get('/v1/points')).body;
+  const level = { key: 'bad-badge', name: 'Bad', points: 1, badge: { url } };
+  const levels = await laurel.admin.post(`/v1/points/${id}/levels`, [level]);
+  expect(levels.body.issues[0].message).toBe(`badge.url: ${text}`);
+  const applied = await laurel.admin.put('/v1/configuration', { ...STUDY_APP, achievements: [achievement] });
+  expect([applied.status, JSON.stringify(applied.body)]).toEqual([422, expect.stringContaining(text)]);
+  expect((await laurel.admin.patch('/v1/settings', { branding: { logo: { url } } })).status).toBe(400);
 });

@@ -73,6 +73,7 @@ test('the list: oldest first, of one user, paged, with the last use and without 
       userId: 'ada',
       scope: 'all',
       expiresAt: null,
+      rateLimit: null,
       created: inMs(0),
       lastUsed: null,
     },

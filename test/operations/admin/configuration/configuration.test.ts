@@ -160,3 +160,73 @@ test('achievements may share a name, archived or not; the document distinguishes
     await own.close();
   }
 });
+
+const LONG = { name: 'n'.repeat(201), description: 'd'.repeat(2_001), url: `https://e.org/${'u'.repeat(2_035)}` };
+
+test.each([
+  [{ attributes: [{ key: 'a', name: LONG.name, type: 'user' }] }, 'attributes[0].name', 200],
+  [{ metrics: [{ key: 'a', name: LONG.name }] }, 'metrics[0].name', 200],
+  [{ metrics: [{ key: 'a', name: 'A', units: LONG.name }] }, 'metrics[0].units', 200],
+  [{ achievements: [{ name: LONG.name, trigger: 'streak' }] }, 'achievements[0].name', 200],
+  [
+    { achievements: [{ name: 'A', trigger: 'api', description: LONG.description }] },
+    'achievements[0].description',
+    2_000,
+  ],
+  [{ achievements: [{ name: 'A', trigger: 'api', badge: { url: LONG.url } }] }, 'achievements[0].badge.url', 2_048],
+  [{ pointsSystems: [{ key: 'a', name: LONG.name }] }, 'pointsSystems[0].name', 200],
+  [{ pointsSystems: [{ key: 'a', name: 'A', description: LONG.description }] }, 'pointsSystems[0].description', 2_000],
+  [{ pointsSystems: [{ key: 'a', name: 'A', badge: { url: LONG.url } }] }, 'pointsSystems[0].badge.url', 2_048],
+  [
+    { pointsSystems: [{ key: 'a', name: 'A', levels: [{ key: 'l', name: LONG.name, points: 1 }] }] },
+    'pointsSystems[0].levels[0].name',
+    200,
+  ],
+  [
+    { pointsSystems: [{ key: 'a', name: 'A', boosts: [{ name: LONG.name, start: '2026-01-01', multiplier: 2 }] }] },
+    'pointsSystems[0].boosts[0].name',
+    200,
+  ],
+  [{ leaderboards: [{ key: 'a', name: LONG.name, rankBy: 'streak' }] }, 'leaderboards[0].name', 200],
+  [
+    { leaderboards: [{ key: 'a', name: 'A', rankBy: 'streak', description: LONG.description }] },
+    'leaderboards[0].description',
+    2_000,
+  ],
+])('a text that is too long is refused: %#', async (document, field, most) => {
+  const refused = await laurel.admin.put(PATH, document);
+  expect(refused.status).toBe(400);
+  expect(refused.body.error).toContain(
+    `${field} must have at most ${most.toLocaleString('en-US').replace(',', '')} characters`,
+  );
+});
+
+test('the texts that an event answers with are as bounded in the operations of each resource', async () => {
+  const text = (field: string, most: number): string => `${field} must have at most ${most} characters`;
+  const cases: [path: string, item: object, message: string][] = [
+    ['/v1/attributes', { key: 'long', name: LONG.name, type: 'user' }, text('name', 200)],
+    ['/v1/metrics', { key: 'long', name: LONG.name }, text('name', 200)],
+    ['/v1/metrics', { key: 'long', name: 'Long', units: LONG.name }, text('units', 200)],
+    ['/v1/achievements', { name: LONG.name, trigger: 'streak', streakLength: 1 }, text('name', 200)],
+    ['/v1/achievements', { name: 'A', trigger: 'streak', description: LONG.description }, text('description', 2_000)],
+    ['/v1/achievements', { name: 'A', trigger: 'streak', badge: { url: LONG.url } }, text('badge.url', 2_048)],
+    ['/v1/points', { key: 'long', name: LONG.name }, text('name', 200)],
+    ['/v1/points', { key: 'long', name: 'Long', description: LONG.description }, text('description', 2_000)],
+    ['/v1/leaderboards', { key: 'long', name: LONG.name, rankBy: 'streak' }, text('name', 200)],
+    [
+      '/v1/leaderboards',
+      { key: 'long', name: 'L', rankBy: 'streak', description: LONG.description },
+      text('description', 2_000),
+    ],
+  ];
+  for (const [path, item, message] of cases) {
+    const { body } = await laurel.admin.post(path, [item]);
+    expect(body).toMatchObject({ created: [], issues: [{ index: 0, message }] });
+  }
+  const longest = { name: 'é'.repeat(200), description: 'd'.repeat(2_000), trigger: 'streak', streakLength: 1 };
+  const { body } = await laurel.admin.post('/v1/achievements', [longest]);
+  expect(body.created).toMatchObject([{ name: longest.name }]);
+  const { id } = body.created[0];
+  const grown = await laurel.admin.patch('/v1/achievements', [{ id, name: LONG.name }]);
+  expect(grown.body).toMatchObject({ updated: [], issues: [{ id, message: text('name', 200) }] });
+});

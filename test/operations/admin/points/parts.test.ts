@@ -66,7 +66,7 @@ describe('levels', () => {
   test('admin_points_levels_create and _update', async () => {
     const path = `/v1/points/${xp}/levels`;
     const { body } = await laurel.admin.post(path, [
-      { key: 'expert', name: 'Expert', points: 100, badge: { url: 'x' }, description: 'Hard' },
+      { key: 'expert', name: 'Expert', points: 100, badge: { url: 'https://x.test/x.png' }, description: 'Hard' },
       { key: 'novice', name: 'Novice again', points: 11 },
       { key: 'tenth', name: 'Tenth', points: 10 },
       { key: 'below', name: 'Below', points: -1 },
@@ -129,7 +129,7 @@ describe('boosts', () => {
       [4, 'multiplier must be less than 100'],
       [6, 'end: must not be before start'],
       [7, 'start must be a date (YYYY-MM-DD)'],
-      [8, 'name must have at most 255 characters'],
+      [8, 'name must have at most 200 characters'],
       [9, `userAttributes[0].attributeId: unknown user attribute '${NOBODY}'`],
       [10, 'rounding must be one of: down, up, nearest'],
     ]);

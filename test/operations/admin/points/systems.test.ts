@@ -116,7 +116,7 @@ test('a system is created with its levels, boosts and triggers, or not at all', 
 });
 
 test('admin_points_systems_update and _get: what is sent changes, null empties', async () => {
-  const item = { key: 'stars', name: 'Stars', badge: { url: 'x' }, maxPoints: 5 };
+  const item = { key: 'stars', name: 'Stars', badge: { url: 'https://x.test/x.png' }, maxPoints: 5 };
   const [made] = (await laurel.admin.post(PATH, [item])).body.created;
   const { body } = await laurel.admin.patch(PATH, [
     { id: made.id, description: 'Many', badge: null, maxPoints: null, key: 'other' },

@@ -139,6 +139,7 @@ test('admin_organisation_get shows what admin_organisation_update set, which ref
     controlShare: 0.25,
     demo: false,
     boardValues: 'byClient',
+    rateLimit: null,
   });
   for (const body of [{ controlShare: 1.1 }, { multiTenancy: 'yes' }, { name: '' }]) {
     expect((await laurel.admin.patch('/v1/organisation', body)).status).toBe(400);

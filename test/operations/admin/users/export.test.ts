@@ -70,7 +70,15 @@ test('everything that is held, by names, without secrets, and nothing of others'
     'tour',
   ]);
   expect(body.applicationKeys).toEqual([
-    { id: key.id, prefix: key.prefix, created: expect.any(String), scope: 'all', expiresAt: null, lastUsed: null },
+    {
+      id: key.id,
+      prefix: key.prefix,
+      created: expect.any(String),
+      scope: 'all',
+      expiresAt: null,
+      lastUsed: null,
+      rateLimit: null,
+    },
   ]);
   expect(JSON.stringify(body)).not.toContain(key.key.split('.')[1]);
   expect(JSON.stringify(body)).not.toContain('bob');

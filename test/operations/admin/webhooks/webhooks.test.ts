@@ -67,7 +67,7 @@ test('what a webhook may not be', async () => {
     200,
     [
       'name: must not be empty',
-      'name must have at most 255 characters',
+      'name must have at most 200 characters',
       expect.stringContaining('events[0] must be one of: achievement.completed, '),
       'events must not name anything twice',
       'url is required',
@@ -76,7 +76,8 @@ test('what a webhook may not be', async () => {
 });
 
 const SCHEME = 'url: must be a URL that begins with http:// or https://';
-const PRIVATE = 'url: must not be a private, loopback or link-local address (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
+const PRIVATE =
+  'url: must not be a private, loopback, link-local or hosting platform address (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
 const PRIVATE_URLS = [
   'http://127.0.0.1/',
   'http://127.1',
@@ -106,6 +107,27 @@ const PRIVATE_URLS = [
   'http://255.255.255.255/',
   'http://224.0.0.1/',
   'http://198.18.0.1/',
+  // Addresses of hosting platforms, and forms of IPv6 that stand for them
+  'http://168.63.129.16/machine?comp=goalstate',
+  'http://[::ffff:168.63.129.16]/',
+  'http://[64:ff9b::a83f:8110]/',
+  'http://[64:ff9b:1::a83f:8110]/',
+  'http://[2002:a83f:8110::1]/',
+  'http://[::ffff:0:a83f:8110]/',
+  'http://[2001:470:1::5efe:a83f:8110]/',
+  'http://[2001:470:1::200:5efe:a9fe:a9fe]/',
+  'http://100.100.100.200/latest/meta-data/',
+  'http://192.0.0.192/',
+  'http://169.254.170.2/',
+  'http://192.80.8.124/',
+  'http://161.26.0.10/',
+  'http://166.11.255.255/',
+  'http://199.36.153.4/',
+  'http://199.36.153.11/',
+  'http://[2600:2d00:2:1000::1]/',
+  'http://[2600:2d00:2:2000::1]/',
+  'http://[fd00:ec2::254]/',
+  'http://[fd20:ce::254]/',
 ];
 const INTERNAL = 'url: must not be a name of an internal network (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
 const INTERNAL_URLS = [
@@ -148,6 +170,12 @@ describe('the URL', () => {
       'https://172.32.0.1/',
       'https://[2606:2800:220:1:248:1893:25c8:1946]/',
       'https://localhost.example.com/',
+      // Beside those of hosting platforms
+      'http://168.63.129.17/',
+      'http://166.12.0.0/',
+      'http://199.36.153.12/',
+      'http://[2600:2d00:2:3000::1]/',
+      'http://[2001:470:1::5efe:808:808]/',
     ];
     const { body } = await create(...urls.map(withUrl));
     expect(body.issues).toEqual([]);

@@ -78,7 +78,7 @@ test('with no day back, the last 24 hours may be sent all the same', async () =>
 
 test('how late they may come is a setting of the tenant, in its configuration document as well', async () => {
   const { body: document } = await laurel.admin.get('/v1/configuration');
-  expect(document.events).toEqual({ lateEventDays: 35, clientsMaySendLate: false });
+  expect(document.events).toEqual({ lateEventDays: 35, clientsMaySendLate: false, signUpDateWritableBy: 'server' });
   const sent = { events: { lateEventDays: 2 } };
   const change = {
     action: 'update',
@@ -92,7 +92,7 @@ test('how late they may come is a setting of the tenant, in its configuration do
   expect((await laurel.admin.put('/v1/configuration', sent)).body.changes).toEqual([change]);
   expect((await laurel.admin.put('/v1/configuration', sent)).body.changes).toEqual([]);
   const { body: settings } = await laurel.admin.get('/v1/events/settings');
-  expect(settings).toEqual({ lateEventDays: 2, clientsMaySendLate: false });
+  expect(settings).toEqual({ lateEventDays: 2, clientsMaySendLate: false, signUpDateWritableBy: 'server' });
   expect((await send('ivy', '2026-11-16T12:00:00Z')).status).toBe(201);
   expect((await send('ivy', '2026-11-16T11:59:59Z')).status).toBe(422);
   const batch = [{ key: 'flips', user: { id: 'ivy' }, value: 1, occurredAt: '2026-11-16T11:59:59Z' }];

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RawConnection, rawRequest } from '../../../http/raw-connection.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
@@ -27,6 +28,36 @@ test('users_create makes a user, and again changes what is sent only', async () 
   const third = await laurel.app.post('/v1/users', { id: 'a/b c', tz: null, name: null, attributes: {} });
   expect(third.body).toMatchObject({ ...fields, id: 'a/b c' });
   expect((await laurel.app.get('/v1/users/a%2Fb%20c')).body).toEqual(third.body);
+});
+
+test.each(['.', '..'])("the ID '%s', which no URL can name, is refused wherever an ID is taken", async (id) => {
+  const text = "must not be '.' or '..', which no URL can contain";
+  const refused = async (sent: Promise<{ status: number; body: unknown }>, field: string) => {
+    const { status, body } = await sent;
+    expect([status, body]).toEqual([422, { error: `${field} ${text}` }]);
+  };
+  const event = { user: { id }, value: 1 };
+  await refused(laurel.app.post('/v1/users', { id }), 'id');
+  await refused(laurel.app.post('/v1/metrics/flips/event', event), 'user.id');
+  await refused(laurel.admin.post('/v1/metrics/events', [{ key: 'flips', ...event }]), '[0].user.id');
+  await refused(laurel.app.post('/v1/achievements/any/complete', { user: { id } }), 'user.id');
+  for (const [path, item, field] of [
+    ['/v1/imports?import=one', { id }, 'id'],
+    ['/v1/application-api-keys', { userId: id }, 'userId'],
+    ['/v1/streaks/freezes', { userId: id }, 'userId'],
+  ] as const) {
+    const { body } = await laurel.admin.post(path, path.includes('streaks') ? { freezes: [item] } : [item]);
+    expect([path, JSON.stringify(body)]).toEqual([path, expect.stringContaining(`${field} ${text}`)]);
+  }
+  // `fetch` tidies the path up, a socket does not.
+  const connection = await RawConnection.open(Number(new URL(laurel.appUrl).port));
+  const headers = [`X-API-KEY: ${laurel.adminKey}`, 'Content-Type: application/json'];
+  connection.send(rawRequest('PUT', `/v1/users/${id}`, { headers, body: '{}' }));
+  await connection.until(({ received }) => received.includes('}'));
+  expect([connection.statuses, connection.received]).toEqual([[422], expect.stringContaining(`id ${text}`)]);
+  connection.destroy();
+  for (const good of ['...', '.a', 'a.', '..a'])
+    expect([good, (await laurel.app.post('/v1/users', { id: good })).status]).toEqual([good, 201]);
 });
 
 test('a changed attribute of a breakdown names the boards on which the next event moves the user', async () => {

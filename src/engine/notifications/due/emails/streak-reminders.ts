@@ -42,8 +42,8 @@ export const STREAK_REMINDERS: EmailKind = {
 /** A streak that is lost when a local day (epoch day) begins, unless something is done; null: there is none. */
 function streakInDanger({ compiled, moment, zone }: Asked, state: UserState, endDay: number): StreakResponse | null {
   const { streaks: settings } = compiled.catalog;
-  const { frequency, weekStart, personalization } = settings;
-  if (state.createdMs > moment.atMs || (personalization && state.streakRule?.enabled === false)) return null;
+  const { frequency, weekStart } = settings;
+  if (state.createdMs > moment.atMs || state.streakRule?.enabled === false) return null;
   const { day, streaks, freezes, settlements, offDays } = settledNow(compiled, state, moment.atMs);
   const live = streaks[frequency];
   const after = settledNow(compiled, state, dayStartMs(zone ?? 'UTC', endDay));

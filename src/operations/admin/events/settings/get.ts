@@ -6,7 +6,7 @@ export const adminEventsSettingsGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/events/settings',
-  summary: 'How late events may come',
+  summary: 'How late events may come, and who may write sign-up dates',
   responses: { 200: EventSettings },
   handle: async ({ configuration }, { tenant }) => ({ status: 200, body: await configuration.events(tenant.no) }),
 });

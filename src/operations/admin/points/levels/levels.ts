@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { AnyIds } from '../../../../domain/admin.ts';
+import { Badge, Description, ResourceName } from '../../../../domain/catalog.ts';
 import { Nullable, Uuid } from '../../../../domain/schemas.ts';
-import { adminResource, Badge, badge, badgeUrl, Key, Name } from '../../../resource.ts';
+import { adminResource, badge, badgeUrl, Key } from '../../../resource.ts';
 
 const Points = Type.Integer({ minimum: 0 });
 
@@ -10,7 +11,7 @@ export const levels = adminResource({
   noun: 'level',
   id: 'admin_points_levels',
   path: '/v1/points/{systemId}/levels',
-  shape: { name: Name, key: Key, points: Points, description: Type.String(), badge: Nullable(Badge) },
+  shape: { name: ResourceName, key: Key, points: Points, description: Description, badge: Nullable(Badge) },
   required: ['name', 'key', 'points'],
   fixed: ['key'],
   answer: Type.Object({

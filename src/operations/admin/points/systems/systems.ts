@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { AnyIds } from '../../../../domain/admin.ts';
+import { Badge, Description, ResourceName } from '../../../../domain/catalog.ts';
 import { Nullable, Uuid } from '../../../../domain/schemas.ts';
-import { adminResource, Badge, badge, badgeUrl, Key, Name } from '../../../resource.ts';
+import { adminResource, badge, badgeUrl, Key } from '../../../resource.ts';
 import { boosts } from '../boosts/boosts.ts';
 import { levels } from '../levels/levels.ts';
 import { triggers } from '../triggers/triggers.ts';
@@ -14,7 +15,7 @@ export const systems = adminResource({
   noun: 'points system',
   id: 'admin_points_systems',
   path: '/v1/points',
-  shape: { name: Name, key: Key, description: Type.String(), badge: Nullable(Badge), maxPoints: MaxPoints },
+  shape: { name: ResourceName, key: Key, description: Description, badge: Nullable(Badge), maxPoints: MaxPoints },
   required: ['name', 'key'],
   fixed: ['key'],
   answer: Type.Object({

@@ -1,8 +1,10 @@
 import { Type } from 'typebox';
+import { MOST } from '../../../../catalog/event-work.ts';
 import { present } from '../../../../catalog/present.ts';
 import { AnyIds } from '../../../../domain/admin.ts';
+import { AttributeCondition } from '../../../../domain/catalog.ts';
 import { Nullable, Uuid } from '../../../../domain/schemas.ts';
-import { adminResource, Condition, conditions, idOf } from '../../../resource.ts';
+import { adminResource, conditions, idOf } from '../../../resource.ts';
 
 const Fields = {
   type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
@@ -31,12 +33,13 @@ const OF_NO_TYPE = {
 export const triggers = adminResource({
   kind: 'points_trigger',
   noun: 'trigger',
+  limits: `At most ${MOST.points_trigger} of a points system, and ${MOST.points_trigger} that count one metric, are active at a time.`,
   id: 'admin_points_triggers',
   path: '/v1/points/{systemId}/triggers',
   shape: {
     ...Fields,
-    userAttributes: Nullable(Type.Array(Condition)),
-    eventAttributes: Nullable(Type.Array(Condition)),
+    userAttributes: Nullable(Type.Array(AttributeCondition)),
+    eventAttributes: Nullable(Type.Array(AttributeCondition)),
   },
   required: ['type', 'points'],
   answer: Type.Object({
@@ -44,10 +47,10 @@ export const triggers = adminResource({
     type: Fields.type,
     points: Fields.points,
     status: Fields.status,
-    userAttributes: Type.Array(Condition),
+    userAttributes: Type.Array(AttributeCondition),
     metricId: Type.Optional(Uuid),
     metricThreshold: Type.Optional(Type.Integer()),
-    eventAttributes: Type.Optional(Type.Array(Condition)),
+    eventAttributes: Type.Optional(Type.Array(AttributeCondition)),
     achievementId: Type.Optional(Uuid),
     streakLength: Type.Optional(Type.Integer()),
     timeUnit: Type.Optional(Fields.timeUnit),

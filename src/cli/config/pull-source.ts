@@ -1,0 +1,443 @@
+import { Type, type Static, type TSchema } from 'typebox';
+import { Value } from 'typebox/value';
+import { Export } from '../../catalog/configuration/export.ts';
+import {
+  AttributeCondition,
+  DaysOff,
+  emptyCatalog,
+  MOST_RESOURCES,
+  type Achievement,
+  type Catalog,
+  type StreakSettings,
+} from '../../domain/catalog.ts';
+import type { Configuration } from '../../domain/configuration.ts';
+import { CommandError } from '../command-error.ts';
+import { plain, type Source } from '../import/source.ts';
+import { fatalRefusal, SourceRefusal } from '../import/source-refusal.ts';
+
+// The configuration of another server of the contract's Admin API, as a document. Only fields of the contract are read.
+
+/** The most that the contract gives at once. */
+const PAGE = 100;
+/** Statuses of a server that does not have an operation, or keeps it from this key. */
+const UNSEEN = new Set([403, 404, 405, 410, 501]);
+
+const text = Type.String();
+const optional = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+const conditions = optional(Type.Array(AttributeCondition));
+const Badge = optional(Type.Object({ url: text }));
+const named = { id: text, name: text };
+
+/** What the contract's answers hold. */
+const ITEMS = {
+  attributes: Type.Object({ ...named, key: text, type: Type.Enum(['user', 'event']) }),
+  metrics: Type.Object({
+    ...named,
+    key: text,
+    unitType: optional(Type.Enum(['number', 'currency'])),
+    units: optional(text),
+  }),
+  achievements: Type.Object({
+    ...named,
+    key: optional(text),
+    description: optional(text),
+    badge: Badge,
+    status: Type.Enum(['inactive', 'active', 'locked']),
+    trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
+    metricId: optional(text),
+    metricValue: optional(Type.Number()),
+    streakLength: optional(Type.Integer()),
+    anniversaryYears: optional(Type.Integer()),
+    achievementIds: optional(Type.Array(text)),
+    userAttributes: conditions,
+    eventAttributes: conditions,
+  }),
+  systems: Type.Object({
+    ...named,
+    key: text,
+    description: optional(text),
+    status: optional(text),
+    badge: Badge,
+    maxPoints: optional(Type.Integer()),
+  }),
+  levels: Type.Object({ ...named, key: text, points: Type.Integer(), description: optional(text), badge: Badge }),
+  triggers: Type.Object({
+    id: text,
+    type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
+    points: Type.Integer(),
+    status: Type.Enum(['active', 'inactive']),
+    metricId: optional(text),
+    metricThreshold: optional(Type.Integer()),
+    achievementId: optional(text),
+    streakLength: optional(Type.Integer()),
+    timeUnit: optional(Type.Enum(['hours', 'days'])),
+    timeInterval: optional(Type.Integer()),
+    blockIfOutOfPoints: optional(Type.Boolean()),
+    userAttributes: conditions,
+    eventAttributes: conditions,
+  }),
+  boosts: Type.Object({
+    ...named,
+    userId: optional(text),
+    start: text,
+    end: optional(text),
+    multiplier: Type.Number(),
+    rounding: Type.Enum(['down', 'up', 'nearest']),
+    userAttributes: conditions,
+  }),
+  leaderboards: Type.Object({
+    ...named,
+    key: text,
+    description: optional(text),
+    status: Type.Enum(['inactive', 'scheduled', 'active', 'finished']),
+    rankBy: Type.Enum(['metric', 'streak', 'points']),
+    metricId: optional(text),
+    pointsSystemId: optional(text),
+    maxParticipants: Type.Union([Type.Integer(), Type.Null()]),
+    start: text,
+    end: optional(text),
+    startTime: optional(text),
+    endTime: optional(text),
+    breakdownAttributes: optional(Type.Array(text)),
+    runUnit: optional(Type.Enum(['day', 'month', 'year'])),
+    runInterval: optional(Type.Integer()),
+  }),
+};
+type Lists = typeof ITEMS;
+type Item<K extends keyof Lists> = Static<Lists[K]>;
+
+const SourceStreaks = Type.Object({
+  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  evaluationMode: Type.Enum(['OR', 'AND']),
+  customizationEnabled: Type.Boolean(),
+  daysOff: DaysOff,
+  metrics: Type.Array(Type.Object({ key: text, threshold: Type.Number() })),
+  freezes: Type.Union([
+    Type.Null(),
+    Type.Object({
+      startCount: Type.Integer(),
+      maxCount: Type.Integer(),
+      autoEarnInterval: optional(Type.Integer()),
+      autoEarnAmount: optional(Type.Integer()),
+    }),
+  ]),
+});
+
+/** What no operation of the contract shows, and what a push of the document does about it. */
+const NEVER_SEEN = [
+  'webhooks, API keys, e-mails and push messages: no part of the document',
+  'streaks.enabled, streaks.weekStart and events: stay as they are here',
+  'metrics[].guards, attributes[].writableBy: the contract has none; a push takes away those of the same resources here',
+];
+
+export interface Pulled {
+  document: Configuration;
+  /** What could not be seen or said, a line each. */
+  unseen: string[];
+}
+
+/**
+ * Reads the configuration of a source. A list that the source does not show, or of which an item refers to what it does not show, is
+ * left out as a whole, so that a push deletes nothing which was not seen; `partial` leaves out such items alone. Ends the command
+ * where the source refuses the key, fails, or answers as no such server does.
+ */
+export const pullSource = (source: Source, { partial }: { partial: boolean }): Promise<Pulled> =>
+  new SourceReader(source, partial).read();
+
+class SourceReader {
+  private readonly source: Source;
+  private readonly partial: boolean;
+  private readonly unseen: string[] = [];
+  private readonly catalog: Catalog = emptyCatalog(0);
+  /** IDs of what may be referred to. */
+  private readonly known = { attribute: new Set<string>(), metric: new Set<string>(), achievement: new Set<string>() };
+  private items = 0;
+
+  constructor(source: Source, partial: boolean) {
+    this.source = source;
+    this.partial = partial;
+  }
+
+  async read(): Promise<Pulled> {
+    const { catalog } = this;
+    const attributes = await this.list('attributes', '/v1/attributes', 'attributes');
+    const metrics = await this.list('metrics', '/v1/metrics', 'metrics');
+    const allAchievements = await this.list('achievements', '/v1/achievements', 'achievements');
+    const systems = await this.list('systems', '/v1/points', 'pointsSystems');
+    const allBoards = await this.list('leaderboards', '/v1/leaderboards', 'leaderboards');
+    if (!attributes && !metrics && !allAchievements && !systems && !allBoards)
+      throw new CommandError(
+        'The source shows nothing: --from must be the address of its Admin API, and the key may read it.',
+      );
+
+    catalog.attributes = (attributes ?? []).map((item) => ({
+      ...STORED,
+      ...item,
+      id: lower(item.id),
+      writableBy: null,
+    }));
+    for (const { id } of catalog.attributes) this.known.attribute.add(id);
+    catalog.metrics = (metrics ?? []).map(({ id, name, key, unitType, units }) => ({
+      ...STORED,
+      id: lower(id),
+      name,
+      key,
+      unitType: unitType ?? 'number',
+      units: units ?? '',
+      guards: null,
+    }));
+    for (const { id } of catalog.metrics) this.known.metric.add(id);
+    const achievements = this.achievements(allAchievements);
+    const left = await this.systems(systems ?? []);
+    const boards = this.boards(allBoards);
+    const streaks = await this.streaks();
+
+    const document: Configuration = new Export(catalog).document();
+    for (const [index, lists] of left.entries()) for (const name of lists) delete document.pointsSystems![index]![name];
+    delete document.events;
+    if (!attributes) delete document.attributes;
+    if (!metrics) delete document.metrics;
+    if (!achievements) delete document.achievements;
+    if (!systems) delete document.pointsSystems;
+    if (!boards) delete document.leaderboards;
+    delete document.streaks;
+    if (streaks) document.streaks = streaks;
+    // The contract shows the keys of those alone that are completed by the API.
+    if (catalog.achievements.some(({ key, trigger }) => key === null && trigger !== 'api'))
+      this.unseen.push('achievements[].key of those without one in the answer: they are told apart by their names');
+    return { document, unseen: [...this.unseen, ...NEVER_SEEN] };
+  }
+
+  private achievements(all: Item<'achievements'>[] | null): Achievement[] | null {
+    // What refers to an item that is left out is left out as well.
+    let kept = all;
+    for (let before = -1; kept !== null && kept.length !== before;) {
+      before = kept.length;
+      this.known.achievement = new Set(kept.map(({ id }) => lower(id)));
+      kept = this.kept('achievements', kept, (item) => [
+        this.missing('metric', item.metricId),
+        ...(item.achievementIds ?? []).map((id) => this.missing('achievement', id)),
+        ...this.missingAttributes(item.userAttributes, item.eventAttributes),
+      ]);
+    }
+    // Without the list others may not refer to its items: they might not be here.
+    if (kept === null) this.known.achievement.clear();
+    if (kept === null) return null;
+    this.catalog.achievements = kept.map((item) => ({
+      ...STORED,
+      ...item,
+      id: lower(item.id),
+      key: item.key ?? null,
+      description: item.description ?? null,
+      badgeUrl: item.badge?.url ?? null,
+      metricId: lowerOrNull(item.metricId),
+      metricValue: item.metricValue ?? null,
+      streakLength: item.streakLength ?? null,
+      anniversaryYears: item.anniversaryYears ?? null,
+      achievementIds: (item.achievementIds ?? []).map(lower),
+      userAttributes: lowered(item.userAttributes),
+      eventAttributes: lowered(item.eventAttributes),
+    }));
+    return this.catalog.achievements;
+  }
+
+  /** Reads the parts of systems; for each system the names of the lists that its item leaves out. */
+  private async systems(all: Item<'systems'>[]): Promise<('levels' | 'triggers' | 'boosts')[][]> {
+    const { catalog } = this;
+    const left: ('levels' | 'triggers' | 'boosts')[][] = [];
+    for (const { id, key, name, description, badge, maxPoints, status } of all) {
+      if (status === 'archived') continue;
+      const systemId = lower(id);
+      catalog.pointsSystems.push({
+        ...STORED,
+        id: systemId,
+        key,
+        name,
+        description: filled(description),
+        badgeUrl: badge?.url ?? null,
+        maxPoints: maxPoints ?? null,
+      });
+      const [path, label] = [`/v1/points/${encodeURIComponent(id)}`, `pointsSystems.${key}`];
+      const levels = await this.list('levels', `${path}/levels`, `${label}.levels`);
+      const allTriggers = await this.list('triggers', `${path}/triggers`, `${label}.triggers`);
+      const triggers = this.kept(`${label}.triggers`, allTriggers, (item) => [
+        this.missing('metric', item.metricId),
+        this.missing('achievement', item.achievementId),
+        ...this.missingAttributes(item.userAttributes, item.eventAttributes),
+      ]);
+      const allBoosts = await this.list('boosts', `${path}/boosts`, `${label}.boosts`);
+      const boosts = this.kept(`${label}.boosts`, allBoosts, (item) => this.missingAttributes(item.userAttributes));
+      left.push([
+        ...(levels ? [] : ['levels' as const]),
+        ...(triggers ? [] : ['triggers' as const]),
+        ...(boosts ? [] : ['boosts' as const]),
+      ]);
+      for (const item of levels ?? [])
+        catalog.levels.push({
+          ...STORED,
+          ...item,
+          systemId,
+          description: item.description ?? '',
+          badgeUrl: item.badge?.url ?? null,
+        });
+      for (const item of triggers ?? [])
+        catalog.triggers.push({
+          ...STORED,
+          ...item,
+          systemId,
+          activated: null,
+          metricId: lowerOrNull(item.metricId),
+          metricThreshold: item.metricThreshold ?? null,
+          achievementId: lowerOrNull(item.achievementId),
+          streakLength: item.streakLength ?? null,
+          timeUnit: item.timeUnit ?? null,
+          timeInterval: item.timeInterval ?? null,
+          blockIfOutOfPoints: item.blockIfOutOfPoints ?? false,
+          userAttributes: lowered(item.userAttributes),
+          eventAttributes: lowered(item.eventAttributes),
+        });
+      for (const item of boosts ?? [])
+        catalog.boosts.push({
+          ...STORED,
+          ...item,
+          systemId,
+          userId: item.userId ?? null,
+          end: item.end ?? null,
+          userAttributes: lowered(item.userAttributes),
+        });
+    }
+    return left;
+  }
+
+  private boards(all: Item<'leaderboards'>[] | null): Item<'leaderboards'>[] | null {
+    const systems = new Set(this.catalog.pointsSystems.map(({ id }) => id));
+    const kept = this.kept('leaderboards', all, (item) => [
+      this.missing('metric', item.metricId),
+      item.pointsSystemId && !systems.has(lower(item.pointsSystemId)) ? `points system ${item.pointsSystemId}` : null,
+      ...(item.breakdownAttributes ?? []).map((id) => this.missing('attribute', id)),
+    ]);
+    this.catalog.leaderboards = (kept ?? []).map((item) => ({
+      ...STORED,
+      ...item,
+      description: filled(item.description),
+      metricId: lowerOrNull(item.metricId),
+      pointsSystemId: lowerOrNull(item.pointsSystemId),
+      end: item.end ?? null,
+      startTime: item.startTime ?? null,
+      endTime: item.endTime ?? null,
+      breakdownAttributes: (item.breakdownAttributes ?? []).map(lower),
+      runUnit: item.runUnit ?? null,
+      runInterval: item.runInterval ?? null,
+    }));
+    return kept;
+  }
+
+  private async streaks(): Promise<Configuration['streaks'] | null> {
+    const answer = await this.ask('/v1/streaks/settings', 'streaks');
+    if (answer === null) return null;
+    if (!Value.Check(SourceStreaks, answer)) throw notSuchAServer('/v1/streaks/settings');
+    const { frequency, evaluationMode, customizationEnabled, daysOff, metrics, freezes } = answer;
+    const off: StreakSettings['freezes'] = emptyCatalog(0).streaks.freezes;
+    return {
+      frequency,
+      evaluationMode,
+      daysOff: [...daysOff].sort((a, b) => a - b),
+      metrics: metrics.map(({ key, threshold }) => ({ metricKey: key, threshold })),
+      freezes:
+        freezes === null
+          ? off
+          : {
+              enabled: true,
+              initial: freezes.startCount,
+              max: freezes.maxCount,
+              autoEarnInterval: freezes.autoEarnInterval ?? null,
+              autoEarnAmount: freezes.autoEarnAmount ?? null,
+            },
+      personalization: customizationEnabled,
+    };
+  }
+
+  /**
+   * All items of a list; null: the source does not show it. Pages follow until one has nothing new: servers may give less at once than
+   * they are asked for.
+   */
+  private async list<K extends keyof Lists>(kind: K, path: string, label: string): Promise<Item<K>[] | null> {
+    const found = new Map<string, Item<K>>();
+    for (;;) {
+      const before = found.size;
+      const page = await this.ask(`${path}?limit=${PAGE}&skip=${before}`, label);
+      if (page === null) return null;
+      if (!Value.Check(Type.Array(ITEMS[kind]), page)) throw notSuchAServer(path);
+      for (const item of page as Item<K>[]) found.set(lower(item.id), item);
+      if (found.size === before) break;
+      this.items += found.size - before;
+      if (this.items > MOST_RESOURCES)
+        throw new CommandError(
+          `The source has more than ${MOST_RESOURCES} resources, the most that a document may have.`,
+        );
+    }
+    return [...found.values()];
+  }
+
+  /** The answer's body; null: the source does not have this operation, or not for this key. */
+  private async ask(path: string, label: string): Promise<unknown> {
+    try {
+      return await this.source.ask(path);
+    } catch (error) {
+      if (!(error instanceof SourceRefusal)) throw error;
+      if (!UNSEEN.has(error.status))
+        throw (
+          fatalRefusal(error) ??
+          new CommandError(`The source does not answer ${path} (${error.message}). Nothing was written.`)
+        );
+      this.unseen.push(
+        `${label}: the source does not show them (${plain(error.message)}); left out, so that they stay as they are here`,
+      );
+      return null;
+    }
+  }
+
+  /** The items of a list that refer to nothing unknown; null where that is not all of them, unless part of a list is wanted. */
+  private kept<T extends { id: string; name?: string; type?: string }>(
+    label: string,
+    all: T[] | null,
+    references: (item: T) => (string | null)[],
+  ): T[] | null {
+    if (all === null) return null;
+    const [kept, lost]: [T[], string[]] = [[], []];
+    for (const item of all) {
+      const missing = references(item).filter((text) => text !== null);
+      if (missing.length === 0) kept.push(item);
+      else lost.push(`${item.name ?? item.type} (${missing.join(', ')})`);
+    }
+    if (lost.length === 0) return kept;
+    const some = `${lost.slice(0, 5).join('; ')}${lost.length > 5 ? `; and ${lost.length - 5} more` : ''}`;
+    const what = this.partial
+      ? 'items left out, and deleted by a push where they are here'
+      : 'the whole list is left out, so that it stays as it is here (--partial leaves out these items alone)';
+    this.unseen.push(plain(`${label}: items refer to what the source does not show: ${some}`) + `: ${what}`);
+    return this.partial ? kept : null;
+  }
+
+  private missing(kind: keyof SourceReader['known'], id: string | null | undefined): string | null {
+    return id === null || id === undefined || this.known[kind].has(lower(id)) ? null : `${kind} ${id}`;
+  }
+
+  private missingAttributes(...lists: (readonly AttributeCondition[] | null | undefined)[]): (string | null)[] {
+    return lists.flatMap((list) => (list ?? []).map(({ attributeId }) => this.missing('attribute', attributeId)));
+  }
+}
+
+/** What a resource has here alone. */
+const STORED = { no: 1, created: 0, updated: 0 };
+const lower = (id: string): string => id.toLowerCase();
+const lowerOrNull = (id: string | null | undefined): string | null => id?.toLowerCase() ?? null;
+const lowered = (list: AttributeCondition[] | null | undefined): AttributeCondition[] =>
+  (list ?? []).map(({ attributeId, attributeValue }) => ({ attributeId: lower(attributeId), attributeValue }));
+/** The contract has no null here: empty is nothing. */
+const filled = (description: string | null | undefined): string | null => description || null;
+
+const notSuchAServer = (path: string): CommandError =>
+  new CommandError(
+    `The source does not answer ${path} as the Admin API does: --from must be the address of its Admin API.`,
+  );

@@ -1,0 +1,105 @@
+import { AppError } from '../../errors.ts';
+
+/** Reads of one user's history that a process does at a time. */
+const MOST_OF_USER = 2;
+/** Reads of the histories of one tenant's users. */
+const MOST_OF_TENANT = 4;
+/** Reads that wait for their turn. */
+const MOST_WAITING_OF_USER = 4;
+const MOST_WAITING_OF_TENANT = 32;
+/** How long they do at most. */
+const WAIT_MS = 1_000;
+const RETRY_AFTER_S = '1';
+
+interface WaitingRead {
+  userId: string;
+  begin: () => void;
+}
+
+interface TenantReads {
+  running: number;
+  /** By user. */
+  runningOf: Map<string, number>;
+  /** In the order in which they came. */
+  waiting: WaitingRead[];
+}
+
+/**
+ * Bounds how many reads of history a process does at a time, by user and tenant: each may go through much. A few more wait for a
+ * second, those of users with the fewest reads under way first; others are answered 429.
+ */
+export class ReadLimits {
+  private readonly tenants = new Map<number, TenantReads>();
+
+  /** Reads when it is the user's turn. Throws 429 where too many wait, or it does not come in a second. */
+  async run<T>({ tenantNo, userId }: { tenantNo: number; userId: string }, read: () => Promise<T>): Promise<T> {
+    let tenant = this.tenants.get(tenantNo);
+    if (tenant === undefined) this.tenants.set(tenantNo, (tenant = { running: 0, runningOf: new Map(), waiting: [] }));
+    if (mayBegin(tenant, userId)) begun(tenant, userId);
+    else await turn(tenant, userId);
+    try {
+      return await read();
+    } finally {
+      ended(tenant, userId);
+      if (tenant.running === 0 && tenant.waiting.length === 0) this.tenants.delete(tenantNo);
+    }
+  }
+}
+
+const mayBegin = ({ running, runningOf }: TenantReads, userId: string): boolean =>
+  running < MOST_OF_TENANT && (runningOf.get(userId) ?? 0) < MOST_OF_USER;
+
+function begun(tenant: TenantReads, userId: string): void {
+  tenant.running += 1;
+  tenant.runningOf.set(userId, (tenant.runningOf.get(userId) ?? 0) + 1);
+}
+
+/** Resolves when the read is begun. */
+function turn(tenant: TenantReads, userId: string): Promise<void> {
+  const { waiting } = tenant;
+  const own = waiting.filter((other) => other.userId === userId).length;
+  if (own >= MOST_WAITING_OF_USER) throw tooMany('of this user');
+  if (waiting.length >= MOST_WAITING_OF_TENANT) throw tooMany('in this tenant');
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      waiting.splice(waiting.indexOf(read), 1);
+      reject(tooMany((tenant.runningOf.get(userId) ?? 0) < MOST_OF_USER ? 'in this tenant' : 'of this user'));
+    }, WAIT_MS);
+    const read: WaitingRead = {
+      userId,
+      begin: () => {
+        clearTimeout(timer);
+        resolve();
+      },
+    };
+    waiting.push(read);
+  });
+}
+
+function ended(tenant: TenantReads, userId: string): void {
+  tenant.running -= 1;
+  const left = tenant.runningOf.get(userId)! - 1;
+  if (left === 0) tenant.runningOf.delete(userId);
+  else tenant.runningOf.set(userId, left);
+  const next = fairest(tenant);
+  if (next === null) return;
+  tenant.waiting.splice(tenant.waiting.indexOf(next), 1);
+  begun(tenant, next.userId);
+  next.begin();
+}
+
+/** Of those that may begin the one whose user has the fewest under way, of several the first that came. */
+function fairest(tenant: TenantReads): WaitingRead | null {
+  let best: WaitingRead | null = null;
+  let fewest = Infinity;
+  for (const read of tenant.waiting) {
+    const running = tenant.runningOf.get(read.userId) ?? 0;
+    if (running < fewest && mayBegin(tenant, read.userId)) [best, fewest] = [read, running];
+  }
+  return best;
+}
+
+const tooMany = (whose: string): AppError =>
+  new AppError('too_many_requests', `Too many reads of history ${whose} at a time; try again in a moment.`, {
+    'Retry-After': RETRY_AFTER_S,
+  });

@@ -1,0 +1,140 @@
+import type { PoolClient } from 'pg';
+import { decimalText, type Decimal } from '../../domain/decimal.ts';
+import { addAwards, addEvents } from '../partitions/dropped-days.ts';
+import { storableJson, storableText } from '../storable-json.ts';
+import { binaryArray, binaryIntegers, TEXT } from './binary-array.ts';
+import type { NamedUser } from './delete-events.ts';
+
+/**
+ * Users with more stored events and awards than this are summed: reads of their past go through the sums of their days. Those of
+ * the others go through the events, which costs some ms at most, and storing their events costs nothing more.
+ */
+const MOST_ROWS = 2_000;
+/** One event or award in so many has its user's counted, so that a count costs little beside them. */
+const COUNT_ONE_IN = 256;
+/** Of users with as many in one batch they are counted anyway. */
+const COUNT_FROM = 64;
+
+/** An event as it counts for a day: one that was sent, the opposite of a reversed one, or an imported day. */
+export interface CountedEvent extends NamedUser {
+  metricNo: number;
+  /** Epoch day. */
+  localDay: number;
+  value: Decimal;
+  /** JSON text of the attributes by key; missing or null: none. */
+  attributes?: string | null;
+}
+
+/** An award as it counts for a day. */
+export interface CountedAward extends NamedUser {
+  systemNo: number;
+  localDay: number;
+  awarded: number;
+}
+
+export interface Counted {
+  events: readonly CountedEvent[];
+  awards: readonly CountedAward[];
+}
+
+const ADD_EVENTS = addEvents(`(
+  SELECT tenant_no, user_id, metric_no, DATE '1970-01-01' + day AS local_date, value, attributes
+    FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::numeric[], $6::jsonb[])
+      AS row (tenant_no, user_id, metric_no, day, value, attributes)) AS added`);
+
+const ADD_AWARDS = addAwards(`(
+  SELECT tenant_no, user_id, system_no, DATE '1970-01-01' + day AS local_date, awarded
+    FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::numeric[])
+      AS row (tenant_no, user_id, system_no, day, awarded)) AS added`);
+
+const FIND_SUMMED = `
+  SELECT tenant_no AS "tenantNo", user_id AS "userId"
+    FROM unnest($1::int[], $2::text[]) AS asked (tenant_no, user_id) JOIN summed_users USING (tenant_no, user_id)`;
+
+const rowsOf = (table: 'events' | 'awards'): string => `
+  (SELECT count(*) FROM (SELECT FROM ${table} AS row
+    WHERE row.tenant_no = asked.tenant_no AND row.user_id = asked.user_id LIMIT $3) AS first_ones)`;
+
+/** Parameters: tenant numbers, user IDs, how many rows a user has at least. */
+const SUM = `
+  WITH many AS (
+    INSERT INTO summed_users (tenant_no, user_id)
+    SELECT tenant_no, user_id FROM unnest($1::int[], $2::text[]) AS asked (tenant_no, user_id)
+     WHERE ${rowsOf('events')} + ${rowsOf('awards')} >= $3
+    ON CONFLICT DO NOTHING
+    RETURNING tenant_no, user_id
+  ), award_sums AS (${addAwards('awards JOIN many USING (tenant_no, user_id)')})
+  ${addEvents('events JOIN many USING (tenant_no, user_id)')}`;
+
+/**
+ * Keeps the sums of the users' days, in the transaction that stores the events and awards, when they are stored. To be called once
+ * for each of them.
+ * @param stored in `events` and `awards`
+ * @param gone what counts for a time that is dropped, and is kept as sums only
+ */
+export async function keepDaySums(client: PoolClient, stored: Counted, gone: Counted): Promise<void> {
+  const users = usersOf([...stored.events, ...stored.awards]);
+  const summed = await findSummed(client, users);
+  const isSummed = (row: NamedUser): boolean => summed.has(keyOf(row));
+  await addCounted(client, {
+    events: [...(summed.size > 0 ? stored.events.filter(isSummed) : []), ...gone.events],
+    awards: [...(summed.size > 0 ? stored.awards.filter(isSummed) : []), ...gone.awards],
+  });
+  const looked = [...users.values()].filter(
+    (user) => !isSummed(user) && (user.rows >= COUNT_FROM || Math.random() * COUNT_ONE_IN < user.rows),
+  );
+  await sumUsers(client, looked, MOST_ROWS + 1);
+}
+
+/** Has the users summed from now on who have at least so many events and awards stored, and are not summed yet. */
+export async function sumUsers(client: PoolClient, users: readonly NamedUser[], fromRows: number): Promise<void> {
+  if (users.length > 0) await client.query(SUM, [...named(users), fromRows]);
+}
+
+/** How many rows there are of each user. */
+function usersOf(rows: readonly NamedUser[]): Map<string, NamedUser & { rows: number }> {
+  const users = new Map<string, NamedUser & { rows: number }>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    const user = users.get(key);
+    if (user === undefined) users.set(key, { tenantNo: row.tenantNo, userId: row.userId, rows: 1 });
+    else user.rows += 1;
+  }
+  return users;
+}
+
+async function findSummed(client: PoolClient, users: ReadonlyMap<string, NamedUser>): Promise<ReadonlySet<string>> {
+  if (users.size === 0) return new Set();
+  const values = named([...users.values()]);
+  const { rows } = await client.query<NamedUser>({ name: 'find_summed', text: FIND_SUMMED, values });
+  return new Set(rows.map(keyOf));
+}
+
+async function addCounted(client: PoolClient, { events, awards }: Counted): Promise<void> {
+  if (events.length > 0)
+    await client.query(ADD_EVENTS, [
+      ...named(events),
+      binaryIntegers(events.map(({ metricNo }) => metricNo)),
+      binaryIntegers(events.map(({ localDay }) => localDay)),
+      events.map(({ value }) => decimalText(value)),
+      events.map(({ attributes = null }) => (attributes === null ? null : storableJson(attributes))),
+    ]);
+  if (awards.length > 0)
+    await client.query(ADD_AWARDS, [
+      ...named(awards),
+      binaryIntegers(awards.map(({ systemNo }) => systemNo)),
+      binaryIntegers(awards.map(({ localDay }) => localDay)),
+      awards.map(({ awarded }) => awarded),
+    ]);
+}
+
+const keyOf = ({ tenantNo, userId }: NamedUser): string => `${tenantNo}:${storableText(userId)}`;
+
+/** Not of no rows. */
+const named = (rows: readonly NamedUser[]): unknown[] => [
+  binaryIntegers(rows.map(({ tenantNo }) => tenantNo)),
+  binaryArray(
+    TEXT,
+    rows.map(({ userId }) => storableText(userId)),
+  ),
+];

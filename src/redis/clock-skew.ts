@@ -1,0 +1,112 @@
+import type { Redis } from 'ioredis';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log/log.ts';
+import { endpointsOf } from './endpoints.ts';
+
+/** A clock that differs from that of Redis by more than `warned` is logged; by more than `refused`, nothing is done by it. */
+const LIMIT_MS = { warned: 1_000, refused: 60_000 };
+/** How often the clocks are compared, and how often while this one is refused. */
+const COMPARE_MS = { usually: 60_000, refused: 1_000 };
+/** A comparison takes the quickest of so many answers: a slow one says little. */
+const SAMPLES = 3;
+
+type State = 'right' | 'warned' | 'refused';
+
+/**
+ * Compares the clock of this process with those of its Redis, at the start and every minute. Events have the time of the frontend that
+ * takes them, so one that is a day ahead would extend streaks and close boards. With several Redis the nearest of their clocks
+ * counts: if one of them is wrong, it does not speak for the others. Without an answer the last comparison holds. A clock that is
+ * set (`Clock.isReal`) is not compared.
+ */
+export class ClockSkew {
+  private readonly options: { redis: Redis; clock: Clock; log: Log };
+  private skew = 0;
+  private state: State = 'right';
+  private timer: NodeJS.Timeout | null = null;
+  private closed = false;
+
+  constructor(options: { redis: Redis; clock: Clock; log: Log }) {
+    this.options = options;
+  }
+
+  /** How far this clock is ahead of Redis, ms; negative: behind. Less than half the time that the question took counts as 0. */
+  get ms(): number {
+    return this.skew;
+  }
+
+  /** Whether nothing may be done by this clock. */
+  get isRefused(): boolean {
+    return this.state === 'refused';
+  }
+
+  /** Throws 503 while `isRefused`. */
+  refuse(): void {
+    if (!this.isRefused) return;
+    throw new AppError('unavailable', `No events are taken: ${this.sentence}.`);
+  }
+
+  /** Compares now, and again in time until `close`. Never rejects. */
+  async start(): Promise<void> {
+    if (this.options.clock.isReal !== true || this.closed) return;
+    await this.compare();
+    if (this.closed) return;
+    this.timer = setTimeout(() => void this.start(), this.isRefused ? COMPARE_MS.refused : COMPARE_MS.usually).unref();
+  }
+
+  close(): void {
+    this.closed = true;
+    if (this.timer !== null) clearTimeout(this.timer);
+  }
+
+  /** Compares the clocks now. Never rejects. */
+  async compare(): Promise<void> {
+    const measured = await Promise.all(endpointsOf(this.options.redis).map(({ redis }) => this.measure(redis)));
+    const known = measured.filter((skew) => skew !== null);
+    if (known.length === 0) return;
+    this.skew = known.reduce((a, b) => (Math.abs(b) < Math.abs(a) ? b : a));
+    this.turn(stateOf(this.skew));
+  }
+
+  /** How far this clock is ahead of a server's; null: it does not answer. */
+  private async measure(redis: Redis): Promise<number | null> {
+    let best: { skew: number; roundTripMs: number } | null = null;
+    try {
+      for (let sample = 0; sample < SAMPLES; sample += 1) {
+        const sentMs = performance.now();
+        const [seconds, micros] = await redis.time();
+        const roundTripMs = performance.now() - sentMs;
+        if (best !== null && best.roundTripMs <= roundTripMs) continue;
+        // Redis read its clock somewhere between the question and the answer.
+        const skew = this.options.clock.now() - roundTripMs / 2 - (Number(seconds) * 1_000 + Number(micros) / 1_000);
+        best = { skew: Math.sign(skew) * Math.max(0, Math.abs(skew) - roundTripMs / 2), roundTripMs };
+      }
+    } catch {
+      // Away: other parts say so.
+    }
+    return best === null ? null : Math.round(best.skew);
+  }
+
+  /** Logs a change, once. */
+  private turn(state: State): void {
+    if (state === this.state) return;
+    this.state = state;
+    const { log } = this.options;
+    const fields = { skewSeconds: this.skew / 1_000 };
+    if (state === 'right') log.info(fields, 'the clock of this process agrees with Redis again');
+    else if (state === 'warned') log.warn(fields, `${this.sentence}: check the time synchronisation of both`);
+    else
+      log.error(fields, `${this.sentence}: this process takes no events and does no scheduled work until it is right`);
+  }
+
+  private get sentence(): string {
+    const seconds = Math.abs(this.skew / 1_000).toFixed(1);
+    return `the clock of this process is ${seconds} s ${this.skew > 0 ? 'ahead of' : 'behind'} that of Redis`;
+  }
+}
+
+function stateOf(skewMs: number): State {
+  const apart = Math.abs(skewMs);
+  if (apart > LIMIT_MS.refused) return 'refused';
+  return apart > LIMIT_MS.warned ? 'warned' : 'right';
+}

@@ -1,0 +1,88 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { fieldsOf } from '../redis-fields.ts';
+
+/** How long a Sentinel may take to connect, and to answer. */
+const PATIENCE_MS = 500;
+
+/** What one Sentinel says of a master. */
+interface View {
+  /** Of the Sentinel itself. */
+  id: string;
+  master: ReadonlyMap<string, string>;
+  replicas: readonly ReadonlyMap<string, string>[];
+}
+
+/**
+ * Whether none of some replicas, which were found missing before the call, can be the master, or become it before the Sentinels
+ * reach it again. True only if all Sentinels of the address answer, know of no others, see no trouble with the master and no
+ * takeover under way, and have no connection to any of these replicas: a Sentinel names another master from the moment at which a
+ * replica took over, shows a takeover before that, and promotes none that it does not reach (decision 63).
+ *
+ * `options`: of a connection through the Sentinels; of another the answer is false. `master`: the ID of the run of its process.
+ * `replicas`: `<host>:<port>`, as the master names them. Never rejects.
+ */
+export async function cannotHaveTakenOver({
+  options,
+  master,
+  replicas,
+}: {
+  options: RedisOptions;
+  master: string;
+  replicas: readonly string[];
+}): Promise<boolean> {
+  const { sentinels, name } = options;
+  if (sentinels === undefined || sentinels === null || sentinels.length === 0 || name === undefined) return false;
+  let views: View[];
+  try {
+    views = await Promise.all(sentinels.map((address) => viewOf({ ...options, ...address }, name)));
+  } catch {
+    return false;
+  }
+  return (
+    new Set(views.map(({ id }) => id)).size === views.length &&
+    views.every(
+      (view) =>
+        view.master.get('flags') === 'master' &&
+        view.master.get('runid') === master &&
+        view.master.get('num-other-sentinels') === String(views.length - 1) &&
+        replicas.every((replica) => isUnreachable(view, replica)),
+    )
+  );
+}
+
+/** Whether a Sentinel has no connection to a replica, or no answer from it for as long as it waits before it takes one for gone. */
+function isUnreachable(view: View, replica: string): boolean {
+  const fields = view.replicas.find((each) => `${each.get('ip')}:${each.get('port')}` === replica);
+  const flags = fields?.get('flags')?.split(',') ?? [];
+  return flags.includes('slave') && (flags.includes('disconnected') || flags.includes('s_down'));
+}
+
+/** Rejects where the Sentinel does not answer, or does not know the master. */
+async function viewOf(options: RedisOptions, name: string): Promise<View> {
+  const { host, port, family, sentinelUsername, sentinelPassword, sentinelTLS, enableTLSForSentinelMode } = options;
+  const redis = new Redis({
+    ...(host !== undefined && { host }),
+    ...(port !== undefined && { port }),
+    ...(family !== undefined && { family }),
+    ...(typeof sentinelUsername === 'string' && { username: sentinelUsername }),
+    ...(typeof sentinelPassword === 'string' && { password: sentinelPassword }),
+    ...(enableTLSForSentinelMode === true && sentinelTLS !== undefined && { tls: sentinelTLS }),
+    lazyConnect: true,
+    connectTimeout: PATIENCE_MS,
+    commandTimeout: PATIENCE_MS,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    const [id, master, replicas] = await Promise.all([
+      redis.call('SENTINEL', 'MYID'),
+      redis.call('SENTINEL', 'MASTER', name),
+      redis.call('SENTINEL', 'REPLICAS', name),
+    ]);
+    return { id: String(id), master: fieldsOf(master), replicas: (replicas as unknown[]).map(fieldsOf) };
+  } finally {
+    redis.disconnect();
+  }
+}

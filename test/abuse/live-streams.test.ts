@@ -1,0 +1,259 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { KeyedIds } from '../../src/engine/ids/keyed-ids.ts';
+import { CATCH_UP_BYTES } from '../../src/engine/live/catch-up.ts';
+import { MessageIds, type ListenerPosition } from '../../src/engine/live/message-id.ts';
+import { readPlaces, seatOf } from '../../src/engine/live/places.ts';
+import { connectionOf } from '../../src/redis/endpoints.ts';
+import { recentKey } from '../../src/redis/keys.ts';
+import { OUTBOX } from '../../src/packed/call-fields.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { LiveClient } from '../live/live-client.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+/** What somebody with one user's key may do to the live streams of others. */
+
+let laurel: TestLaurel;
+let ids: MessageIds;
+const clients: LiveClient[] = [];
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  ids = MessageIds.of(await KeyedIds.of(laurel.pool));
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await vi.waitUntil(() => laurel.services.live.count === 0, { timeout: 120_000 });
+});
+afterAll(() => laurel.close());
+
+const event = (id: string, value = 1) => laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
+
+async function keyOf(userId: string): Promise<string> {
+  return (await laurel.admin.post('/v1/application-api-keys', [{ userId }])).body.created[0].key as string;
+}
+
+async function ticket(body: object = {}, key?: string): Promise<string> {
+  const made = await laurel.app.post('/v1/live/tickets', body, key === undefined ? {} : { key });
+  expect(made.status).toBe(201);
+  return made.body.ticket as string;
+}
+
+async function open(query: Record<string, string>, lastEventId?: string): Promise<LiveClient> {
+  const client = await LiveClient.open(laurel.appUrl, query, lastEventId);
+  clients.push(client);
+  return client;
+}
+
+/** The last ID of a stream of mallory's that is closed, and the one open. */
+async function lastIdOf(userId: string): Promise<string> {
+  const client = await open({ ticket: await ticket({}, await keyOf(userId)) });
+  const { id } = await client.next('ready');
+  client.close();
+  await expect.poll(() => laurel.services.live.count).toBe(0);
+  return id;
+}
+
+/** Opens the only stream of the shard with an ID, and then another one, which must hear of events, as must the first. */
+async function expectNobodySilenced(lastEventId: string, userId: string): Promise<void> {
+  const forger = await open({}, lastEventId);
+  expect(forger.status).toBe(200);
+  await forger.next('reset');
+  const admin = await open({ ticket: await ticket() });
+  await admin.next('ready');
+  await event(userId, 5);
+  await admin.next('points.changed');
+  await forger.next('points.changed');
+  const { lastId } = admin;
+  admin.close();
+  await event(userId, 5);
+  const back = await open({}, lastId!);
+  await back.next('points.changed');
+}
+
+const FUTURE = `${Date.now() + 86_400_000}-0`;
+
+test.each<[string, (id: string) => string]>([
+  ['of a later time', (id) => id.replace(/~[\da-z]+-(\d+)~/, `~${(Date.now() + 86_400_000).toString(36)}-$1~`)],
+  ['with a sequence that no position can have', (id) => id.replace(/-\d+~/, '-99999999999999999999~')],
+  ['with another signature', (id) => id.slice(0, -1) + (id.endsWith('A') ? 'B' : 'A')],
+  ['without a signature', (id) => id.slice(0, id.lastIndexOf('~'))],
+])('a last ID that a client made up (%s) is answered with a reset, and silences nobody', async (name, forge) => {
+  const userId = `mallory-${name.length}`;
+  const id = await lastIdOf(userId);
+  expect(forge(id)).not.toBe(id);
+  await expectNobodySilenced(forge(id), userId);
+});
+
+test.each<[string, Partial<ListenerPosition>]>([
+  ['of the outbox', { outbox: FUTURE, boards: FUTURE }],
+  ['of announced notifications', { announced: FUTURE }],
+])(
+  'an authentic ID with a position %s ahead of everything is answered with a reset, and silences nobody',
+  async (name, ahead) => {
+    const userId = `ahead-${name.length}`;
+    const { authentic } = ids.parse(await lastIdOf(userId))!;
+    expect(authentic).not.toBeNull();
+    await expectNobodySilenced(
+      ids.format({ ...authentic!, position: { ...authentic!.position, ...ahead, asOfMs: Date.now() } }),
+      userId,
+    );
+  },
+);
+
+/** Opens a stream whose client is in the test's hands. */
+async function openRaw(path: string, headers: readonly string[] = []): Promise<Socket> {
+  const { hostname, port } = new URL(laurel.appUrl);
+  const socket = connect({ host: hostname, port: Number(port) });
+  sockets.push(socket);
+  socket.on('error', () => undefined);
+  socket.write([`GET ${path}`, 'Host: laurel', ...headers, '', ''].join('\r\n').replace('\r\n', ' HTTP/1.1\r\n'));
+  return socket;
+}
+
+const UPGRADE = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+  'Sec-WebSocket-Version: 13',
+];
+const PING = 0x89;
+const PONG = 0x8a;
+const TEXT = 0x81;
+
+/** A masked frame of a client, with as many bytes as a control frame may have. */
+const frame = (kind: number): Buffer =>
+  Buffer.concat([Buffer.from([kind, 0x80 | 125, 0, 0, 0, 0]), Buffer.alloc(125, 'a')]);
+
+test.each([
+  ['pings', PING],
+  ['pongs', PONG],
+  ['messages', TEXT],
+])('a WebSocket client that sends more %s than any has a use for is closed, and told why', async (_, kind) => {
+  const socket = await openRaw(`/v1/live/ws?ticket=${await ticket()}`, UPGRADE);
+  let received = '';
+  socket.setEncoding('latin1').on('data', (text: string) => (received += text));
+  await expect.poll(() => received).toContain('"type":"ready"');
+  for (let sent = 0; sent < 40; sent += 1) socket.write(frame(kind));
+  await event('heard', 5);
+  await expect.poll(() => received).toContain('"type":"points.changed"');
+  expect(received).not.toContain('"closing"');
+  // A new period may begin meanwhile.
+  while (!received.includes('too_many_frames')) {
+    for (let sent = 0; sent < 20; sent += 1) socket.write(frame(kind));
+    await sleep(10);
+  }
+  // The close frame: 1008, policy violation.
+  expect(received).toContain('\u0003\u00f0too_many_frames');
+  await expect.poll(() => laurel.services.live.count).toBe(0);
+});
+
+test('answers to the pings of a WebSocket client that reads nothing do not fill the memory', async () => {
+  const socket = await openRaw(`/v1/live/ws?ticket=${await ticket()}`, UPGRADE);
+  socket.pause();
+  await expect.poll(() => laurel.services.live.count).toBe(1);
+  const pings = Buffer.concat(Array.from({ length: 500 }, () => frame(PING)));
+  const closed = once(socket, 'close');
+  let isClosed = false;
+  void closed.then(() => (isClosed = true));
+  let sent = 0;
+  while (!isClosed && sent < 100_000_000) {
+    sent += pings.length;
+    if (!socket.write(pings)) await Promise.race([once(socket, 'drain'), closed]);
+    expect(laurel.services.live.waitingBytes).toBeLessThan(1_048_576);
+  }
+  await expect.poll(() => laurel.services.live.count).toBe(0);
+});
+
+/** What left the outbox after a position: entries of another tenant, each of so many bytes. */
+async function keepEntries(count: number, bytes: number): Promise<void> {
+  await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
+  const afterMs = Date.now();
+  const pipeline = laurel.redis.pipeline();
+  for (let n = 0; n < count; n += 1)
+    pipeline.xadd(recentKey(0), `${afterMs}-${n}`, OUTBOX.tenant, '999', OUTBOX.records, 'x'.repeat(bytes));
+  for (const [error] of (await pipeline.exec())!) expect(error).toBeNull();
+  // The events that follow have later positions.
+  await vi.waitUntil(() => Date.now() > afterMs + 1);
+}
+
+test('a stream that would have to read too much gets what holds now instead, as do several of one user', async () => {
+  const key = await keyOf('away');
+  const client = await open({ ticket: await ticket({}, key) });
+  const { id } = await client.next('ready');
+  client.close();
+  await keepEntries(110, Math.ceil(CATCH_UP_BYTES / 100));
+  await event('away', 5);
+  const back = await Promise.all([1, 2, 3].map(() => open({}, id)));
+  for (const one of back) expect((await one.next('reset')).reason).toBe('too much happened since the last ID');
+  const before = back.map((one) => one.of('points.changed').length);
+  await event('away', 5);
+  for (const [at, one] of back.entries()) await one.next('points.changed', before[at]);
+});
+
+test('several streams of a user that come back at once all get what they missed', async () => {
+  const key = await keyOf('tabs');
+  const client = await open({ ticket: await ticket({}, key) });
+  const { id } = await client.next('ready');
+  client.close();
+  await keepEntries(110, 10);
+  for (let n = 0; n < 3; n += 1) await event('tabs', 5);
+  const back = await Promise.all(Array.from({ length: 8 }, () => open({}, id)));
+  for (const one of back) {
+    await one.next('points.changed', 2);
+    expect((await one.next('ready')).resumed).toBe(true);
+    expect(one.of('points.changed')).toHaveLength(3);
+  }
+});
+
+test('opening a stream counts under the limit of the key that asked for it, also with a last ID', async () => {
+  const limited = await startLaurel({
+    configuration: STUDY_APP,
+    rateLimits: { applicationPerSecond: 1 },
+  });
+  try {
+    const made = await limited.admin.post('/v1/application-api-keys', [{ userId: 'eager' }]);
+    const asked = await limited.app.post('/v1/live/tickets', {}, { key: made.body.created[0].key as string });
+    const first = await LiveClient.open(limited.appUrl, { ticket: asked.body.ticket as string });
+    clients.push(first);
+    expect(first.response.headers['x-ratelimit-limit']).toBeDefined();
+    const { id } = await first.next('ready');
+    first.close();
+    const statuses: number[] = [];
+    while (statuses.length < 1_000 && statuses.at(-1) !== 429) {
+      const back = await LiveClient.open(limited.appUrl, {}, id);
+      clients.push(back);
+      statuses.push(back.status);
+      if (back.status === 429) expect(Number(back.response.headers['retry-after'])).toBeGreaterThan(0);
+      back.close();
+    }
+    expect(statuses.at(-1)).toBe(429);
+    const overSocket = await fetch(`${limited.appUrl}/v1/live/ws?lastEventId=${encodeURIComponent(id)}`, {
+      headers: { 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' },
+    });
+    expect([400, 429]).toContain(overSocket.status);
+  } finally {
+    await limited.close();
+  }
+});
+
+test('a place that many streams of a user follow is read once', async () => {
+  await event('followed', 7);
+  const compiled = await laurel.services.catalogs.of(0);
+  const board = compiled.catalog.leaderboards.find(({ key }) => key === 'flips')!;
+  const seat = seatOf(board, null, Date.now())!;
+  const ask = (userId: string) => ({ tenantNo: 0, board, seat, userId });
+  const redis = connectionOf(laurel.redis, 0);
+  const calls = async (): Promise<number> =>
+    Number(/cmdstat_zscore:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+  const before = await calls();
+  const asked = Array.from({ length: 100 }, (_, n) => ask(n === 50 ? 'nobody' : 'followed'));
+  const places = await readPlaces(redis, asked);
+  expect((await calls()) - before).toBe(2);
+  expect(places[0]).toMatchObject({ rank: expect.any(Number), value: 7 });
+  expect(places).toEqual(places.map((_, n) => (n === 50 ? null : places[0])));
+});

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
+import { untilPersisted } from '../../../src/engine/persisted/until-persisted.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  for (const id of ['ada', 'bob'])
+    expect((await laurel.app.post('/v1/metrics/flips/event', { user: { id }, value: 1 })).status).toBe(201);
+  await untilPersisted(laurel, 0);
+});
+afterAll(() => laurel.close());
+
+/** Makes reads of history wait until the returned function is called. */
+async function hold(): Promise<() => Promise<void>> {
+  const client = await laurel.pool.connect();
+  await client.query('BEGIN; LOCK TABLE event_days IN ACCESS EXCLUSIVE MODE');
+  let held = true;
+  const release = async (): Promise<void> => {
+    if (!held) return;
+    held = false;
+    await client.query('ROLLBACK');
+    client.release();
+  };
+  onTestFinished(release);
+  return release;
+}
+
+const SUMMARY = 'metrics/flips/event-summary?aggregation=daily&startDate=2026-01-01&endDate=2026-03-01';
+
+test('of many reads of a user two are done at a time and few wait; others come through, and it is over at once', async () => {
+  const release = await hold();
+  const statuses: number[] = [];
+  const reads = Array.from({ length: 20 }, async (_, nth) => {
+    const { status, headers, body } = await laurel.app.get(`/v1/users/ada/${nth % 2 ? SUMMARY : 'wrapped'}`);
+    statuses.push(status);
+    if (status !== 429) return;
+    expect(headers.get('retry-after')).toBe('1');
+    expect(body.error).toContain('reads of history of this user');
+  });
+  await expect.poll(() => statuses.length).toBeGreaterThan(13);
+  const other = laurel.app.get('/v1/users/bob/wrapped');
+  await expect.poll(() => statuses.filter((status) => status === 429).length).toBe(18);
+  await release();
+  await Promise.all(reads);
+  // Where the machine is so slow that what they waited for took too long, 503.
+  expect(statuses.filter((status) => status === 200 || status === 503)).toHaveLength(2);
+  expect([200, 503]).toContain((await other).status);
+  for (const id of ['ada', 'bob']) expect((await laurel.app.get(`/v1/users/${id}/${SUMMARY}`)).status).toBe(200);
+});
+
+test('a read that takes too long ends in Postgres as well', async () => {
+  const release = await hold();
+  expect((await laurel.app.get(`/v1/users/ada/${SUMMARY}`)).status).toBe(503);
+  const waiting = async (): Promise<unknown> =>
+    (
+      await laurel.pool.query(
+        `SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%event_days%'`,
+      )
+    ).rows;
+  await expect.poll(waiting).toEqual([]);
+  await release();
+});
+
+test('users take turns: who has fewer reads under way comes first, and a tenant does not wait for another', async () => {
+  const limits = new ReadLimits();
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const read = (tenantNo: number, userId: string, name: string): Promise<void> =>
+    limits.run({ tenantNo, userId }, () => {
+      begun.push(name);
+      return new Promise((resolve) => ends.set(name, resolve));
+    });
+  const end = async (name: string): Promise<string[]> => {
+    ends.get(name)!();
+    await new Promise(setImmediate);
+    return begun.splice(0);
+  };
+  const reads = ['a1', 'a2', 'b1', 'b2', 'a3', 'b3', 'c1'].map((name) => read(1, name[0]!, name));
+  reads.push(read(2, 'a', 'elsewhere'));
+  expect(begun.splice(0)).toEqual(['a1', 'a2', 'b1', 'b2', 'elsewhere']);
+  expect(await end('a1')).toEqual(['c1']);
+  expect(await end('b1')).toEqual(['a3']);
+  expect(await end('a2')).toEqual(['b3']);
+  for (const name of ['b2', 'a3', 'b3', 'c1', 'elsewhere']) expect(await end(name)).toEqual([]);
+  await Promise.all(reads);
+});

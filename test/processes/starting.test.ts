@@ -1,0 +1,264 @@
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { createPool } from '../../src/postgres/pool.ts';
+import { FORM_LOCK } from '../../src/postgres/running-versions.ts';
+import { markKey } from '../../src/redis/keys.ts';
+import { childrenOf, eventually, signal } from '../chaos/processes.ts';
+import { OwnRedis } from '../engine/rebuild/own-redis.ts';
+import { CuttingProxy } from '../stack/cutting-proxy.ts';
+import { testStack, type TestStack } from '../stack/stack.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { Start } from './start.ts';
+
+const KEY = 'starting.0123456789abcdef0123456789abcdef';
+
+/** Tenants in the order of their numbers, which begin at 1: the first is on the second Redis, the other on the first. */
+const ON_SECOND = 'one';
+const ON_FIRST = 'two';
+
+let stack: TestStack;
+let servers: [OwnRedis, OwnRedis];
+let postgres: CuttingProxy;
+let variables: NodeJS.ProcessEnv;
+const starts: Start[] = [];
+
+beforeAll(async () => {
+  stack = await testStack({ redis: false });
+  servers = [await OwnRedis.start(), await OwnRedis.start()];
+  postgres = new CuttingProxy(stack.databaseUrl);
+  variables = {
+    ADMIN_API_KEY: KEY,
+    ADMIN_PORT: String(await freePort()),
+    APP_PORT: String(await freePort()),
+    BACKLOG_LIMIT: '20',
+    DATABASE_URL: await postgres.listen(),
+    LAUREL_DEMO: '0',
+    REDIS_URL: `${servers[0].url},west=${servers[1].url}`,
+  };
+});
+/** Two tenants. */
+beforeAll(async () => {
+  const laurel = start();
+  await laurel.running();
+  await configure('/v1/organisation', 'PATCH', { multiTenancy: true });
+  const tenants = [ON_SECOND, ON_FIRST].map((customerId) => ({ customerId, name: customerId }));
+  await configure('/v1/tenants', 'POST', tenants);
+  for (const tenant of [ON_SECOND, ON_FIRST]) await configure('/v1/configuration', 'PUT', STUDY_APP, tenant);
+  await laurel.end('SIGTERM');
+});
+afterEach(async () => {
+  for (const started of starts.splice(0)) if (started.process.exitCode === null) await started.end('SIGTERM');
+});
+afterAll(async () => {
+  postgres.close();
+  await Promise.all(servers.map((server) => server.close()));
+  await stack.close();
+});
+
+function start(more: NodeJS.ProcessEnv = {}, main = 'dist/src/main.js'): Start {
+  const started = new Start({ ...variables, ...more }, ['node', main]);
+  starts.push(started);
+  return started;
+}
+
+interface Answer {
+  status: number;
+  body: Record<string, unknown>;
+  retryAfter: string | null;
+}
+
+async function ask(
+  path: string,
+  {
+    method = 'GET',
+    body,
+    tenant,
+    port = 'APP_PORT',
+  }: { method?: string; body?: unknown; tenant?: string; port?: string } = {},
+): Promise<Answer> {
+  const response = await fetch(`http://127.0.0.1:${variables[port]}${path}`, {
+    method,
+    headers: {
+      'X-API-KEY': KEY,
+      'Content-Type': 'application/json',
+      ...(tenant !== undefined && { 'Tenant-ID': tenant }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
+    retryAfter: response.headers.get('retry-after'),
+  };
+}
+
+async function configure(path: string, method: string, body: unknown, tenant?: string): Promise<void> {
+  const { status } = await ask(path, { method, body, port: 'ADMIN_PORT', ...(tenant !== undefined && { tenant }) });
+  if (status >= 300) throw new Error(`${method} ${path}: ${status}`);
+}
+
+const event = (tenant: string): Promise<Answer> =>
+  ask('/v1/metrics/flips/event', { method: 'POST', body: { user: { id: 'ada' }, value: 1 }, tenant });
+
+const taken = async (tenant: string): Promise<number> => (await event(tenant)).status;
+
+async function rows<T>(sql: string): Promise<T[]> {
+  const pool = createPool(stack.databaseUrl, { max: 1 });
+  try {
+    return (await pool.query(sql)).rows as T[];
+  } finally {
+    await pool.end();
+  }
+}
+
+const stored = async (): Promise<number> => (await rows<{ n: number }>('SELECT count(*)::int AS n FROM events'))[0]!.n;
+
+describe('several Redis', () => {
+  test.each([
+    ['second', 1, ON_FIRST, ON_SECOND],
+    ['first', 0, ON_SECOND, ON_FIRST],
+  ] as const)('a start while the %s is away serves the tenants of the other', async (_, which, served, away) => {
+    const before = await stored();
+    await servers[which].kill();
+    const laurel = start();
+    await laurel.running();
+    expect(laurel.output).toContain('this Redis does not answer');
+    await expect.poll(() => taken(served)).toBe(201);
+    // A worker stores it, though the queues are on the first.
+    await expect.poll(stored).toBeGreaterThan(before);
+    expect(await event(away)).toMatchObject({ status: 503, retryAfter: '1' });
+    expect(await ask('/readyz')).toMatchObject({
+      status: 200,
+      body: { status: 'ready', degraded: ['some Redis', 'some tenants'] },
+    });
+
+    await servers[which].start();
+    await expect.poll(() => taken(away)).toBe(201);
+    const then = await stored();
+    expect(await taken(away)).toBe(201);
+    await expect.poll(stored).toBeGreaterThan(then);
+    await expect.poll(async () => (await ask('/readyz')).body).toEqual({ status: 'ready' });
+  });
+});
+
+test('ready while Postgres is away and events are taken; not once so many wait that they are refused', async () => {
+  const laurel = start();
+  await laurel.running();
+  await expect.poll(() => taken(ON_FIRST)).toBe(201);
+  await expect.poll(async () => (await ask('/readyz')).body).toEqual({ status: 'ready' });
+  postgres.retarget(`postgres://127.0.0.1:${await freePort()}`);
+  postgres.cutAll();
+  expect(await taken(ON_FIRST)).toBe(201);
+  expect(await ask('/readyz')).toMatchObject({ status: 200, body: { status: 'ready', degraded: ['Postgres'] } });
+
+  await expect.poll(() => taken(ON_FIRST)).toBe(503);
+  expect(await ask('/readyz')).toMatchObject({
+    status: 503,
+    body: { error: 'Not ready: backlog', degraded: ['Postgres'] },
+  });
+  postgres.retarget(stack.databaseUrl);
+  await expect.poll(() => taken(ON_FIRST)).toBe(201);
+  await expect.poll(async () => (await ask('/readyz')).body).toEqual({ status: 'ready' });
+});
+
+describe('a version that keeps another form in Redis', () => {
+  // The built code, with another form: beside it, so that it finds its packages.
+  const other = join(PACKAGE_ROOT, 'dist/other-form');
+  beforeAll(() => {
+    for (const folder of ['src', 'workers'])
+      cpSync(join(PACKAGE_ROOT, 'dist', folder), join(other, folder), { recursive: true });
+    const file = join(other, 'src/engine/rebuild/inspect.js');
+    const text = readFileSync(file, 'utf8');
+    const changed = text.replace('const FORM = 1;', 'const FORM = 2;');
+    if (changed === text) throw new Error('The form is not where this test looks for it.');
+    writeFileSync(file, changed);
+  });
+  afterAll(() => rmSync(other, { recursive: true, force: true }));
+
+  const epoch = async (): Promise<number> => (await rows<{ epoch: number }>('SELECT epoch FROM redis_epoch'))[0]!.epoch;
+
+  test('is refused while the other runs, which goes on; started behind it, it rebuilds once', async () => {
+    const laurel = start();
+    await laurel.running();
+    await expect.poll(() => taken(ON_FIRST)).toBe(201);
+    const before = await epoch();
+    const ports = { APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
+    const refused = start(ports, 'dist/other-form/src/main.js');
+    expect(await refused.end()).toBe(1);
+    expect(refused.output).toMatch(
+      /^Laurel \S+ \(form 2\) cannot run beside Laurel \S+ \(form 1, 2 processes\): .* Stop the other version first\.\n$/,
+    );
+    for (let n = 0; n < 10; n += 1) expect(await taken(ON_FIRST)).toBe(201);
+    expect(await epoch()).toBe(before);
+    // The same version is taken.
+    const beside = start(ports);
+    await beside.running();
+    expect(await beside.end('SIGTERM')).toBe(0);
+    expect(await laurel.end('SIGTERM')).toBe(0);
+
+    const next = start({}, 'dist/other-form/src/main.js');
+    await next.running();
+    await expect.poll(() => taken(ON_FIRST)).toBe(201);
+    const after = await epoch();
+    expect(after).toBeGreaterThan(before);
+    const old = start(ports);
+    expect(await old.end()).toBe(1);
+    expect(old.output).toContain('cannot run beside Laurel');
+    expect(await epoch()).toBe(after);
+  });
+});
+
+test('a second frontend that ends while it starts leaves the first one alone, and is started again', async () => {
+  const laurel = start({ HTTP_PROCESSES: '2' });
+  const frontends = (): number[] => childrenOf(laurel.process.pid!, 'src/processes/frontend.js');
+  await eventually('two frontends', () => frontends().length === 2);
+  const [first, second] = frontends().toSorted((a, b) => a - b) as [number, number];
+  signal([second], 'SIGKILL');
+  await laurel.running();
+  await expect.poll(() => taken(ON_FIRST)).toBe(201);
+  await eventually('another second one', () => frontends().length === 2 && !frontends().includes(second));
+  expect(frontends()).toContain(first);
+});
+
+test('shards of another form are not rebuilt while a process of that form lives', async () => {
+  const laurel = start();
+  await laurel.running();
+  await expect.poll(() => taken(ON_FIRST)).toBe(201);
+  const pool = createPool(stack.databaseUrl, { max: 2 });
+  const other = await pool.connect();
+  const redis = new Redis(servers[0].url);
+  try {
+    // One that registered in the moment in which Postgres came back.
+    await other.query('SELECT pg_advisory_lock_shared($1, 2)', [FORM_LOCK]);
+    const epochs = async (): Promise<unknown> => (await pool.query('SELECT epoch FROM redis_epoch')).rows;
+    const before = await epochs();
+    const mark = (await redis.get(markKey(2)))!;
+    await redis.set(markKey(2), mark.replace(/\d+$/, '2'));
+    await expect.poll(() => laurel.output).toContain('Stop the other version first.');
+    expect(await taken(ON_FIRST)).toBe(503);
+    expect(await epochs()).toEqual(before);
+    await other.query('SELECT pg_advisory_unlock_shared($1, 2)', [FORM_LOCK]);
+    await expect.poll(() => taken(ON_FIRST)).toBe(201);
+    expect(await epochs()).not.toEqual(before);
+  } finally {
+    redis.disconnect();
+    other.release(true);
+    await pool.end();
+  }
+});
+
+test('a frontend whose clock is wrong takes no events, and says so', async () => {
+  const skewed = `data:text/javascript,${encodeURIComponent('const now = Date.now; Date.now = () => now() + 3_600_000;')}`;
+  const laurel = start({ NODE_OPTIONS: `--import=${skewed}` });
+  await laurel.running();
+  await expect.poll(async () => (await ask('/readyz')).body['error']).toBe('Not ready: clock');
+  expect((await event(ON_FIRST)).body['error']).toMatch(
+    /^No events are taken: the clock of this process is 3600\.\d s ahead of that of Redis\.$/,
+  );
+  expect(laurel.output).toContain('this process takes no events and does no scheduled work until it is right');
+});
