@@ -47,10 +47,11 @@ export const readRedisSettings = (): string => readFileSync(join(PACKAGE_ROOT, '
 
 /** Starts a private Redis on a free port of the loopback interface; it ends with this process at the latest. */
 export async function startRedis(options: RedisOptions): Promise<LocalServer> {
-  await mkdir(options.directory, { recursive: true, mode: 0o700 });
-  const user = redisUser(options);
   let problem = '';
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    // A temporary directory is removed when a server that uses it ends, also when it failed to start.
+    await mkdir(options.directory, { recursive: true, mode: 0o700 });
+    const user = redisUser(options);
     const port = await freePort();
     const configuration = join(options.directory, 'redis.conf');
     await writeFile(configuration, settings(options, port), { mode: 0o600 });

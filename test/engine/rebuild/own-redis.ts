@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../src/local/free-port.ts';
-import { PACKAGE_ROOT } from '../../../src/package-root.ts';
+import { readRedisSettings } from '../../../src/local/redis-server.ts';
 import { addressOptions } from '../../../src/redis-address.ts';
 import { DATA_FOLDER } from '../../stack/data-folder.ts';
 import type { Certificates } from '../../stack/certificates.ts';
@@ -34,6 +34,16 @@ export const securedSettings = (port: number, { certificates, password }: Secure
   requirepass: password,
   masterauth: password,
 });
+
+/** `ops/redis.conf` as arguments: a Redis that was given a file writes to it when a Sentinel changes its role. */
+const shippedSettings = (): string[] =>
+  readRedisSettings()
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .flatMap((line) => {
+      const [name = '', value = ''] = line.split(' ');
+      return [`--${name}`, value === '""' ? '' : value];
+    });
 
 /** A Redis that a test can kill, start again on the same port, have come back older or empty, and make a replica of another. */
 export class OwnRedis {
@@ -77,7 +87,7 @@ export class OwnRedis {
       ...this.settings,
     };
     const named = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    const args = [join(PACKAGE_ROOT, 'ops', 'redis.conf'), ...named];
+    const args = [...shippedSettings(), ...named];
     for (let tries = 1; this.running === null; tries += 1) {
       this.running = await startOwnServer(args, this.url);
       if (this.running !== null) break;
