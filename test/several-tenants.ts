@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import type { Configuration } from '../src/domain/configuration.ts';
 import type { TestLaurel } from './laurel.ts';
 import { STUDY_APP } from './study-app.ts';
@@ -13,5 +14,8 @@ export async function addTenants(
     '/v1/tenants',
     customerIds.map((customerId) => ({ customerId, name: customerId })),
   );
-  for (const tenantId of customerIds) await laurel.admin.put('/v1/configuration', configuration, { tenantId });
+  for (const tenantId of customerIds) {
+    const { status, body } = await laurel.admin.put('/v1/configuration', configuration, { tenantId });
+    expect({ status, body }).toMatchObject({ status: 200 });
+  }
 }

@@ -273,6 +273,8 @@ test('the address may end with /v1; the pace is what the headers of the source a
   headers = { 'X-RateLimit-Remaining': '4', 'RateLimit-Reset': '2' };
   const { code, err } = await cli(...args);
   expect([code, err]).toEqual([0, '']);
-  // The first answer says how fast it may go on; a timer may fire a millisecond early.
-  for (const [index, ms] of at.entries()) if (index > 1) expect(ms - at[index - 1]!).toBeGreaterThan(450);
+  // The first answer allows one request per half second. Requests leave on time; a busy machine may receive some of them late.
+  const allowedMs = 500 * (at.length - 2);
+  expect(at.length).toBeGreaterThan(2);
+  expect(at.at(-1)! - at[1]!).toBeGreaterThan(0.8 * allowedMs);
 });

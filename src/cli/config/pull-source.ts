@@ -204,7 +204,9 @@ class SourceReader {
     if (streaks) document.streaks = streaks;
     // The contract shows the keys of those alone that are completed by the API.
     if (catalog.achievements.some(({ key, trigger }) => key === null && trigger !== 'api'))
-      this.unseen.push('achievements[].key of those without one in the answer: they are told apart by their names');
+      this.unseen.push(
+        'achievements[].key where the source shows none: achievements without a key are matched by name',
+      );
     return { document, unseen: [...this.unseen, ...NEVER_SEEN] };
   }
 

@@ -2,8 +2,8 @@ import { Option, type Command } from 'commander';
 import { askAdmin, withAdminOptions, type AdminOptions } from '../admin-api.ts';
 import { sourceOf, type SourceFlags } from '../import/source.ts';
 import { wholeNumber } from '../whole-number.ts';
+import type { pullSource } from './pull-source.ts';
 import { documentText, writeDocument } from './document-file.ts';
-import { pullSource } from './pull-source.ts';
 
 type Options = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; partial?: boolean };
 
@@ -21,11 +21,17 @@ export function addPull(config: Command): void {
       const { document, unseen } =
         from === undefined
           ? { document: await askAdmin(options, { method: 'GET', path: '/v1/configuration' }), unseen: [] }
-          : await pullSource(sourceOf({ ...options, from }), { partial });
+          : await pullFrom(sourceOf({ ...options, from }), partial);
       const text = documentText(document);
       if (file === undefined) process.stdout.write(text);
       else await writeDocument(file, text);
       if (unseen.length > 0)
         process.stderr.write(`Not seen at the source:\n${unseen.map((line) => `  ${line}\n`).join('')}`);
     });
+}
+
+/** Loads TypeBox only for the command that checks answers of a source with it. */
+async function pullFrom(source: ReturnType<typeof sourceOf>, partial: boolean): ReturnType<typeof pullSource> {
+  const { pullSource } = await import('./pull-source.ts');
+  return pullSource(source, { partial });
 }

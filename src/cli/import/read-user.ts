@@ -4,7 +4,7 @@ import { SourceRefusal } from './source-refusal.ts';
 /** A user as read, in the form of a line. */
 export interface ReadUser {
   user: ImportedUser;
-  /** What the source does not have, or does not tell. */
+  /** Fields that the source does not have or does not show. */
   missing: string[];
   /** The parts that the source refused to give, with its reasons. */
   unread: string[];

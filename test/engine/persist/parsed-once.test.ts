@@ -50,6 +50,7 @@ test('a connection parses the statements of a batch once, and plans them for the
     'SELECT name, custom_plans::int AS made, generic_plans::int AS kept FROM pg_prepared_statements ORDER BY name',
   );
   expect(rows).toEqual([
+    { name: 'find_summed', made: BATCHES + 1, kept: 0 },
     { name: 'persist_completions', made: BATCHES, kept: 0 },
     { name: 'persist_cursor', made: BATCHES + 1, kept: 0 },
     { name: 'persist_day_counts', made: BATCHES + 1, kept: 0 },

@@ -76,8 +76,9 @@ test('whatever a record holds, its neighbours are stored and reported', async ()
 test('a state that cannot be read: the record is stored, nothing is reported of it, and the next one is', async () => {
   await reported.webhook();
   const { redis } = reported.laurel;
-  // A map whose only value is no msgpack.
-  await writeEntry(redis, 0, { records: [completed('cyd')], states: { cyd: Buffer.from([0x81, 0xa1, 0x6e, 0xc1]) } });
+  // Begins like a state, but MessagePack never uses the byte 0xc1.
+  const unreadable = Buffer.concat([Buffer.from([1]), Buffer.alloc(100, 0xc1)]);
+  await writeEntry(redis, 0, { records: [completed('cyd')], states: { cyd: unreadable } });
   await writeEntry(redis, 0, { records: [completed('dan')] });
   await reported.persist();
   expect((await reported.messages()).map(({ user }) => user)).toEqual(['dan']);

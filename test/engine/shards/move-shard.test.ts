@@ -286,10 +286,11 @@ test('a process that does not know the Redis answers 503 to the tenants of this 
   for (const tenantId of OTHERS) expect([await event(tenantId), await read(tenantId)]).toEqual([201, 200]);
   const notice =
     'Shard 1 is on the Redis "spare", which REDIS_URL does not name here: this process answers its tenants 503 until it is started with it';
-  await expect.poll(() => readiness(laurel.adminUrl)).toEqual([200, { status: 'ready', notices: [notice] }]);
+  const degraded = { status: 'ready', degraded: ['some tenants'] };
+  await expect.poll(() => readiness(laurel.adminUrl)).toEqual([200, { ...degraded, notices: [notice] }]);
   expect(lines.filter(({ msg }) => msg === notice)).toContainEqual(expect.objectContaining({ redis: 'spare' }));
   // The application's port is open to anyone, whom names of servers do not concern.
-  expect(await readiness(laurel.appUrl)).toEqual([200, { status: 'ready' }]);
+  expect(await readiness(laurel.appUrl)).toEqual([200, degraded]);
   const knowing = await laurel.another(wideUrl);
   expect(await read('one', knowing.app)).toBe(200);
   expect(await event('one', undefined, knowing.app)).toBe(201);
