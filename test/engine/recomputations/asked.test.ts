@@ -109,7 +109,7 @@ test('a plan that is applied at once; who has an achievement meanwhile gets it, 
   await laurel.pool.query(
     `INSERT INTO recomputed_users (recomputation_no, tenant_no, user_id, created_ms, plan, gains)
      SELECT recomputations.no, 0, 'eve', epoch_ms(users.created), jsonb_build_object('complete', jsonb_build_array($2::int),
-            'revoke', '[]'::jsonb, 'awards', '[]'::jsonb, 'keeps', true, 'totals', '{}'::jsonb), true
+            'revoke', '[]'::jsonb, 'awards', '[]'::jsonb, 'scores', '[]'::jsonb, 'keeps', true, 'totals', '{}'::jsonb), true
        FROM recomputations, users WHERE recomputations.id = $1 AND users.id = 'eve'`,
     [planned.id, rows[0]!.no],
   );
