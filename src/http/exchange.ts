@@ -237,9 +237,7 @@ export class Exchange {
       const refused = operation.file === null ? null : this.context.fileLimit?.(this.sender.network());
       if (refused) throw refused;
       this.handling = true;
-      const handle = () => operation.handle(this.context.services, call as Call<never, never, never>);
-      const { failedKeys } = this.context;
-      answer = operation.signsIn && failedKeys ? failedKeys.inTurn(this.sender.network(), handle) : handle();
+      answer = operation.handle(this.context.services, call as Call<never, never, never>);
     } catch (error) {
       return this.fail(error);
     }

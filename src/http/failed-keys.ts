@@ -14,8 +14,6 @@ export class FailedKeys {
   private readonly nowMs: () => number;
   /** Up to when what failed is paid off, ms; the last to fail is the last. */
   private readonly paidUntilMs = new Map<string, number>();
-  /** Of addresses over the limit: the last sign-in that is under way or waits. */
-  private readonly turns = new Map<string, Promise<unknown>>();
 
   /** @param nowMs the machine's time, not the test clock's */
   constructor({ perMinute, nowMs = () => performance.now() }: { perMinute: number; nowMs?: () => number }) {
@@ -37,18 +35,6 @@ export class FailedKeys {
     }
     this.paidUntilMs.set(address, untilMs);
     return null;
-  }
-
-  /** Signs in. Where the address may have no more wrong keys, its sign-ins are done one after another: each costs Postgres a query. */
-  inTurn<T>(address: string | null, signIn: () => Promise<T>): Promise<T> {
-    if (address === null || this.waitMs(address, this.nowMs()) <= 0) return signIn();
-    const turn = (this.turns.get(address) ?? Promise.resolve()).then(signIn, signIn);
-    this.turns.set(address, turn);
-    const end = (): void => {
-      if (this.turns.get(address) === turn) this.turns.delete(address);
-    };
-    turn.then(end, end);
-    return turn;
   }
 
   private waitMs(address: string, nowMs: number): number {

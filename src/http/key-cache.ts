@@ -5,54 +5,6 @@ export interface KeyLookup {
   find(prefix: string): Promise<KeyRecord | null>;
 }
 
-/** Queries for keys that are under way at a time, and the most keys that one asks for. */
-const QUERIES = 2;
-const KEYS_A_QUERY = 500;
-
-interface Wanted {
-  id: string;
-  resolve: (record: KeyRecord | null) => void;
-  reject: (error: unknown) => void;
-}
-
-/**
- * Looks keys up, many in one query, in the order in which they are asked for. A flood of unknown keys therefore costs Postgres little,
- * and a good key among them is found without a long wait. Where a query fails, all that wait fail with it.
- */
-export class GatheredLookup implements KeyLookup {
-  private readonly findAll: (ids: readonly string[]) => Promise<readonly KeyRecord[]>;
-  private readonly idOf: (record: KeyRecord) => string;
-  private waiting: Wanted[] = [];
-  private underWay = 0;
-
-  /** @param findAll those of the keys that exist */
-  constructor(findAll: GatheredLookup['findAll'], idOf: GatheredLookup['idOf']) {
-    this.findAll = findAll;
-    this.idOf = idOf;
-  }
-
-  find(id: string): Promise<KeyRecord | null> {
-    return new Promise((resolve, reject) => {
-      this.waiting.push({ id, resolve, reject });
-      if (this.underWay < QUERIES) void this.query();
-    });
-  }
-
-  private async query(): Promise<void> {
-    this.underWay += 1;
-    const wanted = this.waiting.splice(0, KEYS_A_QUERY);
-    try {
-      const records = await this.findAll(wanted.map(({ id }) => id));
-      const found = new Map(records.map((record) => [this.idOf(record), record]));
-      for (const { id, resolve } of wanted) resolve(found.get(id) ?? null);
-    } catch (error) {
-      for (const { reject } of [...wanted, ...this.waiting.splice(0)]) reject(error);
-    }
-    this.underWay -= 1;
-    if (this.waiting.length > 0) void this.query();
-  }
-}
-
 export interface KeyCacheLimits {
   /** Entries kept of each sort, known and unknown; the least recently used goes first. */
   entries: number;

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { KeyScope } from '../domain/api-key.ts';
+import { GatheredLookup } from './gathered-lookup.ts';
 
 /** What is stored of a key of either kind. */
 export interface KeyRecord {
@@ -32,20 +33,15 @@ const KEYS = `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", tenant
                   (extract(epoch FROM expires_at) * 1000)::float8, rate_limit, (extract(epoch FROM last_used) * 1000)::float8
              FROM application_keys WHERE prefix = ANY ($1)`;
 
-const ONE_KEY = KEYS.replaceAll('= ANY ($1)', '= $1');
-
-/** The key with this prefix, of either kind; null: there is none. */
-export async function findKey(pool: Pool, prefix: string): Promise<KeyRecord | null> {
-  const { rows } = await pool.query<KeyRecord>({
-    name: 'find-key',
-    text: ONE_KEY,
-    values: [prefix],
-  });
-  return rows[0] ?? null;
-}
-
-/** Those of the keys with these prefixes that there are, of either kind. */
+/** The keys with these prefixes, of either kind; unknown prefixes are left out. */
 export async function findKeys(pool: Pool, prefixes: readonly string[]): Promise<KeyRecord[]> {
   const { rows } = await pool.query<KeyRecord>({ name: 'find-keys', text: KEYS, values: [prefixes] });
   return rows;
 }
+
+/** Finds keys of either kind by prefix, many in one query. */
+export const keyLookup = (pool: Pool): GatheredLookup<KeyRecord> =>
+  new GatheredLookup(
+    (prefixes) => findKeys(pool, prefixes),
+    ({ prefix }) => prefix,
+  );

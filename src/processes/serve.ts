@@ -2,7 +2,6 @@ import type { Laurel } from './composition.ts';
 import { createAuthenticator } from '../http/auth.ts';
 import type { Network } from '../domain/networks.ts';
 import { FailedKeys } from '../http/failed-keys.ts';
-import { GatheredLookup } from '../http/key-cache.ts';
 import type { KeyRefusal } from '../http/key-refusal.ts';
 import type { Log } from '../log/log.ts';
 import { createFileLimit, createRateLimit, type RateLimits } from '../http/rate-limit.ts';
@@ -18,7 +17,8 @@ import { createInstallationMetrics } from './installation-metrics.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
-import { findKeys, type KeyRecord } from '../postgres/find-key.ts';
+import { keyLookup, type KeyRecord } from '../postgres/find-key.ts';
+import { GatheredLookup } from '../postgres/gathered-lookup.ts';
 import { RefusedKeys } from '../postgres/audit/refused-keys.ts';
 import { KeyUses } from '../postgres/key-uses.ts';
 import { findSessions } from '../postgres/sessions/session-rows.ts';
@@ -106,10 +106,7 @@ export async function serve(
   };
   const keys = createAuthenticator({
     ...noted,
-    lookup: new GatheredLookup(
-      (prefixes) => findKeys(pool, prefixes),
-      ({ prefix }) => prefix,
-    ),
+    lookup: keyLookup(pool),
   });
   const sessions = createSessionAuthenticator({
     ...noted,

@@ -6,7 +6,7 @@ import { createAuthenticator } from '../../src/http/auth.ts';
 import type { Caller } from '../../src/operations/operation.ts';
 import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/admin-keys.ts';
 import { ApplicationKeys } from '../../src/postgres/application-keys.ts';
-import { findKey, type KeyRecord } from '../../src/postgres/find-key.ts';
+import { keyLookup, type KeyRecord } from '../../src/postgres/find-key.ts';
 import { keyHash } from '../../src/postgres/new-key.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
@@ -254,7 +254,7 @@ describe('over the stored keys', () => {
     const [created] = await users.create(0, [{ userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null }], {
       who: 'test',
     });
-    const keys = createAuthenticator({ lookup: { find: (prefix) => findKey(pool, prefix) } });
+    const keys = createAuthenticator({ lookup: keyLookup(pool) });
     const changes = new Changes({ pool, redis });
     changes.listen({ organisationChanged: () => keys.invalidate() });
     await changes.start();

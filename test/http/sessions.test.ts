@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createSessionAuthenticator } from '../../src/http/session-auth.ts';
 import { findSessions } from '../../src/postgres/sessions/session-rows.ts';
 import { makeSignInToken } from '../../src/postgres/sessions/sign-in-tokens.ts';
@@ -199,4 +199,19 @@ test('wrong sign-ins count as wrong keys do', async () => {
   const wrong = Array.from({ length: 20 }, attempt);
   await Promise.all([signIn(laurel.adminKey, headers), signIn(laurel.adminKey, headers)]);
   expect(await Promise.all(wrong)).toEqual(wrong.map(() => 429));
+});
+
+test('a flood of wrong sign-ins costs Postgres a few statements, and a right one among them signs in', async () => {
+  const { pool } = laurel;
+  const sessions = new Sessions({ pool, announce: async () => undefined, clock: systemClock });
+  const spies = [vi.spyOn(pool, 'query'), vi.spyOn(pool, 'connect')];
+  const wrong = Array.from({ length: 200 }, (_, n) =>
+    sessions.begin(n % 2 === 0 ? { key: `adm_nobody${n}.AAAA` } : { token: `nobody${n}` }, { who: 'test' }),
+  );
+  const right = sessions.begin({ key: laurel.adminKey }, { who: 'test' });
+  expect(new Set(await Promise.all(wrong))).toEqual(new Set([null]));
+  expect(await right).not.toBeNull();
+  const calls = spies.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  vi.restoreAllMocks();
+  expect(calls).toBeLessThan(20);
 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/admin-keys.ts';
 import { ApplicationKeys } from '../../src/postgres/application-keys.ts';
-import { findKey } from '../../src/postgres/find-key.ts';
+import { keyLookup } from '../../src/postgres/find-key.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
 
 const ADA = { userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null } as const;
@@ -36,7 +36,7 @@ test('an application key is found by its prefix, and stored as a hash of its bod
   expect(first!.key.startsWith(`${first!.prefix}.`)).toBe(true);
   expect(second!.key).not.toBe(first!.key);
   const [, body] = first!.key.split('.');
-  expect(await findKey(database.pool, first!.prefix)).toEqual({
+  expect(await keyLookup(database.pool).find(first!.prefix)).toEqual({
     id: first!.id,
     kind: 'application',
     prefix: first!.prefix,
@@ -61,7 +61,7 @@ test('deleting an application key is counted and announced, in its own tenant on
   expect(await applicationKeys.delete(0, [created!.id, created!.id], { who: 'test' })).toEqual([created!.id]);
   expect(announced).toEqual(['*']);
   expect(await revision()).toBe(before + 1);
-  expect(await findKey(database.pool, created!.prefix)).toBeNull();
+  expect(await keyLookup(database.pool).find(created!.prefix)).toBeNull();
 });
 
 test('the first admin key is made once, however many start at once', async () => {
@@ -74,7 +74,7 @@ test('a given admin key is stored once, beside others', async () => {
   await adminKeys.create([named('Another')], { who: 'test' });
   expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBe('ops.0123456789abcdef');
   expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBeNull();
-  const found = await findKey(database.pool, 'ops');
+  const found = await keyLookup(database.pool).find('ops');
   expect(found).toMatchObject({ kind: 'admin', userId: null, tenantNo: null, active: true });
   expect(found?.hash).toEqual(createHash('sha256').update('0123456789abcdef').digest());
   await expect(adminKeys.ensureFirst('no-body')).rejects.toThrow('<prefix>.<body>');
@@ -85,6 +85,6 @@ test('a deleted admin key is gone and announced', async () => {
   const { id, prefix } = made as CreatedAdminKey;
   announced = [];
   expect(await adminKeys.delete([id], { who: 'test' })).toEqual({ deleted: [id], last: [] });
-  expect(await findKey(database.pool, prefix)).toBeNull();
+  expect(await keyLookup(database.pool).find(prefix)).toBeNull();
   expect(announced).toEqual(['*']);
 });

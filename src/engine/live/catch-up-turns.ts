@@ -18,16 +18,16 @@ class Turns<Name> {
 const REST = 2;
 
 /**
- * Who reads what they missed, when. One stream of a user at a time; and all of a process together take turns, and leave most
- * of its time to requests, however many come back at once.
+ * Decides when a stream reads what it missed. One stream of a holder (`holderOf`) reads at a time. All streams of a process take
+ * turns and leave most of its time to requests, however many come back at once.
  */
 export class CatchUpTurns {
-  private readonly users = new Turns<string>();
+  private readonly holders = new Turns<string>();
   private readonly reads = new Turns<unknown>();
 
-  /** Has a stream of a user catch up when those of the same user that came before have. */
-  ofUser(user: string, catchUp: () => Promise<void>): Promise<void> {
-    return this.users.run(user, catchUp);
+  /** Has a stream catch up when those of the same holder that came before have. */
+  ofHolder(holder: string, catchUp: () => Promise<void>): Promise<void> {
+    return this.holders.run(holder, catchUp);
   }
 
   /** One read of a catch-up. `server`: where it reads; `read` resolves with the milliseconds that it kept the process. */

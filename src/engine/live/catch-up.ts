@@ -69,22 +69,21 @@ export class CatchUp {
   }
 
   /**
-   * Reads on, and waits for the client to take it. `others`: where they are now, so all until then is read or is of other
-   * tenants. Errors of Redis, CatchUpFailed.
+   * Reads on, and waits for the client to take it. `goal`: a position that existed before the call; once nothing more is found,
+   * everything up to there is read or belongs to other tenants. Errors of Redis, CatchUpFailed.
    */
-  async read(others: LivePosition): Promise<void> {
+  async read(goal: LivePosition): Promise<void> {
     const { redis } = this.sources;
-    if (this.turns === null) return void (await this.readSome(others));
+    if (this.turns === null) return void (await this.readSome(goal));
     if (this.readBytes > CATCH_UP_BYTES || performance.now() - this.begunMs > CATCH_UP_MS)
       throw new CatchUpFailed('too much happened since the last ID');
-    await this.turns.read(redis, () => this.readSome(others));
+    await this.turns.read(redis, () => this.readSome(goal));
     await this.listener.sink.drained();
   }
 
   /** Resolves with the milliseconds that it took to report what was read. */
-  private async readSome(others: LivePosition): Promise<number> {
+  private async readSome(goal: LivePosition): Promise<number> {
     const { tenantNo } = this.listener.grant;
-    const goal = { ...others };
     const asked = { shard: shardOf(tenantNo), after: this.readUpTo, count: ENTRIES_A_READ };
     const { entries, announced, isMore, mark, floor } = await readLive(this.sources.redis, asked);
     if (mark !== this.mark) throw new CatchUpFailed(REBUILT);
@@ -136,7 +135,8 @@ export class CatchUp {
 
 const bytesOf = ([, fields]: RawEntry): number => fields.reduce((bytes, field) => bytes + field.length, 0);
 
-const laterOf = (a: LivePosition, b: LivePosition): LivePosition => ({
+/** The later position of each of the two streams. */
+export const laterOf = (a: LivePosition, b: LivePosition): LivePosition => ({
   outbox: comparePositions(a.outbox, b.outbox) < 0 ? b.outbox : a.outbox,
   announced: comparePositions(a.announced, b.announced) < 0 ? b.announced : a.announced,
 });

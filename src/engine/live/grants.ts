@@ -25,6 +25,10 @@ export interface LiveGrant {
   pointsSystemIds: string[] | null;
 }
 
+/** Who holds a stream where streams are counted: an admin key, or a user with all application keys that the user has. */
+export const holderOf = ({ kind, prefix, tenantNo, userId }: LiveGrant): string =>
+  kind === 'admin' ? prefix : `${tenantNo}:${userId}`;
+
 /** What the client of a stream may come back with: the same stream. */
 export interface LiveSession {
   grant: LiveGrant;

@@ -7,7 +7,7 @@ import type { Log } from '../../log/log.ts';
 import { LogThrottle } from '../../log/log-throttle.ts';
 import type { KeyRecord } from '../../postgres/find-key.ts';
 import { ConnectionLimits, type LiveLimits } from './connection-limits.ts';
-import { LiveGrants, TICKET_MS, type LiveGrant } from './grants.ts';
+import { holderOf, LiveGrants, TICKET_MS, type LiveGrant } from './grants.ts';
 import { LiveKeys, type HeldKey, type LiveTenants } from './live-keys.ts';
 import { HEARTBEAT_S } from './heartbeat.ts';
 import { LiveListener } from './live-listener.ts';
@@ -44,6 +44,8 @@ export interface LiveOptions {
 export interface LiveAdmission {
   /** What waits for clients that do not read is to be noted here. */
   readonly slowReaders: SlowReaders;
+  /** See `holderOf`. */
+  readonly holder: string;
   /** Begins to send; nothing is sent before. The returned function is to be called when the connection is gone. */
   start(sink: LiveSink): () => void;
   /** Instead of `start`: the connection is gone already. */
@@ -184,6 +186,7 @@ export class Live {
   }): LiveAdmission {
     return {
       slowReaders: this.slowReaders,
+      holder: holderOf(stream.grant),
       cancel: release,
       start: (sink) => {
         const listener = new LiveListener({

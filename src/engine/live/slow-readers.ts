@@ -3,16 +3,20 @@ const STALLED_MS = 5_000;
 /** Most bytes that wait for the clients of a process. */
 const MOST_WAITING_BYTES = 67_108_864;
 
-/** A connection that holds bytes which its client has not taken. */
-interface Holder {
+/** A connection with bytes that its client has not taken. */
+interface SlowConnection {
+  /** Who opened it, see `holderOf`. */
+  readonly holder: string;
   /** Closes it at once. */
   cut(): void;
 }
 
 /** Bounds what waits in this process for clients that do not read: nobody may fill its memory. */
 export class SlowReaders {
-  /** Those for whom something waits; the one that took nothing for the longest time is first. */
-  private readonly waiting = new Map<Holder, { bytes: number; sinceMs: number }>();
+  /** Connections for which something waits; the one that took nothing for the longest time is first. */
+  private readonly waiting = new Map<SlowConnection, { bytes: number; sinceMs: number }>();
+  /** Bytes that wait, by holder. */
+  private readonly ofHolders = new Map<string, number>();
   private waitingBytes = 0;
 
   /** How many bytes wait. */
@@ -21,33 +25,45 @@ export class SlowReaders {
   }
 
   /**
-   * Notes how many bytes wait for a client. `took`: it has taken some since the last call. Where too many wait in all, the
-   * connections that took nothing for the longest time are cut.
+   * Notes how many bytes wait for a client. `took`: it has taken some since the last call. If too many wait in all, connections
+   * of the holder with the most bytes are cut, first those that took nothing for the longest time. So a holder of many streams that
+   * are read slowly costs nobody else a stream.
    */
-  note(holder: Holder, bytes: number, took = false): void {
-    const known = this.waiting.get(holder);
-    this.waitingBytes += bytes - (known?.bytes ?? 0);
+  note(connection: SlowConnection, bytes: number, took = false): void {
+    const known = this.waiting.get(connection);
+    this.add(connection.holder, bytes - (known?.bytes ?? 0));
     if (known !== undefined && bytes > 0 && !took) known.bytes = bytes;
     else {
-      this.waiting.delete(holder);
-      if (bytes > 0) this.waiting.set(holder, { bytes, sinceMs: performance.now() });
+      this.waiting.delete(connection);
+      if (bytes > 0) this.waiting.set(connection, { bytes, sinceMs: performance.now() });
     }
-    for (const longest of this.waiting.keys()) {
-      if (this.waitingBytes <= MOST_WAITING_BYTES) return;
-      this.cut(longest);
-    }
+    while (this.waitingBytes > MOST_WAITING_BYTES) this.cutOne();
   }
 
   /** Cuts those that took nothing for too long. To be called every second or so. */
   look(nowMs: number): void {
-    for (const [holder, { sinceMs }] of this.waiting) {
+    for (const [connection, { sinceMs }] of this.waiting) {
       if (nowMs - sinceMs < STALLED_MS) return;
-      this.cut(holder);
+      this.cut(connection);
     }
   }
 
-  private cut(holder: Holder): void {
-    this.note(holder, 0);
-    holder.cut();
+  private add(holder: string, bytes: number): void {
+    this.waitingBytes += bytes;
+    const left = (this.ofHolders.get(holder) ?? 0) + bytes;
+    if (left > 0) this.ofHolders.set(holder, left);
+    else this.ofHolders.delete(holder);
+  }
+
+  /** Something waits. */
+  private cutOne(): void {
+    let most = '';
+    for (const [holder, bytes] of this.ofHolders) if (bytes > (this.ofHolders.get(most) ?? 0)) most = holder;
+    for (const connection of this.waiting.keys()) if (connection.holder === most) return this.cut(connection);
+  }
+
+  private cut(connection: SlowConnection): void {
+    this.note(connection, 0);
+    connection.cut();
   }
 }

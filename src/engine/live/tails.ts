@@ -9,8 +9,9 @@ import { markKey, shardOf, userKey } from '../../redis/keys.ts';
 import { gapAfter, listenLive, type Listened } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { comparePlaces, seatedUser, type BoardSources } from './board-report.ts';
-import { CatchUp, CatchUpFailed, readFrom } from './catch-up.ts';
+import { CatchUp, CatchUpFailed, laterOf, readFrom } from './catch-up.ts';
 import { CatchUpTurns } from './catch-up-turns.ts';
+import { holderOf } from './grants.ts';
 import { HEARTBEAT_S } from './heartbeat.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
 import { digestOf, type ParsedId } from './message-id.ts';
@@ -40,12 +41,10 @@ export class Tails {
     this.options = options;
   }
 
-  /** As `begin`. A stream that comes back waits until those of the same user that came back before have caught up. */
+  /** As `begin`. A stream that comes back waits until those of the same holder that came back before have caught up. */
   async beginInTurn(listener: LiveListener, from: BeginFrom): Promise<void> {
     if (typeof from === 'string' || 'gap' in from) return this.begin(listener, from);
-    const { kind, prefix, tenantNo, userId } = listener.grant;
-    const user = kind === 'admin' ? prefix : `${tenantNo}:${userId}`;
-    await this.turns.ofUser(user, async () => {
+    await this.turns.ofHolder(holderOf(listener.grant), async () => {
       if (!listener.closed) await this.begin(listener, from);
     });
   }
@@ -200,9 +199,10 @@ export class Tails {
       while (!listener.closed) {
         let tail = this.tails.get(shard);
         if (tail !== undefined && tail.mark !== mark) throw new CatchUpFailed(REBUILT);
-        const goal = tail?.position ?? last;
-        // Also where the others are behind: they are not to repeat what it has heard of.
-        if (!catchUp.hasReached(last) || !catchUp.hasReached(goal)) {
+        // Not only to where the others are: they may be behind, and are not to repeat what it has heard of. What they have not
+        // read may have left the outbox without being kept, if it is of other tenants; so they may stay behind for long.
+        const goal = tail === undefined ? last : laterOf(tail.position, last);
+        if (!catchUp.hasReached(goal)) {
           await catchUp.read(goal);
           continue;
         }

@@ -1,4 +1,5 @@
 import type { ClosingReason, LiveMessage, LiveSink } from '../../engine/live/live-sink.ts';
+import type { LiveAdmission } from '../../engine/live/live.ts';
 import type { SlowReaders } from '../../engine/live/slow-readers.ts';
 
 /** What may wait for a client that does not read, besides what its connection takes; with more it is closed. */
@@ -8,12 +9,14 @@ export const MAX_WAITING_BYTES = 1_048_576;
 export abstract class LiveConnection implements LiveSink {
   protected open = true;
   protected ending = false;
+  readonly holder: string;
   private readonly slowReaders: SlowReaders;
   private listener: (() => void) | null = null;
   private wakes: (() => void)[] = [];
 
-  constructor(slowReaders: SlowReaders) {
+  constructor({ slowReaders, holder }: Pick<LiveAdmission, 'slowReaders' | 'holder'>) {
     this.slowReaders = slowReaders;
+    this.holder = holder;
   }
 
   abstract send(messages: readonly LiveMessage[]): void;

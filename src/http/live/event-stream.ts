@@ -1,6 +1,5 @@
 import type { LiveAdmission } from '../../engine/live/live.ts';
 import { closingJson, reconnectMs, type ClosingReason, type LiveMessage } from '../../engine/live/live-sink.ts';
-import type { SlowReaders } from '../../engine/live/slow-readers.ts';
 import { NOSNIFF } from '../respond.ts';
 import type { HttpResponse } from '../uws.ts';
 import { LiveConnection, MAX_WAITING_BYTES } from './connection.ts';
@@ -35,7 +34,7 @@ export function openEventStream(
     for (const [name, value] of [...Object.entries(HEADERS), ...Object.entries(headers)]) res.writeHeader(name, value);
     res.write(`retry: ${RETRY_MS}\n\n`);
   });
-  const stream = new EventStream(res, admission.slowReaders);
+  const stream = new EventStream(res, admission);
   stream.onGone(admission.start(stream));
   return stream.gone;
 }
@@ -54,8 +53,8 @@ class EventStream extends LiveConnection {
   private waiting: string[] = [];
   private waitingBytes = 0;
 
-  constructor(res: HttpResponse, slowReaders: SlowReaders) {
-    super(slowReaders);
+  constructor(res: HttpResponse, admission: LiveAdmission) {
+    super(admission);
     this.res = res;
     res.onWritable(() => this.writable());
   }

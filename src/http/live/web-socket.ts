@@ -1,6 +1,5 @@
 import type { LiveAdmission } from '../../engine/live/live.ts';
 import { closingJson, reconnectMs, type ClosingReason, type LiveMessage } from '../../engine/live/live-sink.ts';
-import type { SlowReaders } from '../../engine/live/slow-readers.ts';
 import { LiveQuery } from '../../domain/live.ts';
 import type { Static } from 'typebox';
 import { countOpening } from '../auth.ts';
@@ -105,7 +104,7 @@ async function upgrade(
     return;
   }
   if (aborted) return admission.cancel();
-  const sink = upgraded(res, admission.slowReaders, (data) => {
+  const sink = upgraded(res, admission, (data) => {
     // The status comes first, or a header would make it 200.
     res.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId);
     res.upgrade(data, key, protocol, extensions, socket);
@@ -119,11 +118,11 @@ async function upgrade(
  * (uWebSockets pull request 1929; neither of the releases in use has it). So nothing that allocates memory may happen in between:
  * where the stream began in `open`, about one connection of 1,000 was closed at once.
  */
-function upgraded(res: HttpResponse, slowReaders: SlowReaders, upgrade: (data: SocketData) => void): SocketSink {
+function upgraded(res: HttpResponse, admission: LiveAdmission, upgrade: (data: SocketData) => void): SocketSink {
   const opened: SocketData['opened'] = { ws: null, sink: null };
   const data = { opened };
   res.cork(() => upgrade(data));
-  return (opened.sink = new SocketSink(opened.ws!, slowReaders));
+  return (opened.sink = new SocketSink(opened.ws!, admission));
 }
 
 /** A WebSocket as a sink. */
@@ -134,8 +133,8 @@ class SocketSink extends LiveConnection {
   private frames = 0;
   private framesSinceMs = 0;
 
-  constructor(ws: WebSocket<SocketData>, slowReaders: SlowReaders) {
-    super(slowReaders);
+  constructor(ws: WebSocket<SocketData>, admission: LiveAdmission) {
+    super(admission);
     this.ws = ws;
   }
 

@@ -4,13 +4,14 @@ import type { Clock } from '../../clock.ts';
 import { parseApiKey } from '../../domain/api-key.ts';
 import type { Author } from '../../domain/author.ts';
 import { writeAudit } from '../audit/write-audit.ts';
-import { findKey } from '../find-key.ts';
+import { keyLookup, type KeyRecord } from '../find-key.ts';
+import { GatheredLookup } from '../gathered-lookup.ts';
 import { keyHash } from '../new-key.ts';
 import { countRevision, type Announce } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
 import { csrfTokenOf } from './csrf-token.ts';
 import { deleteExpired, deleteSession, insertSession } from './session-rows.ts';
-import { useSignInToken } from './sign-in-tokens.ts';
+import { findSignInTokens, useSignInToken } from './sign-in-tokens.ts';
 
 /** A session as it is handed out once. */
 export interface NewSession {
@@ -48,6 +49,9 @@ export class Sessions {
   private readonly announce: Announce;
   private readonly clock: Clock;
   private readonly nowMs: () => number;
+  // Anybody may try to sign in: wrong keys and tokens must cost Postgres little.
+  private readonly keys: GatheredLookup<KeyRecord>;
+  private readonly tokens: GatheredLookup<Buffer>;
 
   /** @param options.nowMs the machine's time, epoch ms */
   constructor(options: { pool: Pool; announce: Announce; clock: Clock; nowMs?: () => number }) {
@@ -55,12 +59,19 @@ export class Sessions {
     this.announce = options.announce;
     this.clock = options.clock;
     this.nowMs = options.nowMs ?? Date.now;
+    this.keys = keyLookup(this.pool);
+    this.tokens = new GatheredLookup(
+      (hashes) => findSignInTokens(this.pool, hashes),
+      (hash) => hash.toString('base64url'),
+    );
   }
 
   /** Begins a session. Null: the key is no active admin key, or the token was used or is too old. `by`: where it is asked from. */
   async begin(credential: Credential, by: Author): Promise<NewSession | null> {
     const ofKey = 'key' in credential ? await this.activeKey(credential.key) : null;
     if ('key' in credential && ofKey === null) return null;
+    if ('token' in credential && (await this.tokens.find(keyHash(credential.token).toString('base64url'))) === null)
+      return null;
     return transaction(this.pool, async (client) => {
       const nowMs = this.nowMs();
       const key = 'token' in credential ? await useSignInToken(client, { token: credential.token, nowMs }) : ofKey;
@@ -101,7 +112,7 @@ export class Sessions {
   private async activeKey(text: string): Promise<{ id: string; hash: Buffer } | null> {
     const parts = parseApiKey(text);
     if (parts === null) return null;
-    const found = await findKey(this.pool, parts.prefix);
+    const found = await this.keys.find(parts.prefix);
     const isRight = timingSafeEqual(keyHash(parts.body), found?.hash ?? NO_HASH);
     return found !== null && isRight && found.kind === 'admin' && found.active ? found : null;
   }

@@ -21,6 +21,16 @@ export async function makeSignInToken(pool: Pool, nowMs: number): Promise<string
   return rowCount === 0 ? null : token;
 }
 
+/** Of hashes (base64url), those of tokens that exist, used by nobody; they may be too old. */
+export async function findSignInTokens(pool: Pool, hashes: readonly string[]): Promise<Buffer[]> {
+  const { rows } = await pool.query<{ hash: Buffer }>({
+    name: 'find-sign-in-tokens',
+    text: 'SELECT hash FROM sign_in_tokens WHERE hash = ANY ($1)',
+    values: [hashes.map((hash) => Buffer.from(hash, 'base64url'))],
+  });
+  return rows.map(({ hash }) => hash);
+}
+
 /** Uses a token up: the key that it stands for; null: it was used, is too old, or never was one. */
 export async function useSignInToken(
   client: PoolClient,

@@ -7,14 +7,14 @@ test('streams of one user catch up one after another, and nobody else waits for 
   const turns = new CatchUpTurns();
   const gate = new Gate();
   const done: string[] = [];
-  const first = turns.ofUser('ada', async () => {
+  const first = turns.ofHolder('ada', async () => {
     await gate.pass();
     done.push('first');
     throw new Error('the connection to Redis broke');
   });
-  const second = turns.ofUser('ada', async () => void done.push('second'));
-  const third = turns.ofUser('ada', async () => void done.push('third'));
-  await turns.ofUser('bob', async () => void done.push('of bob'));
+  const second = turns.ofHolder('ada', async () => void done.push('second'));
+  const third = turns.ofHolder('ada', async () => void done.push('third'));
+  await turns.ofHolder('bob', async () => void done.push('of bob'));
   expect(done).toEqual(['of bob']);
   gate.release();
   await expect(first).rejects.toThrow('broke');

@@ -3,26 +3,29 @@ import { SlowReaders } from '../../../src/engine/live/slow-readers.ts';
 
 const MIB = 1_048_576;
 
-test('where more waits than a process may hold, those are cut that took nothing for the longest time', () => {
+test('if more waits than a process may hold, the streams of the holder with the most are cut, the longest stalled first', () => {
   const slow = new SlowReaders();
   const cut: number[] = [];
-  const holders = Array.from({ length: 70 }, (_, n) => ({ cut: () => void cut.push(n) }));
-  for (const holder of holders.slice(0, 64)) slow.note(holder, MIB);
-  // The first takes some and has as much to take again: the second waits longer.
-  slow.note(holders[0]!, MIB, true);
-  slow.note(holders[5]!, 0);
+  const streams = Array.from({ length: 70 }, (_, n) => ({ holder: 'mallory', cut: () => void cut.push(n) }));
+  let victimIsCut = false;
+  slow.note({ holder: 'victim', cut: () => (victimIsCut = true) }, MIB);
+  for (const stream of streams.slice(0, 63)) slow.note(stream, MIB);
+  // All take some and have as much to take again: now the victim has waited longest, and stream 1 longer than stream 0.
+  for (const stream of streams.slice(1, 63)) slow.note(stream, MIB, true);
+  slow.note(streams[0]!, MIB, true);
+  slow.note(streams[5]!, 0);
   expect([cut, slow.bytes]).toEqual([[], 63 * MIB]);
-  for (const holder of holders.slice(64, 67)) slow.note(holder, MIB);
-  expect([cut, slow.bytes]).toEqual([[1, 2], 64 * MIB]);
-  slow.note(holders[1]!, 0);
+  for (const stream of streams.slice(63, 66)) slow.note(stream, MIB);
+  expect([cut, victimIsCut, slow.bytes]).toEqual([[1, 2], false, 64 * MIB]);
+  slow.note(streams[1]!, 0);
   expect(slow.bytes).toBe(64 * MIB);
 });
 
 test('a client that takes nothing for five seconds is cut, one that takes some is not', () => {
   const slow = new SlowReaders();
   const cut: string[] = [];
-  const holder = (name: string) => ({ cut: () => void cut.push(name) });
-  const [deaf, reading] = [holder('deaf'), holder('reading')];
+  const stream = (name: string) => ({ holder: name, cut: () => void cut.push(name) });
+  const [deaf, reading] = [stream('deaf'), stream('reading')];
   const nowMs = performance.now();
   slow.note(deaf, 10);
   slow.note(reading, 10);
