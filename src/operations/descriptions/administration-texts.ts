@@ -147,7 +147,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   detailsFrom:
     'From which UTC date on single events and awards are kept; null: all are. Of what is older, sums by day are left.',
   eventDays:
-    'Sums of events by metric, local day and attributes: of those that were dropped (`EVENT_RETENTION_DAYS`); of users with more than some 2,000 events and awards, of all.',
+    'Sums of events by metric and local day: of all events (`attributes` null), and of those with the same attributes. They cover the events that were dropped (`EVENT_RETENTION_DAYS`); of users with more than some 2,000 events and awards, all events.',
   awardDays: 'The same of awards, by points system and local day.',
   nextCursor: 'What to send as `cursor` for the next page; null: this is the last.',
   nextTry: 'When the message is tried next; null: it does not wait.',

@@ -16,7 +16,7 @@ export async function countedUsers(
 ): Promise<CountedUser[]> {
   const { rows } = await client.query<CountedUser>(
     `SELECT users.id, users.state, coalesce(sum(kept.value), 0)::text AS count
-       FROM users LEFT JOIN LATERAL ${eventsAndSums({ user: 'users.id', where: 'metric_no = $3 AND attributes @> $4' })} AS kept ON true
+       FROM users LEFT JOIN LATERAL ${eventsAndSums({ user: 'users.id', where: 'metric_no = $3 AND attributes @> $4', byAttributes: true })} AS kept ON true
       WHERE users.tenant_no = $1 AND users.id = ANY($2)
       GROUP BY users.tenant_no, users.id`,
     [tenantNo, ids, metricNo, JSON.stringify(attributes)],

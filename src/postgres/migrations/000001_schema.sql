@@ -339,21 +339,22 @@ CREATE TABLE summed_users (
   PRIMARY KEY (tenant_no, user_id)
 );
 
--- Sums of events by user, metric, local day and attributes: of summed users all of them, written in the transaction that stores
--- the events; of other users those that retention dropped (EVENT_RETENTION_DAYS). The free space makes updates HOT.
+-- Sums of events by user, metric and local day: of all events, and of those with the same attributes. Of summed users they cover all
+-- events and are written in the transaction that stores the events; of other users they cover those that retention dropped
+-- (EVENT_RETENTION_DAYS). The free space makes updates HOT.
 CREATE TABLE event_days (
   tenant_no integer NOT NULL,
   metric_no integer NOT NULL,
   local_date date NOT NULL,
   user_id text NOT NULL,
-  -- 16 bytes instead of the attributes, which may be too long for an index; empty without attributes
+  -- 16 bytes instead of the attributes, which may be too long for an index; empty: all events of the day, with or without attributes
   attributes_hash bytea NOT NULL DEFAULT '',
   attributes jsonb,
   events bigint NOT NULL,
   -- events with a value above 0
   positive bigint NOT NULL,
   value numeric NOT NULL,
-  PRIMARY KEY (tenant_no, user_id, metric_no, local_date, attributes_hash)
+  PRIMARY KEY (tenant_no, user_id, attributes_hash, metric_no, local_date)
 ) WITH (fillfactor = 80);
 
 -- The same for awards, by user, points system and local day.

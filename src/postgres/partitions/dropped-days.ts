@@ -10,11 +10,13 @@ interface Asked {
   where: string;
   /** The parameter with the first ID to look at (`readSinceDay`); left out: all are. */
   firstId?: string;
+  /** Whether the events with attributes are asked for, by their attributes. Left out: all events, and the attributes are unknown. */
+  byAttributes?: true;
 }
 
 /** Postgres asks it once and does not look at the table then: it has nothing of the table's rows. */
-const unlessSummed = ({ user, where, firstId }: Asked): string =>
-  `tenant_no = $1 AND user_id = ${user} AND ${where}${since(firstId)}
+const unlessSummed = ({ user, where, firstId, byAttributes }: Asked): string =>
+  `tenant_no = $1 AND user_id = ${user} AND ${where}${byAttributes ? ' AND attributes IS NOT NULL' : ''}${since(firstId)}
        AND NOT EXISTS (SELECT FROM summed_users AS summed WHERE summed.tenant_no = $1 AND summed.user_id = ${user})`;
 
 /**
@@ -24,15 +26,16 @@ const unlessSummed = ({ user, where, firstId }: Asked): string =>
 const BY_INDEX = { events: 'ORDER BY metric_no, local_date', awards: 'ORDER BY system_no, id' };
 
 /**
- * What there is of a user's events: sums of days (by attributes) of one who is summed (`keepDaySums`); of others an event each,
- * beside the sums of those that were dropped. For FROM.
+ * A user's events. Of a user who is summed (`keepDaySums`): the sums of days. Of others: a row for each event, and the sums of the
+ * events that were dropped. For FROM.
  */
 export const eventsAndSums = (asked: Asked): string => `(
     (SELECT user_id, metric_no, local_date, attributes, value, 1::bigint AS events, (value > 0)::int::bigint AS positive
       FROM events WHERE ${unlessSummed(asked)} ${BY_INDEX.events})
     UNION ALL
     SELECT user_id, metric_no, local_date, attributes, value, events, positive
-      FROM event_days WHERE tenant_no = $1 AND user_id = ${asked.user} AND ${asked.where})`;
+      FROM event_days
+     WHERE tenant_no = $1 AND user_id = ${asked.user} AND attributes_hash ${asked.byAttributes ? '>' : '='} '' AND ${asked.where})`;
 
 /** The same of awards. */
 export const awardsAndSums = (asked: Asked): string => `(
@@ -43,14 +46,20 @@ export const awardsAndSums = (asked: Asked): string => `(
       FROM award_days WHERE tenant_no = $1 AND user_id = ${asked.user} AND ${asked.where})`;
 
 /** Attributes that are equal have the same text as jsonb. */
-const HASH = `CASE WHEN attributes IS NULL THEN ''::bytea ELSE substr(sha256(convert_to(attributes::text, 'UTF8')), 1, 16) END`;
+const HASH = `CASE WHEN sum.attributes IS NULL THEN ''::bytea ELSE substr(sha256(convert_to(sum.attributes::text, 'UTF8')), 1, 16) END`;
 
-/** Adds events to the sums of their days. `rows`: what stands in FROM, with the columns of `events`. Not idempotent. */
+/**
+ * Adds events to the sums of their days: to the day's sum of all events, and those with attributes to the sum of the events with the
+ * same attributes too. So a read without attributes goes through one row a metric and day, whatever a client sends as attributes.
+ * `rows`: stands in FROM, with the columns of `events`. Not idempotent.
+ */
 export const addEvents = (rows: string): string => `
   INSERT INTO event_days AS known (tenant_no, user_id, metric_no, local_date, attributes_hash, attributes, events, positive, value)
-  SELECT tenant_no, user_id, metric_no, local_date, ${HASH}, attributes, count(*), count(*) FILTER (WHERE value > 0), sum(value)
-    FROM ${rows} GROUP BY tenant_no, user_id, metric_no, local_date, attributes
-  ON CONFLICT (tenant_no, user_id, metric_no, local_date, attributes_hash) DO UPDATE
+  SELECT tenant_no, user_id, metric_no, local_date, ${HASH}, sum.attributes, count(*), count(*) FILTER (WHERE value > 0), sum(value)
+    FROM ${rows} CROSS JOIN LATERAL (
+           SELECT NULL::jsonb AS attributes UNION ALL SELECT attributes WHERE attributes IS NOT NULL) AS sum
+   GROUP BY tenant_no, user_id, metric_no, local_date, sum.attributes
+  ON CONFLICT (tenant_no, user_id, attributes_hash, metric_no, local_date) DO UPDATE
     SET events = known.events + EXCLUDED.events, positive = known.positive + EXCLUDED.positive,
         value = known.value + EXCLUDED.value`;
 

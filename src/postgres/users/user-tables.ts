@@ -41,7 +41,7 @@ export const USER_TABLES: readonly UserTable[] = [
     table: 'event_days',
     user: 'user_id',
     section: 'eventDays',
-    order: ['metric_no', 'local_date', 'attributes_hash'],
+    order: ['attributes_hash', 'metric_no', 'local_date'],
     hidden: ['attributes_hash'],
   },
   { table: 'award_days', user: 'user_id', section: 'awardDays', order: ['system_no', 'local_date'] },

@@ -16,9 +16,12 @@ afterAll(() => laurel.close());
 /** What of the sums differs from what the events and awards of the users who are summed add up to. */
 const DIFFERENCES = `
   WITH events_now AS (
-    SELECT tenant_no, user_id, metric_no AS no, local_date, attributes, count(*) AS events,
+    SELECT tenant_no, user_id, metric_no AS no, local_date, NULL::jsonb AS attributes, count(*) AS events,
            count(*) FILTER (WHERE value > 0) AS positive, sum(value) AS value
-      FROM events JOIN summed_users USING (tenant_no, user_id) GROUP BY 1, 2, 3, 4, 5
+      FROM events JOIN summed_users USING (tenant_no, user_id) GROUP BY 1, 2, 3, 4
+    UNION ALL
+    SELECT tenant_no, user_id, metric_no, local_date, attributes, count(*), count(*) FILTER (WHERE value > 0), sum(value)
+      FROM events JOIN summed_users USING (tenant_no, user_id) WHERE attributes IS NOT NULL GROUP BY 1, 2, 3, 4, 5
     UNION ALL
     SELECT tenant_no, user_id, system_no, local_date, NULL, NULL, NULL, sum(awarded)
       FROM awards JOIN summed_users USING (tenant_no, user_id) GROUP BY 1, 2, 3, 4
