@@ -1,6 +1,6 @@
 /**
  * Reads of the history of a user with very many events, and what others feel of many at a time: loads N events (default 200,000) of
- * one user over a year and half as many awards, prints the milliseconds of every read, then those of another user's events (100 a
+ * one user over a year, each with another value of an attribute, and half as many awards, prints the milliseconds of every read, then those of another user's events (100 a
  * second) alone and beside 20 connections that ask for the first one's wrapped year without a pause. By turns, in one run.
  *
  *   npm run bench:history-attack -- [events] [seconds a turn] [turns]
@@ -66,8 +66,9 @@ async function load({ pool }: TemporaryServers): Promise<void> {
       await pool.query<{ no: number }>('SELECT no FROM catalog_resources WHERE tenant_no = 0 AND kind = $1', [kind])
     ).rows.map(({ no }) => no);
   await pool.query(
-    `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)
-     SELECT ${ID}, 0, '${BUSY}', ($2::int[])[1 + n % cardinality($2)], 1 + n % 7, n, at, at::date FROM ${MADE}`,
+    `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes)
+     SELECT ${ID}, 0, '${BUSY}', ($2::int[])[1 + n % cardinality($2)], 1 + n % 7, n, at, at::date, jsonb_build_object('deck', n)
+       FROM ${MADE}`,
     [events, await numbers('metric')],
   );
   await pool.query(

@@ -15,15 +15,16 @@ export interface Readiness {
 }
 
 /**
- * Runs the named checks side by side and gives each `timeoutMs`. The answer names the checks that failed, not why: the endpoint is
- * open to anyone. Never rejects.
+ * Runs the named checks side by side and gives each `timeoutMs`. Calls at the same time share one run, and the answer names the checks
+ * that failed, not why: the endpoint is open to anyone. Never rejects.
  */
 export function createReadiness(
   checks: Readonly<Record<string, ReadinessCheck>>,
   timeoutMs = 2_000,
 ): () => Promise<Readiness> {
   const names = Object.keys(checks);
-  return async () => {
+  let running: Promise<Readiness> | null = null;
+  const run = async (): Promise<Readiness> => {
     const well = await Promise.all(names.map((name) => passes(checks[name]!.check, timeoutMs)));
     const failed = names.filter((_, i) => !well[i]);
     return {
@@ -31,6 +32,7 @@ export function createReadiness(
       degraded: failed.filter((name) => !checks[name]!.needed),
     };
   };
+  return () => (running ??= run().finally(() => (running = null)));
 }
 
 async function passes(check: ReadinessCheck['check'], timeoutMs: number): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createReadiness } from '../../src/http/readiness.ts';
 
@@ -28,4 +29,17 @@ test('names what fails, throws or does not answer in time, and not why; what is 
     30,
   );
   expect(await readiness()).toEqual({ missing: ['Redis', 'migrations'], degraded: ['Postgres', 'replicas'] });
+});
+
+test('calls at the same time share one run of the checks; a later call runs them again', async () => {
+  let runs = 0;
+  const check = async (): Promise<void> => {
+    runs += 1;
+    await sleep(10);
+  };
+  const readiness = createReadiness({ Postgres: { check, needed: false } });
+  await Promise.all(Array.from({ length: 100 }, readiness));
+  expect(runs).toBe(1);
+  await readiness();
+  expect(runs).toBe(2);
 });

@@ -11,7 +11,7 @@ export const MOST_IN_ALL = 1_000;
  * Most events, or sums of days with the same attributes, that are read of a user. Of more, some attributes are left out: who sends other
  * values with every event gets an incomplete answer instead of one that takes Postgres a second.
  */
-const MOST_ROWS = 20_000;
+const MOST_ROWS = 10_000;
 
 /**
  * Parameters: tenant number, user ID, first and last epoch days of the windows, indexes of the windows that are shown,

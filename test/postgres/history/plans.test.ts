@@ -3,8 +3,10 @@ import { METRIC_DAYS } from '../../../src/postgres/history/metric-days.ts';
 import { POINTS_DAYS } from '../../../src/postgres/history/points-days.ts';
 import { SAMPLED_METRIC_CHANGES } from '../../../src/postgres/history/sampled-metric-changes.ts';
 import { SAMPLED_POINTS_CHANGES } from '../../../src/postgres/history/sampled-points-changes.ts';
-import { USER_METRIC_DAYS } from '../../../src/postgres/history/user-metric-days.ts';
+import { USER_ATTRIBUTE_SUMS } from '../../../src/postgres/history/user-attribute-sums.ts';
+import { USER_METRIC_DAYS, userMetricDays } from '../../../src/postgres/history/user-metric-days.ts';
 import { USER_POINTS_DAYS } from '../../../src/postgres/history/user-points-days.ts';
+import { addEvents } from '../../../src/postgres/partitions/dropped-days.ts';
 import { firstIdOf } from '../../../src/postgres/partitions/event-partitions.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
@@ -55,4 +57,31 @@ test.each([
   expect(plan).not.toMatch(
     /(Seq|Bitmap Heap) Scan on (events|awards|users)(_d\d+|_default| |$)|Index Scan using (events|awards)_(d\d+|default)_/,
   );
+});
+
+test('the history of a summed user goes through one row a metric and day, whatever attributes the events have', async () => {
+  const { pool } = database;
+  await pool.query(`INSERT INTO summed_users VALUES (0, 'picky')`);
+  await pool.query(
+    addEvents(`(
+      SELECT 0 AS tenant_no, 'picky' AS user_id, 1 AS metric_no, DATE '2026-01-01' + n % 5 AS local_date,
+             jsonb_build_object('note', n) AS attributes, 2::numeric AS value
+        FROM generate_series(1, 30000) AS n) AS added`),
+  );
+  await pool.query('VACUUM ANALYZE event_days');
+  /** Rows that a read takes from the sums of days. */
+  const rowsRead = async (statement: string, parameters: unknown[]): Promise<number> => {
+    const text = `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement}`;
+    const { rows } = await pool.query<{ 'QUERY PLAN': object }>(text, parameters);
+    const nodes = JSON.stringify(rows[0]!['QUERY PLAN']).match(/\{[^{}]*"Relation Name":"event_days"[^{}]*\}/g)!;
+    return nodes
+      .map((node) => JSON.parse(node) as Record<string, number>)
+      .reduce((sum, node) => sum + node['Actual Rows']! + (node['Rows Removed by Filter'] ?? 0), 0);
+  };
+  expect(await rowsRead(USER_METRIC_DAYS, [0, 'picky', 30_000])).toBe(5);
+  expect(await rowsRead(METRIC_DAYS, [0, 'picky', 1, 20_454, 30_000, FIRST_ID])).toBe(5);
+  const days = await userMetricDays(pool, { tenantNo: 0, userId: 'picky', toDay: 30_000 });
+  expect(days.map(({ events, change }) => [events, change])).toEqual(Array(5).fill([6_000, '12000']));
+  const windows = [[-(2 ** 30)], [2 ** 30], [0], ['note'], 100, 1_000];
+  expect(await rowsRead(USER_ATTRIBUTE_SUMS, [0, 'picky', ...windows])).toBeLessThan(10_100);
 });
