@@ -171,7 +171,8 @@ async function main(): Promise<void> {
     }
   } finally {
     for (const child of children) child.kill();
-    await Promise.all(children.map((child) => child.exitCode ?? child.signalCode ?? once(child, 'exit')));
+    const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+    await Promise.all(running.map((child) => once(child, 'exit')));
     await servers.close();
   }
 }

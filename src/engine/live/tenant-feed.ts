@@ -34,6 +34,12 @@ export type FeedPosition = Readonly<Omit<ReadPosition, 'boards' | 'within'>>;
 
 /** Boards are reported this often at most. */
 const BOARDS_MS = 250;
+/**
+ * A report is followed by the next one after so many times as long as it took, `MOST_BOARDS_MS` at most. One user whose score goes up and down
+ * can have every stream that follows a board hear of it, so reports take at most a third of the time, however many streams there are.
+ */
+const BOARDS_REST = 3;
+const MOST_BOARDS_MS = 5_000;
 /** Places are compared this often in any case: what moves them besides events (midnights, deletions) is in no move. */
 const COMPARE_MS = 5_000;
 
@@ -53,6 +59,8 @@ export class TenantFeed {
   /** As far as everything was handed out and sent. */
   private sent: FeedPosition;
   private reportedMs = -Infinity;
+  /** When the next report may begin, after the beginning of the last one, ms. */
+  private boardsMs = BOARDS_MS;
   private comparedMs = performance.now();
   private reporting = false;
 
@@ -130,7 +138,7 @@ export class TenantFeed {
       this.boards = this.pendingSince = at.outbox;
       return;
     }
-    if (nowMs - this.reportedMs < BOARDS_MS) return;
+    if (nowMs - this.reportedMs < this.boardsMs) return;
     this.reportedMs = nowMs;
     void this.reportBoards(at);
   }
@@ -160,6 +168,8 @@ export class TenantFeed {
         listener.earlier = null;
         listener.flush();
       }
+      const tookMs = performance.now() - this.reportedMs;
+      this.boardsMs = Math.min(Math.max(BOARDS_MS, tookMs * BOARDS_REST), MOST_BOARDS_MS);
     } catch (error) {
       reported.addAll(this.pending);
       this.pending = reported;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { LiveListener } from '../../../src/engine/live/live-listener.ts';
@@ -114,6 +115,24 @@ test('what is read while boards are being reported is neither heard of with that
   const reported = positions.slice(first, second).map(({ boards: at }) => comparePositions(at, later));
   expect(reported.filter((compared) => compared >= 0)).toEqual([]);
   expect(problems).toEqual([]);
+});
+
+test('a report of boards that takes long is followed by a rest, so that reports take a third of the time', async () => {
+  tail.stop();
+  const boards = (await laurel.admin.get('/v1/leaderboards')).body as { id: string; key: string }[];
+  const { listener, sent } = listening([boards.find(({ key }) => key === 'flips')!.id]);
+  const reports = (): number => sent.filter(({ type }) => type === 'leaderboard.changed').length;
+  await begin({ listener, onGap: () => undefined });
+  const { asked, release } = hold('zrevrange');
+  await event('ada', 5);
+  await expect.poll(asked).toBe(true);
+  await sleep(400);
+  release();
+  await expect.poll(reports).toBe(1);
+  const reportedMs = performance.now();
+  await event('ada', 5);
+  await expect.poll(reports).toBe(2);
+  expect(performance.now() - reportedMs).toBeGreaterThan(700);
 });
 
 test('what is no longer kept when a tail reads on is a gap that its listeners are told of', async () => {
