@@ -434,13 +434,17 @@ describe('the tries that a process has under way are shared', () => {
     const hooks: string[] = [];
     for (let tenantNo = 1; tenantNo <= 6; tenantNo += 1)
       hooks.push((await webhooksOf(tenantNo, [planOf(tenantNo)]))[0]!.id);
-    several.worker({ slots: 3, timeoutMs: 300_000 });
+    let takes = 0;
+    several.worker({ slots: 3, timeoutMs: 300_000, onStep: (step) => void (takes += step === 'taken' ? 1 : 0) });
     for (const [index, id] of hooks.entries()) {
       await several.send(id, users(3, 3), index + 1);
       // Three of them take all there is; the others wait, in this order.
       if (index < 3) await expect.poll(() => order.length).toBe(index + 1);
       else await expect.poll(() => taken(id)).toBe(true);
     }
+    // The last one waits for a slot once its messages are taken, a moment after its lease.
+    let before = 0;
+    await expect.poll(() => before === (before = takes), { interval: 1_000 }).toBe(true);
     expect(order).toEqual([1, 2, 3]);
     for (let n = 0; n < 6; n += 1) {
       ends[n]!();
