@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
 import { askAdmin, withAdminOptions, type AdminOptions } from '../admin-api.ts';
-import { sourceOf, type SourceFlags } from '../import/source.ts';
+import { sourceOf, type Source, type SourceFlags } from '../import/source.ts';
 import { wholeNumber } from '../whole-number.ts';
-import type { pullSource } from './pull-source.ts';
+import type { Pulled } from './pull-source.ts';
 import { documentText, writeDocument } from './document-file.ts';
 
 type Options = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; partial?: boolean };
@@ -21,7 +21,7 @@ export function addPull(config: Command): void {
       const { document, unseen } =
         from === undefined
           ? { document: await askAdmin(options, { method: 'GET', path: '/v1/configuration' }), unseen: [] }
-          : await pullFrom(sourceOf({ ...options, from }), partial);
+          : await readFrom(sourceOf({ ...options, from }), partial);
       const text = documentText(document);
       if (file === undefined) process.stdout.write(text);
       else await writeDocument(file, text);
@@ -30,8 +30,8 @@ export function addPull(config: Command): void {
     });
 }
 
-/** Loads TypeBox only for the command that checks answers of a source with it. */
-async function pullFrom(source: ReturnType<typeof sourceOf>, partial: boolean): ReturnType<typeof pullSource> {
+/** Loads TypeBox, which checks the source's answers, only where it is needed. */
+async function readFrom(source: Source, partial: boolean): Promise<Pulled> {
   const { pullSource } = await import('./pull-source.ts');
   return pullSource(source, { partial });
 }
