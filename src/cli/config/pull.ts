@@ -32,6 +32,6 @@ export function addPull(config: Command): void {
 
 /** Loads TypeBox only for the command that checks answers of a source with it. */
 async function pullFrom(source: ReturnType<typeof sourceOf>, partial: boolean): ReturnType<typeof pullSource> {
-  const { pullSource } = await import('./pull-source.ts');
-  return pullSource(source, { partial });
+  const loaded = await import('./pull-source.ts');
+  return loaded.pullSource(source, { partial });
 }
