@@ -226,6 +226,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     ...(onStep && { onStep }),
   });
   const worker = persistWorker({ redis: queueRedis, persister, log, ending: ending.signal });
+  // What these do has the time of this process.
+  const isClockRight = (): boolean => !clockSkew.isRefused;
   // Under the test clock a caller waits for what was switched on.
   const hurry = testClock === null ? {} : { engine: { settleMs: 500 }, worker: { everyMs: 200 } };
   const backdating = backdateWorker({
@@ -238,6 +240,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       onFailed,
       ...hurry.engine,
     }),
+    mayStep: isClockRight,
     log,
     ending: ending.signal,
     ...hurry.worker,
@@ -254,6 +257,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     }),
     // A board that is filled may have something due.
     onStepped: () => woken.due?.wake(),
+    mayStep: isClockRight,
     log,
     ending: ending.signal,
     ...hurry.worker,
@@ -266,6 +270,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
       onFailed,
     }),
+    mayStep: isClockRight,
     log,
     ending: ending.signal,
     ...hurry.worker,
@@ -361,7 +366,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const due = scheduleWorker({
     // What is due is read from Redis as well, so from one that is whole.
     pass: async () => {
-      if (!guard.isWhole || clockSkew.isRefused) return null;
+      if (!guard.isWhole || !isClockRight()) return null;
       const outcome = await exclusively(pool, SCHEDULE_LOCK, (lost) => {
         const signal = AbortSignal.any([ending.signal, lost, guard.shutting]);
         return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);

@@ -19,6 +19,8 @@ export interface StepwiseOptions {
     /** Whether a request is unfinished: one that is not settled yet, that failed, or that another process works on. */
     waits(): Promise<boolean>;
   };
+  /** Whether steps may be done now; left out: always. */
+  mayStep?: () => boolean;
   /** Called when something was done. */
   onStepped?: () => void;
   log: Logger;
@@ -37,13 +39,21 @@ export interface StepwiseOptions {
  */
 export function stepwiseWorker(
   what: string,
-  { engine, onStepped, log, ending, everyMs = EVERY_MS, backstopMs = BACKSTOP_MS }: StepwiseOptions,
+  {
+    engine,
+    mayStep = () => true,
+    onStepped,
+    log,
+    ending,
+    everyMs = EVERY_MS,
+    backstopMs = BACKSTOP_MS,
+  }: StepwiseOptions,
 ): Rounds {
   const logThrottle = new LogThrottle(REPEAT_MS);
   return rounds(async () => {
     let stepped = false;
     try {
-      while (!ending.aborted && (await engine.step())) {
+      while (!ending.aborted && mayStep() && (await engine.step())) {
         stepped = true;
         await sleep(PAUSE_MS);
       }

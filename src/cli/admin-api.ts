@@ -78,6 +78,9 @@ export async function askAdmin(
 
 function addressOf(url: string, path: string): URL {
   const base = URL.canParse(url) ? new URL(url) : null;
+  // Before the address is shown: it may hold a password.
+  if (base !== null && base.username + base.password !== '')
+    throw new CommandError('--url must not hold a user name or password: the key is sent in a header.');
   if (base === null || !['http:', 'https:'].includes(base.protocol))
     throw new CommandError(`--url must be an address like http://localhost:8081; it is "${url}".`);
   return new URL(base.pathname.replace(/\/+$/, '') + path, base);

@@ -280,6 +280,8 @@ test('a source that refuses for a moment is asked again; what cannot be read end
     [[], { status: 200, body: '[{"id":1}]' }, /does not answer \/v1\/attributes as the Admin API does/],
     [[], { status: 200, body: '['.padEnd(17_000_000) }, /more than 16 MiB/],
     [['--from', 'ftp://nowhere'], undefined, /--from must be an address/],
+    [['--from', 'http://127.0.0.1:1?a=b'], undefined, /--from must be an address/],
+    [['--from', 'http://me:secret@127.0.0.1:1'], undefined, /^--from must not hold a user name or password: [^@]*$/],
   ];
   for (const [words, other, why] of ends) {
     instead = () => other;

@@ -214,6 +214,9 @@ describe('what cannot be done ends with 2 and a sentence', () => {
     });
     expect((await config(['pull'], { ADMIN_URL: laurel.appUrl })).err).toContain('404');
     expect((await config(['pull', '--url', 'localhost:8081'])).err).toContain('--url must be an address like');
+    expect((await config(['pull', '--url', 'http://me:secret@localhost:1'])).err).toMatch(
+      /^--url must not hold a user name or password: [^@]*$/,
+    );
   });
 
   test('a command or option that there is not', async () => {

@@ -57,6 +57,12 @@ test.each(FILES)('%s: no password has a default, and every image can be given by
   for (const { image } of Object.values(services)) expect(image).toMatch(/^laurel$|^\$\{[A-Z]+_IMAGE:-[\w:.-]+\}$/);
 });
 
+test('the workflow names each action by a commit, and says of which release', () => {
+  const uses = [...read('.github/workflows/ci.yml').matchAll(/uses: (.*)/g)].map(([, action]) => action!);
+  expect(uses.length).toBeGreaterThan(0);
+  for (const action of uses) expect(action).toMatch(/^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+});
+
 test.each(FILES)(
   '%s: checkpoints of Postgres are as rare as those of the built-in one, and it compares texts by bytes',
   (file) => {

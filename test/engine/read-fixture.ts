@@ -57,7 +57,7 @@ export async function withReads(
   build(builder);
   const laurel = new TestEngine(stack.redisUrl, builder.catalog, undefined, undefined, pool);
   try {
-    await pool.query(`TRUNCATE users, events, awards, completions, streak_changes, streak_pauses, streak_zones, outbox_cursors,
+    await pool.query(`TRUNCATE users, events, event_days, summed_users, reversals, awards, completions, streak_changes, streak_pauses, streak_zones, outbox_cursors,
         catalog_resources CASCADE`);
     await laurel.ready();
     await run(new ReadFixture(laurel, pool, past));

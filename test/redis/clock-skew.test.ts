@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import type { Clock } from '../../src/clock.ts';
 import { ClockSkew } from '../../src/redis/clock-skew.ts';
+import { startWorkers } from '../../workers/start.ts';
+import { startLaurel } from '../laurel.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const redis = await connectedRedis();
@@ -63,4 +66,28 @@ test('a clock that is set is not compared', async () => {
   const skew = new ClockSkew({ redis, clock: { now: () => clock.now() }, log });
   await skew.start();
   expect([skew.isRefused, skew.ms, lines]).toEqual([false, 0, []]);
+});
+
+test('a worker whose clock is wrong plans and applies nothing that has its time', async () => {
+  const laurel = await startLaurel({ configuration: { metrics: [{ key: 'm', name: 'M' }] } });
+  aheadMs = 3_600_000;
+  const { redisUrl, databaseUrl } = laurel;
+  const workers = await startWorkers({ redisUrl, databaseUrl, clock, log: pino({ level: 'silent' }) });
+  try {
+    // Storing goes on: what is stored has a time already.
+    await laurel.app.post('/v1/metrics/m/event', { user: { id: 'ada' }, value: 1 });
+    const { body } = await laurel.admin.post('/v1/recomputations', { what: ['points'] });
+    const status = async (): Promise<string> =>
+      (await laurel.admin.get(`/v1/recomputations/${body.id}`)).body.status as string;
+    const stored = async () => (await laurel.pool.query('SELECT FROM events')).rowCount;
+    await expect.poll(stored).toBe(1);
+    // By then it would be planned.
+    await sleep(2_500);
+    expect(await status()).toBe('planning');
+    aheadMs = 0;
+    await expect.poll(status).toBe('planned');
+  } finally {
+    await workers.close();
+    await laurel.close();
+  }
 });

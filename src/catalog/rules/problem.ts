@@ -1,5 +1,6 @@
 import type { AttributeCondition, Catalog } from '../../domain/catalog.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
+import { HTTP_URL_PATTERN } from '../../domain/settings.ts';
 import { attributesIn, idsIn } from './lookups.ts';
 
 /** What is wrong with a resource: the stored field (`userAttributes[0].attributeId`) and a text that follows it. */
@@ -56,9 +57,11 @@ export function* named(name: string): Generator<Problem> {
   if (name.trim() === '') yield problem('name', 'must not be empty');
 }
 
+const HTTP_URL = new RegExp(HTTP_URL_PATTERN);
+
 /** The URL of a picture, which pages load: of another scheme (`javascript:`, `data:`), it could be more than a picture. */
 export function* badge(url: string | null): Generator<Problem> {
-  if (url === null || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return;
+  if (url === null || (HTTP_URL.test(url) && URL.canParse(url))) return;
   yield problem('badgeUrl', 'must be a URL that begins with https:// or http://');
 }
 

@@ -6,6 +6,8 @@ const MOST_AT_ONCE = 4;
 const MOST_HERE = 256;
 /** Of these, those of one user: whoever sends many at once leaves room for the others. */
 const MOST_OF_USER = 64;
+/** A late event that waited longer for its turn is refused: while nothing is stored each takes until it gives up. */
+const MOST_WAIT_MS = 20_000;
 
 interface TenantTurns {
   here: number;
@@ -23,8 +25,13 @@ interface UserTurns {
 export class LateTurns {
   private readonly tenants = new Map<number, TenantTurns>();
   private readonly users = new Map<string, UserTurns>();
+  private readonly mostWaitMs: number;
 
-  /** Does the work when it is its turn. 503 if too many of the tenant's, or of the user's, are here. */
+  constructor(mostWaitMs = MOST_WAIT_MS) {
+    this.mostWaitMs = mostWaitMs;
+  }
+
+  /** Does the work when it is its turn. 503 if too many of the tenant's, or of the user's, are here, or its turn comes too late. */
   async run<T>(tenantNo: number, userId: string, work: () => Promise<T>): Promise<T> {
     const tenant = this.tenants.get(tenantNo) ?? { here: 0, working: 0, waiting: [] };
     if (tenant.here >= MOST_HERE) throw new Overload('Too many late events wait; try again in a moment.');
@@ -36,12 +43,15 @@ export class LateTurns {
     tenant.here += 1;
     user.here += 1;
     const before = user.last;
+    const untilMs = performance.now() + this.mostWaitMs;
     let end = (): void => undefined;
     user.last = new Promise<void>((resolve) => (end = resolve));
     try {
       await before;
       await enter(tenant);
       try {
+        if (performance.now() > untilMs)
+          throw new Overload('Late events take too long to be stored; try again in a moment.');
         return await work();
       } finally {
         leave(tenant);

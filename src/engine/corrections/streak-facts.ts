@@ -33,6 +33,8 @@ interface Wanted {
   firstDay: number;
   /** Events (32 hex digits) that are to be left out. */
   removed?: readonly string[];
+  /** Of a user with more events in the time, those of a day are read together; left out: the usual bound. */
+  mostEvents?: number;
 }
 
 /** What a user's streaks depend on, and the state that it was read with. */
@@ -57,7 +59,7 @@ export function readStreakFacts(pool: Pool, compiled: CompiledCatalog, wanted: W
 
 async function factsOf(client: PoolClient, compiled: CompiledCatalog, wanted: Wanted): Promise<UserFacts | null> {
   const { catalog } = compiled;
-  const { userId, nowMs, firstDay, removed = [] } = wanted;
+  const { userId, nowMs, firstDay, removed = [], mostEvents } = wanted;
   const who = { tenantNo: catalog.tenantNo, userId };
   const packed = await storedState(client, who);
   if (packed === null) return null;
@@ -67,7 +69,7 @@ async function factsOf(client: PoolClient, compiled: CompiledCatalog, wanted: Wa
   const rows = await streakChangeFacts(client, { ...who, fromDay: fromDay - RESTORED_DAYS });
   const pauses = await pausedDays(client, { ...who, fromDay });
   const metricNos = meeting.metrics.length === 0 ? null : meeting.metrics.map(({ metricNo }) => metricNo);
-  const events = meeting.on ? await eventFacts(client, { ...who, fromDay, metricNos, named: removed }) : [];
+  const events = meeting.on ? await eventFacts(client, { ...who, fromDay, metricNos, named: removed, mostEvents }) : [];
   return { facts: assembled(compiled, { state, nowMs, meeting, rows, pauses, events }), state, packed };
 }
 
@@ -129,8 +131,19 @@ function assembled(compiled: CompiledCatalog, { state, nowMs, meeting, rows, pau
     ],
     gains: [...held.flatMap(gainOf), ...gains.map((gain): RecordedGain => ({ kind: 'earned', ...gain, atMs: nowMs }))],
     calls: callsOf(rows, dayAt),
-    events: events.map(({ value, ...event }) => ({ ...event, value: toMicros(value) })),
+    events: events.map(({ value, isSum, atMs, ...event }) => ({
+      ...event,
+      atMs: (isSum ? extendedOn(state, event.day, dayAt) : null) ?? atMs,
+      value: toMicros(value),
+    })),
   };
+}
+
+/** When a streak was extended on a day for the first time, as far as it is known: the day's sums do not say it. */
+function extendedOn({ streaks }: UserState, day: number, dayAt: StreakFacts['dayAt']): number | null {
+  const times = FREQUENCIES.map((frequency) => streaks[frequency].extendedMs ?? Infinity);
+  const first = Math.min(...times.filter((ms) => ms !== Infinity && dayAt(ms) === day));
+  return first === Infinity ? null : first;
 }
 
 /** By what the user's periods are met today: as `lua/lib/streak_rule.lua`. */

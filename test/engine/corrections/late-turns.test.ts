@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { LateTurns } from '../../../src/engine/corrections/late-turns.ts';
 
@@ -40,4 +41,22 @@ test('a tenant has so many at most, whoever they are of; another tenant has its 
   first.end();
   await Promise.all(all);
   await turns.run(0, 'one more', async () => undefined);
+});
+
+test('those whose turn comes too late are refused at once, without their work', async () => {
+  const turns = new LateTurns(500);
+  const first = held();
+  const done: number[] = [];
+  const waiting = [1, 2, 3].map((no) => turns.run(0, 'ada', async () => void done.push(no)));
+  const blocking = turns.run(0, 'ada', first.work);
+  const late = [4, 5].map((no) => turns.run(0, 'ada', async () => void done.push(no)));
+  await Promise.all(waiting);
+  const outcomes = Promise.allSettled(late);
+  await sleep(700);
+  first.end();
+  await blocking;
+  expect(await outcomes).toMatchObject([4, 5].map(() => ({ status: 'rejected', reason: { status: 503 } })));
+  expect(done).toEqual([1, 2, 3]);
+  await turns.run(0, 'ada', async () => void done.push(6));
+  expect(done.at(-1)).toBe(6);
 });

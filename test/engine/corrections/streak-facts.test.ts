@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/catalog.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { replayStreaks } from '../../../src/domain/replay-streaks.ts';
 import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts';
+import { sumUsers } from '../../../src/postgres/persist/day-sums.ts';
+import { transaction } from '../../../src/postgres/transaction.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { withReads, type ReadFixture } from '../read-fixture.ts';
 
@@ -18,17 +20,22 @@ const SETTINGS: Partial<StreakSettings> = {
   freezes: { enabled: true, initial: 1, max: 2, autoEarnInterval: 3, autoEarnAmount: 1 },
 };
 
-const withHistory = (days: readonly string[], run: (reads: ReadFixture) => Promise<void>): Promise<void> =>
+/** An event of value 2 at noon of each day. `threshold`: the sum that a period needs; left out: any event meets it. */
+const withHistory = (
+  days: readonly string[],
+  run: (reads: ReadFixture) => Promise<void>,
+  threshold?: number,
+): Promise<void> =>
   withReads(
     database,
     (b) => {
-      b.metric('m');
-      b.streaks(SETTINGS);
+      const metricId = b.metric('m').id;
+      b.streaks({ ...SETTINGS, ...(threshold !== undefined && { metrics: [{ metricId, threshold }] }) });
     },
     async (reads) => {
       for (const day of days) {
         reads.at(`${day}T12:00:00Z`);
-        await reads.laurel.event('m', 'u', 1);
+        await reads.laurel.event('m', 'u', 2);
       }
       await reads.persist();
       await run(reads);
@@ -69,3 +76,79 @@ test('an event in a gap joins the streaks beside it, and gives back what the gap
     expect(streaks.daily).toMatchObject({ length: 4, startDay: dayOf('2026-03-02'), lastPeriod: dayOf('2026-03-05') });
     expect([facts.now.freezes, freezes, superseded.length]).toEqual([1, 2, 1]);
   }));
+
+/** Adds an event's reversal, as `insertReversals` does. */
+async function reverse({ pool }: ReadFixture, id: string): Promise<void> {
+  await pool.query(
+    `WITH opposite AS (
+       INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, reverses)
+       SELECT gen_random_uuid(), tenant_no, user_id, metric_no, -value, 0, at, local_date, id FROM events WHERE id = $1
+       RETURNING id, tenant_no, user_id, reverses, at)
+     INSERT INTO reversals (id, tenant_no, user_id, root_id, reversed_id, in_force, awards, revoked, at)
+     SELECT id, tenant_no, user_id, reverses, reverses, true, '[]', '[]', at FROM opposite`,
+    [id],
+  );
+}
+
+describe.each([
+  ['any event', undefined],
+  ['a sum', 3],
+])('where %s meets a period', (_, threshold) => {
+  // Two events on each day but one, and a third, of which one is reversed.
+  const days = ['02', '03', '03', '05', '05', '06', '06', '06', '07', '07'].map((day) => `2026-03-${day}`);
+  const eventsOf = async ({ pool }: ReadFixture, day: string): Promise<string[]> =>
+    (
+      await pool.query<{ id: string }>(
+        `SELECT replace(id::text, '-', '') AS id FROM events WHERE local_date = $1 AND reverses IS NULL ORDER BY id`,
+        [day],
+      )
+    ).rows.map(({ id }) => id);
+
+  test.each([false, true])('a user read by days is replayed as by events (summed: %s)', (isSummed) =>
+    withHistory(
+      days,
+      async (reads) => {
+        const [reversed] = await eventsOf(reads, '2026-03-06');
+        await reverse(reads, reversed!);
+        if (isSummed) await transaction(reads.pool, (client) => sumUsers(client, [{ tenantNo: 0, userId: 'u' }], 1));
+        reads.at('2026-03-08T10:00:00Z');
+        const day = dayOf('2026-03-04');
+        const [metric] = reads.laurel.catalog.metrics;
+        const late = { id: 'late', atMs: day * 86_400_000, day, metricNo: metric!.no, value: 3_000_000n };
+        const both = await eventsOf(reads, '2026-03-05');
+        for (const removed of [[], both.slice(0, 1), both]) {
+          const asked = { userId: 'u', nowMs: reads.laurel.clock.now(), firstDay: day, removed };
+          const changes = { add: [late], remove: new Set(removed) };
+          const [one, other] = await Promise.all(
+            [10_000, 0].map(async (mostEvents) => {
+              const { facts } = (await readStreakFacts(reads.pool, reads.compiled, { ...asked, mostEvents }))!;
+              const { reached, ...replay } = replayStreaks(facts, changes);
+              return { replay, reached, events: facts.events.length };
+            }),
+          );
+          expect(one!.replay.exact).toBe(true);
+          expect(other!.replay).toEqual(one!.replay);
+          expect(other!.reached).toEqual(one!.reached);
+        }
+      },
+      threshold,
+    ),
+  );
+});
+
+test('of a user with very many events those of a day are read as one', () =>
+  withHistory(
+    ['2026-03-02', '2026-03-03'],
+    async (reads) => {
+      await reads.pool.query(
+        `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)
+         SELECT overlay(gen_random_uuid()::text PLACING left(id::text, 13) FROM 1 FOR 13)::uuid, tenant_no, user_id, metric_no, 1, 1, at, local_date
+           FROM events, generate_series(1, 2500) WHERE local_date = '2026-03-03'`,
+      );
+      reads.at('2026-03-04T10:00:00Z');
+      const { facts } = await read(reads, '2026-03-02');
+      expect(facts.events.map(({ value }) => value)).toEqual([2_000_000n, 2_502_000_000n]);
+      expect(replayStreaks(facts, {})).toMatchObject({ exact: true });
+    },
+    3,
+  ));

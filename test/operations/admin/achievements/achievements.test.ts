@@ -143,6 +143,8 @@ test.each([
   'data:image/svg+xml,<svg/>',
   ' javascript:alert(1)',
   'ftp://x.test/x.png',
+  ' https://x.test/x.png',
+  'https:x.test/x.png',
   'x.png',
   '',
 ])('a badge at %j is refused, of achievements, points systems and levels, and in the document', async (url) => {
