@@ -1,167 +1,180 @@
 /**
- * History reads with many events stored: loads N events (default 10,000,000) of 100,000 users over two years, and
- * half as many awards, then prints the milliseconds of every read and the plan of its statement.
+ * Reads of the history of a user with very many events, and what others feel of many at a time: loads N events (default 200,000) of
+ * one user over a year, each with another value of an attribute, and half as many awards, prints the milliseconds of every read, then those of another user's events (100 a
+ * second) alone and beside 20 connections that ask for the first one's wrapped year without a pause. By turns, in one run.
  *
- *   npm run bench:history -- [events]
- *
- * Uses the database at BENCH_DATABASE_URL, which must be empty or loaded by this script, else a temporary one.
+ *   npm run bench -- history [events] [seconds a turn] [turns]
  */
-import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Pool } from 'pg';
-import { startPostgres } from '../src/local/postgres-server.ts';
-import { METRIC_DAYS } from '../src/postgres/history/metric-days.ts';
-import { POINTS_DAYS } from '../src/postgres/history/points-days.ts';
-import { SAMPLED_METRIC_CHANGES } from '../src/postgres/history/sampled-metric-changes.ts';
-import { SAMPLED_POINTS_CHANGES } from '../src/postgres/history/sampled-points-changes.ts';
-import { MOST_IN_ALL, MOST_VALUES, USER_ATTRIBUTE_SUMS } from '../src/postgres/history/user-attribute-sums.ts';
-import { USER_METRIC_DAYS } from '../src/postgres/history/user-metric-days.ts';
-import { USER_POINTS_DAYS } from '../src/postgres/history/user-points-days.ts';
-import { migrate } from '../src/postgres/migrate.ts';
-import { firstIdOf } from '../src/postgres/partitions/event-partitions.ts';
-import { createPool } from '../src/postgres/pool.ts';
-import { dayOf } from '../src/domain/periods.ts';
-import { SAMPLE_USERS } from '../src/engine/history/distributions.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request, setGlobalDispatcher } from 'undici';
+import { freePort } from '../src/local/free-port.ts';
+import { AdminKeys } from '../src/postgres/admin-keys.ts';
+import { sumUsers } from '../src/postgres/persist/day-sums.ts';
+import { transaction } from '../src/postgres/transaction.ts';
+import { processCpu, treeCpu } from './cpu.ts';
+import { median } from './rows.ts';
+import { demoCatalog, temporaryServers, type TemporaryServers } from './temporary-servers.ts';
 
-const USERS = 100_000;
-const DAYS = 730;
-const FIRST_DAY = '2025-01-01';
-const ATTRIBUTES = ['subject'];
-/** 20,000 events of one user among the rest: 27 a day. */
-const BUSY_EVENTS = 20_000;
+const [events = 200_000, seconds = 5, turns = 3] = process.argv.slice(2, 5).map(Number);
+const KEY = 'bench.0123456789abcdef0123456789abcdef';
+const BUSY = 'busy';
+const ATTACKERS = 20;
+const EVENT_EVERY_MS = 10;
+const READS = 21;
+const headers = { 'x-api-key': KEY, 'content-type': 'application/json' };
 
-const TIME = `(DATE '${FIRST_DAY}' + (n * ${DAYS}.0 / $1) * INTERVAL '1 day')`;
+setGlobalDispatcher(new Agent({ connections: 64 }));
+
+async function send(url: string, body?: object): Promise<number> {
+  const answer = await request(url, {
+    headers,
+    method: body === undefined ? 'GET' : 'POST',
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  await answer.body.dump();
+  return answer.statusCode;
+}
+
+const wrapped = (url: string): string => `${url}/v1/users/${BUSY}/wrapped`;
+
+/** In a process of its own: asks until it is told to end; then says how often it was answered what. */
+async function attack(url: string): Promise<void> {
+  const statuses: Record<string, number> = {};
+  let ends = false;
+  process.once('message', () => (ends = true));
+  const ask = async (): Promise<void> => {
+    while (!ends) {
+      const status = await send(wrapped(url));
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    }
+  };
+  await Promise.all(Array.from({ length: ATTACKERS }, ask));
+  process.send!(statuses, () => process.exit(0));
+}
+
 const ID = `(lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7000' || left(md5(n::text), 12) || '0000')::uuid`;
+const MADE = `(SELECT n, now() - n * (INTERVAL '365 days' / $1::int) AS at FROM generate_series(1, $1::int) AS n) AS made`;
 
-const LOAD = [
-  `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes)
-   SELECT ${ID}, 0, CASE WHEN n % ($1 / ${BUSY_EVENTS}) = 0 THEN 'busy' ELSE 'user-' || (hashint8(n) & 2147483647) % ${USERS} END,
-     1 + n % 3, 1 + n % 7, n, at, at::date, CASE WHEN n % 3 = 1 THEN jsonb_build_object('subject', 'value ' || n % 5) END
-   FROM (SELECT n, ${TIME} AS at FROM generate_series(1, $1::bigint) AS n) AS made`,
-  `INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
-   SELECT ${ID}, 0, CASE WHEN n % ($1 / ${BUSY_EVENTS}) = 0 THEN 'busy' ELSE 'user-' || (hashint8(n) & 2147483647) % ${USERS} END,
-     10, 11, 1 + n % 9, n, at, at::date
-   FROM (SELECT n, ${TIME} AS at FROM generate_series(2, $1::bigint, 2) AS n) AS made`,
-];
-const LOAD_USERS = `
-  INSERT INTO users (tenant_no, id, created, state, attributes, points)
-  SELECT 0, id, now(), '\\x80', '{}', '{}'
-  FROM (SELECT 'user-' || n AS id FROM generate_series(0, ${USERS - 1}) AS n UNION ALL SELECT 'busy') AS made`;
-
-async function load(pool: Pool, events: number): Promise<void> {
-  const { rows } = await pool.query<{ definition: string; name: string }>(
-    `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition
-       FROM pg_index WHERE indrelid IN ('events'::regclass, 'awards'::regclass) AND NOT indisprimary`,
+/** Stores the past of the busy user, as if it had been sent and persisted. */
+async function load({ pool }: TemporaryServers): Promise<void> {
+  const numbers = async (kind: string): Promise<number[]> =>
+    (
+      await pool.query<{ no: number }>('SELECT no FROM catalog_resources WHERE tenant_no = 0 AND kind = $1', [kind])
+    ).rows.map(({ no }) => no);
+  await pool.query(
+    `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes)
+     SELECT ${ID}, 0, '${BUSY}', ($2::int[])[1 + n % cardinality($2)], 1 + n % 7, n, at, at::date, jsonb_build_object('deck', n)
+       FROM ${MADE}`,
+    [events, await numbers('metric')],
   );
-  for (const { name } of rows) await pool.query(`DROP INDEX ${name}`);
-  for (const statement of LOAD) await pool.query(statement, [events]);
-  await pool.query(LOAD_USERS);
-  for (const { definition } of rows) await pool.query(definition);
+  await pool.query(
+    `INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
+     SELECT ${ID}, 0, '${BUSY}', ($2::int[])[1 + n % cardinality($2)], 1, 1 + n % 7, n, at, at::date FROM ${MADE} WHERE n % 2 = 0`,
+    [events, await numbers('points_system')],
+  );
+  const start = performance.now();
+  await transaction(pool, (client) => sumUsers(client, [{ tenantNo: 0, userId: BUSY }], events));
+  console.log(`${events} events, summed in ${(performance.now() - start).toFixed(0)} ms`);
   await pool.query('VACUUM ANALYZE');
 }
 
-interface Read {
-  name: string;
-  statement: string;
-  parameters: (user: string) => unknown[];
-  /** Of the tenant: the same for every user. */
-  whole?: true;
-}
-
-const day = dayOf;
-const YEAR = [day('2026-01-01'), day('2026-12-31')];
-const WEEK = [day('2026-06-07'), day('2026-06-13')];
-const WINDOWS = [...YEAR, ...YEAR, ...WEEK, ...WEEK, ...YEAR, ...YEAR, ...WEEK, ...WEEK];
-const from = WINDOWS.filter((_, index) => index % 2 === 0);
-const to = WINDOWS.filter((_, index) => index % 2 === 1);
-
-const READS: Read[] = [
-  {
-    name: 'metric event-summary, 400 days',
-    statement: METRIC_DAYS,
-    parameters: (user) => [0, user, 1, day('2025-11-01'), day('2026-12-05'), firstIdOf(day('2025-10-31'))],
-  },
-  {
-    name: 'metric event-summary, a month two years ago',
-    statement: METRIC_DAYS,
-    parameters: (user) => [0, user, 1, day('2025-01-01'), day('2025-01-31'), firstIdOf(day('2024-12-31'))],
-  },
-  {
-    name: 'points event-summary, 400 days',
-    statement: POINTS_DAYS,
-    parameters: (user) => [0, user, 10, day('2025-11-01'), day('2026-12-05'), firstIdOf(day('2025-10-31'))],
-  },
-  { name: 'wrapped: days of the metrics', statement: USER_METRIC_DAYS, parameters: (user) => [0, user, YEAR[1]] },
-  { name: 'wrapped: days of the points', statement: USER_POINTS_DAYS, parameters: (user) => [0, user, YEAR[1]] },
-  {
-    name: 'wrapped: by attribute',
-    statement: USER_ATTRIBUTE_SUMS,
-    parameters: (user) => [0, user, from, to, [1, 3, 5, 7], ATTRIBUTES, MOST_VALUES, MOST_IN_ALL],
-  },
-  {
-    name: 'percentiles of a year, metrics',
-    statement: SAMPLED_METRIC_CHANGES,
-    parameters: () => [0, SAMPLE_USERS, ...YEAR, firstIdOf(YEAR[0]! - 1)],
-    whole: true,
-  },
-  {
-    name: 'percentiles of a week, metrics',
-    statement: SAMPLED_METRIC_CHANGES,
-    parameters: () => [0, SAMPLE_USERS, ...WEEK, firstIdOf(WEEK[0]! - 1)],
-    whole: true,
-  },
-  {
-    name: 'percentiles of a year, points',
-    statement: SAMPLED_POINTS_CHANGES,
-    parameters: () => [0, SAMPLE_USERS, ...YEAR, firstIdOf(YEAR[0]! - 1)],
-    whole: true,
-  },
-];
-
-const ROUNDS = 21;
-
-async function measure(pool: Pool, read: Read): Promise<void> {
-  for (const kind of read.whole ? ['tenant'] : ['users', 'busy']) {
-    const times: number[] = [];
-    for (let round = 0; round < ROUNDS; round++) {
-      const user = kind === 'busy' ? 'busy' : `user-${(round * 7919) % USERS}`;
-      const start = performance.now();
-      await pool.query(read.statement, read.parameters(user));
-      times.push(performance.now() - start);
-    }
-    const first = times[0] ?? 0;
-    const sorted = times.toSorted((a, b) => a - b);
-    const shown = [first, sorted[ROUNDS >> 1] ?? 0, sorted.at(-1) ?? 0].map((ms) => ms.toFixed(1));
-    console.log(`${read.name} (${kind}): first ${shown[0]} ms, median ${shown[1]} ms, slowest ${shown[2]} ms`);
+/** What another user's events take, ms, ascending. */
+async function victim(url: string): Promise<number[]> {
+  const waits: Promise<number>[] = [];
+  const until = performance.now() + seconds * 1_000;
+  for (let n = 0; performance.now() < until; n += 1) {
+    const from = performance.now();
+    const event = { user: { id: `victim-${n % 10}` }, value: 1 };
+    waits.push(send(`${url}/v1/metrics/flashcards-flipped/event`, event).then(() => performance.now() - from));
+    await sleep(EVENT_EVERY_MS);
   }
-  const { rows } = await pool.query<{ 'QUERY PLAN': string }>(
-    `EXPLAIN (ANALYZE, BUFFERS, COSTS OFF) ${read.statement}`,
-    read.parameters('busy'),
-  );
-  console.log(rows.map((row) => `    ${row['QUERY PLAN']}`).join('\n'));
+  return (await Promise.all(waits)).toSorted((a, b) => a - b);
 }
+
+/** Prints what each read takes, and the CPU of the frontend and of Postgres, which other work on the machine hardly changes. */
+async function timeReads(url: string, pids: { frontend: number; postgres: number }): Promise<void> {
+  const range = `startDate=${day(400)}&endDate=${day(0)}&aggregation=daily`;
+  for (const path of [
+    'wrapped',
+    `metrics/flashcards-flipped/event-summary?${range}`,
+    `points/xp/event-summary?${range}`,
+  ]) {
+    const times: number[] = [];
+    let status = await send(`${url}/v1/users/${BUSY}/${path}`);
+    const before = [processCpu(pids.frontend), treeCpu(pids.postgres)];
+    for (let n = 0; n < READS; n += 1) {
+      const from = performance.now();
+      status = await send(`${url}/v1/users/${BUSY}/${path}`);
+      times.push(performance.now() - from);
+    }
+    const [frontend, postgres] = [processCpu(pids.frontend) - before[0]!, treeCpu(pids.postgres) - before[1]!];
+    console.log(
+      `${path.slice(0, 40).padEnd(42)} ${status}: median ${median(times).toFixed(1)} ms; CPU: frontend ` +
+        `${((frontend / READS) * 1_000).toFixed(1)} ms, Postgres ${((postgres / READS) * 1_000).toFixed(1)} ms`,
+    );
+  }
+}
+
+async function postmaster({ pool }: TemporaryServers): Promise<number> {
+  const { rows } = await pool.query<{ path: string }>(`SELECT current_setting('data_directory') AS path`);
+  return Number((await readFile(join(rows[0]!.path, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+}
+
+const day = (ago: number): string => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+
+const shown = (waits: number[]): string =>
+  `p50 ${waits[waits.length >> 1]!.toFixed(1)} ms, p99 ${waits[Math.floor(waits.length * 0.99)]!.toFixed(1)} ms`;
 
 async function main(): Promise<void> {
-  const events = Number(process.argv[2] ?? 10_000_000);
-  const given = process.env['BENCH_DATABASE_URL'];
-  const directory = join(tmpdir(), `laurel-bench-postgres-${randomUUID()}`);
-  const server = given === undefined ? await startPostgres({ directory, password: 'bench', temporary: true }) : null;
-  const pool = createPool(given ?? server?.url ?? '', { max: 1 });
+  const servers = await temporaryServers({ durable: true });
+  const children: ChildProcess[] = [];
   try {
-    await migrate(pool);
-    const { rows } = await pool.query<{ loaded: boolean }>('SELECT EXISTS (SELECT FROM events) AS loaded');
-    if (rows[0]?.loaded !== true) {
-      console.log(`loading ${events} events`);
-      const start = performance.now();
-      await load(pool, events);
-      console.log(`loaded in ${((performance.now() - start) / 1000).toFixed(0)} s`);
+    await demoCatalog(servers.pool);
+    await new AdminKeys({ pool: servers.pool, announce: async () => undefined }).ensureFirst(KEY);
+    const [appPort, adminPort] = [await freePort(), await freePort()];
+    const url = `http://127.0.0.1:${appPort}`;
+    const env = {
+      PATH: process.env['PATH'],
+      HOST: '127.0.0.1',
+      APP_PORT: String(appPort),
+      ADMIN_PORT: String(adminPort),
+      REDIS_URL: servers.redisUrl,
+      DATABASE_URL: servers.databaseUrl,
+      LOG_LEVEL: 'error',
+    };
+    for (const file of ['../workers/main.js', '../src/processes/frontend.js']) {
+      const child = fork(new URL(file, import.meta.url), { env, execArgv: ['--enable-source-maps'] });
+      children.push(child);
+      await once(child, 'message');
     }
-    for (const read of READS) await measure(pool, read);
+    for (const id of [BUSY, ...Array.from({ length: 50 }, (_, n) => `victim-${n}`)])
+      await send(`${url}/v1/metrics/flashcards-flipped/event`, { user: { id }, value: 1 });
+    await sleep(1_000);
+    await load(servers);
+    await timeReads(url, { frontend: children[1]!.pid!, postgres: await postmaster(servers) });
+    await victim(url);
+    for (let turn = 0; turn < turns; turn += 1) {
+      const alone = await victim(url);
+      const attacker = fork(new URL(import.meta.url), ['attack', url]);
+      children.push(attacker);
+      await sleep(1_000);
+      const beside = await victim(url);
+      attacker.send('end');
+      const [statuses] = (await once(attacker, 'message')) as [object];
+      console.log(
+        `alone ${shown(alone)}; beside ${shown(beside)}; the attacker was answered ${JSON.stringify(statuses)}`,
+      );
+    }
   } finally {
-    await pool.end();
-    await server?.stop();
+    for (const child of children) child.kill();
+    const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+    await Promise.all(running.map((child) => once(child, 'exit')));
+    await servers.close();
   }
 }
 
-await main();
+await (process.argv[2] === 'attack' ? attack(process.argv[3]!) : main());

@@ -3,7 +3,7 @@
  * shipped and with one thing changed at a time, in turn. Prints for each how much of the time until 50 % and 99 % of the answers
  * goes with it (medians over the rounds of what was measured in the same round).
  *
- *   npm run bench:latency -- [rounds] [seconds] [users] [directory of the data]
+ *   npm run bench -- latency [rounds] [seconds] [users] [directory of the data]
  */
 import { loadavg, tmpdir } from 'node:os';
 import { loadCatalog } from '../src/postgres/load-catalog.ts';

@@ -3,7 +3,7 @@
  * a third of them with an idempotency key; then the keys of one kind after the other are removed, and what Redis uses
  * less is counted. So the allocator's rounding is in it, which `MEMORY USAGE` leaves out in part.
  *
- *   npm run bench:memory -- [users] [events each] [folder of another checkout …]
+ *   npm run bench -- memory [users] [events each] [folder of another checkout …]
  *
  * Every other checkout needs `npm run build` and `tsc -p tsconfig.bench.json`; it is measured by its own scripts. Uses temporary
  * servers. Counts, not times: it does not matter who else uses the machine.

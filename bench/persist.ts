@@ -4,7 +4,7 @@
  * pages in its WAL in each way that it can, in turn, first right after a checkpoint, then before the next. Prints CPU and
  * bytes of WAL an event (medians).
  *
- *   npm run bench:persist -- [transactions a round] [rounds] [users] [directory of the data]
+ *   npm run bench -- persist [transactions a round] [rounds] [users] [directory of the data]
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -2,7 +2,7 @@
  * Redis rebuilt from Postgres, and compared with it: users (default 1,000,000) of the demo catalog whose states a
  * script made, as many events with idempotency keys. Then their shard is moved to another Redis.
  *
- *   npm run bench:rebuild -- [users]
+ *   npm run bench -- rebuild [users]
  *
  * Uses a temporary Postgres and a temporary Redis with `appendfsync always`.
  */

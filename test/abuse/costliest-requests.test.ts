@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { craftedRequests } from '../../bench/costliest/crafted.ts';
-import { CONFIGURATION, largestRequests, USER, type CostlyRequest } from '../../bench/costliest/requests.ts';
-import { storeManyValues } from '../../bench/costliest/many-values.ts';
-import { watchedFrontend, type WatchedFrontend } from '../../bench/costliest/watched-frontend.ts';
+import { craftedRequests } from './costliest/crafted.ts';
+import { CONFIGURATION, largestRequests, USER, type CostlyRequest } from './costliest/requests.ts';
+import { storeManyValues } from './costliest/many-values.ts';
+import { watchedFrontend, type WatchedFrontend } from './costliest/watched-frontend.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { AdminKeys } from '../../src/postgres/admin-keys.ts';
 import { migrate } from '../../src/postgres/migrate.ts';

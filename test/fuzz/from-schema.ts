@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Schema } from '../../bench/costliest/schema.ts';
+import type { Schema } from '../abuse/costliest/schema.ts';
 
 /**
  * What exists, so that requests get past the look-ups: the values that a field or parameter of this name may have,

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { expect, test } from 'vitest';
-import type { Schema } from '../../bench/costliest/schema.ts';
+import type { Schema } from '../abuse/costliest/schema.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { unsentDropper } from '../../src/operations/unsent.ts';
 

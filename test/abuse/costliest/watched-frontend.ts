@@ -2,8 +2,8 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { freePort } from '../../src/local/free-port.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { freePort } from '../../../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 
 /** A frontend as a process of its own (the built code), whose event loop is watched. */
 export interface WatchedFrontend {
@@ -20,7 +20,7 @@ export interface WatchedFrontend {
 
 export async function watchedFrontend(servers: { redisUrl: string; databaseUrl: string }): Promise<WatchedFrontend> {
   const [app, admin] = [await freePort(), await freePort()];
-  const watch = pathToFileURL(join(PACKAGE_ROOT, 'bench/costliest/loop-watch.mjs')).href;
+  const watch = pathToFileURL(join(PACKAGE_ROOT, 'test/abuse/costliest/loop-watch.mjs')).href;
   const child = fork(join(PACKAGE_ROOT, 'dist/src/processes/frontend.js'), {
     env: {
       PATH: process.env['PATH'],

@@ -1,5 +1,5 @@
-import type { Configuration } from '../../src/domain/configuration.ts';
-import type { Operation } from '../../src/operations/operation.ts';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import type { Operation } from '../../../src/operations/operation.ts';
 import { largest, type Known } from './largest.ts';
 import type { Schema } from './schema.ts';
 
