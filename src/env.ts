@@ -37,10 +37,8 @@ export interface Env {
   httpProcesses: number;
   /** Outbox entries that may wait to be stored, before events are answered 503. */
   backlogLimit: number;
-  /** Bytes of Redis that they may take, before the same. */
+  /** Bytes of Redis that they may take, before the same: `ENTRY_BYTES` for each of them. */
   backlogLimitBytes: number;
-  /** Days that a used idempotency key is kept at hand; then in a compact form, and Postgres is asked. */
-  idempotencyHotDays: number;
   /** Idempotency keys that a user may use on a UTC day; 0: any number. */
   idempotencyKeysPerDay: number;
   /** Days that entries of the audit log are kept. */
@@ -51,10 +49,6 @@ export interface Env {
   webhookLogDays: number;
   /** Days that events and awards are kept one by one; null: for ever. */
   eventRetentionDays: number | null;
-  /** How long a try to deliver to a webhook may take. */
-  webhookTimeoutMs: number;
-  /** Messages that may wait for a webhook before further ones are not sent by themselves. */
-  webhookPendingLimit: number;
   /** What this deployment is called, by name and by key. */
   environment: { name: string; key: string };
   /** Bytes of a request's body; more is answered 413. */
@@ -65,10 +59,8 @@ export interface Env {
   rateLimit: number;
   /** The same of one admin key. */
   adminRateLimit: number;
-  /** The same of one address, for documents and pages that need no key. */
-  fileRateLimit: number;
-  /** Live streams that a frontend carries: in all, of one tenant, of one key. */
-  liveLimits: { connections: number; perTenant: number; perKey: number };
+  /** Live streams that a frontend carries. */
+  liveConnections: number;
   /** Wrong keys a minute from one address, before it is answered 429. */
   failedKeyLimit: number;
   /** Proxies whose `X-Forwarded-For` is believed. */
@@ -83,9 +75,6 @@ export interface Env {
 /** What a deployment is called where nothing says otherwise. */
 export const ENVIRONMENT = { name: 'Production', key: 'production' };
 
-/** Retries come within minutes, those of devices that were off within days. */
-export const IDEMPOTENCY_HOT_DAYS = 7;
-
 /** One every nine seconds, all day long. Each is kept for ever. */
 export const IDEMPOTENCY_KEYS_PER_DAY = 10_000;
 
@@ -95,15 +84,13 @@ export const AUDIT_RETENTION_DAYS = 400;
 /** So long may a receiver's operator take to notice, and have what was missed sent again. */
 export const WEBHOOK_LOG_DAYS = 7;
 
-export const WEBHOOK_TIMEOUT_MS = 60_000;
-export const WEBHOOK_PENDING_LIMIT = 100_000;
+/** How long a replica may take to acknowledge a write. */
+const ACKNOWLEDGE_MS = 1_000;
 
-/** A stream takes some 17 KiB; one user has a few devices with a few pages each. */
-const LIVE_LIMITS = {
-  connections: { fallback: 10_000, min: 0, max: 1_000_000 },
-  perTenant: { fallback: 10_000, min: 0, max: 1_000_000 },
-  perKey: { fallback: 100, min: 0, max: 1_000_000 },
-};
+/** Bytes of an outbox entry on average, above which the backlog is limited by its size and not by its entries. */
+const ENTRY_BYTES = 10_240;
+/** Even with a very small BACKLOG_LIMIT single large entries must fit. */
+const LEAST_BACKLOG_BYTES = 1_048_576;
 
 /** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
 const PREFIX = 'LAUREL_';
@@ -128,7 +115,7 @@ export function readEnv(variables: Variables): Env {
   }
 
   const production = read.choice('NODE_ENV', NODE_ENVS) === 'production';
-  const acknowledgeMs = read.whole('REDIS_ACKNOWLEDGE_TIMEOUT_MS', { fallback: 1_000, min: 10, max: 30_000 });
+  const backlogLimit = read.whole('BACKLOG_LIMIT', { fallback: 100_000, min: 1, max: 100_000_000 });
   const env: Env = {
     production,
     host: read.text('HOST') ?? '0.0.0.0',
@@ -136,20 +123,15 @@ export function readEnv(variables: Variables): Env {
     appPort: read.whole('APP_PORT', { fallback: 8080, min: 1, max: 65_535 }),
     adminPort: read.whole('ADMIN_PORT', { fallback: 8081, min: 1, max: 65_535 }),
     metricsPort: read.optional('METRICS_PORT', { min: 1, max: 65_535 }),
-    redisUrl: read.redisUrl('REDIS_URL', read.text('REDIS_TLS_CA')),
-    acknowledgeMs: read.choice('REDIS_ACKNOWLEDGE', ['master', 'replica']) === 'replica' ? acknowledgeMs : null,
+    redisUrl: read.redisUrl('REDIS_URL'),
+    acknowledgeMs: read.choice('REDIS_ACKNOWLEDGE', ['master', 'replica']) === 'replica' ? ACKNOWLEDGE_MS : null,
     databaseUrl: read.url('DATABASE_URL', ['postgres:', 'postgresql:']),
     dataDir: resolve(read.text('DATA_DIR') ?? '.laurel'),
     adminApiKey: read.text('ADMIN_API_KEY'),
     testClock: read.flag('TEST_CLOCK'),
     httpProcesses: read.whole('HTTP_PROCESSES', { fallback: 1, min: 1, max: 64 }),
-    backlogLimit: read.whole('BACKLOG_LIMIT', { fallback: 100_000, min: 1, max: 100_000_000 }),
-    backlogLimitBytes: read.whole('BACKLOG_LIMIT_BYTES', {
-      fallback: 1_073_741_824,
-      min: 1_048_576,
-      max: 137_438_953_472,
-    }),
-    idempotencyHotDays: read.whole('IDEMPOTENCY_HOT_DAYS', { fallback: IDEMPOTENCY_HOT_DAYS, min: 1, max: 36_500 }),
+    backlogLimit,
+    backlogLimitBytes: Math.max(LEAST_BACKLOG_BYTES, backlogLimit * ENTRY_BYTES),
     idempotencyKeysPerDay: read.whole('IDEMPOTENCY_KEYS_PER_DAY', {
       fallback: IDEMPOTENCY_KEYS_PER_DAY,
       min: 0,
@@ -157,12 +139,6 @@ export function readEnv(variables: Variables): Env {
     }),
     auditRetentionDays: read.whole('AUDIT_RETENTION_DAYS', { fallback: AUDIT_RETENTION_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
-    webhookTimeoutMs: read.whole('WEBHOOK_TIMEOUT_MS', { fallback: WEBHOOK_TIMEOUT_MS, min: 5_000, max: 300_000 }),
-    webhookPendingLimit: read.whole('WEBHOOK_PENDING_LIMIT', {
-      fallback: WEBHOOK_PENDING_LIMIT,
-      min: 100,
-      max: 10_000_000,
-    }),
     webhookLogDays: read.whole('WEBHOOK_LOG_DAYS', { fallback: WEBHOOK_LOG_DAYS, min: 2, max: 366 }),
     eventRetentionDays: read.optional('EVENT_RETENTION_DAYS', { min: 2, max: 36_500 }),
     environment: {
@@ -173,12 +149,7 @@ export function readEnv(variables: Variables): Env {
     corsOrigin: read.origin('CORS_ORIGIN', '*'),
     rateLimit: read.whole('RATE_LIMIT', { fallback: 50, min: 0, max: 1_000_000 }),
     adminRateLimit: read.whole('ADMIN_RATE_LIMIT', { fallback: 0, min: 0, max: 1_000_000 }),
-    fileRateLimit: read.whole('FILE_RATE_LIMIT', { fallback: 50, min: 0, max: 1_000_000 }),
-    liveLimits: {
-      connections: read.whole('LIVE_CONNECTIONS', LIVE_LIMITS.connections),
-      perTenant: read.whole('LIVE_CONNECTIONS_PER_TENANT', LIVE_LIMITS.perTenant),
-      perKey: read.whole('LIVE_CONNECTIONS_PER_KEY', LIVE_LIMITS.perKey),
-    },
+    liveConnections: read.whole('LIVE_CONNECTIONS', { fallback: 10_000, min: 0, max: 1_000_000 }),
     failedKeyLimit: read.whole('FAILED_KEY_LIMIT', { fallback: 60, min: 1, max: 1_000_000 }),
     trustedProxies: read.networks('TRUSTED_PROXIES'),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
@@ -255,22 +226,17 @@ function reader(variables: Variables, problems: string[]) {
       problems.push(`${name} must be addresses or networks such as 10.0.0.0/8, separated by commas; it is "${value}".`);
       return [];
     },
-    /** What `parseRedisEntries` takes. `ca`: goes into each as the parameter of that name. */
-    redisUrl: (name: string, ca: string | null): string | null => {
+    /** Addresses that `parseRedisEntries` accepts. */
+    redisUrl: (name: string): string | null => {
       const value = text(name);
-      if (value === null) {
-        if (ca !== null) problems.push(`REDIS_TLS_CA is of no use without ${name}.`);
-        return null;
-      }
+      if (value === null) return null;
       const entries = parseRedisEntries(value);
       if (typeof entries === 'string') problems.push(`${name} ${entries}`);
-      if (ca === null || typeof entries === 'string') return value;
-      const withCa = (url: string): string =>
-        /[?&]ca=/.test(url) ? url : withParameter(url, `ca=${encodeURIComponent(resolve(ca))}`);
-      const urls = entries.map((entry) => ({ ...entry, url: withCa(entry.url) }));
-      const address = urls.map(({ url }) => parseRedisUrl(url)).find((parsed) => typeof parsed === 'string');
-      if (address !== undefined) problems.push(`${name} ${String(address)}`);
-      return urls.length === 1 ? urls[0]!.url : urls.map((entry) => `${entry.name}=${entry.url}`).join();
+      else {
+        const problem = entries.map(({ url }) => parseRedisUrl(url)).find((parsed) => typeof parsed === 'string');
+        if (problem !== undefined) problems.push(`${name} ${String(problem)}`);
+      }
+      return value;
     },
     url: (name: string, protocols: readonly string[]): string | null => {
       const value = text(name);
@@ -285,5 +251,3 @@ function reader(variables: Variables, problems: string[]) {
     },
   };
 }
-
-const withParameter = (url: string, parameter: string): string => `${url}${url.includes('?') ? '&' : '?'}${parameter}`;

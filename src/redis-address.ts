@@ -96,7 +96,9 @@ export function addressOptions(url: string): Omit<RedisAddress, 'caFile'> {
   try {
     ca = readFileSync(caFile);
   } catch (error) {
-    throw new StartError(`REDIS_TLS_CA cannot be read (${error instanceof Error ? error.message : String(error)}).`);
+    throw new StartError(
+      `The certificate authority of REDIS_URL (ca) cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
+    );
   }
   return { ...options, tls: { ca }, ...(options.sentinels !== undefined && { sentinelTLS: { ca } }) };
 }

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { readEnv } from '../src/env.ts';
 import { firstUrl, parseRedisEntries } from '../src/redis-entries.ts';
 
 test.each([
@@ -39,8 +38,3 @@ test.each([
   ['nothing', 'must be a URL'],
   ['east=http://a', 'must be a URL'],
 ])('%s is refused', (text, why) => expect(parseRedisEntries(text)).toContain(why));
-
-test('the authority of REDIS_TLS_CA goes into each that has none, and names stay', () => {
-  const variables = { REDIS_URL: 'rediss://a,west=rediss://b?ca=/own.pem', REDIS_TLS_CA: '/ca.pem' };
-  expect(readEnv(variables).redisUrl).toBe('a:6379=rediss://a?ca=%2Fca.pem,west=rediss://b?ca=/own.pem');
-});

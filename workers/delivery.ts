@@ -8,7 +8,6 @@ import type { Clock } from '../src/clock.ts';
 import type { DeliveriesOptions } from '../src/engine/webhooks/deliveries.ts';
 import { disableWebhook } from '../src/engine/webhooks/disable-webhook.ts';
 import { Sender } from '../src/engine/webhooks/sender.ts';
-import { WEBHOOK_PENDING_LIMIT, WEBHOOK_TIMEOUT_MS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { DeliveryCounts } from '../src/redis/delivery-counts.ts';
 import { DeliveryHints } from '../src/redis/delivery-hints.ts';
@@ -38,6 +37,11 @@ export interface Delivery {
 /** Connections to Postgres: to take messages, to record tries, to renew leases. */
 const POOL_SIZE = 3;
 
+/** Limit of one attempt to deliver a message. */
+const TIMEOUT_MS = 60_000;
+/** Messages that may wait for one webhook. Further ones are logged as failed. */
+const PENDING_LIMIT = 100_000;
+
 /** Starts sending what waits for webhooks. `redis`, `catalogs` and `changes` stay the caller's. */
 export function startDelivery(
   {
@@ -57,12 +61,7 @@ export function startDelivery(
     traces: Traces | null;
     log: Logger;
   },
-  {
-    timeoutMs = WEBHOOK_TIMEOUT_MS,
-    allowPrivate = false,
-    pendingLimit = WEBHOOK_PENDING_LIMIT,
-    ...options
-  }: DeliveryOptions,
+  { timeoutMs = TIMEOUT_MS, allowPrivate = false, pendingLimit = PENDING_LIMIT, ...options }: DeliveryOptions,
 ): Delivery {
   const pool = createPool(databaseUrl, { max: POOL_SIZE });
   const counts = new DeliveryCounts(redis);

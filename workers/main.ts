@@ -28,17 +28,10 @@ async function main(): Promise<void> {
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
-  const {
-    idempotencyHotDays,
-    idempotencyKeysPerDay,
-    auditRetentionDays,
-    backlogLimit,
-    webhookLogDays,
-    eventRetentionDays,
-  } = env;
+  const { idempotencyKeysPerDay, auditRetentionDays, backlogLimit, webhookLogDays, eventRetentionDays } = env;
   const metrics = new WorkerMetrics();
   const gathered = gatheredMetrics(metrics.registry, 'worker');
-  const { webhookAllowPrivate, webhookTimeoutMs, webhookPendingLimit } = env;
+  const { webhookAllowPrivate } = env;
   const traces = await openTraces(env.traces, { process: 'worker', log });
   const clock = env.testClock ? 'test' : systemClock;
   const workers = await startWorkers({
@@ -47,17 +40,12 @@ async function main(): Promise<void> {
     keepMs: HANDED_MS,
     databaseUrl,
     clock,
-    idempotencyHotDays,
     idempotencyKeysPerDay,
     auditRetentionDays,
     backlogLimit,
     webhookLogDays,
     eventRetentionDays,
-    delivery: {
-      allowPrivate: webhookAllowPrivate,
-      timeoutMs: webhookTimeoutMs,
-      pendingLimit: webhookPendingLimit,
-    },
+    delivery: { allowPrivate: webhookAllowPrivate },
     metrics,
     traces,
     log,

@@ -49,7 +49,7 @@ import { SecretErasure } from '../src/engine/webhooks/secret-erasure.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
 import { MessageLog } from '../src/engine/webhooks/message-log.ts';
-import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_HOT_DAYS, IDEMPOTENCY_KEYS_PER_DAY, WEBHOOK_LOG_DAYS } from '../src/env.ts';
+import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { OwnVersion } from '../src/postgres/running-versions.ts';
 import { connectRedis } from '../src/engine/shards/connect-redis.ts';
@@ -120,6 +120,9 @@ export interface Workers {
 
 /** Postgres connections of one process: some shards are stored at a time, beside the other work. */
 const POOL_SIZE = 12;
+
+/** Days after which a used idempotency key is kept in the compact form. Retries come within minutes, those of a device that was off within days. */
+const IDEMPOTENCY_HOT_DAYS = 7;
 
 /** How much of the backlog that is allowed a sweep may fill. */
 const SWEEP_AHEAD = 0.4;

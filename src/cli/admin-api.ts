@@ -27,7 +27,7 @@ export const withAdminOptions = (command: Command): Command =>
   command
     .addOption(new Option('--url <url>', 'the Admin API').env('ADMIN_URL').default('http://localhost:8081'))
     .addOption(new Option('--key <key>', 'an admin key').env('ADMIN_API_KEY'))
-    .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation').env('TENANT_ID'));
+    .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation'));
 
 /**
  * The same options of the program: wherever they are in a command line (`laurel --url … config pull`, `laurel config --url …

@@ -1,12 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import {
-  DEFAULT_STREAK_SETTINGS,
-  emptyCatalog,
-  type Catalog,
-  type EarlierStreaks,
-  type StreakSettings,
-} from '../domain/catalog.ts';
-import { DEFAULT_EVENT_SETTINGS, type EventSettings } from '../domain/event-settings.ts';
+import { emptyCatalog, type Catalog, type EarlierStreaks, type StreakSettings } from '../domain/catalog.ts';
+import type { EventSettings } from '../domain/event-settings.ts';
 import { LISTS, type Kind } from '../domain/kinds.ts';
 import { stillNeeded } from '../domain/streaks-in-force.ts';
 
@@ -20,13 +14,6 @@ interface Row {
   /** `[kind, id, no, created, updated, doc]`; times in epoch ms. */
   resources: [Kind, string, number, number, number, object][];
 }
-
-/** Fields that documents written by an earlier Laurel lack. */
-const NEW_FIELDS: { [K in Kind]?: object } = { achievement: { anniversaryYears: null }, metric: { guards: null } };
-
-const withNewFields = (streaks: StreakSettings): StreakSettings => ({ ...DEFAULT_STREAK_SETTINGS, ...streaks });
-
-const complete = (earlier: EarlierStreaks): EarlierStreaks => ({ ...earlier, streaks: withNewFields(earlier.streaks) });
 
 /** A tenant's living resources with their version, in one snapshot; null: there is no such tenant. */
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
@@ -43,16 +30,16 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
   if (row === undefined) return null;
   const catalog: Catalog = {
     ...emptyCatalog(tenantNo, row.version),
-    ...(row.events !== null && { events: { ...DEFAULT_EVENT_SETTINGS, ...row.events } }),
-    ...(row.streaks !== null && { streaks: withNewFields(row.streaks) }),
+    ...(row.events !== null && { events: row.events }),
+    ...(row.streaks !== null && { streaks: row.streaks }),
     ...(row.earn_since !== null && { earnSince: row.earn_since }),
     ...(row.streaks_before.length > 0 && {
-      streaksBefore: stillNeeded(row.streaks_before.map(complete), row.swept_day),
+      streaksBefore: stillNeeded(row.streaks_before, row.swept_day),
     }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {
     // Written by `saveCatalog` from the same types.
-    (catalog[LISTS[kind]] as object[]).push({ ...NEW_FIELDS[kind], ...doc, id, no, created, updated });
+    (catalog[LISTS[kind]] as object[]).push({ ...doc, id, no, created, updated });
   }
   return catalog;
 }

@@ -153,7 +153,7 @@ export async function openLaurel({
   idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY,
   webhookAllowPrivate = false,
   environment = ENVIRONMENT,
-  liveLimits = { connections: Infinity, perTenant: Infinity, perKey: Infinity },
+  liveLimits = { connections: Infinity, perUser: Infinity },
   clock: given,
   traces = null,
   log,

@@ -15,11 +15,16 @@ const GRACE_MS = { production: 2_000, otherwise: 0 };
 /** How long clients get to be asked to close connections that they keep. */
 const LINGER_MS = 1_000;
 
+/** Requests per second of one address for documents and pages, which need no key. */
+const FILES_PER_SECOND = 50;
+/** Live streams of one user, who has a few devices with a few pages each. A stream takes 17 KiB. */
+const STREAMS_A_USER = 100;
+
 /** A frontend process: both surfaces, on databases that are there and migrated. SIGTERM or SIGINT ends it well. */
 async function main(): Promise<void> {
   const env = readEnv(process.env);
   const { redisUrl, acknowledgeMs, databaseUrl, backlogLimit, backlogLimitBytes } = env;
-  const { idempotencyKeysPerDay, webhookAllowPrivate, environment, liveLimits } = env;
+  const { idempotencyKeysPerDay, webhookAllowPrivate, environment, liveConnections } = env;
   if (redisUrl === null || databaseUrl === null) throw new StartError('A frontend needs REDIS_URL and DATABASE_URL.');
   const log = createLog({ level: env.logLevel, name: 'frontend' });
   const ended = new Promise<void>((resolve) => {
@@ -38,7 +43,7 @@ async function main(): Promise<void> {
     idempotencyKeysPerDay,
     webhookAllowPrivate,
     environment,
-    liveLimits,
+    liveLimits: { connections: liveConnections, perUser: STREAMS_A_USER },
     clock,
     traces,
     log,
@@ -53,7 +58,7 @@ async function main(): Promise<void> {
     rateLimits: {
       applicationPerSecond: env.rateLimit,
       adminPerSecond: env.adminRateLimit,
-      filesPerSecond: env.fileRateLimit,
+      filesPerSecond: FILES_PER_SECOND,
     },
     failedKeyLimit: env.failedKeyLimit,
     trustedProxies: env.trustedProxies,

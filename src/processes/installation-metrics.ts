@@ -65,7 +65,7 @@ function serverMetrics(redis: Redis): () => Promise<{ up: Map<string, boolean>; 
   });
   const waiting = new Gauge({
     name: 'laurel_outbox_entries',
-    help: 'Script calls that Postgres does not hold yet. At BACKLOG_LIMIT, and where they take BACKLOG_LIMIT_BYTES, events are answered 503.',
+    help: 'Script calls that Postgres does not hold yet. At BACKLOG_LIMIT entries, or 10 KiB for each of them, events are answered 503.',
     ...shared,
   });
   const batches = new Gauge({

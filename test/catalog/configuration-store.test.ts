@@ -374,15 +374,3 @@ test('days off are kept in order, and cleared by leaving the daily frequency', a
   await apply({ streaks: { frequency: 'monthly' } });
   expect(await daysOff()).toEqual([]);
 });
-
-test('what an earlier Laurel stored has the defaults of the fields that came later', async () => {
-  await apply({
-    achievements: [{ name: 'Old', trigger: 'streak', streakLength: 3 }],
-    streaks: { evaluationMode: 'AND' },
-  });
-  await database.pool.query(`UPDATE catalog_resources SET doc = doc - 'anniversaryYears'`);
-  await database.pool.query(`UPDATE tenants SET streaks = streaks - 'daysOff'`);
-  const { achievements, streaks } = await catalog();
-  expect(achievements).toMatchObject([{ anniversaryYears: null }]);
-  expect(streaks).toMatchObject({ evaluationMode: 'AND', daysOff: [] });
-});

@@ -75,12 +75,11 @@ function start(words: string[]): {
   child: ChildProcess;
   done: Promise<{ code: number | null; out: string; err: string }>;
 } {
-  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['import', ...words], {
+  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['import', ...words, '--tenant', 'here'], {
     env: {
       ...process.env,
       ADMIN_URL: laurel.adminUrl,
       ADMIN_API_KEY: laurel.adminKey,
-      TENANT_ID: 'here',
       SOURCE_API_KEY: laurel.adminKey,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -21,7 +21,7 @@ let laurel: TestLaurel;
 const clients: LiveClient[] = [];
 
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, liveLimits: { connections: 100, perTenant: 100, perKey: 3 } });
+  laurel = await startLaurel({ configuration: STUDY_APP, liveLimits: { connections: 100, perUser: 3 } });
 });
 afterAll(async () => {
   for (const client of clients) client.close();

@@ -44,7 +44,7 @@ const INSERT = `
 
 /**
  * Puts messages into the log and the queue of their webhooks, in the caller's transaction, with sequences that grow in
- * the order of the array. A message whose ID is in the log already is left out. One to a webhook with WEBHOOK_PENDING_LIMIT
+ * the order of the array. A message whose ID is in the log already is left out. One to a webhook with `PENDING_LIMIT`
  * messages waiting goes into the log as failed, with the reason, and is not queued.
  *
  * Messages about one user must get their sequences in the order of commits: the caller holds the row of the user's shard in
