@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { LongestFirst } from './test/stack/longest-first.ts';
 
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 if (!Number.isInteger(seed)) throw new Error(`SEED must be a whole number, not "${process.env['SEED']}".`);
@@ -18,7 +17,7 @@ export default defineConfig({
     // A Redis that was given to us cannot be used by two test files at once. Files wait for servers longer than they compute: three
     // at a time left a third of two cores idle, four about a tenth.
     maxWorkers: process.env['REDIS_URL'] ? 1 : Math.max(6, availableParallelism()),
-    sequence: { seed, sequencer: LongestFirst },
+    sequence: { seed },
     testTimeout: 300_000,
     // What is waited for comes in milliseconds on a quiet machine; others may keep it busy.
     expect: { poll: { timeout: 120_000 } },
