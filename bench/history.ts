@@ -17,6 +17,7 @@ import { sumUsers } from '../src/postgres/persist/day-sums.ts';
 import { transaction } from '../src/postgres/transaction.ts';
 import { processCpu, treeCpu } from './cpu.ts';
 import { median } from './rows.ts';
+import { HISTORY_READ_MS } from './targets.ts';
 import { demoCatalog, temporaryServers, type TemporaryServers } from './temporary-servers.ts';
 
 const [events = 200_000, seconds = 5, turns = 3] = process.argv.slice(2, 5).map(Number);
@@ -113,7 +114,7 @@ async function timeReads(url: string, pids: { frontend: number; postgres: number
     }
     const [frontend, postgres] = [processCpu(pids.frontend) - before[0]!, treeCpu(pids.postgres) - before[1]!];
     console.log(
-      `${path.slice(0, 40).padEnd(42)} ${status}: median ${median(times).toFixed(1)} ms; CPU: frontend ` +
+      `${path.slice(0, 40).padEnd(42)} ${status}: median ${median(times).toFixed(1)} ms (target ${HISTORY_READ_MS}); CPU: frontend ` +
         `${((frontend / READS) * 1_000).toFixed(1)} ms, Postgres ${((postgres / READS) * 1_000).toFixed(1)} ms`,
     );
   }

@@ -19,6 +19,7 @@ import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 import { childrenOf, processCpu, redisUse, treeCpu } from './cpu.ts';
+import { IDLE_PERCENT } from './targets.ts';
 
 const SECONDS = Number(process.argv[2] ?? 60);
 const OTHER = process.argv[3];
@@ -125,7 +126,9 @@ try {
     const all = names.reduce((sum, name) => sum + percent(name), 0);
     console.log(`${root}\n  % of a core over ${SECONDS} s at rest`);
     for (const name of names) console.log(`    ${name.padEnd(12)} ${percent(name).toFixed(2).padStart(6)}`);
-    console.log(`    ${'in all'.padEnd(12)} ${all.toFixed(2).padStart(6)}\n  commands a second of Redis`);
+    console.log(
+      `    ${'in all'.padEnd(12)} ${all.toFixed(2).padStart(6)} (target ${IDLE_PERCENT})\n  commands a second of Redis`,
+    );
     const rates = [...commands].map(
       ([name, count]) => [name, (count - (was.commands.get(name) ?? 0)) / SECONDS] as const,
     );

@@ -119,10 +119,12 @@ try {
       [USER.streaks]: [streak, streak, streak],
       [USER.points]: each(catalog.pointsSystems, n % 10_000),
       [USER.completions]: each(catalog.achievements.slice(0, 3), 1_763_800_000_000),
-      [USER.boards]: catalog.leaderboards.flatMap(({ no }) => [
-        ...[no, day + 7, '', 1 + (n % 5_000), 0],
-        ...[no, day, '', 1 + (n % 300), 500_000],
-      ]),
+      [USER.boards]: catalog.leaderboards.flatMap(({ no }) =>
+        [
+          [no, day + 7, '', 1 + (n % 5_000), 0],
+          [no, day, '', 1 + (n % 300), 500_000],
+        ].flat(),
+      ),
     });
   }
 } finally {

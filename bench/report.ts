@@ -29,17 +29,12 @@ export function targetTable(targets: readonly Target[]): string {
   const number = (value: number, unit: string): string =>
     `${unit === '' ? value.toFixed(2) : value.toFixed(unit === 'B' ? 0 : 1)} ${unit}`.trim();
   return targets
-    .map(({ name, value, unit, target, stretch, least }) => {
+    .map(({ name, value, unit, target, least }) => {
       const sign = least ? '≥' : '≤';
-      const meets = (limit: number): boolean => value !== null && (least ? value >= limit : value <= limit);
       const verdict =
-        value === null ? 'not measured' : meets(stretch) ? 'stretch reached' : meets(target) ? 'reached' : 'MISSED';
+        value === null ? 'not measured' : (least ? value >= target : value <= target) ? 'reached' : 'MISSED';
       const shown = value === null ? '–' : number(value, unit);
-      return (
-        `${name.padEnd(54)}${shown.padStart(10)}   ${sign} ${number(target, unit)} (${number(stretch, unit)})`.padEnd(
-          96,
-        ) + verdict
-      );
+      return `${name.padEnd(54)}${shown.padStart(10)}   ${sign} ${number(target, unit)}`.padEnd(84) + verdict;
     })
     .join('\n');
 }

@@ -5,9 +5,8 @@ export interface Target {
   name: string;
   value: number | null;
   unit: string;
-  /** What to reach, and the stretch; `least`: more is better. */
   target: number;
-  stretch: number;
+  /** Whether the value should be at least the target, and not at most. */
   least: boolean;
 }
 
@@ -40,76 +39,57 @@ function ratio(
   return ratios.length === 0 ? null : median(ratios);
 }
 
-/** The figures to reach, with what was measured. */
+/** The targets of `npm run bench`, with what was measured. Ratios, because absolute times differ between machines. */
 export function targetsOf(measurements: readonly Measurement[], rows: readonly Row[], memory: Memory): Target[] {
   const of = (name: string, figure: keyof Omit<Row, 'case'>): number | null =>
     rows.find((one) => one.case === name)?.[figure] ?? null;
   const quotient = (above: number | null, below: number | null): number | null =>
     above === null || below === null ? null : above / below;
   const throughput = (above: string, below: string): number | null => ratio(measurements, 'perSecond', [above, below]);
-  const least = (name: string, value: number | null, [target, stretch]: [number, number]): Target => ({
+  const least = (name: string, value: number | null, target: number): Target => ({
     name,
     value,
     unit: '',
     target,
-    stretch,
     least: true,
   });
-  const most = (name: string, value: number | null, unit: string, [target, stretch]: [number, number]): Target => ({
+  const most = (name: string, value: number | null, target: number, unit = ''): Target => ({
     name,
     value,
     unit,
     target,
-    stretch,
     least: false,
   });
   return [
-    least('whole event ÷ direct calls, same events a call', throughput('event', 'direct'), [0.85, 0.95]),
-    least('whole event ÷ direct calls, one event a call', throughput('event', 'direct single'), [0.85, 0.95]),
-    least('whole event ÷ bare HTTP server, throughput', throughput('event', 'bare'), [0.15, 0.2]),
+    least('whole event ÷ direct calls, same events a call', throughput('event', 'direct'), 0.85),
+    least('whole event ÷ direct calls, one event a call', throughput('event', 'direct single'), 0.85),
+    least('whole event ÷ bare HTTP server, throughput', throughput('event', 'bare'), 0.15),
+    least('bare HTTP server ÷ frontend, CPU', quotient(of('bare', 'nodeMicros'), of('event', 'nodeMicros')), 0.15),
+    most('Redis ÷ bare HTTP server, CPU', quotient(of('event', 'redisMicros'), of('bare', 'nodeMicros')), 6.8),
+    least('whole event ÷ plain service', quotient(of('event', 'perSecond'), of('plain', 'perSecond')), 5),
+    least('the same without ranks', quotient(of('event', 'perSecond'), of('plain unranked', 'perSecond')), 5),
     least(
-      'bare HTTP server ÷ frontend, CPU',
-      quotient(of('bare', 'nodeMicros'), of('event', 'nodeMicros')),
-      [0.15, 0.2],
-    ),
-    least(
-      'whole event ÷ Fastify and pg, throughput',
-      quotient(of('event', 'perSecond'), of('plain', 'perSecond')),
-      [5, 10],
-    ),
-    least('the same without ranks', quotient(of('event', 'perSecond'), of('plain unranked', 'perSecond')), [5, 10]),
-    least(
-      'events of batches ÷ those of Fastify and pg',
+      'batches ÷ those of the plain service',
       quotient(of('batch', 'perSecond'), of('plain batch', 'perSecond')),
-      [5, 10],
+      5,
     ),
-    least('batch ÷ single events, throughput', throughput('batch', 'event'), [1.4, 2]),
-    least('ingest with persisting ÷ without', throughput('event', 'event unpersisted'), [0.8, 0.9]),
-    most('frontend, CPU an event', of('event', 'nodeMicros'), 'µs', [60, 45]),
-    most('Redis, CPU an event', of('event', 'redisMicros'), 'µs', [65, 45]),
-    most('worker + Postgres, CPU an event', of('event', 'persistMicros'), 'µs', [40, 25]),
+    least('batch ÷ single events, throughput', throughput('batch', 'event'), 1.4),
+    least('with persisting ÷ without', throughput('event', 'event unpersisted'), 0.8),
     most(
       'board of 1,000,000 ÷ of 1,000 members, Redis CPU',
       quotient(of('board of 1,000,000', 'redisMicros'), of('board of 1,000', 'redisMicros')),
-      '',
-      [1.4, 1.2],
+      1.2,
     ),
-    most('p99 at half of the capacity, open loop', of('half load', 'p99'), 'ms', [15, 8]),
-    most(
-      'p99 beside a sweep ÷ without one, half of the capacity',
-      ratio(measurements, 'p99', ['half load + sweep', 'half load alone']),
-      '',
-      [2, 1.5],
-    ),
-    most('Redis memory a user, one event each', memory.bytesAUserAtFirst, 'B', [800, 500]),
-    most(
-      `Redis memory a user, ${memory.eventsAUserAtLast.toFixed(1)} events each`,
-      memory.bytesAUserAtLast,
-      'B',
-      [800, 500],
-    ),
+    most('p99 at half of the capacity, open loop', of('half load', 'p99'), 15, 'ms'),
+    most('p99 beside a sweep ÷ without one', ratio(measurements, 'p99', ['half load + sweep', 'half load alone']), 2),
+    most('Redis memory a user, one event each', memory.bytesAUserAtFirst, 500, 'B'),
+    most(`Redis memory a user, ${memory.eventsAUserAtLast.toFixed(1)} events each`, memory.bytesAUserAtLast, 800, 'B'),
   ];
 }
+
+/** Targets of the other benchmarks, which print them beside what they measured. */
+export const IDLE_PERCENT = 1.5;
+export const HISTORY_READ_MS = 10;
 
 /** What has no target. */
 export const memoryText = ({ postgresBytesAnEvent, outboxEntriesAtLast, handedBytesAtFirst }: Memory): string =>

@@ -1,4 +1,4 @@
-// Writes the types of the console's API client, made from our own OpenAPI documents: what `npm run check:types` runs first. A
+// Writes the types of the console's API client, made from our own OpenAPI documents: what `npm run check` runs first. A
 // change of the API that the console does not follow is a fault of its types.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -38,7 +38,7 @@ const ATTEMPTS = 3;
 
 /**
  * The built-in server knows pglz only, which costs an event 45 µs of CPU right after a checkpoint, when each page that is
- * changed goes into the WAL whole; for that it spares half of those 5 KB (`npm run bench:persist`). lz4 spares as much for 4 µs.
+ * changed goes into the WAL whole; for that it spares half of those 5 KB (`npm run bench -- persist`). lz4 spares as much for 4 µs.
  */
 const WAL_COMPRESSION = 'wal_compression=off';
 

@@ -16,7 +16,7 @@ interface View {
  * Whether none of some replicas, which were found missing before the call, can be the master, or become it before the Sentinels
  * reach it again. True only if all Sentinels of the address answer, know of no others, see no trouble with the master and no
  * takeover under way, and have no connection to any of these replicas: a Sentinel names another master from the moment at which a
- * replica took over, shows a takeover before that, and promotes none that it does not reach (decision 63).
+ * replica took over, shows a takeover before that, and promotes none that it does not reach (decision 30).
  *
  * `options`: of a connection through the Sentinels; of another the answer is false. `master`: the ID of the run of its process.
  * `replicas`: `<host>:<port>`, as the master names them. Never rejects.

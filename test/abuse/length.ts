@@ -1,5 +1,5 @@
 /**
- * How long the suites of this folder go on: `short` as part of `npm test`, `long` by `npm run abuse`, which sets
+ * How long the suites of this folder go on: `short` as part of `npm test`, `long` by `ABUSE=long npx vitest run test/abuse`, which sets
  * `ABUSE=long`.
  */
 export const LONG: boolean = process.env['ABUSE'] === 'long';

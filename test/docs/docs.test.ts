@@ -44,6 +44,7 @@ const OTHER_VARIABLES = [
   'EVENT_ID',
   'WEBHOOK_SECRET',
   'SOURCE_API_KEY',
+  'ADMIN_URL',
   'SEED',
   'RUNS',
   'FUZZ_REQUESTS',
@@ -52,7 +53,6 @@ const OTHER_VARIABLES = [
   'CHAOS_HOLD',
   'CHROMIUM',
   'USERS',
-  'BENCH_DATABASE_URL',
   'UPDATE_EXAMPLES',
   'OTEL_SERVICE_NAME',
   'OTEL_RESOURCE_ATTRIBUTES',
@@ -62,38 +62,48 @@ const paths = new Set([...applicationOperations, ...adminOperations].map(({ path
 /** Files and folders of the project that a document may name, and what it must not: what is made at run time. */
 const PROJECT_PATH = /(?<![\w./-])((?:src|lua|workers|bench|test|docs|ops|console|examples|\.ci)\/[\w./*-]*[\w*])/g;
 
-describe.each(documents.map((document) => [document.path, document] as const))('%s', (_, document) => {
-  const code = codeOf(document);
+/** It names what was there once. */
+const HISTORY = 'CHANGELOG.md';
 
-  test('every link leads somewhere', () => {
-    expect(brokenLinks(document)).toEqual([]);
-  });
+describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) => [document.path, document] as const))(
+  '%s',
+  (_, document) => {
+    const code = codeOf(document);
 
-  test('every path of the project exists', () => {
-    expect(found(code, PROJECT_PATH).filter((path) => !exists(path))).toEqual([]);
-  });
+    test('every link leads somewhere', () => {
+      expect(brokenLinks(document)).toEqual([]);
+    });
 
-  test('every command exists', () => {
-    expect(found(code, /npm run (?:--silent )?([\w:-]+)/g).filter((name) => !scripts.includes(name))).toEqual([]);
-    const words = found(code, /npx laurel ((?:[a-z-]+ ?){1,2})/g).flatMap((line) => line.trim().split(' '));
-    const unknown = words.filter((word) => !commands.includes(word) && !word.startsWith('-'));
-    expect(unknown).toEqual([]);
-  });
+    test('every path of the project exists', () => {
+      expect(found(code, PROJECT_PATH).filter((path) => !exists(path))).toEqual([]);
+    });
 
-  test('every variable exists', () => {
-    const named = found(code, /(?<![\w-])([A-Z]{3,}_[A-Z_]+|SEED|RUNS|HOST)(?=[=`\s]|$)/g);
-    expect(named.filter((name) => !variables.includes(name) && !OTHER_VARIABLES.includes(name))).toEqual([]);
-  });
+    test('every command exists', () => {
+      expect(found(code, /npm run (?:--silent )?([\w:-]+)/g).filter((name) => !scripts.includes(name))).toEqual([]);
+      const benches = found(code, /npm run bench -- (\w+)/g).filter(
+        (name) => !existsSync(join(PACKAGE_ROOT, 'bench', `${name}.ts`)),
+      );
+      expect(benches).toEqual([]);
+      const words = found(code, /npx laurel ((?:[a-z-]+ ?){1,2})/g).flatMap((line) => line.trim().split(' '));
+      const unknown = words.filter((word) => !commands.includes(word) && !word.startsWith('-'));
+      expect(unknown).toEqual([]);
+    });
 
-  test('every metric exists', () => {
-    expect(found(code, /\b(laurel_[a-z_]+)\b/g).filter((name) => !source.includes(`'${name}'`))).toEqual([]);
-  });
+    test('every variable exists', () => {
+      const named = found(code, /(?<![\w-])([A-Z]{3,}_[A-Z_]+|SEED|RUNS|HOST)(?=[=`\s]|$)/g);
+      expect(named.filter((name) => !variables.includes(name) && !OTHER_VARIABLES.includes(name))).toEqual([]);
+    });
 
-  test('every operation exists', () => {
-    const named = found(code, /(?:GET|POST|PUT|PATCH|DELETE) (\/v1\/[\w/{}-]*)/g);
-    expect(named.filter((path) => !paths.has(path) && path !== '/v1/openapi')).toEqual([]);
-  });
-});
+    test('every metric exists', () => {
+      expect(found(code, /\b(laurel_[a-z_]+)\b/g).filter((name) => !source.includes(`'${name}'`))).toEqual([]);
+    });
+
+    test('every operation exists', () => {
+      const named = found(code, /(?:GET|POST|PUT|PATCH|DELETE) (\/v1\/[\w/{}-]*)/g);
+      expect(named.filter((path) => !paths.has(path) && path !== '/v1/openapi')).toEqual([]);
+    });
+  },
+);
 
 test('docs/configuration.md has every variable that is read', () => {
   const text = read('docs/configuration.md');

@@ -53,13 +53,13 @@ describe('who is strict', () => {
 
   test.each([
     [null, null, null],
-    [null, '1.26.0', null],
+    [null, '1.26.0', { wholeOnly: true, olderValues: false }],
     ['JavaScript', '1.26.3', null],
     ['JavaScript', '1.27.0', null],
     ['JavaScript', '2.0.0', null],
     ['JavaScript', '1.9.9', { wholeOnly: false, olderValues: true }],
     ['JavaScript', null, { wholeOnly: false, olderValues: true }],
-    [null, 'newest', { wholeOnly: false, olderValues: true }],
+    [null, 'newest', BOTH],
     ['Go', '1.26.0', { wholeOnly: true, olderValues: false }],
     ['', null, { wholeOnly: true, olderValues: true }],
     ['PHP', '1.25.9', BOTH],

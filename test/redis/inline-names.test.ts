@@ -3,7 +3,7 @@ import { inlineNames } from '../../src/redis/inline-names.ts';
 import { luaTokens } from '../../src/redis/lua-tokens.ts';
 
 test('names of keys, positions, offsets and values are replaced by what they stand for', () => {
-  expect(inlineNames('state[USER.pauses][FREQUENCY.daily][PAUSE.lastDay]', 'a.lua')).toBe('state[44][1][2]');
+  expect(inlineNames('state[USER.pauses][FREQUENCY.daily][PAUSE.lastDay]', 'a.lua')).toBe('state[45][1][2]');
   expect(inlineNames('scores[at + SCORE.group]', 'a.lua')).toBe('scores[at + 2]');
   expect(inlineNames('{ [RECORD.kind] = KIND.event }', 'a.lua')).toBe("{ ['k'] = 'e' }");
   expect(inlineNames('sum >= LIMIT.sum or keys >= USED.wideKeys', 'a.lua')).toBe(

@@ -63,7 +63,7 @@ export class EventBatcher {
       const called = this.call(tenantNo, events, { spans, joined });
       const replies = await called.finally(() => this.queues.settled(queue));
       // The next call goes out while a replica is waited for, which may be far away. Beside one on the same machine it made
-      // no difference (5 pairs each, `npm run bench:acknowledge`).
+      // no difference (5 pairs each).
       const replicated = this.calls.replicated(tenantNo);
       if (replicated !== null) await replicated;
       this.answer(queue, { batch, replies });

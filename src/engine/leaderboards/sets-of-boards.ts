@@ -11,8 +11,7 @@ import { boardGroupsKey, boardKey, shardOf } from '../../redis/keys.ts';
 /**
  * The sorted sets of a tenant's boards that Redis holds, of all runs that are not cleared, whatever their members; maybe
  * some that are not there. What deleted boards left is not among them: that goes as a whole (`StraySets`). The
- * cost does not depend on how many users there are: to look for them among all keys took 0.55 s with a million
- * (`npm run bench:users`).
+ * cost does not depend on how many users there are: to look for them among all keys took 0.55 s with a million.
  */
 export async function setsOfBoards(
   { redis, pool, clock }: { redis: Redis; pool: Pool; clock: Clock },

@@ -161,7 +161,7 @@ export async function longestEnded(
 
 /**
  * Those of some users who have events that came later than they happened. By the users' own events: with EXISTS for each user
- * Postgres read the events of all users once a slice, 43 ms at 200,000 of them, with its parallel workers (`bench:recompute`).
+ * Postgres read the events of all users once a slice, 43 ms at 200,000 of them, with its parallel workers.
  */
 export async function usersWithLateEvents(client: PoolClient, { tenantNo, ids }: ReadUsers): Promise<Set<string>> {
   const { rows } = await client.query<{ userId: string }>(
