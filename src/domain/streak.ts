@@ -52,6 +52,18 @@ export const BulkStreakResponse = Type.Array(
 );
 export type BulkStreakResponse = Static<typeof BulkStreakResponse>;
 
+export const StreakRankingType = Type.Enum(['active', 'longest'], { default: 'active' });
+export type StreakRankingType = Static<typeof StreakRankingType>;
+
+export const StreakRankings = Type.Array(
+  Type.Object({
+    userId: Type.String(),
+    name: Nullable(Type.String()),
+    streakLength: Type.Integer(),
+  }),
+);
+export type StreakRankings = Static<typeof StreakRankings>;
+
 /**
  * The dates of a settled streak: null at length 0; `expires` is the last day on which acting still keeps it.
  * `offDays`: how many days off follow from the day on by which to act otherwise.
