@@ -23,7 +23,7 @@ import { importedRecord } from './packed-import.ts';
 import { addPoints } from './points.ts';
 import { beginDraft } from './profile.ts';
 import { addStreaks } from './streaks.ts';
-import { addTotals } from './totals.ts';
+import { addTotals, raisePeaks } from './totals.ts';
 
 export interface ImportsOptions {
   redis: Redis;
@@ -153,8 +153,9 @@ function draftOf(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): 
   const draft = beginDraft(compiled, user, nowMs);
   addTotals(draft, user);
   addPoints(draft, user);
+  raisePeaks(draft);
   addStreaks(draft, user);
-  addScores(draft);
+  addScores(draft, user);
   draft.missing = [...new Set(draft.missing)];
   return draft;
 }

@@ -51,7 +51,8 @@ export class StreakRankings {
    * others may be missing.
    */
   async top(compiled: CompiledCatalog, type: StreakRankingType, limit: number): Promise<Ranking> {
-    if (limit < 1 || limit > MOST_RANKED) throw new AppError('unprocessable', `limit must be from 1 to ${MOST_RANKED}.`);
+    if (limit < 1 || limit > MOST_RANKED)
+      throw new AppError('unprocessable', `limit must be from 1 to ${MOST_RANKED}.`);
     const key = `${compiled.catalog.tenantNo}:${compiled.catalog.streaks.frequency}:${type}`;
     let kept = this.kept.get(key);
     if (kept === undefined || performance.now() >= kept.until) {
@@ -85,7 +86,11 @@ export class StreakRankings {
     return best.rows();
   }
 
-  private async addRunning({ catalog }: CompiledCatalog, best: Best, lengthOf: (state: UserState) => number): Promise<void> {
+  private async addRunning(
+    { catalog }: CompiledCatalog,
+    best: Best,
+    lengthOf: (state: UserState) => number,
+  ): Promise<void> {
     const { frequency, weekStart } = catalog.streaks;
     const last = periodOf(dayIn('UTC', this.clock.now()), frequency, weekStart) + PERIODS_AHEAD;
     let after: StreakOrigin | null = null;
@@ -140,12 +145,15 @@ class Best {
 
   /** Keeps the longest streak of a user. */
   add(userId: string, { name }: UserState, streakLength: number): void {
-    if (streakLength > (this.users.get(userId)?.streakLength ?? 0)) this.users.set(userId, { userId, name, streakLength });
+    if (streakLength > (this.users.get(userId)?.streakLength ?? 0))
+      this.users.set(userId, { userId, name, streakLength });
   }
 
   rows(): Ranking {
     return [...this.users.values()]
-      .toSorted((a, b) => b.streakLength - a.streakLength || Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)))
+      .toSorted(
+        (a, b) => b.streakLength - a.streakLength || Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
+      )
       .slice(0, MOST_RANKED);
   }
 

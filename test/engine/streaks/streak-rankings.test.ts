@@ -95,7 +95,8 @@ test('a midnight ends streaks in the rankings, and a deleted user leaves them', 
 test('a limit out of 1 to 100 and another type are refused', async () => {
   for (const query of ['limit=0', 'limit=101', 'limit=-1'])
     expect((await laurel.app.get(path(query))).status).toBe(422);
-  for (const query of ['type=best', 'limit=x']) expect((await laurel.app.get(path(query))).status).toBeOneOf([400, 422]);
+  for (const query of ['type=best', 'limit=x'])
+    expect((await laurel.app.get(path(query))).status).toBeOneOf([400, 422]);
 });
 
 test('an application key reads the rankings, as it reads leaderboards', async () => {
