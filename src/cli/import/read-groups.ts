@@ -86,7 +86,7 @@ async function isRankedIn(
     .map(([name, value]) => `${name}:${value}`)
     .join(',');
   const query = new URLSearchParams({ limit: '1', userId, userAttributes: filter });
-  const page = (await answerOrNull(ask(`/v1/leaderboards/${encodeURIComponent(key)}?${query}`))) as {
+  const page = (await answerOrNull(ask(`/v1/leaderboards/${encodeURIComponent(key)}?${query.toString()}`))) as {
     rankings: { userId: string }[];
   } | null;
   return page?.rankings[0]?.userId === userId;

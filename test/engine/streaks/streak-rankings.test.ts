@@ -100,6 +100,29 @@ test('a limit out of 1 to 100 and another type are refused', async () => {
 });
 
 test('an application key reads the rankings, as it reads leaderboards', async () => {
-  const { body } = await laurel.admin.post('/v1/tenants/application-keys', [{ userId: 'frozen' }]);
-  expect(body).toBeDefined();
+  const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'frozen', scope: 'all' }]);
+  expect((await laurel.app.get(path('type=longest'), { key: body.created[0].key })).status).toBe(200);
+});
+
+test('the longest of more users than are read at once', async () => {
+  const date = (day: number): string => new Date(Date.UTC(2031, 2, day)).toISOString().slice(0, 10);
+  // Every seventh streak waited two days, so that it is shorter than others that began on its day.
+  const users = Array.from({ length: 1_200 }, (_, n) => {
+    const began = 12 - (n % 300);
+    const length = 13 - began - (n % 7 === 0 ? 2 : 0);
+    return { id: `many-${n}`, length: Math.max(1, length), started: date(Math.min(12, began)) };
+  });
+  for (let from = 0; from < users.length; from += 100) {
+    const sent = users.slice(from, from + 100).map(({ id, length, started }) => ({
+      id,
+      streak: { frequency: 'daily', length, started, expires: date(13), extended: `${date(12)}T01:00:00Z` },
+    }));
+    const { status, body } = await laurel.admin.post('/v1/imports?import=many', sent);
+    expect([status, body.issues]).toEqual([201, []]);
+  }
+  const expected = users
+    .map(({ id, length }): Row => [id, length])
+    .toSorted(([a, x], [b, y]) => y - x || (a < b ? 1 : -1))
+    .slice(0, 100);
+  await expect.poll(() => ranked('limit=100')).toEqual(expected);
 });
