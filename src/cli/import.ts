@@ -2,6 +2,8 @@ import { basename } from 'node:path';
 import { Option, type Command } from 'commander';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { CommandError, EXIT } from './command-error.ts';
+import type { Configuration } from '../domain/configuration.ts';
+import { BoardGroups } from './import/read-groups.ts';
 import { readSource } from './import/read-source.ts';
 import { Report } from './import/report.ts';
 import { sendUsers } from './import/send-users.ts';
@@ -49,12 +51,13 @@ async function run(options: Options): Promise<void> {
   const rows = file ?? `${users!}.${dryRun ? 'dry-run' : 'laurel'}.jsonl`;
   if (from !== undefined) {
     const source = sourceOf({ ...options, from });
-    const systemKeys = await systemKeysOf(options);
+    const { pointsSystems = [], leaderboards = [] } = await configurationOf(options);
     await readSource({
       source,
       users: users!,
       rows,
-      systemKeys,
+      systemKeys: pointsSystems.map(({ key }) => key),
+      boards: new BoardGroups(leaderboards.filter(({ status }) => status === 'active')),
       report,
       sample,
       onProgress,
@@ -71,11 +74,9 @@ async function run(options: Options): Promise<void> {
   if (report.failed > 0) process.exitCode = EXIT.differs;
 }
 
-/** The points systems here: the Application API lists none, and others could not be brought. */
-async function systemKeysOf(options: Options): Promise<string[]> {
-  const document = await askAdmin(options, { method: 'GET', path: '/v1/configuration' });
-  return ((document as { pointsSystems?: { key: string }[] }).pointsSystems ?? []).map(({ key }) => key);
-}
+/** What is configured here: the Application API does not list points systems, and what is not here could not be brought. */
+const configurationOf = async (options: Options): Promise<Configuration> =>
+  (await askAdmin(options, { method: 'GET', path: '/v1/configuration' })) as Configuration;
 
 /** Reports progress to a terminal in one line; elsewhere not at all. */
 function progress(): (text: string) => void {

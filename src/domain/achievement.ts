@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { OLDER_VALUES } from './client-keywords.ts';
+import { INSTEAD_OF_NULL, OLDER_VALUES } from './client-keywords.ts';
+import { Nullable } from './schemas.ts';
 
 export const KeyValue = Type.Object({ key: Type.String(), value: Type.String() });
 
@@ -27,7 +28,7 @@ export const achievementFields = {
 export const AchievementResponse = Type.Object(achievementFields);
 export type AchievementResponse = Static<typeof AchievementResponse>;
 
-const achievedAt = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
+const achievedAt = Nullable(Type.String({ format: 'date-time' }), { [INSTEAD_OF_NULL]: null });
 
 export const UserAchievementResponse = Type.Object({ ...achievementFields, achievedAt });
 export type UserAchievementResponse = Static<typeof UserAchievementResponse>;

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { KEY_PATTERN } from './catalog.ts';
 import { UpdateUserPreferencesRequest } from './preferences.ts';
-import { byKey, LocalDate } from './schemas.ts';
+import { AttributeValue, byKey, LocalDate } from './schemas.ts';
 import { UpsertedUser } from './user.ts';
 
 /*
@@ -93,6 +93,9 @@ const ImportedPoints = Type.Object({
 });
 export type ImportedPoints = Static<typeof ImportedPoints>;
 
+/** The group of a board that shows the user's score, by the keys of its breakdown attributes. */
+const ImportedGroup = Type.Object({ group: byKey(AttributeValue) });
+
 export const ImportedUser = Type.Object({
   ...UpsertedUser.properties,
   created: Type.Optional(DateTime),
@@ -101,6 +104,8 @@ export const ImportedUser = Type.Object({
   achievements: Type.Optional(Type.Array(ImportedCompletion, { maxItems: 10_000 })),
   streak: Type.Optional(ImportedStreak),
   points: Type.Optional(byKey(ImportedPoints)),
+  /** Only boards on which the group is not the one of the attributes: they changed, and no event moved the score since. */
+  leaderboards: Type.Optional(byKey(ImportedGroup)),
   preferences: Type.Optional(UpdateUserPreferencesRequest),
 });
 export type ImportedUser = Static<typeof ImportedUser>;

@@ -2,7 +2,10 @@ import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
 import { TIME_OF_DAY_PATTERN } from './catalog.ts';
 import { LocalDate, Nullable } from './schemas.ts';
-import { NullableWholeNumber, WholeNumber } from './client-keywords.ts';
+import { INSTEAD_OF_NULL, NullableWholeNumber, WholeNumber } from './client-keywords.ts';
+
+/** Read as "no limit" by clients that insist on a number: every language's integers reach so far. */
+const MOST_PARTICIPANTS = 2_147_483_647;
 
 const TimeOfDay = Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN }));
 
@@ -25,9 +28,9 @@ export const leaderboardFields = {
   end: Nullable(LocalDate),
   startTime: TimeOfDay,
   endTime: TimeOfDay,
-  maxParticipants: Nullable(Type.Integer()),
+  maxParticipants: Nullable(Type.Integer(), { [INSTEAD_OF_NULL]: MOST_PARTICIPANTS }),
   runUnit: Nullable(Type.Enum(['day', 'month', 'year'])),
-  runInterval: Nullable(Type.Integer()),
+  runInterval: Nullable(Type.Integer(), { [INSTEAD_OF_NULL]: 0 }),
 };
 
 export const LeaderboardResponse = Type.Object(leaderboardFields);

@@ -17,7 +17,8 @@ export const AttributeValue = TextUpTo(1_024);
 /** `YYYY-MM-DD`. */
 export const LocalDate = Type.String({ format: 'date' });
 
-export const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+export const Nullable = <T extends Type.TSchema>(schema: T, options: Type.TSchemaOptions = {}) =>
+  Type.Union([schema, Type.Null()], options);
 
 /** An object whose fields are the keys of what is configured. */
 export const byKey = <T extends Type.TSchema>(schema: T) =>

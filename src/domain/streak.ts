@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { dateOf, periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from './periods.ts';
+import { INSTEAD_OF_NULL } from './client-keywords.ts';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
 
 export const streakFields = {
@@ -21,7 +22,7 @@ export type MetricEventStreak = Static<typeof MetricEventStreak>;
 /** A streak as `GET /users/{id}/streak` shows it; `extended`: when it last grew. */
 export const StreakResponse = Type.Object({
   ...streakFields,
-  extended: Nullable(Type.String({ format: 'date-time' })),
+  extended: Nullable(Type.String({ format: 'date-time' }), { [INSTEAD_OF_NULL]: null }),
   streakHistory: Type.Array(
     Type.Object({
       periodStart: LocalDate,
@@ -46,10 +47,22 @@ export const BulkStreakResponse = Type.Array(
   Type.Object({
     userId: Type.String(),
     streakLength: Type.Integer(),
-    extended: Type.Union([Type.String(), Type.Null()]),
+    extended: Nullable(Type.String(), { [INSTEAD_OF_NULL]: '' }),
   }),
 );
 export type BulkStreakResponse = Static<typeof BulkStreakResponse>;
+
+export const StreakRankingType = Type.Enum(['active', 'longest'], { default: 'active' });
+export type StreakRankingType = Static<typeof StreakRankingType>;
+
+export const StreakRankings = Type.Array(
+  Type.Object({
+    userId: Type.String(),
+    name: Nullable(Type.String()),
+    streakLength: Type.Integer(),
+  }),
+);
+export type StreakRankings = Static<typeof StreakRankings>;
 
 /**
  * The dates of a settled streak: null at length 0; `expires` is the last day on which acting still keeps it.

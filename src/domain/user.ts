@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { INSTEAD_OF_NULL } from './client-keywords.ts';
 import { AttributeValue, LocalDate, Nullable, TextUpTo } from './schemas.ts';
 
 /** A map of strings. Unlike a record by pattern it also covers keys with line breaks. */
@@ -58,7 +59,7 @@ export const User = Type.Object({
   name: Type.Union([Type.String(), Type.Null()]),
   tz: Type.Union([Type.String(), Type.Null()]),
   signUpDate: Nullable(LocalDate),
-  deviceTokens: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
+  deviceTokens: Type.Optional(Nullable(Type.Array(Type.String()), { [INSTEAD_OF_NULL]: [] })),
   subscribeToEmails: Type.Boolean(),
   attributes: StringMap,
   control: Type.Boolean(),

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { OLDER_VALUES, WHOLE } from '../domain/client-keywords.ts';
+import { INSTEAD_OF_NULL, OLDER_VALUES, WHOLE } from '../domain/client-keywords.ts';
 import type { Strictness } from './strict-client.ts';
 
 /** A schema as it is written out. */
@@ -10,6 +10,7 @@ interface Written {
   anyOf?: readonly Written[];
   [WHOLE]?: boolean;
   [OLDER_VALUES]?: Readonly<Record<string, string>>;
+  [INSTEAD_OF_NULL]?: unknown;
 }
 
 /** The value as the client reads it; the value itself is never changed: it may be a part of something that is kept. */
@@ -20,8 +21,8 @@ export type WriteAdapted = (answer: { body: unknown } | { json: string }, client
 
 /**
  * Compiles, at start and once, what writes an operation's answers for strict clients: numbers that are whole in the contract are
- * rounded down, newer values of enums become the nearest older ones. Null where there is neither, so that such an operation
- * does not even look at who asks. An answer that is JSON text is parsed only if something in it may have to change.
+ * rounded down, newer values of enums become the nearest older ones, and null is replaced or left out. Returns `null` for an
+ * operation without such fields, so that it does not even look at who asks. An answer that is JSON text is parsed only if something in it may have to change.
  */
 export function adaptedWriter(responses: Responses): WriteAdapted | null {
   let writer = writers.get(responses);
@@ -37,11 +38,18 @@ const writers = new WeakMap<Responses, WriteAdapted | null>();
 
 function compileWriter(responses: Responses): WriteAdapted | null {
   const text = JSON.stringify(Object.values(responses));
-  const adapt = adapterOf({ anyOf: JSON.parse(text) as Written[] });
+  const nullFields: string[] = [];
+  const written = JSON.parse(text, (name, value: Written | null) => {
+    if (value?.[INSTEAD_OF_NULL] !== undefined) nullFields.push(name);
+    return value;
+  }) as Written[];
+  const adapt = adapterOf({ anyOf: written });
   if (adapt === null) return null;
   const hasWhole = text.includes(`"${WHOLE}"`);
   const newValues = new Set([...text.matchAll(NEW_VALUES)].flatMap(([, values]) => Object.keys(JSON.parse(values!))));
-  const mayChange = (json: string, { wholeOnly, olderValues }: Strictness): boolean =>
+  const hasNull = new RegExp(`"(?:${nullFields.join('|')})":\\s*null`);
+  const mayChange = (json: string, { wholeOnly, olderValues, refusesNull }: Strictness): boolean =>
+    (refusesNull && nullFields.length > 0 && hasNull.test(json)) ||
     (wholeOnly && hasWhole && FRACTION.test(json)) ||
     (olderValues && [...newValues].some((value) => json.includes(`"${value}"`)));
   return (answer, client) => {
@@ -59,6 +67,7 @@ function adapterOf(schema: Written | null): Adapt | null {
   const steps = [
     schema[WHOLE] === true ? wholeNumber : null,
     schema[OLDER_VALUES] === undefined ? null : olderValue(schema[OLDER_VALUES]),
+    schema[INSTEAD_OF_NULL] === undefined ? null : insteadOfNull(schema[INSTEAD_OF_NULL]),
     ...(schema.anyOf ?? []).map(adapterOf),
     ofItems(adapterOf(schema.items ?? null)),
     ofFields(schema),
@@ -74,6 +83,12 @@ const olderValue =
   (older: Readonly<Record<string, string>>): Adapt =>
   (value, { olderValues }) =>
     olderValues && typeof value === 'string' && Object.hasOwn(older, value) ? older[value] : value;
+
+/** A field whose value becomes `undefined` is not written. */
+const insteadOfNull =
+  (other: unknown): Adapt =>
+  (value, { refusesNull }) =>
+    refusesNull && value === null ? (other ?? undefined) : value;
 
 const ofItems = (adapt: Adapt | null): Adapt | null =>
   adapt && ((value, client) => (Array.isArray(value) ? value.map((item) => adapt(item, client)) : value));

@@ -7,6 +7,8 @@ export interface Strictness {
   wholeOnly: boolean;
   /** Values of enums that are newer than its version of the contract. */
   olderValues: boolean;
+  /** Null where clients of 1.0 have no null. */
+  refusesNull: boolean;
 }
 
 export type BoardValues = OrganisationSettings['boardValues'];
@@ -32,8 +34,12 @@ export function strictnessOf(
   const needsWhole = isNamed && language?.toLowerCase() !== LENIENT_LANGUAGE;
   const wholeOnly = boardValues === 'whole' || (boardValues === 'byClient' && needsWhole);
   const olderValues = isNamed && !isNewest(contractVersion ?? '');
-  return wholeOnly || olderValues ? { wholeOnly, olderValues } : null;
+  const refusesNull = isNamed && isFirst(contractVersion);
+  return wholeOnly || olderValues ? { wholeOnly, olderValues, refusesNull } : null;
 }
+
+/** Clients of 1.0 send their own version or none. */
+const isFirst = (version: string | null): boolean => version === null || /^1\.0(\.|$)/.test(version);
 
 function isNewest(version: string): boolean {
   const [, major, minor] = /^(\d{1,6})\.(\d{1,6})/.exec(version) ?? [];

@@ -105,6 +105,7 @@ import { pointsLevels } from './application/points/levels.ts';
 import { pointsSummary } from './application/points/summary.ts';
 import { pointsSystem } from './application/points/system.ts';
 import { streaksList } from './application/streaks/list.ts';
+import { streaksRankings } from './application/streaks/rankings.ts';
 import { usersAchievements } from './application/users/achievements.ts';
 import { usersAllMetrics } from './application/users/all-metrics.ts';
 import { usersCreate } from './application/users/create.ts';
@@ -142,6 +143,7 @@ export const applicationOperations: readonly Operation[] = [
   usersPointsEventSummary,
   usersStreak,
   streaksList,
+  streaksRankings,
   usersPoints,
   usersPointsBoosts,
   usersLeaderboard,

@@ -102,6 +102,7 @@ function operationObject(operation: Operation): unknown {
     tags: [operation.path.split('/')[2]],
     summary: operation.summary,
     ...describing(operation),
+    ...(operation.deprecated && { deprecated: true }),
     parameters: [
       ...pathParameters(operation),
       ...(operation.query ? queryParameters(operation.id, operation.query) : []),

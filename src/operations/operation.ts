@@ -96,6 +96,8 @@ export interface Operation {
   summary: string;
   /** What the schemas do not say, in Markdown; '' for nothing. */
   description: string;
+  /** Whether only an earlier version of the contract has it. */
+  deprecated: boolean;
   /**
    * 'tenant': about one tenant's data, takes `Tenant-ID`; 'organisation': about the organisation itself; 'key': about the key
    * that is presented, whatever it is for; 'public': answers without a key, so that `call.caller` is nobody.
@@ -158,6 +160,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   aliases?: string[];
   summary: string;
   description?: string;
+  deprecated?: boolean;
   scope?: Operation['scope'];
   keyScopes?: Operation['keyScopes'];
   audited?: boolean;
@@ -188,6 +191,7 @@ export function operation<
   return {
     aliases: [],
     description: '',
+    deprecated: false,
     scope: 'tenant',
     keyScopes: definition.method === 'get' ? ['read'] : [],
     audited: definition.surface === 'admin',

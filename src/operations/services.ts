@@ -26,6 +26,7 @@ import type { PointsReads } from '../engine/points/points-reads.ts';
 import type { UserPoints } from '../engine/points/user-points.ts';
 import type { Quarantine } from '../engine/quarantine/quarantine.ts';
 import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
+import type { StreakRankings } from '../engine/streaks/streak-rankings.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { Timeline } from '../engine/timeline/timeline.ts';
 import type { UserDeletion } from '../engine/users/user-deletion.ts';
@@ -73,6 +74,7 @@ export interface Services {
   points: PointsReads;
   userPoints: UserPoints;
   streaks: StreakReads;
+  streakRankings: StreakRankings;
   streakAdmin: StreakAdmin;
   leaderboards: LeaderboardReads;
   live: Live;

@@ -46,6 +46,7 @@ import { StreakCall } from '../engine/streaks/streak-call.ts';
 import { ownVersion } from '../engine/rebuild/inspect.ts';
 import { RedisGuards } from '../engine/rebuild/redis-guards.ts';
 import { setsOfBoards } from '../engine/leaderboards/sets-of-boards.ts';
+import { StreakRankings } from '../engine/streaks/streak-rankings.ts';
 import { StreakReads } from '../engine/streaks/streak-reads.ts';
 import { UserCalls } from '../engine/users/user-calls.ts';
 import { QuarantineCalls } from '../engine/quarantine/quarantine-calls.ts';
@@ -381,6 +382,7 @@ export async function openLaurel({
       points: new PointsReads({ redis, pool, clock, caughtUp }),
       userPoints: new UserPoints({ pool, users: usersWithHistory, clock }),
       streaks: new StreakReads({ redis, pool, users: usersWithHistory, clock }),
+      streakRankings: new StreakRankings({ redis, pool: historyPool, clock }),
       streakAdmin: new StreakAdmin({
         pool,
         users,

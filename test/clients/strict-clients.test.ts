@@ -120,6 +120,39 @@ test.each([
   expect(achievements.find(({ key }: Body) => key === 'year')).toMatchObject({ trigger, anniversaryYears: 1 });
 });
 
+/** What clients of 1.0 send, and of them the fields that insist on a value, or read dates without looking for null. */
+const FIRST_CLIENTS = [
+  { 'X-Fern-Language': 'JavaScript' },
+  { 'X-Fern-Language': 'PHP', 'X-Fern-SDK-Name': 'Trophy', 'X-Fern-SDK-Version': '1.0.27' },
+];
+
+test.each(FIRST_CLIENTS)('a client of 1.0 (%j) is given no null where it refuses it', async (headers) => {
+  expect((await asks('GET', '/v1/users/ada', headers)).deviceTokens).toEqual([]);
+  const boards = await asks('GET', '/v1/leaderboards', headers);
+  expect(boards).toContainEqual(expect.objectContaining({ key: 'flips', runUnit: null, runInterval: 0 }));
+  for (const board of boards) expect(board.maxParticipants).toBeTypeOf('number');
+  const event = await asks('POST', '/v1/metrics/flips/event', headers, { user: { id: 'eve' }, value: 1 });
+  expect(event.leaderboards.flips.runInterval).toBe(0);
+  const open = await asks('GET', '/v1/users/ada/achievements?includeIncomplete=true', headers);
+  expect(open.length).toBeGreaterThan(0);
+  for (const achievement of open) expect(achievement.achievedAt).not.toBeNull();
+  expect(await asks('GET', '/v1/streaks?userIds=nobody', headers)).toEqual([
+    { userId: 'nobody', streakLength: 0, extended: '' },
+  ]);
+  await asks('PUT', '/v1/users/idle', headers, { name: 'Idle' });
+  expect(await asks('GET', '/v1/users/idle/streak', headers)).not.toHaveProperty('extended');
+});
+
+test.each([{}, { 'X-SDK-VERSION': '1.21.1' }, { 'X-Fern-Language': 'JavaScript', 'X-SDK-VERSION': '1.26.0' }])(
+  'a client with %j is given null as the contract has it',
+  async (headers) => {
+    expect((await asks('GET', '/v1/users/ada', headers)).deviceTokens).toBeNull();
+    const boards = await asks('GET', '/v1/leaderboards', headers);
+    expect(boards).toContainEqual(expect.objectContaining({ key: 'flips', runInterval: null }));
+    expect(await asks('GET', '/v1/streaks?userIds=nobody', headers)).toMatchObject([{ extended: null }]);
+  },
+);
+
 test('the decoder refuses what strict clients refuse', () => {
   const decode = strictDecoder('1.21.1');
   const ranking = { userId: 'a', userName: null, rank: 1, value: 1 };

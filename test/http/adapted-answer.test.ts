@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
-import { NullableWholeNumber, OLDER_VALUES, WholeNumber } from '../../src/domain/client-keywords.ts';
-import { byKey } from '../../src/domain/schemas.ts';
+import { INSTEAD_OF_NULL, NullableWholeNumber, OLDER_VALUES, WholeNumber } from '../../src/domain/client-keywords.ts';
+import { byKey, Nullable } from '../../src/domain/schemas.ts';
 import { adaptedWriter } from '../../src/http/adapted-answer.ts';
 import { strictnessOf } from '../../src/http/strict-client.ts';
 
@@ -12,7 +12,7 @@ const Board = Type.Object({
   history: Type.Array(Type.Object({ value: NullableWholeNumber() })),
   trigger: Type.Optional(Trigger),
 });
-const BOTH = { wholeOnly: true, olderValues: true };
+const BOTH = { wholeOnly: true, olderValues: true, refusesNull: false };
 
 const write = adaptedWriter({ 200: Type.Object({ boards: byKey(Board), text: Type.String() }), 204: null })!;
 const body = {
@@ -38,6 +38,31 @@ test('each only where the client needs it', () => {
   expect(read({ olderValues: false })).toMatchObject({ value: 2, trigger: 'anniversary' });
 });
 
+test('null is replaced or left out where a client refuses it, and nowhere else', () => {
+  const writeNulls = adaptedWriter({
+    200: Type.Array(
+      Type.Object({
+        tokens: Type.Optional(Nullable(Type.Array(Type.String()), { [INSTEAD_OF_NULL]: [] })),
+        at: Nullable(Type.String(), { [INSTEAD_OF_NULL]: null }),
+        name: Nullable(Type.String()),
+      }),
+    ),
+  })!;
+  const rows = [
+    { tokens: null, at: null, name: null },
+    { at: 'now', name: 'null' },
+  ];
+  const adaptedRows = [
+    { tokens: [], name: null },
+    { at: 'now', name: 'null' },
+  ];
+  const json = JSON.stringify(rows);
+  for (const answer of [{ body: rows }, { json }]) {
+    expect(JSON.parse(writeNulls(answer, { ...BOTH, refusesNull: true })!)).toEqual(adaptedRows);
+    expect(JSON.parse(writeNulls(answer, BOTH)!)).toEqual(rows);
+  }
+});
+
 test('text in which nothing has to change is the same text', () => {
   const json = '{ "boards": {},  "text": "spaces stay" }';
   expect(write({ json }, BOTH)).toBe(json);
@@ -53,15 +78,16 @@ describe('who is strict', () => {
 
   test.each([
     [null, null, null],
-    [null, '1.26.0', { wholeOnly: true, olderValues: false }],
+    [null, '1.26.0', { wholeOnly: true, olderValues: false, refusesNull: false }],
     ['JavaScript', '1.26.3', null],
     ['JavaScript', '1.27.0', null],
     ['JavaScript', '2.0.0', null],
-    ['JavaScript', '1.9.9', { wholeOnly: false, olderValues: true }],
-    ['JavaScript', null, { wholeOnly: false, olderValues: true }],
-    [null, 'newest', BOTH],
-    ['Go', '1.26.0', { wholeOnly: true, olderValues: false }],
-    ['', null, { wholeOnly: true, olderValues: true }],
+    ['JavaScript', '1.9.9', { wholeOnly: false, olderValues: true, refusesNull: false }],
+    ['JavaScript', null, { wholeOnly: false, olderValues: true, refusesNull: true }],
+    [null, 'newest', { wholeOnly: true, olderValues: true, refusesNull: false }],
+    ['Go', '1.26.0', { wholeOnly: true, olderValues: false, refusesNull: false }],
+    ['PHP', '1.0.27', { wholeOnly: true, olderValues: true, refusesNull: true }],
+    ['', null, { wholeOnly: true, olderValues: true, refusesNull: true }],
     ['PHP', '1.25.9', BOTH],
   ])('language %s, version %s', (language, version, expected) => {
     expect(of(language, version)).toEqual(expected);

@@ -38,6 +38,7 @@ export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
   points_summary: to('/v1/points/xp/summary'),
   points_system: to('/v1/points/xp'),
   streaks_list: of((id) => `/v1/streaks?userIds=${id}`),
+  streaks_rankings: to('/v1/streaks/rankings'),
   users_achievements: of((id) => `/v1/users/${id}/achievements`),
   users_all_metrics: of((id) => `/v1/users/${id}/metrics`),
   users_create: of(

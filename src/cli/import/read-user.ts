@@ -1,9 +1,12 @@
 import type { ImportedUser } from '../../domain/imported-user.ts';
+import { readGroups, type BoardGroups } from './read-groups.ts';
 import { SourceRefusal } from './source-refusal.ts';
 
 /** A user as read, in the form of a line. */
 export interface ReadUser {
   user: ImportedUser;
+  /** Keys of the boards that rank the user in none of the groups that were tried. */
+  ungrouped: string[];
   /** Fields that the source does not have or does not show. */
   missing: string[];
   /** The parts that the source refused to give, with its reasons. */
@@ -24,14 +27,20 @@ type Ask = (path: string) => Promise<unknown>;
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of another server: the import checks what is made of them
 type Answer = any;
 
+/** What users are read for. */
+export interface ReadFor {
+  userId: string;
+  /** Keys of the points systems to ask for, since the API does not list them. */
+  systemKeys: readonly string[];
+  /** The boards with a breakdown. */
+  boards?: BoardGroups;
+  nowMs: number;
+}
+
 /**
- * Reads all that the Application API of the contract says of a user. `systemKeys`: of the points systems to ask for, since that
- * API does not list them. Throws SourceRefusal if the user itself cannot be read; other parts that cannot be are `unread`.
+ * Reads all that the Application API of the contract says of a user. Throws SourceRefusal if the user itself cannot be read; other parts that cannot be are `unread`.
  */
-export async function readUser(
-  ask: Ask,
-  { userId, systemKeys, nowMs }: { userId: string; systemKeys: readonly string[]; nowMs: number },
-): Promise<ReadUser> {
+export async function readUser(ask: Ask, { userId, systemKeys, boards, nowMs }: ReadFor): Promise<ReadUser> {
   const path = `/v1/users/${encodeURIComponent(userId)}`;
   const profile = (await ask(path)) as Answer;
   const missing: string[] = [];
@@ -78,6 +87,7 @@ export async function readUser(
     if (read.awards.length === AWARDS)
       missing.push(`points.${key}.awards: those before the last ${AWARDS} come as sums of their days`);
   }
+  const { groups, ungrouped } = await readGroups(ask, boards, { userId, attributes: profile.attributes ?? {} });
   const user = withoutNulls({
     ...picked(profile, PROFILE),
     id: userId,
@@ -85,9 +95,10 @@ export async function readUser(
     ...(achievements !== undefined && { achievements: achievements.map((each) => picked(each, COMPLETION)) }),
     streak,
     ...(Object.keys(points).length > 0 && { points }),
+    ...(Object.keys(groups).length > 0 && { leaderboards: groups }),
     preferences: preferences && picked(preferences, ['notifications', 'streak', 'leaderboards']),
   }) as unknown as ImportedUser;
-  return { user, missing, unread };
+  return { user, missing, unread, ungrouped };
 }
 
 const PROFILE = [

@@ -1,7 +1,7 @@
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { clamped } from '../../domain/decimal.ts';
 import { groupName } from '../../domain/group.ts';
+import type { ImportedUser } from '../../domain/imported-user.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { decimalOfMicros, type Micros } from '../../domain/micros.ts';
 import { packedScore } from '../../packed/packed-import.ts';
@@ -13,9 +13,10 @@ const MILLION = 1_000_000n;
 
 /**
  * Adds the scores in the runs that are not final, from the daily history, as boards are filled that are activated with a past
- * start. Those of boards with times of day cannot be had from days. Runs that are final stay as they are.
+ * start. Those of boards with times of day cannot be had from days. Runs that are final stay as they are. A score is in the
+ * group that the import names, else in that of the attributes.
  */
-export function addScores(draft: Draft): void {
+export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUser): void {
   const { compiled, state, missing, nowMs } = draft;
   const boards: PackedScores = [];
   for (const board of compiled.catalog.leaderboards.toSorted((a, b) => a.no - b.no)) {
@@ -28,7 +29,7 @@ export function addScores(draft: Draft): void {
       missing.push(`leaderboards.${board.key}: it goes by the time of day, which days do not say`);
       continue;
     }
-    const group = groupOf(compiled, board, draft);
+    const group = groupOf(draft, board, shown[board.key]?.group);
     for (const [runDay, score] of scores)
       boards.push(...packedScore({ boardNo: board.no, runDay, group, ...clamped(decimalOfMicros(score)) }));
   }
@@ -62,8 +63,11 @@ function isFinal(board: Leaderboard, runDay: number, nowMs: number): boolean {
 }
 
 /** The user's group on a board: '' without breakdown, and of one who lacks a value. */
-function groupOf({ attributesById }: CompiledCatalog, board: Leaderboard, { state }: Draft): string {
+function groupOf({ compiled, state }: Draft, board: Leaderboard, shown: Record<string, string> = {}): string {
   const attributes = (state[USER.attributes] ?? {}) as Record<number, string>;
-  const values = board.breakdownAttributes.map((id) => attributes[attributesById.get(id)?.no ?? 0]);
+  const values = board.breakdownAttributes.map((id) => {
+    const attribute = compiled.attributesById.get(id);
+    return attribute && (shown[attribute.key] ?? attributes[attribute.no]);
+  });
   return values.includes(undefined) ? '' : groupName(values as string[]);
 }

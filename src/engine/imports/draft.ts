@@ -39,6 +39,8 @@ export interface ImportedAwardRow {
   atMs: number;
   day: number;
   boostNos: number[];
+  /** For how many multiples of its trigger's threshold it was, as far as the amount shows it; below 0: taken back. */
+  multiples: number;
 }
 
 /** An item that cannot be imported at all; `message` names the field. */

@@ -9,7 +9,9 @@ import type { ScriptReply } from '../../packed/record.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState, unpack } from '../../packed/state.ts';
+import { AppError } from '../../errors.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import { listFills } from '../../postgres/boards/fills.ts';
 import { countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
 import { refuseOverload } from '../calls/overload.ts';
@@ -23,7 +25,7 @@ import { importedRecord } from './packed-import.ts';
 import { addPoints } from './points.ts';
 import { beginDraft } from './profile.ts';
 import { addStreaks } from './streaks.ts';
-import { addTotals } from './totals.ts';
+import { addTotals, raisePeaks } from './totals.ts';
 
 export interface ImportsOptions {
   redis: Redis;
@@ -64,6 +66,7 @@ export class Imports {
    */
   async bring(compiled: CompiledCatalog, users: readonly ImportedUser[], from: Import): Promise<ImportResult[]> {
     refuseOverload(this.options.overloaded);
+    if (!from.dryRun && users.some(({ leaderboards }) => leaderboards !== undefined)) await this.refuseFills(compiled);
     const results: ImportResult[] = [];
     for (const user of users) results.push(await this.bringOne(compiled, user, from));
     const brought = results.filter((result) => 'outcome' in result && result.outcome.status === 'imported').length;
@@ -72,6 +75,13 @@ export class Imports {
       void this.options.recordAudit({ tenantNo: compiled.catalog.tenantNo, by: from.by, entries: [entry] });
     }
     return results;
+  }
+
+  /** Throws 503 while boards are filled from history, which puts scores in the groups of the attributes. */
+  private async refuseFills({ catalog }: CompiledCatalog): Promise<void> {
+    const fills = await listFills(this.options.pool, catalog.tenantNo);
+    if (fills.some(({ status }) => status !== 'done'))
+      throw new AppError('unavailable', 'Leaderboards are being filled from history; try again in a moment.');
   }
 
   private async bringOne(compiled: CompiledCatalog, user: ImportedUser, from: Import): Promise<ImportResult> {
@@ -153,8 +163,9 @@ function draftOf(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): 
   const draft = beginDraft(compiled, user, nowMs);
   addTotals(draft, user);
   addPoints(draft, user);
+  raisePeaks(draft);
   addStreaks(draft, user);
-  addScores(draft);
+  addScores(draft, user);
   draft.missing = [...new Set(draft.missing)];
   return draft;
 }

@@ -1,4 +1,4 @@
-import type { PointsSystem } from '../../domain/catalog.ts';
+import type { PointsBoost, PointsSystem } from '../../domain/catalog.ts';
 import type { ImportedAward, ImportedPoints, ImportedUser } from '../../domain/imported-user.ts';
 import { microsNumber } from '../../domain/micros.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
@@ -62,8 +62,9 @@ function awardRow(
   const boosts = (award.boosts ?? []).flatMap((named) => {
     const boost = namedBoost(compiled, system, named);
     if (boost === undefined) missing.push(`points.${system.key}.awards: there is no boost '${named.name ?? named.id}'`);
-    return boost === undefined ? [] : [boost.no];
+    return boost === undefined ? [] : [boost];
   });
+  const isKnown = trigger !== undefined && boosts.length === (award.boosts ?? []).length;
   const { awarded, total = -1 } = award;
   return {
     systemNo: system.no,
@@ -72,8 +73,20 @@ function awardRow(
     total,
     atMs,
     day: dayIn(tz, atMs),
-    boostNos: boosts,
+    boostNos: boosts.map(({ no }) => no),
+    multiples: isKnown ? multiplesOf(awarded, trigger.points, boosts) : Math.sign(awarded),
   };
+}
+
+/** Below this, rounding a boosted award may hide or add a multiple. */
+const LEAST_RATE = 2;
+
+/** For how many multiples of a trigger an amount was awarded: at least one. The bounds of a system may have cut the last one off. */
+function multiplesOf(awarded: number, points: number, boosts: readonly PointsBoost[]): number {
+  const rate = boosts.reduce((product, { multiplier }) => product * multiplier, points);
+  const many = Math.abs(awarded / rate);
+  const whole = boosts.length === 0 ? Math.ceil(many) : Math.abs(rate) < LEAST_RATE ? 1 : Math.max(1, Math.round(many));
+  return Math.sign(awarded / points) * whole;
 }
 
 function unnamedAwards(
@@ -96,6 +109,7 @@ function unnamedAwards(
       atMs: dayStartMs(tz ?? 'UTC', day),
       day,
       boostNos: [],
+      multiples: 0,
     }));
 }
 

@@ -3,17 +3,14 @@ import type { ImportedUser } from '../../domain/imported-user.ts';
 import { decimalOfMicros, toMicros, type Micros } from '../../domain/micros.ts';
 import { dayOf, isDate } from '../../domain/periods.ts';
 import { packedTotal } from '../../packed/packed-import.ts';
-import { USER } from '../../packed/user-fields.ts';
+import { TOTAL, USER } from '../../packed/user-fields.ts';
 import type { PackedTotal } from '../../packed/state.ts';
 import { BadImport, type Draft } from './draft.ts';
 
 /** Earlier days are beyond what the calendar rules can do, and later ones than tomorrow nobody has lived. */
 const FIRST_DATE = '1970-01-01';
 
-/**
- * Adds totals and their daily history. The peak, by which triggers count, is the highest total at the end of a day: those within
- * a day are not known. Throws BadImport.
- */
+/** Adds totals and their daily history. The peak, by which triggers count, is the highest total at the end of a day. Throws BadImport. */
 export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
   const totals: Record<number, PackedTotal> = {};
   for (const [key, { total, days = {} }] of Object.entries(metrics)) {
@@ -35,6 +32,29 @@ export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
   }
   draft.state[USER.totals] = totals;
   draft.state[USER.activeDay] = draft.days.reduce((last, { day }) => Math.max(last, day), -1);
+}
+
+/**
+ * Raises peaks where a metric trigger paid more multiples than the totals at the ends of days have reached: events of one day first
+ * raised the total and then lowered it. What such a trigger paid since its first award that is known counts on from the highest
+ * total of the days before. Where no trigger paid for it, the highest total within a day stays unknown.
+ */
+export function raisePeaks({ compiled, state, days, awards }: Draft): void {
+  for (const { no, type, metricId, metricThreshold, eventAttributes } of compiled.catalog.triggers) {
+    const metricNo = compiled.metricsById.get(metricId ?? '')?.no ?? 0;
+    const total = state[USER.totals]?.[metricNo];
+    const paid = awards.filter(({ triggerNo }) => triggerNo === no);
+    if (type !== 'metric' || metricThreshold === null || eventAttributes.length > 0) continue;
+    if (total === undefined || paid.length === 0) continue;
+    const firstDay = paid.reduce((first, { day }) => Math.min(first, day), Infinity);
+    const ofMetric = days.filter((day) => day.metricNo === metricNo);
+    const begin = ofMetric[0] === undefined ? 0n : ofMetric[0].total - ofMetric[0].change;
+    const highest = ofMetric.reduce((high, { day, total: at }) => (day < firstDay && at > high ? at : high), begin);
+    const reached = Math.floor(Math.max(0, decimalOfMicros(highest).whole) / metricThreshold);
+    const multiples = paid.reduce((sum, award) => sum + award.multiples, 0);
+    const peak = (reached + multiples) * metricThreshold;
+    if (peak > (total[TOTAL.peak] ?? Math.max(0, total[TOTAL.whole]))) total[TOTAL.peak] = peak;
+  }
 }
 
 /** TOTAL, of sums in millionths. */

@@ -36,6 +36,7 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   to: 'Largest number of points of the range.',
   from: 'Smallest number of points of the range.',
   freezes: 'Freezes: each excuses a missed period.',
+  'leaderboards.group': 'Values of the board’s breakdown attributes that name the group, by key.',
   history: 'What changed the user’s rank, newest first.',
   idempotencyKey: 'The key that the event came with.',
   idempotentReplayed: 'True: the key was used before, and nothing was changed.',

@@ -213,6 +213,11 @@ CREATE TABLE users (
   owed_position text,
   -- the next anniversary of the sign-up date, epoch ms; null: no sign-up date
   anniversary_ms bigint,
+  -- Of each frequency: the last period that was met or excused, minus the streak's length; null: no streak. An extension leaves it as
+  -- it is, so the longest streaks are those of the lowest origins.
+  daily_origin integer,
+  weekly_origin integer,
+  monthly_origin integer,
   PRIMARY KEY (tenant_no, id)
 ) WITH (fillfactor = 60);
 CREATE INDEX users_attributes ON users USING gin (attributes jsonb_path_ops);
@@ -226,6 +231,9 @@ CREATE INDEX users_by_name ON users (tenant_no, name_key, id) WHERE name_key IS 
 CREATE INDEX users_by_last_name ON users (tenant_no, last_name_key, id) WHERE last_name_key IS NOT NULL;
 CREATE INDEX users_by_email ON users (tenant_no, email_key, id) WHERE email_key IS NOT NULL;
 CREATE INDEX users_by_anniversary ON users (anniversary_ms) WHERE anniversary_ms IS NOT NULL;
+CREATE INDEX users_by_daily_origin ON users (tenant_no, daily_origin, id) WHERE daily_origin IS NOT NULL;
+CREATE INDEX users_by_weekly_origin ON users (tenant_no, weekly_origin, id) WHERE weekly_origin IS NOT NULL;
+CREATE INDEX users_by_monthly_origin ON users (tenant_no, monthly_origin, id) WHERE monthly_origin IS NOT NULL;
 
 ------------------------------------------------------------------------------------------------------------------------
 -- Events, awards, completions
@@ -499,6 +507,9 @@ CREATE TABLE streak_changes (
   correction uuid
 );
 CREATE INDEX streak_changes_of_user ON streak_changes (tenant_no, user_id, frequency, to_day, no);
+-- The longest streaks that ended: lost, replaced or reset.
+CREATE INDEX streak_changes_by_length ON streak_changes (tenant_no, frequency, length DESC, no)
+  WHERE superseded_by IS NULL AND kind IN (3, 5, 7);
 
 -- A pause that is deleted while it lasts keeps its past days.
 CREATE TABLE streak_pauses (

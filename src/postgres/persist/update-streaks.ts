@@ -6,10 +6,12 @@ import { NOT_OWED } from './not-owed.ts';
 const UPDATE = `
   UPDATE users SET state = touched.state, points = users.points || touched.points, zone = touched.zone,
                    due_day = touched.due_day, freezes = touched.freezes, earned_day = touched.earned_day,
-                   anniversary_ms = touched.anniversary_ms
+                   anniversary_ms = touched.anniversary_ms, daily_origin = touched.daily_origin,
+                   weekly_origin = touched.weekly_origin, monthly_origin = touched.monthly_origin
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[], $5::text[], $6::int[], $7::int[], $8::int[],
-              $9::bigint[])
-    AS touched (tenant_no, id, state, points, zone, due_day, freezes, earned_day, anniversary_ms)
+              $9::bigint[], $10::int[], $11::int[], $12::int[])
+    AS touched (tenant_no, id, state, points, zone, due_day, freezes, earned_day, anniversary_ms,
+                daily_origin, weekly_origin, monthly_origin)
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
 /**

@@ -4,6 +4,7 @@ import { signUpOf, type PackedState, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
 import { searchKeys, type SearchKeys } from '../users/search-keys.ts';
 import { nextCountMs } from '../../domain/anniversary.ts';
+import { FREQUENCIES } from '../../domain/settle-streaks.ts';
 import { streakDueDay } from '../../domain/streak-due.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, BYTEA, JSONB, TEXT } from './binary-array.ts';
 import { noteZones, type UserZone } from './note-zones.ts';
@@ -19,18 +20,20 @@ export interface PackedUser {
 
 const UPSERT = `
   INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key, last_name_key, email_key,
-                     zone, due_day, freezes, earned_day, anniversary_ms)
+                     zone, due_day, freezes, earned_day, anniversary_ms, daily_origin, weekly_origin, monthly_origin)
   SELECT tenant_no, id, to_timestamp(created_ms / 1000.0), state, attributes, points, name_key, last_name_key, email_key,
-         zone, due_day, freezes, earned_day, anniversary_ms
+         zone, due_day, freezes, earned_day, anniversary_ms, daily_origin, weekly_origin, monthly_origin
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::bigint[], $5::jsonb[], $6::jsonb[], $7::text[], $8::text[],
-              $9::text[], $10::text[], $11::int[], $12::int[], $13::int[], $14::bigint[])
+              $9::text[], $10::text[], $11::int[], $12::int[], $13::int[], $14::bigint[],
+              $15::int[], $16::int[], $17::int[])
     AS touched (tenant_no, id, state, created_ms, attributes, points, name_key, last_name_key, email_key,
-                zone, due_day, freezes, earned_day, anniversary_ms)
+                zone, due_day, freezes, earned_day, anniversary_ms, daily_origin, weekly_origin, monthly_origin)
   ON CONFLICT (tenant_no, id) DO UPDATE
     SET state = EXCLUDED.state, attributes = EXCLUDED.attributes, points = EXCLUDED.points,
         name_key = EXCLUDED.name_key, last_name_key = EXCLUDED.last_name_key, email_key = EXCLUDED.email_key,
         zone = EXCLUDED.zone, due_day = EXCLUDED.due_day, freezes = EXCLUDED.freezes, earned_day = EXCLUDED.earned_day,
-        anniversary_ms = EXCLUDED.anniversary_ms,
+        anniversary_ms = EXCLUDED.anniversary_ms, daily_origin = EXCLUDED.daily_origin,
+        weekly_origin = EXCLUDED.weekly_origin, monthly_origin = EXCLUDED.monthly_origin,
         owed_position = NULL`;
 
 /**
@@ -56,12 +59,13 @@ export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
 const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
   Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
 
-/** What the sweep of streaks and the count of years find users by. */
+/** What the sweep of streaks, the count of years and the rankings of streaks find users by. */
 export class SweptBy {
   private readonly dueDays: (number | null)[] = [];
   private readonly freezes: number[] = [];
   private readonly earnedDays: (number | null)[] = [];
   private readonly anniversaries: (number | null)[] = [];
+  private readonly origins: (number | null)[][] = FREQUENCIES.map(() => []);
   private readonly zones: UserZone[] = [];
 
   add(tenantNo: number, state: PackedState): void {
@@ -71,6 +75,10 @@ export class SweptBy {
       lastPeriod: streak[STREAK.lastPeriod],
     }));
     this.dueDays.push(streaks === undefined ? null : streakDueDay(streaks));
+    for (const [index, origins] of this.origins.entries()) {
+      const { length = 0, lastPeriod = 0 } = streaks?.[index] ?? {};
+      origins.push(length === 0 ? null : lastPeriod - length);
+    }
     this.freezes.push(state[USER.freezes] ?? 0);
     this.earnedDays.push(state[USER.earnedDay] ?? null);
     const signUp = signUpOf(state);
@@ -82,7 +90,7 @@ export class SweptBy {
     });
   }
 
-  /** The columns of those added, in their order: zone, due_day, freezes, earned_day, anniversary_ms. */
+  /** The columns of those added, in their order: zone, due_day, freezes, earned_day, anniversary_ms, origins by frequency. */
   parameters(): unknown[] {
     const zones = this.zones.map(({ zone }) => storableText(zone));
     return [
@@ -91,6 +99,7 @@ export class SweptBy {
       binaryIntegers(this.freezes),
       binaryIntegers(this.earnedDays),
       binaryBigIntegers(this.anniversaries),
+      ...this.origins.map(binaryIntegers),
     ];
   }
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { refusalOfRead } from '../../contract/contract.ts';
-import { readUser } from '../../../src/cli/import/read-user.ts';
+import { BoardGroups } from '../../../src/cli/import/read-groups.ts';
+import { readUser, type ReadUser } from '../../../src/cli/import/read-user.ts';
 import { SourceRefusal } from '../../../src/cli/import/source-refusal.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
@@ -112,6 +113,67 @@ test('after an import, 30 more days of the same events give the same figures as 
     await readsOf(laurel, { tenantId: here, ...days, to: next.slice(0, 10) }),
   ].map(withoutPercentiles);
   expect(was).toEqual(expected);
+});
+
+/** What is read of users with the groups of boards. */
+async function readAll(tenantId: string, userIds: readonly string[], nowMs: number): Promise<unknown[]> {
+  const boards = new BoardGroups(CATALOG.leaderboards!);
+  const ask = asking(tenantId);
+  const read: ReadUser[] = [];
+  for (const userId of userIds) read.push(await readUser(ask, { userId, systemKeys: ['xp', 'coins'], boards, nowMs }));
+  expect(read.map(({ ungrouped, unread }) => [ungrouped, unread])).toEqual(userIds.map(() => [[], []]));
+  return read.map(({ user }) => user);
+}
+
+test('a total that fell again within its day, and a score in the group of earlier attributes, go on as at the source', async () => {
+  const [there, here] = ['fell', 'fell-here'];
+  const users = ['pat', 'quinn', 'rae', 'sam'];
+  await laurel.admin.post('/v1/tenants', [
+    { customerId: there, name: 'Fell' },
+    { customerId: here, name: 'Fell here' },
+  ]);
+  await laurel.admin.put('/v1/configuration', CATALOG, { tenantId: there });
+  let nowMs = Date.parse(next);
+  const passDay = async (): Promise<void> => {
+    nowMs += 86_400_000;
+    expect((await laurel.admin.put('/v1/clock', { now: new Date(nowMs).toISOString() })).status).toBe(200);
+  };
+  const act = async (tenantIds: string[], id: string, values: number[], plan: string): Promise<void> => {
+    for (const value of values)
+      for (const tenantId of tenantIds) {
+        const sent = { user: { id, attributes: { plan } }, value };
+        expect((await laurel.app.post('/v1/metrics/flips/event', sent, { tenantId })).status).toBe(201);
+      }
+  };
+  await passDay();
+  await act([there], 'pat', [12, -5], 'pro');
+  await act([there], 'quinn', [7], 'free');
+  await act([there], 'rae', [4], 'pro');
+  await act([there], 'sam', [3, 9, -1], 'free');
+  await passDay();
+  await act([there], 'pat', [4, -2], 'pro');
+  // From now on the board shows these two where their score is, not where their attribute says.
+  await laurel.app.patch('/v1/users/rae', { attributes: { plan: 'free' } }, { tenantId: there });
+  await laurel.app.patch('/v1/users/sam', { attributes: { plan: 'pro' } }, { tenantId: there });
+  await laurel.admin.put('/v1/configuration', CATALOG, { tenantId: here });
+  const read = await readAll(there, users, nowMs);
+  // Boards that were just configured are filled first, which would put scores in other groups again.
+  expect((await laurel.admin.post(PATH, read, { tenantId: here })).status).toBe(503);
+  await expect.poll(async () => (await laurel.admin.post(PATH, read, { tenantId: here })).status).toBe(201);
+
+  const figures = async (tenantId: string): Promise<unknown> => {
+    const at = { tenantId, users, from: next.slice(0, 10), to: new Date(nowMs).toISOString().slice(0, 10) };
+    const free = await laurel.app.get('/v1/leaderboards/plans?userAttributes=plan:free', { tenantId });
+    return [withoutPercentiles(await readsOf(laurel, at)), free.body.rankings];
+  };
+  expect(await figures(here)).toEqual(await figures(there));
+  await passDay();
+  for (const value of [2, 1, 3]) {
+    await act([there, here], 'pat', [value], 'pro');
+    await act([there, here], 'sam', [value], 'pro');
+    expect(await figures(here)).toEqual(await figures(there));
+  }
+  next = new Date(nowMs).toISOString();
 });
 
 /** Percentiles of a wrapped year are kept for a while once they are read. */

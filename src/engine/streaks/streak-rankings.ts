@@ -1,0 +1,164 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { periodOf } from '../../domain/periods.ts';
+import type { StreakRankings as Ranking, StreakRankingType } from '../../domain/streak.ts';
+import { dayIn } from '../../domain/zone.ts';
+import { AppError } from '../../errors.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
+import { endedStreaks, usersByStreakOrigin, type StreakOrigin } from '../../postgres/streaks/longest-streaks.ts';
+import { userKey } from '../../redis/keys.ts';
+import { settledNow } from '../responses/streak-response.ts';
+
+/** The most users of an answer, which is how many are always looked for. */
+const MOST_RANKED = 100;
+const PAGE = 500;
+/** The most users or ended streaks that are looked at for one ranking. */
+const MOST_READ = 5_000;
+/** How long a ranking is used again. */
+const KEEP_MS = 1_000;
+/** A local day is at most one ahead of UTC's, and so is a week that begins on another day since the settings changed. */
+const PERIODS_AHEAD = 2;
+
+interface Kept {
+  made: Promise<Ranking>;
+  /** Of `performance.now()`; infinite while it is being made. */
+  until: number;
+}
+
+/**
+ * The users of a tenant with the longest streaks. Each process makes a ranking at most once a second for each tenant and type,
+ * however many ask for it. Candidates come from indexes of Postgres, so a change of the last moment may be missing; their
+ * streaks come from Redis.
+ */
+export class StreakRankings {
+  private readonly redis: Redis;
+  private readonly pool: Pool;
+  private readonly clock: Clock;
+  private readonly kept = new Map<string, Kept>();
+
+  constructor({ redis, pool, clock }: { redis: Redis; pool: Pool; clock: Clock }) {
+    this.redis = redis;
+    this.pool = pool;
+    this.clock = clock;
+  }
+
+  /**
+   * The users with the longest streaks, longest first, equal ones in the order of leaderboards (by ID, descending). `active`: streaks
+   * as they stand; `longest`: the longest that each user ever had. Users who are hidden from leaderboards are left out. 422
+   * for a limit out of 1 to 100. If more than 5,000 users have nearly the longest streaks, one who is a period ahead of
+   * others may be missing.
+   */
+  async top(compiled: CompiledCatalog, type: StreakRankingType, limit: number): Promise<Ranking> {
+    if (limit < 1 || limit > MOST_RANKED)
+      throw new AppError('unprocessable', `limit must be from 1 to ${MOST_RANKED}.`);
+    const key = `${compiled.catalog.tenantNo}:${compiled.catalog.streaks.frequency}:${type}`;
+    let kept = this.kept.get(key);
+    if (kept === undefined || performance.now() >= kept.until) {
+      kept = { made: this.make(compiled, type), until: Infinity };
+      this.kept.set(key, kept);
+      void this.forget(key, kept);
+    }
+    return (await kept.made).slice(0, limit);
+  }
+
+  private async forget(key: string, kept: Kept): Promise<void> {
+    try {
+      await kept.made;
+      kept.until = performance.now() + KEEP_MS;
+      setTimeout(() => this.kept.get(key) === kept && this.kept.delete(key), KEEP_MS).unref();
+    } catch {
+      this.kept.delete(key);
+    }
+  }
+
+  private async make(compiled: CompiledCatalog, type: StreakRankingType): Promise<Ranking> {
+    const { frequency } = compiled.catalog.streaks;
+    const best = new Best();
+    await this.addRunning(compiled, best, (state) =>
+      // A streak that is lost but not settled yet was as long as it was left.
+      type === 'longest'
+        ? state.streaks[frequency].length
+        : settledNow(compiled, state, this.clock.now()).streaks[frequency].length,
+    );
+    if (type === 'longest') await this.addEnded(compiled, best);
+    return best.rows();
+  }
+
+  private async addRunning(
+    { catalog }: CompiledCatalog,
+    best: Best,
+    lengthOf: (state: UserState) => number,
+  ): Promise<void> {
+    const { frequency, weekStart } = catalog.streaks;
+    const last = periodOf(dayIn('UTC', this.clock.now()), frequency, weekStart) + PERIODS_AHEAD;
+    let after: StreakOrigin | null = null;
+    for (let read = 0; read < MOST_READ; read += PAGE) {
+      const page: StreakOrigin[] = await usersByStreakOrigin(this.pool, {
+        tenantNo: catalog.tenantNo,
+        frequency,
+        limit: PAGE,
+        after,
+      });
+      const ids = page.map(({ id }) => id);
+      for (const [userId, state] of await this.visible(catalog.tenantNo, ids)) best.add(userId, state, lengthOf(state));
+      after = page.at(-1) ?? null;
+      // No streak of a later origin is longer than from there to the last period.
+      if (page.length < PAGE || best.least() > last - after!.origin) return;
+    }
+  }
+
+  private async addEnded({ catalog }: CompiledCatalog, best: Best): Promise<void> {
+    const { tenantNo } = catalog;
+    for (let offset = 0; offset < MOST_READ; offset += PAGE) {
+      const page = await endedStreaks(this.pool, {
+        tenantNo,
+        frequency: catalog.streaks.frequency,
+        limit: PAGE,
+        offset,
+      });
+      const states = new Map(await this.visible(tenantNo, [...new Set(page.map(({ userId }) => userId))]));
+      for (const { userId, length } of page) {
+        const state = states.get(userId);
+        if (state !== undefined) best.add(userId, state, length);
+      }
+      if (page.length < PAGE || best.least() > page.at(-1)!.length) return;
+    }
+  }
+
+  /** The users of these who exist and are not hidden. */
+  private async visible(tenantNo: number, ids: readonly string[]): Promise<[id: string, state: UserState][]> {
+    if (ids.length === 0) return [];
+    const states = await this.redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
+    return ids.flatMap((id, index): [string, UserState][] => {
+      const packed = states[index] ?? null;
+      const state = packed === null ? null : decodeState(packed);
+      return state === null || state.hidden !== 0 ? [] : [[id, state]];
+    });
+  }
+}
+
+/** The users with the longest streaks of those that were added. */
+class Best {
+  private readonly users = new Map<string, Ranking[number]>();
+
+  /** Keeps the longest streak of a user. */
+  add(userId: string, { name }: UserState, streakLength: number): void {
+    if (streakLength > (this.users.get(userId)?.streakLength ?? 0))
+      this.users.set(userId, { userId, name, streakLength });
+  }
+
+  rows(): Ranking {
+    return [...this.users.values()]
+      .toSorted(
+        (a, b) => b.streakLength - a.streakLength || Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
+      )
+      .slice(0, MOST_RANKED);
+  }
+
+  /** The length that another user must exceed; 0 as long as there is room. */
+  least(): number {
+    return this.rows()[MOST_RANKED - 1]?.streakLength ?? 0;
+  }
+}
