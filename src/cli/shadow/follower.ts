@@ -27,6 +27,8 @@ const HEADERS_FOR_LAUREL =
 const HEADERS_FOR_SOURCE = /^(x-api-key|authorization|tenant-id|user-agent)$/;
 /** The most bytes of bodies that wait for Laurel. */
 const MOST_HELD_BYTES = 268_435_456;
+/** While fewer requests wait, those of all users are in order, so that ranks can be compared; else those of each user. */
+const MOST_IN_ORDER = 16;
 /** The most users of whom is remembered whether Laurel has them. Others are looked up again. */
 const MOST_KNOWN = 200_000;
 const PAUSES_MS = [200, 500, 1_000, 2_000, 5_000];
@@ -42,8 +44,9 @@ interface Waiting {
 }
 
 /**
- * Has Laurel answer what the source has answered, and compares. Requests of one user go to Laurel one after the other, in the order of the
- * source's answers; a read of several users goes when all writes before it are done. Nothing here delays or fails the client.
+ * Has Laurel answer what the source has answered, and compares. Requests of one user go to Laurel one after the other, in the
+ * order of the source's answers; a read of several users goes when all writes before it are done. Nothing here delays or fails
+ * the client.
  */
 export class Follower {
   private readonly options: FollowerOptions;
@@ -101,7 +104,9 @@ export class Follower {
     const isReadOfAll = exchange.user === null && !exchange.writes;
     const before = isReadOfAll
       ? [...this.writes].map(({ done }) => done)
-      : [this.readAll, ...(this.lanes.has(lane) ? [this.lanes.get(lane)!.done] : [])];
+      : this.unfinished.size < MOST_IN_ORDER
+        ? [...this.unfinished].map(({ done }) => done)
+        : [this.readAll, ...(this.lanes.has(lane) ? [this.lanes.get(lane)!.done] : [])];
     const waiting: Waiting = { no: (this.taken += 1), exchange, done: Promise.resolve() };
     waiting.done = Promise.all(before)
       .then(() => this.slot())
