@@ -10,9 +10,9 @@ import { STUDY_APP } from '../study-app.ts';
 import { strictDecoder } from './strict-decoder.ts';
 
 /**
- * Every method of the clients that are published for the contract, as they come from the registry, against a started Laurel. The JavaScript
- * clients parse strictly. The Go client cannot be built here: its requests are sent as it sends them, and the answers are decoded by its
- * rules. What passes is the table of docs/compatibility.md: `UPDATE_CLIENTS=1` writes it.
+ * Calls every method of the clients that are published for the contract, as they come from the registry, on a started Laurel. The
+ * JavaScript clients parse strictly. The Go client cannot be built here: its requests are sent as it sends them, and the answers
+ * are decoded by its rules. The outcome is the table of docs/compatibility.md; `UPDATE_CLIENTS=1` writes it.
  */
 const DOCUMENT = join(PACKAGE_ROOT, 'docs/compatibility.md');
 const TABLE = /(?<=<!-- clients -->\n\n)[^]*?(?=\n<!-- \/clients -->)/;
@@ -20,7 +20,8 @@ const TABLE = /(?<=<!-- clients -->\n\n)[^]*?(?=\n<!-- \/clients -->)/;
 let laurel: TestLaurel;
 let client: TrophyApiClient;
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  const streaks = { freezes: { enabled: true, max: 2 } };
+  laurel = await startLaurel({ configuration: { ...STUDY_APP, streaks }, workers: true });
   client = new TrophyApiClient({ apiKey: laurel.adminKey, environment: environment() });
 });
 afterAll(() => laurel.close());
