@@ -90,7 +90,7 @@ function areEqual(source: unknown, laurel: unknown): boolean {
   return isTime(source) && isTime(laurel) && Math.abs(Date.parse(source) - Date.parse(laurel)) < TIME_TOLERANCE_MS;
 }
 
-/** What items of a list are told apart by: the first field that all items have, each with another value. */
+/** Fields that can name an item of a list; the first counts that all items have, each with another value. */
 const ITEM_NAMES = ['userId', 'key', 'date', 'periodStart', 'from', 'start', 'name'];
 
 function compareLists(source: readonly unknown[], laurel: readonly unknown[], at: At): void {
