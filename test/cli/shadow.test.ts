@@ -14,11 +14,11 @@ import { STUDY_APP } from '../study-app.ts';
 interface Shadow {
   url: string;
   /** The report as it is now. */
-  report(): Promise<ShadowReport>;
+  report: () => Promise<ShadowReport>;
   /** Until the report says so. */
-  until(isSo: (report: ShadowReport) => boolean): Promise<ShadowReport>;
+  until: (isSo: (report: ShadowReport) => boolean) => Promise<ShadowReport>;
   /** Ends it as Ctrl-C does. */
-  end(): Promise<{ code: number | null; report: ShadowReport; err: string }>;
+  end: () => Promise<{ code: number | null; report: ShadowReport; err: string }>;
 }
 
 const children = new Set<ChildProcess>();
