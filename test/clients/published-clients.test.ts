@@ -115,10 +115,10 @@ const CALLS: Record<string, { call: Call; holds?: unknown }> = {
 /** All methods that a client has, such as `users.get`. */
 function methodsOf(part: object, prefix = ''): string[] {
   const prototype = Object.getPrototypeOf(part) as object;
-  return Object.entries(Object.getOwnPropertyDescriptors(prototype)).flatMap(([name, { get, value }]) => {
+  return Object.entries(Object.getOwnPropertyDescriptors(prototype)).flatMap(([name, property]) => {
     if (name === 'constructor' || name.startsWith('_')) return [];
-    if (get !== undefined) return methodsOf(get.call(part) as object, `${prefix}${name}.`);
-    return typeof value === 'function' ? [`${prefix}${name}`] : [];
+    if (property.get !== undefined) return methodsOf(property.get.call(part) as object, `${prefix}${name}.`);
+    return typeof property.value === 'function' ? [`${prefix}${name}`] : [];
   });
 }
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { PassThrough, pipeline } from 'node:stream';
-import { Pool } from 'undici';
+import type { Pool } from 'undici';
 import {
   bodyValue,
   headerOf,
