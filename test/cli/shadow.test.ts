@@ -244,8 +244,8 @@ describe('between two Laurels', () => {
     const total = report.differences.find(
       ({ operation, path }) => operation.endsWith('/event') && path === 'points.xp.total',
     );
-    expect(total!.examples[0]).toMatchObject({ user: 'ada', source: 25, laurel: 27 });
-    expect(err).toContain('Differs: POST /v1/metrics/{key}/event points.xp.total: user ada: source 25, Laurel 27');
+    expect(total!.examples[0]).toMatchObject({ user: 'ada', source: 30, laurel: 32 });
+    expect(err).toContain('Differs: POST /v1/metrics/{key}/event points.xp.total: user ada: source 30, Laurel 32');
   });
 });
 
