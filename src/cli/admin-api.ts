@@ -38,7 +38,9 @@ export function withAdminOptionsAnywhere(laurel: Command): Command {
   return laurel.hook('preAction', (_, action) => {
     for (const [name, value] of Object.entries(laurel.opts())) {
       if (!action.options.some((option) => option.attributeName() === name))
-        throw new CommandError(`\`laurel ${action.name()}\` takes no --${name}: it works on the databases themselves.`);
+        throw new CommandError(
+          `\`laurel ${action.name()}\` takes no --${name}: \`laurel ${action.name()} --help\` lists its options.`,
+        );
       action.setOptionValueWithSource(name, value, 'cli');
     }
   });

@@ -8,6 +8,7 @@ import { addEvents } from './events.ts';
 import { addImport } from './import.ts';
 import { addRebuild } from './rebuild.ts';
 import { addRecompute } from './recompute.ts';
+import { addShadow } from './shadow.ts';
 import { addShards } from './shards.ts';
 import { addUsers } from './users.ts';
 import { addVerify } from './verify.ts';
@@ -27,6 +28,7 @@ async function main(): Promise<void> {
     addImport,
     addRebuild,
     addRecompute,
+    addShadow,
     addShards,
     addUsers,
     addVerify,

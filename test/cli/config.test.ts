@@ -94,7 +94,7 @@ test('what archives nothing is pushed without a question', async () => {
   expect((await laurel.admin.get('/v1/configuration')).body.metrics).toHaveLength(3);
 });
 
-test('--url, --key and --tenant may stand anywhere; a command that works on the databases refuses them', async () => {
+test('--url, --key and --tenant may stand anywhere; a command without them refuses them', async () => {
   const { adminUrl, adminKey } = laurel;
   const nowhere = { ADMIN_URL: 'http://127.0.0.1:1', ADMIN_API_KEY: undefined };
   const at = ['--url', adminUrl, '--key', adminKey];
@@ -109,7 +109,7 @@ test('--url, --key and --tenant may stand anywhere; a command that works on the 
     ['--url', adminUrl, 'verify'],
     ['rebuild', '--url', adminUrl],
   ])
-    expect((await run(words)).err).toContain('takes no --url: it works on the databases themselves.');
+    expect((await run(words)).err).toContain('takes no --url: `laurel');
 });
 
 describe('a demo', () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOperations } from '../../src/operations/index.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
 
 /** JSON Schema as the contract uses it. */
 interface Schema {
@@ -42,7 +43,7 @@ function everyField(document: Document, schema: Schema): unknown {
 
 let laurel: TestLaurel;
 beforeAll(async () => {
-  laurel = await startLaurel();
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
 });
 afterAll(() => laurel.close());
 
@@ -71,6 +72,55 @@ test.each(['admin.json', 'newer.json'])(
     expect(asked).toBeGreaterThan(2);
   },
 );
+
+test('the Application API ignores the fields, parameters and headers of a newer contract', async () => {
+  const newer = { fieldOf127: { a: [1] }, listOf127: [null] };
+  const user = { id: 'ada', name: 'Ada', tz: 'Europe/London', ...newer };
+  const range = 'aggregation=daily&startDate=2026-11-01&endDate=2026-11-02';
+  const requests: [method: string, path: string, body?: object][] = [
+    ['POST', '/users', user],
+    ['PUT', '/users/ada', user],
+    ['PATCH', '/users/ada', { attributes: { plan: 'pro' }, ...newer }],
+    ['PATCH', '/users/ada/preferences', { notifications: { recap: ['email'], of127: ['sms'] }, ...newer }],
+    ['POST', '/metrics/flips/event', { user, value: 3, attributes: { deck: 'es' }, ...newer }],
+    ['POST', '/achievements/tour/complete', { user, ...newer }],
+    ...Object.entries(applicationContract.paths).flatMap(([path, methods]): [string, string][] =>
+      'get' in methods ? [['GET', `${filled(path)}?${path.endsWith('summary') ? `${range}&` : ''}userIds=ada`]] : [],
+    ),
+  ];
+  const operations = Object.values(applicationContract.paths).flatMap((methods) =>
+    Object.keys(methods).filter((method) => method !== 'parameters'),
+  );
+  expect(requests).toHaveLength(operations.length);
+  for (const [method, path, body] of requests) {
+    const response = await fetch(
+      `${laurel.appUrl}/v1${path}${path.includes('?') ? '&' : '?'}parameterOf127=x&parameterOf127=y`,
+      {
+        method,
+        headers: {
+          'X-API-KEY': laurel.adminKey,
+          'Content-Type': 'application/json',
+          'X-SDK-VERSION': '1.27.0',
+          'X-Header-Of-127': 'x',
+        },
+        ...(body && { body: JSON.stringify(body) }),
+      },
+    );
+    const text = await response.text();
+    expect([method, path, response.ok, text.includes('127')]).toEqual([method, path, true, false]);
+  }
+  expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(3);
+});
+
+const applicationContract = load('application.json');
+
+/** A path of the contract with keys of the study app. */
+const filled = (path: string): string =>
+  path
+    .replace('{id}', 'ada')
+    .replace('/metrics/{key}', '/metrics/flips')
+    .replace('/points/{key}', '/points/xp')
+    .replace('/leaderboards/{key}', '/leaderboards/flips');
 
 const sameShape = (one: string, other: string): boolean =>
   one.replaceAll(/\{\w+\}/g, '{}') === other.replaceAll(/\{\w+\}/g, '{}');

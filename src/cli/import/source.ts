@@ -38,13 +38,13 @@ export interface SourceFlags {
 }
 
 /** The address of a server, without the `/v1` that clients are given with it. Ends the command if it cannot be one. */
-export function sourceAddress(from: string): string {
+export function sourceAddress(from: string, option = '--from'): string {
   const url = URL.canParse(from) ? new URL(from) : null;
   // Before the address is shown: it may hold a password.
   if (url !== null && url.username + url.password !== '')
-    throw new CommandError('--from must not hold a user name or password: the key is sent in a header.');
+    throw new CommandError(`${option} must not hold a user name or password: the key is sent in a header.`);
   if (url === null || !/^https?:/.test(from) || url.search + url.hash !== '')
-    throw new CommandError(`--from must be an address like https://api.example.org; it is "${from}".`);
+    throw new CommandError(`${option} must be an address like https://api.example.org; it is "${from}".`);
   return from.replace(/\/+$/, '').replace(/\/v1$/, '');
 }
 

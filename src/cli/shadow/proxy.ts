@@ -1,0 +1,248 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { PassThrough, pipeline } from 'node:stream';
+import type { Pool } from 'undici';
+import {
+  bodyValue,
+  headerOf,
+  headersWhere,
+  Kept,
+  requestFacts,
+  type Answer,
+  type Exchange,
+  type RequestFacts,
+} from './exchange.ts';
+import type { Follower } from './follower.ts';
+import type { Report } from './report.ts';
+
+interface ProxyOptions {
+  source: { pool: Pool; prefix: string };
+  follower: Follower;
+  report: Report;
+}
+
+/** Headers about one connection, not about the message (RFC 9110, 7.6.1), and those that the client library sets itself. */
+const HOP_BY_HOP = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|expect)$/;
+/** Longer than load balancers keep an idle connection, so that they close it first. */
+const KEEP_ALIVE_MS = 75_000;
+/** The most idempotency keys of which is remembered whether Laurel was given them. */
+const MOST_KEYS = 100_000;
+
+/** A request that the source is answering. */
+type InFlight = Partial<RequestFacts> & Pick<Exchange, 'userOverlapped' | 'othersOverlapped'> & { isAnswered: boolean };
+
+/**
+ * A server that hands each request to the source as it is and each answer to the client as it is, and then both to the follower. It
+ * adds, follows and repeats nothing; what becomes of Laurel never reaches the client.
+ */
+export function createProxy(options: ProxyOptions): Server {
+  const inFlight = new Set<InFlight>();
+  const keys = new IdempotencyKeys();
+  const server = createServer((request, response) => {
+    response.sendDate = false;
+    response.on('error', () => undefined);
+    forward(request, response, { ...options, inFlight, keys }).catch((error: unknown) => fail(response, error));
+  });
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  return server;
+}
+
+async function forward(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { source, follower, report, inFlight, keys }: ProxyOptions & { inFlight: Set<InFlight>; keys: IdempotencyKeys },
+): Promise<void> {
+  const path = request.url!;
+  const method = request.method!;
+  const { rawHeaders } = request;
+  report.count('forwarded');
+  report.hide(headerOf(rawHeaders, 'x-api-key'));
+  const sent = new Kept();
+  const entry: InFlight = { userOverlapped: false, othersOverlapped: false, isAnswered: false };
+  const onSent = (): void => {
+    // The source may change something from now on: it has the whole request.
+    Object.assign(entry, requestFacts(method, path, sent.whole() ?? Buffer.alloc(0)));
+    if (entry.isAnswered) return;
+    noteOverlaps(entry, inFlight);
+    inFlight.add(entry);
+  };
+  const outcome = (): Outcome => ({ method, path, headers: rawHeaders, body: sent.whole(), entry });
+  let answered;
+  try {
+    answered = await source.pool.request({
+      method: method as 'GET',
+      path: source.prefix + path,
+      headers: headersWhere(rawHeaders, (name) => !HOP_BY_HOP.test(name)),
+      body: bodyOf(request, sent, onSent),
+      responseHeaders: 'raw',
+    });
+  } catch (error) {
+    notAnswered(outcome(), { follower, report, keys, why: 'the source did not answer' });
+    throw error;
+  } finally {
+    entry.isAnswered = true;
+    inFlight.delete(entry);
+  }
+  const { statusCode, body } = answered;
+  const headers = answered.headers as unknown as string[];
+  let complete: (answer: Answer | null) => void = () => undefined;
+  const sourceAnswer = new Promise<Answer | null>((resolve) => (complete = resolve));
+  answeredBy({ ...outcome(), sourceStatus: statusCode, sourceAnswer }, { follower, report, keys });
+
+  response.writeHead(
+    statusCode,
+    headersWhere(headers, (name) => !HOP_BY_HOP.test(name)),
+  );
+  if (headerOf(headers, 'content-length') === undefined) response.flushHeaders();
+  const received = new Kept();
+  try {
+    for await (const chunk of body) {
+      received.add(chunk as Uint8Array);
+      // A client that has gone is not waited for; the answer is still compared.
+      if (!response.destroyed && !response.write(chunk)) await drained(response);
+    }
+    response.end();
+    const whole = received.whole();
+    const encoding = headerOf(headers, 'content-encoding');
+    complete({ status: statusCode, body: whole === null ? undefined : bodyValue(whole, encoding) });
+  } catch (error) {
+    complete(null);
+    throw error;
+  }
+}
+
+/** Resolves when more may be written, or nobody reads any longer. */
+const drained = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+
+/** The body of a request as it comes, kept as it passes; `null`: there is none. `onSent` is called when it is complete. */
+function bodyOf(request: IncomingMessage, sent: Kept, onSent: () => void): PassThrough | null {
+  const { 'content-length': length, 'transfer-encoding': chunked } = request.headers;
+  if (chunked === undefined && (length === undefined || length === '0')) {
+    onSent();
+    return null;
+  }
+  const body = new PassThrough({
+    transform(chunk: Buffer, _encoding, passed) {
+      sent.add(chunk);
+      passed(null, chunk);
+    },
+    flush(passed) {
+      onSent();
+      passed();
+    },
+  });
+  // A client that goes in the middle ends the request at the source too.
+  pipeline(request, body, () => undefined);
+  return body;
+}
+
+/** Answers for a source that does not, or breaks off an answer that the source did not finish. */
+function fail(response: ServerResponse, error: unknown): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const { code = 'no answer' } = error as NodeJS.ErrnoException;
+  const isLate = code === 'UND_ERR_HEADERS_TIMEOUT';
+  response.writeHead(isLate ? 504 : 502, { 'Content-Type': 'application/json' });
+  response.end(JSON.stringify({ error: `The source of laurel shadow does not answer (${code})` }));
+}
+
+/** Notes of requests that are under way together whether one of them may change the other's answer. */
+function noteOverlaps(entry: InFlight, inFlight: ReadonlySet<InFlight>): void {
+  for (const other of inFlight) {
+    if (other.writes !== true && entry.writes !== true) continue;
+    const isSameUser = entry.user !== null && entry.user === other.user;
+    if (isSameUser) entry.userOverlapped = other.userOverlapped = true;
+    else {
+      if (other.writes === true) entry.othersOverlapped = true;
+      if (entry.writes === true) other.othersOverlapped = true;
+    }
+  }
+}
+
+interface Outcome {
+  method: string;
+  path: string;
+  headers: string[];
+  /** `null`: longer than is compared. */
+  body: Buffer | null;
+  entry: InFlight;
+}
+
+interface Following {
+  follower: Follower;
+  report: Report;
+  keys: IdempotencyKeys;
+}
+
+/** Gives the follower what the source has taken, and counts everything else. */
+function answeredBy(outcome: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAnswer'>, following: Following): void {
+  const { entry, headers, sourceStatus } = outcome;
+  const { follower, report, keys } = following;
+  const exchange = exchangeOf(outcome);
+  if (exchange === null) return report.notCompared('it is not of the Application API, or too long');
+  if (isUncertain(sourceStatus))
+    return notAnswered(outcome, { ...following, why: `the source answered ${sourceStatus}` });
+  // Nothing has changed at the source: a key without the right, too many requests, maintenance, an address elsewhere.
+  if ([401, 403, 429, 503].includes(sourceStatus) || (sourceStatus >= 300 && sourceStatus < 400))
+    return report.notCompared(`the source answered ${sourceStatus}`);
+  const key = entry.writes === true ? headerOf(headers, 'idempotency-key') : undefined;
+  if (key !== undefined && sourceStatus < 300) {
+    const state = keys.get(key);
+    if (sourceStatus === 202 && state === undefined)
+      return report.notCompared('it repeats an event from before this run');
+    if (state === 'uncertain') exchange.repeats = true;
+    keys.set(key, 'given');
+  }
+  follower.take(exchange);
+}
+
+/** Whether a source with this answer may have done what was asked, or not. */
+const isUncertain = (status: number): boolean => status >= 500 && status !== 503;
+
+/** A write of which nobody knows whether the source did it: a client that repeats it by its key will clear that up. */
+function notAnswered(outcome: Outcome, { follower, report, keys, why }: Following & { why: string }): void {
+  report.notCompared(why);
+  const exchange = exchangeOf({ ...outcome, sourceStatus: 0, sourceAnswer: Promise.resolve(null) });
+  if (exchange?.writes !== true) return;
+  const key = headerOf(outcome.headers, 'idempotency-key');
+  if (key === undefined) follower.setAside(exchange, `${why}: whether it did what was asked is unknown`);
+  else if (keys.get(key) === undefined) keys.set(key, 'uncertain');
+}
+
+function exchangeOf({
+  entry,
+  body,
+  ...rest
+}: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAnswer'>): Exchange | null {
+  const { operation, user = null, writes = false, userOverlapped, othersOverlapped } = entry;
+  if (operation === undefined || body === null) return null;
+  return {
+    ...rest,
+    method: rest.method as Exchange['method'],
+    operation,
+    user,
+    writes,
+    body,
+    userOverlapped,
+    othersOverlapped,
+    repeats: false,
+  };
+}
+
+/** Idempotency keys whose events Laurel was given in this run, and those of which the source's outcome is unknown. */
+class IdempotencyKeys {
+  private readonly states = new Map<string, 'given' | 'uncertain'>();
+
+  get = (key: string): 'given' | 'uncertain' | undefined => this.states.get(key);
+
+  set(key: string, state: 'given' | 'uncertain'): void {
+    this.states.delete(key);
+    this.states.set(key, state);
+    if (this.states.size > MOST_KEYS) this.states.delete(this.states.keys().next().value!);
+  }
+}
