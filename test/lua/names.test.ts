@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { inlineNames } from '../../src/redis/inline-names.ts';
-import { lineAt, luaTokens } from '../../src/redis/lua-tokens.ts';
+import { inlineNames } from '../../src/redis/lua-library.ts';
+import { lineAt, luaTokens } from '../../src/redis/lua-library.ts';
 
 // What is packed is touched by the names that src/packed declares. Inlining refuses other names; this test refuses every
 // other way to a field, position or code.
@@ -33,20 +33,16 @@ const BARE = [
   'scores [ 1 ]',
   'USER . pauses ] [ 1 ]',
 ];
-/** Lists of pairs, or of what each command or range needs: Redis's own, and arguments in no fixed number. */
-const PAIRS = ['pairs_of', 'entry', 'reply', 'ARGV'];
+/** Lists of pairs, or of what each command needs: Redis's own. */
+const PAIRS = ['pairs_of', 'entry', 'reply'];
 
-/** Why a text breaks the rules, a line each. `isScript`: it has KEYS and ARGV of its own. */
+/** Why a text breaks the rules, a line each. `isScript`: it has KEYS and ARGV of its own, but no number of one. */
 function findings(text: string, isScript: boolean): string[] {
   const tokens = luaTokens(text).filter(({ kind }) => kind !== 'other');
   const textAt = (n: number): string => tokens[n]?.text ?? '';
   /** The token and some before it, a space between any two. */
   const upTo = (n: number, count: number): string =>
     Array.from({ length: count + 1 }, (_, at) => textAt(n - count + at)).join(' ');
-  /** Whether an index binds an argument to a name: in a `local` at the top of a script. */
-  const binds = (list: string, at: number): boolean =>
-    /^(keys|argv)$/.test(list) ||
-    (isScript && /^(KEYS|ARGV)$/.test(list) && text.startsWith('local ', text.lastIndexOf('\n', at) + 1));
   return tokens.flatMap(({ kind, text: token, at }, n) => {
     const found: string[] = [];
     const isIndex = textAt(n - 1) === '[' && textAt(n + 1) === ']';
@@ -64,7 +60,7 @@ function findings(text: string, isScript: boolean): string[] {
     if (kind === 'string' && /^'[a-z]{1,2}'$/.test(token)) found.push(`${token} is a field or code without name`);
     if (kind === 'number' && isIndex && /^(\w+|\]|\))$/.test(textAt(n - 2))) {
       const isBare = BARE.some((bare) => upTo(n + 1, 12).endsWith(` ${bare}`));
-      if (!isBare && !binds(textAt(n - 2), at)) found.push(`${upTo(n + 1, 4)} is a position without name`);
+      if (!isBare) found.push(`${upTo(n + 1, 4)} is a position without name`);
     }
     if (kind === 'number' && upTo(n + 1, 4) === `[ at + ${token} ]` && !PAIRS.includes(textAt(n - 4)))
       found.push(`${upTo(n + 1, 5)} is an offset without name`);
@@ -98,4 +94,9 @@ test.each([
   ['return KEYS[2]', 'KEYS belongs to the script'],
 ])('%s is refused', (text, what) => {
   expect(findings(text, false).join('\n')).toContain(what);
+});
+
+test('a script reads no key and no argument by its number', () => {
+  for (const list of ['KEYS', 'ARGV'])
+    expect(findings(`local outbox = ${list}[1]`, true).join('\n')).toContain('is a position without name');
 });
