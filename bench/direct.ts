@@ -11,7 +11,7 @@ import { loadCatalog } from '../src/postgres/load-catalog.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 import { beliefOf, type Belief } from '../src/redis/gate.ts';
-import { JoinedCalls } from '../src/redis/joined-calls.ts';
+import { JoinedCalls } from '../src/redis/script.ts';
 import { markKey, shardOf } from '../src/redis/keys.ts';
 import { readRun } from '../src/redis/run.ts';
 import type { ScriptReply } from '../src/packed/record.ts';

@@ -9,8 +9,9 @@ Errors: those of Redis only.
 Writes: the queued batches.
 Cost: O(size of the batch).
 ]]
-local queue, limit = KEYS[1], tonumber(ARGV[1])
-if redis.call('XLEN', queue) >= limit then
+local queue, limit = unpack(KEYS), unpack(ARGV)
+local FIRST_FIELD = 2
+if redis.call('XLEN', queue) >= tonumber(limit) then
   return nil
 end
-return redis.call('XADD', queue, '*', unpack(ARGV, 2))
+return redis.call('XADD', queue, '*', unpack(ARGV, FIRST_FIELD))

@@ -1,74 +1,161 @@
---- @include "lib/admit_user"
---- @include "lib/change_streak"
---- @include "lib/earlier_try"
---- @include "lib/read_user"
---- @include "lib/sent_of"
---- @include "lib/state_room"
---- @include "lib/score_boards"
---- @include "lib/settle_streaks"
---- @include "lib/settled_record"
---- @include "lib/write_record"
---- @include "lib/write_users"
---- @include "lib/streak_at"
+--- @include "lib/user_call"
 
 --[[
 Changes a user's streak by an administrator's word, in one atomic step: what the clock did is settled first, then a
 freeze is given, a pause made or deleted, the streaks reset, or the longest streak restored; streak boards follow.
 
-KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), 3 the user (string). Boards come as a prefix; same
-      hash tag.
-ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON, see src/catalog/plan.ts), 4 prefix of boards, 5 retry
-      position: '' for a first try, else an outbox position from before it, 6 user id, 7 id of the call (32 hex), 8 the zone's offset now (JSON, as
-      upsert_user takes it, or ''), 9 the change (JSON, see lib/change_streak).
-Returns: a record `s`, or a refusal z, n, w, d (packed, src/packed/record.ts); the position of the outbox after the call ('' if
-      it wrote nothing).
+KEYS: those of a call about one user (lib/user_call).
+ARGV: those of such a call; body: userId, id, sent (the zone's offset now), change (see change_streak).
+Returns: a record `streaks`, or a refusal unknownUser, unknownOffset, unchanged, tooLarge, maybeStored (packed,
+      src/packed/record.ts); the user's packed state; the position of the outbox after the call ('' if it wrote nothing).
 Errors: those of Redis only.
 Writes: outbox, user, boards.
 Cost: O(size of the user + days unmet + boards × log N).
 ]]
-local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
-local now, tenant_no, plan, board_prefix = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3]), ARGV[4]
-local retry_position, user_id, call_id = ARGV[5], ARGV[6], ARGV[7]
-local sent, change, seen = sent_of(ARGV[8]), cjson.decode(ARGV[9]), {}
-local earlier, position = earlier_try(outbox, retry_position, call_id)
-if earlier then
-  return { earlier, position }
+-- Makes a pause: not before today, and on no day that is paused already.
+local function make_pause(state, pause, day, record)
+  if pause[PAUSE.firstDay] < day then
+    return STREAK_REFUSAL.past
+  end
+  local pauses = state[USER.pauses] or {}
+  local place = 1
+  for at, other in ipairs(pauses) do
+    if other[PAUSE.firstDay] <= pause[PAUSE.lastDay] and other[PAUSE.lastDay] >= pause[PAUSE.firstDay] then
+      return STREAK_REFUSAL.overlap
+    end
+    if other[PAUSE.firstDay] < pause[PAUSE.firstDay] then
+      place = at + 1
+    end
+  end
+  if #pauses >= 100 then
+    return STREAK_REFUSAL.many
+  end
+  table.insert(pauses, place, pause)
+  state[USER.pauses] = pauses
+  record[RECORD.pauses] = { pause }
 end
-local user = read_user({}, user_key, user_id)
-if not user.packed then
-  return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unknownUser }), '' }
+
+-- Deletes a pause, as it was made: past days stay paused, today does not.
+local function delete_pause(state, pause, day, record)
+  for at, held in ipairs(state[USER.pauses] or {}) do
+    if held[PAUSE.id] == pause[PAUSE.id] then
+      if held[PAUSE.lastDay] < day and pause[PAUSE.lastDay] >= day then
+        return STREAK_REFUSAL.gone
+      end
+      held[PAUSE.lastDay] = math.min(held[PAUSE.lastDay], day - 1)
+      record[RECORD.pauses] = { { held[PAUSE.firstDay], held[PAUSE.lastDay], held[PAUSE.id] } }
+      if held[PAUSE.lastDay] < held[PAUSE.firstDay] then
+        table.remove(state[USER.pauses], at)
+        state[USER.pauses] = #state[USER.pauses] > 0 and state[USER.pauses] or nil
+      end
+      return nil
+    end
+  end
+  if pause[PAUSE.lastDay] >= day then
+    return STREAK_REFUSAL.gone
+  end
+  record[RECORD.pauses] = { pause }
 end
+
+-- Ends the streaks as if they were lost now. A period that was met already is used up with the streak: what is done in it
+-- from now on begins the next one.
+local function reset_streaks(state, at)
+  if state[streak_at[at.rule.frequency] + STREAK.length] == 0 then
+    return STREAK_REFUSAL.idle
+  end
+  for frequency = FREQUENCY.daily, FREQUENCY.monthly do
+    local streak, current = streak_at[frequency], at.row[frequency]
+    if state[streak + STREAK.length] > 0 then
+      local last = first_day(frequency, state[streak + STREAK.lastPeriod] + 1, at.row) - 1
+      at.settlements[#at.settlements + 1] =
+        { frequency, SETTLED.reset, state[streak + STREAK.startDay], last, state[streak + STREAK.length] }
+      state[streak + STREAK.length], state[streak + STREAK.startDay] = 0, -1
+      if state[streak + STREAK.lastPeriod] >= current then
+        state[streak + STREAK.lastPeriod], state[streak + STREAK.sums] = current - 1, nil
+      end
+    end
+  end
+end
+
+-- Gives the streak its greatest length of the window back: of those lost before, and of what was lost only now; of
+-- equals the latest. A period that is met already, by that streak or the one that there is, is not met again; else the
+-- streak waits for it. The streak that there is gives way to it.
+local function restore_streak(state, best, at)
+  local frequency = at.rule.frequency
+  local streak, current = streak_at[frequency], at.row[frequency]
+  local length, first, last_day = best.length, best.first, best.last
+  for _, each in ipairs(at.settlements) do
+    if
+      each[SETTLEMENT.frequency] == frequency
+      and each[SETTLEMENT.kind] == SETTLED.lost
+      and each[SETTLEMENT.lastDay] >= best.since
+      and each[SETTLEMENT.length] >= length
+    then
+      first, last_day, length = each[SETTLEMENT.firstDay], each[SETTLEMENT.lastDay], each[SETTLEMENT.length]
+    end
+  end
+  if length <= state[streak + STREAK.length] then
+    return STREAK_REFUSAL.none
+  end
+  if state[streak + STREAK.length] > 0 then
+    local last = first_day(frequency, state[streak + STREAK.lastPeriod] + 1, at.row) - 1
+    at.settlements[#at.settlements + 1] =
+      { frequency, SETTLED.replaced, state[streak + STREAK.startDay], last, state[streak + STREAK.length] }
+  end
+  state[streak + STREAK.length], state[streak + STREAK.startDay], state[streak + STREAK.lastPeriod] =
+    length,
+    first,
+    math.max(
+      state[streak + STREAK.lastPeriod],
+      last_day >= at.row[frequency + ROW_OFFSET.start] and current or current - 1
+    )
+  at.settlements[#at.settlements + 1] = { frequency, SETTLED.restored, first, at.row[ROW.day], length }
+end
+
+-- Applies one change of an administrator to a settled state. `change`: freeze (true: give one, up to `max`), pause or
+-- unpause { first day, last day, id }, reset (true), or restore { length, first, last, since }: the longest streak that was
+-- lost or reset on or after the day `since`. `at`: rule (the plan's streak), row (of the plan's periods), settlements and record, which are added to.
+-- Returns: nil, or why not: full, past, overlap, many, gone, none, idle.
+local function change_streak(state, change, at)
+  if change.freeze then
+    if (state[USER.freezes] or 0) >= change.max then
+      return STREAK_REFUSAL.full
+    end
+    state[USER.freezes] = (state[USER.freezes] or 0) + 1
+    at.settlements.beside = at.settlements.beside or {}
+    table.insert(at.settlements.beside, { FREQUENCY.none, SETTLED.given, at.row[ROW.day], at.row[ROW.day], 1 })
+  elseif change.pause then
+    return make_pause(state, change.pause, at.row[ROW.day], at.record)
+  elseif change.unpause then
+    return delete_pause(state, change.unpause, at.row[ROW.day], at.record)
+  elseif change.reset then
+    return reset_streaks(state, at)
+  elseif change.restore then
+    return restore_streak(state, change.restore, at)
+  end
+end
+
+local call, reply = open_user_call(KEYS, ARGV)
+if reply then
+  return reply
+end
+local user, plan, seen = call.user, call.plan, {}
 local state = state_of(user)
-local refusal = admit_user(state, sent, now, plan, seen)
+local refusal = admit_user(state, call.sent, call.now, plan, seen)
 if refusal then
-  return { cmsgpack.pack(refusal), '' }
+  return unwritten(refusal)
 end
-local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
-local day = math.floor(local_second / 86400)
-local row = plan.periods[day - plan.firstDay + 1]
-local record = {
-  [RECORD.kind] = KIND.streaks,
-  [RECORD.id] = call_id,
-  [RECORD.userId] = user_id,
-  [RECORD.atMs] = now,
-  [RECORD.day] = day,
-  [RECORD.byAdmin] = 1,
-}
-local settlements = settle_streaks(state, plan.streak, row, seen.left) or {}
-local why = change_streak(state, change, { rule = plan.streak, row = row, settlements = settlements, record = record })
+local outcome = settle_user(state, plan, call.now, seen.left)
+outcome.settlements = outcome.settlements or {}
+local made = {}
+local at = { rule = plan.streak, row = outcome.row, settlements = outcome.settlements, record = made }
+local why = change_streak(state, call.body.change, at)
 if why then
-  return { cmsgpack.pack({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = why, [UNCHANGED.day] = day }), '' }
+  return unwritten({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = why, [UNCHANGED.day] = outcome.day })
 end
-settled_record(record, settlements, state)
-local outcome =
-  { day = day, second = local_second % 86400, length = state[streak_at[plan.streak.frequency] + STREAK.length] }
-local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)
-local packed = pack_state(state)
-if not has_room(packed, user.packed) then
-  return {
-    cmsgpack.pack({ [RECORD.kind] = REFUSAL.unchanged, [UNCHANGED.why] = STREAK_REFUSAL.large, [UNCHANGED.day] = day }),
-    '',
-  }
-end
-local reply = write_record(record, changes, counters, '', board_prefix)
-return { reply, write_users(outbox, tenant_no, { reply }, { { user.key, user_id, packed } }) }
+local record = user_record(KIND.streaks, user, call.now, outcome)
+record[RECORD.id] = call.body.id
+record[RECORD.byAdmin] = 1
+record[RECORD.pauses] = made[RECORD.pauses]
+outcome.length = state[streak_at[plan.streak.frequency] + STREAK.length]
+return close_user_call(call, record, score_call(plan, state, {}, outcome))

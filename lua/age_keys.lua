@@ -1,7 +1,7 @@
 --- @include "lib/add_old_keys"
 
 --[[
-Moves used idempotency keys whose events are in Postgres from their buckets into the compact form (lib/old_key_place),
+Moves used idempotency keys whose events are in Postgres from their buckets into the compact form (lib/old_keys),
 all of the call in one atomic step. Those that are not in their bucket any more are left out, so that it may be repeated.
 
 KEYS: 1 the tenant's old keys (hash, and prefix of the segments), then the buckets (hashes).
@@ -11,7 +11,7 @@ Errors: those of Redis only.
 Writes: buckets, segments, the hash of the old keys.
 Cost: O(fields × size of a bucket + buckets × size of a segment).
 ]]
-local old_keys = KEYS[1]
+local old_keys = unpack(KEYS)
 local moved, at = 0, 1
 for n = 2, #KEYS do
   local bucket, fields = KEYS[n], {}

@@ -1,5 +1,4 @@
---- @include "lib/bound_stream"
---- @include "lib/listened_tenants"
+--- @include "lib/live_streams"
 
 --[[
 Announces notifications that no record of the outbox makes to the live streams of their tenants. Nothing is written where
@@ -12,7 +11,8 @@ Errors: those of Redis only.
 Writes: announced notifications, tenants listened to.
 Cost: O(notifications × their size) while somebody listens, else that of one EXISTS.
 ]]
-local announced, listened, keep_ms, max_bytes = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2])
+local announced, listened = unpack(KEYS)
+local keep_ms, max_bytes = unpack(ARGV)
 local FIRST = 3
 
 if redis.call('EXISTS', listened) == 0 then
@@ -20,7 +20,7 @@ if redis.call('EXISTS', listened) == 0 then
 end
 local now, newest, count = redis_ms(), nil, 0
 for at = FIRST, #ARGV, 2 do
-  local tenant_no, notification = ARGV[at], ARGV[at + 1]
+  local tenant_no, notification = unpack(ARGV, at, at + 1)
   if listened_since(listened, tenant_no, now) then
     newest = redis.call('XADD', announced, '*', ANNOUNCED.tenant, tenant_no, ANNOUNCED.notification, notification)
     count = count + 1
@@ -29,8 +29,8 @@ end
 if newest then
   bound_stream(announced, listened, {
     now = now,
-    keep_ms = keep_ms,
-    max_bytes = max_bytes,
+    keep_ms = tonumber(keep_ms),
+    max_bytes = tonumber(max_bytes),
     floor = LISTENED.announcedFloor,
     newest = newest,
   })

@@ -1,9 +1,9 @@
---- @include "lib/users_from"
+--- @include "lib/held_writes"
 
 --[[
 Counts the users of a points system by ranges of their points, all at one moment.
 
-KEYS: 1 counters of the tenant, 2 counts of the totals of the system (hash, lib/points_totals).
+KEYS: 1 counters of the tenant, 2 counts of the totals of the system (hash, lib/held_writes).
 ARGV: two a range: its least and greatest points; Infinity: no greatest.
 Returns: how many users the tenant has, how many of them have points, the greatest total (0 without any), then how many
       are in each range; those without points are in none.
@@ -11,7 +11,73 @@ Errors: those of Redis only.
 Writes: nothing.
 Cost: O(ranges × digits of their bounds).
 ]]
-local counters, totals = KEYS[1], KEYS[2]
+-- The counts of some fields, in their order; 0 where nobody is counted.
+local function counts_of(key, fields)
+  local counts = redis.call('HMGET', key, unpack(fields))
+  for n = 1, #fields do
+    counts[n] = tonumber(counts[n] or 0)
+  end
+  return counts
+end
+
+-- How many users have a total of at least `from`, not counting those without points. `greatest`: the greatest total.
+-- Cost: O(digits of `from` × TOTALS.width), whatever the number of users.
+local function users_from(key, from, greatest)
+  local fields, level, block, last = {}, 0, math.max(math.ceil(from), 1), greatest
+  if block > last then
+    return 0
+  end
+  -- Block by block until a whole block of the next level begins; block 1 and all behind it are all that a level counts.
+  while block > 1 and block <= last do
+    while block % TOTALS.width ~= 0 and block <= last do
+      fields[#fields + 1], block = total_field(level, block), block + 1
+    end
+    block, last, level = math.ceil(block / TOTALS.width), math.floor(last / TOTALS.width), level + 1
+  end
+  if block == 1 and last >= 1 then
+    fields[#fields + 1] = level_field(level)
+  end
+  local users = 0
+  for _, count in ipairs(counts_of(key, fields)) do
+    users = users + count
+  end
+  return users
+end
+
+-- The last block of a level, from `first` to `last`, that counts anybody.
+local function last_block(key, level, first, last)
+  local fields = {}
+  for block = first, last do
+    fields[#fields + 1] = total_field(level, block)
+  end
+  local counts = counts_of(key, fields)
+  for n = #counts, 1, -1 do
+    if counts[n] > 0 then
+      return first + n - 1
+    end
+  end
+end
+
+-- The greatest total that anybody has; 0: nobody has points. Cost: O(its digits × TOTALS.width).
+local function greatest_total(key)
+  local fields = {}
+  for level = 0, TOTALS.levels - 1 do
+    fields[level + 1] = level_field(level)
+  end
+  local counted = counts_of(key, fields)
+  local level = TOTALS.levels - 1
+  while level >= 0 and counted[level + 1] == 0 do
+    level = level - 1
+  end
+  local block = 0
+  while level >= 0 do
+    block = last_block(key, level, math.max(block * TOTALS.width, 1), (block + 1) * TOTALS.width - 1)
+    level = level - 1
+  end
+  return block
+end
+
+local counters, totals = unpack(KEYS)
 local greatest = greatest_total(totals)
 -- Most ranges begin where another one ends.
 local known = {}
@@ -22,7 +88,8 @@ end
 
 local counts = { tonumber(redis.call('HGET', counters, COUNTER.users) or 0), users_of(1), greatest }
 for at = 1, #ARGV, 2 do
-  local from, behind = tonumber(ARGV[at]), tonumber(ARGV[at + 1]) + 1
+  local least, most = unpack(ARGV, at, at + 1)
+  local from, behind = tonumber(least), tonumber(most) + 1
   counts[#counts + 1] = from < behind and users_of(from) - users_of(behind) or 0
 end
 return counts

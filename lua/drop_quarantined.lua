@@ -1,41 +1,36 @@
+--- @include "lib/calls"
 --- @include "lib/quarantine"
 
 --[[
 Drops events of a tenant from quarantine, in one atomic step: they are not applied, and the outbox records it. Done twice,
 it changes nothing.
 
-KEYS: 1 outbox of the shard, 2 counters of the tenant.
-ARGV: 1 now (epoch ms), 2 tenant no, 3 prefix of boards, then an event: user id, event id (32 hex).
-Returns: an event the record `a`, or the refusal y if it does not wait (packed, src/packed/record.ts); then the position of the
+KEYS: those of every call (lib/calls).
+ARGV: those of every call; body: events, a list of { userId, id (32 hex) }.
+Returns: an event the record `guarded`, or the refusal notQuarantined (packed, src/packed/record.ts); then the position of the
       outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, quarantine.
 Cost: O(events × events of the user that wait).
 ]]
-local outbox = KEYS[1]
-local now, tenant_no, board_prefix = tonumber(ARGV[1]), ARGV[2], ARGV[3]
-local FIRST_EVENT = 4
-
+local call = open_call(KEYS, ARGV)
 local replies, records = {}, {}
-for at = FIRST_EVENT, #ARGV, 2 do
-  local user_id, event_id = ARGV[at], ARGV[at + 1]
-  local own = in_quarantine(board_prefix, user_id)
-  if is_quarantined(own, event_id) then
-    take_from_quarantine(own, event_id)
-    records[#records + 1] = cmsgpack.pack({
+for n, event in ipairs(call.body.events) do
+  local own = in_quarantine(call.board_prefix, event.userId)
+  if is_quarantined(own, event.id) then
+    take_from_quarantine(own, event.id)
+    replies[n] = cmsgpack.pack({
       [RECORD.kind] = KIND.guarded,
-      [RECORD.id] = event_id,
-      [RECORD.userId] = user_id,
-      [RECORD.atMs] = now,
+      [RECORD.id] = event.id,
+      [RECORD.userId] = event.userId,
+      [RECORD.atMs] = call.now,
       [RECORD.guard] = { 0, GUARD_ACTION.dropped },
     })
-    replies[#replies + 1] = records[#records]
+    records[#records + 1] = replies[n]
   else
-    replies[#replies + 1] = cmsgpack.pack({ [RECORD.kind] = REFUSAL.notQuarantined })
+    replies[n] = cmsgpack.pack({ [RECORD.kind] = REFUSAL.notQuarantined })
   end
 end
 write_quarantine()
-replies[#replies + 1] = #records > 0
-    and redis.call('XADD', outbox, '*', OUTBOX.tenant, tenant_no, OUTBOX.records, table.concat(records))
-  or ''
+replies[#replies + 1] = #records > 0 and write_users(call, records, {}) or ''
 return replies

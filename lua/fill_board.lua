@@ -1,13 +1,6 @@
---- @include "lib/read_user"
---- @include "lib/settle_streaks"
---- @include "lib/clamped"
---- @include "lib/decimal_add"
---- @include "lib/decimal_score"
---- @include "lib/board_group"
---- @include "lib/score_slot"
---- @include "lib/move_on_board"
---- @include "lib/write_users"
---- @include "lib/streak_at"
+--- @include "lib/board_scores"
+--- @include "lib/calls"
+--- @include "lib/streaks"
 
 --[[
 Gives some users the scores on a board that they have by history, in place of those they have there: so a call
@@ -15,21 +8,19 @@ repeated changes nothing. What was summed up is of a state that may be a moment 
 a user who changes each time, what the total has gained since then is added, where it is taken to count for the current run:
 what came late, or was reversed, may be of another one. A streak board takes the current lengths. Computed first, written last.
 
-KEYS: 1 outbox of the shard, then the users.
-ARGV: 1 now (epoch ms), 2 tenant no, 3 plan (JSON): a plan of no metric with `board`, its metric no `counts` (of a
-      metric board), `exact` (true: nothing is added to sums of another state), 4 prefix of boards, then 3 a user: id, the packed state that the sums belong to ('' for a streak
-      board), sums (JSON, a list of { run day, whole, micros }).
+KEYS: those of every call (lib/calls), then the users.
+ARGV: those of every call, with a plan of no metric with `board`, its metric no `counts` (of a metric board), `exact` (true: nothing
+      is added to sums of another state); body: users, a list of { userId, sums (a list of HISTORY_SUM) }; states: those that the
+      sums belong to, one a user ('' for a streak board).
 Returns: one number a user: 1 has a score now, 0 none, -1 sum up again (nothing was done for this user); then the
       position of the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, boards.
 Cost: O(users × (size of a user + log N)).
 ]]
-local outbox = KEYS[1]
-local now, tenant_no, plan, board_prefix = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3]), ARGV[4]
+local call = open_call(KEYS, ARGV)
+local now, plan = call.now, call.plan
 local board = plan.board
-local FIRST, STRIDE, FIRST_USER = 5, 3, 2
-local count = (#ARGV - FIRST + 1) / STRIDE
 local replies, moves, touched = {}, {}, {}
 
 local function local_day(state, at)
@@ -97,28 +88,24 @@ local function set_scores(state, sums)
   return any, changes
 end
 
-for n = 1, count do
-  local user_id, counted_from, sums = unpack(ARGV, FIRST + (n - 1) * STRIDE, FIRST + n * STRIDE - 1)
-  local user = read_user({}, KEYS[FIRST_USER + n - 1], user_id)
+for n, each in ipairs(call.body.users) do
+  local user, sums = read_user({}, call.keys[n], each.userId), each.sums
   replies[n] = 0
   if user.packed then
     local state = state_of(user)
-    sums = cjson.decode(sums)
     local certain = true
     if board.by == 'streak' then
       -- The streak as the clock would have it. What that uses is recorded when the user is settled: this is a copy.
-      local copy = unpack_state(user.packed)
-      settle_streaks(copy, plan.streak, plan.periods[local_day(state, now) - plan.firstDay + 1])
-      sums[1][HISTORY_SUM.whole] = copy[streak_at[plan.streak.frequency] + STREAK.length]
-    elseif user.packed ~= counted_from then
-      certain = catch_up(sums, state, unpack_state(counted_from))
+      sums[1][HISTORY_SUM.whole] = settle_user(unpack_state(user.packed), plan, now).length
+    elseif user.packed ~= call.states[n] then
+      certain = catch_up(sums, state, unpack_state(call.states[n]))
     end
     if certain then
       local any, changes = set_scores(state, sums)
       replies[n] = any and 1 or 0
       if #changes > 0 then
-        moves[#moves + 1] = { user_id = user_id, changes = changes }
-        touched[#touched + 1] = { user.key, user_id, pack_state(state) }
+        moves[#moves + 1] = { user_id = user.id, changes = changes }
+        touched[#touched + 1] = { user.key, user.id, pack_state(state) }
       end
     else
       replies[n] = -1
@@ -128,9 +115,9 @@ end
 
 for _, move in ipairs(moves) do
   for _, change in ipairs(move.changes) do
-    local key = board_prefix .. board.no .. ':' .. change[CHANGE.runDay] .. ':' .. change[CHANGE.group]
-    move_on_board(change, move.user_id, board_prefix, key)
+    local key = call.board_prefix .. board.no .. ':' .. change[CHANGE.runDay] .. ':' .. change[CHANGE.group]
+    move_on_board(change, move.user_id, call.board_prefix, key)
   end
 end
-replies[count + 1] = #touched > 0 and write_users(outbox, tenant_no, {}, touched) or ''
+replies[#replies + 1] = #touched > 0 and write_users(call, {}, touched) or ''
 return replies

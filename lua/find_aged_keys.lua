@@ -8,7 +8,7 @@ Errors: those of Redis only.
 Writes: nothing.
 Cost: O(keys in the buckets).
 ]]
-local before = tonumber(ARGV[1])
+local before = tonumber((unpack(ARGV)))
 local found = {}
 for n, bucket in ipairs(KEYS) do
   local fields = {}

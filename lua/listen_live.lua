@@ -1,4 +1,4 @@
---- @include "lib/listened_tenants"
+--- @include "lib/live_streams"
 
 --[[
 Says that somebody listens to the live streams of some tenants of a shard, for a while: until then what leaves the outbox
@@ -14,8 +14,9 @@ Errors: those of Redis only.
 Writes: tenants listened to, listening users.
 Cost: O(tenants + users × log N).
 ]]
-local listened, outbox, announced = KEYS[1], KEYS[2], KEYS[3]
-local ttl_ms, channel = tonumber(ARGV[1]), ARGV[2]
+local listened, outbox, announced = unpack(KEYS)
+local ttl_ms, channel = unpack(ARGV)
+ttl_ms = tonumber(ttl_ms)
 local LAST_POSITION = 'last-generated-id'
 local FIRST_TENANT, FIRST_USERS = 3, 4
 
@@ -54,7 +55,8 @@ local function add_users(listening, users)
 end
 
 for at = FIRST_TENANT, #ARGV, 2 do
-  local tenant_no, whom = ARGV[at], cjson.decode(ARGV[at + 1])
+  local tenant_no, whom = unpack(ARGV, at, at + 1)
+  whom = cjson.decode(whom)
   local until_ms, outbox_since, announced_since = listened_since(listened, tenant_no, now)
   local everybody_ms, ranks_ms = 0, 0
   if until_ms then

@@ -1,7 +1,7 @@
---- @include "lib/old_key_token"
+--- @include "lib/old_keys"
 
 --[[
-Tells which used idempotency keys the compact form (lib/old_key_place) holds.
+Tells which used idempotency keys the compact form (lib/old_keys) holds.
 
 KEYS: two a key: the tenant's old keys (hash, and prefix of the segments), the bucket that it would be in if it were hot.
 ARGV: the field of each key.
@@ -11,9 +11,9 @@ Writes: nothing.
 Cost: O(keys × size of a segment).
 ]]
 local held = {}
-for n = 1, #ARGV do
-  local base, bucket = KEYS[n * 2 - 1], KEYS[n * 2]
+for n, field in ipairs(ARGV) do
+  local base, bucket = unpack(KEYS, n * 2 - 1, n * 2)
   local segments = tonumber(redis.call('HGET', base, OLD_KEYS.segments)) or 0
-  held[n] = old_key_token(base, segments, bucket, ARGV[n]) and 1 or 0
+  held[n] = old_key_token(base, segments, bucket, field) and 1 or 0
 end
 return held

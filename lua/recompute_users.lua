@@ -1,36 +1,192 @@
+--- @include "lib/board_scores"
+--- @include "lib/calls"
 --- @include "lib/compensate"
---- @include "lib/due_points"
---- @include "lib/read_user"
---- @include "lib/recompute_completions"
---- @include "lib/recompute_scores"
---- @include "lib/score_boards"
---- @include "lib/settle_streaks"
---- @include "lib/settled_record"
---- @include "lib/state_room"
---- @include "lib/streak_at"
---- @include "lib/write_applied"
+--- @include "lib/points"
+--- @include "lib/streaks"
 
 --[[
 Gives and takes what a recomputation planned for some users, or takes back what it did: completions of achievements, points,
 and with them boards of points; where boards are computed again, scores in runs that are not final. A user's state says which
 step was made last, so that a step which is repeated, by whomever, changes nothing. Computed first, written last.
 
-KEYS: 1 outbox of the shard, 2 counters of the tenant, then the users.
-ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON) with `limits`, the maximum of points by system no, and, where
-      boards are computed again, `scored`, see lib/recompute_scores, 4 prefix of boards, 5 prefix of points totals, 6 number of the
-      step, above that of all steps before it, 7 the job (32 hex), 8 '1': what the job did is taken back, then 3 a user: id, id of
-      the record (32 hex), what is to be done (JSON, `PlannedUser` of src/engine/recomputations/planned-user.ts).
+KEYS: those of every call (lib/calls), then the users.
+ARGV: those of every call, with a plan of no metric with `limits`, the maximum of points by system no, and, where boards are
+      computed again, `scored`, see recompute_scores; body: step (a number above that of all steps before it), job (32 hex),
+      reverts (what the job did is taken back), users, a list of { userId, id (of the record, 32 hex), planned (what is to be done,
+      `PlannedUser` of src/engine/recomputations/planned-user.ts) }.
 Returns: RECOMPUTED a user; then the position of the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, counters, points totals, boards.
 Cost: O(users × (size of a user + what is planned) + boards × log N).
 ]]
-local outbox, counters = KEYS[1], KEYS[2]
-local now, tenant_no, plan = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3])
-local board_prefix, points_prefix = ARGV[4], ARGV[5]
-local step, job, reverts = tonumber(ARGV[6]), ARGV[7], ARGV[8] == '1'
-local FIRST, STRIDE, FIRST_USER = 9, 3, 3
-local count = (#ARGV - FIRST + 1) / STRIDE
+-- What of the planned points is to be moved now: without those for achievements that did not change, and in no system more than
+-- it may hold. `planned`: awards, a list of { award (COMPENSATED), achievement (a number, or nil) }; keeps: no total may be
+-- lowered. `changed`: the achievements that did, { [number] = true }. `limits`: maxima by system no, as text.
+-- Returns: a list of COMPENSATED.
+local function due_points(state, planned, changed, limits)
+  local systems, of_system = {}, {}
+  for _, each in ipairs(planned.awards) do
+    if not each.achievement or changed[each.achievement] then
+      local no = each.award[COMPENSATED.system]
+      local list = of_system[no]
+      if not list then
+        list = { no = no, given = 0 }
+        of_system[no], systems[#systems + 1] = list, list
+      end
+      list[#list + 1] = each.award
+      list.given = list.given - each.award[COMPENSATED.points]
+    end
+  end
+  local due = {}
+  for _, list in ipairs(systems) do
+    local total = state[USER.points][list.no] or 0
+    local most = math.max(total, limits[tostring(list.no)] or LIMIT.sum - 1)
+    local excess = total + list.given - most
+    for _, award in ipairs(list) do
+      local points = award[COMPENSATED.points]
+      local cut = points < 0 and math.max(0, math.min(excess, -points)) or 0
+      excess = excess - cut
+      if points + cut ~= 0 and not (planned.keeps and list.given < 0) then
+        due[#due + 1] =
+          { award[COMPENSATED.award], list.no, award[COMPENSATED.trigger], points + cut, award[COMPENSATED.day] }
+      end
+    end
+  end
+  return due
+end
+
+-- Completes, restores and revokes what is planned of a user's achievements; what is not as it was planned from stays.
+-- `planned`: complete (a list of numbers), restore and revoke (lists of COMPLETED: one is restored as it was, and revoked only
+-- if it is still that completion).
+-- Writes: the state's completions. Returns: completed (numbers), restored and revoked (lists of COMPLETED), skipped (numbers),
+-- changed { [number] = true }.
+local function recompute_completions(state, planned, now)
+  local completions = state[USER.completions]
+  local done = { completed = {}, restored = {}, revoked = {}, skipped = {}, changed = {} }
+  local function note(list, no, item)
+    list[#list + 1] = item
+    if list ~= done.skipped then
+      done.changed[no] = true
+    end
+  end
+  for _, no in ipairs(planned.complete) do
+    if completions[no] then
+      note(done.skipped, no, no)
+    else
+      completions[no] = now
+      note(done.completed, no, no)
+    end
+  end
+  for _, each in ipairs(planned.restore) do
+    local no = each[COMPLETED.achievement]
+    if completions[no] then
+      note(done.skipped, no, no)
+    else
+      completions[no] = each[COMPLETED.atMs]
+      note(done.restored, no, each)
+    end
+  end
+  for _, each in ipairs(planned.revoke) do
+    local no = each[COMPLETED.achievement]
+    if completions[no] ~= each[COMPLETED.atMs] then
+      note(done.skipped, no, no)
+    else
+      completions[no] = nil
+      note(done.revoked, no, each)
+    end
+  end
+  return done
+end
+
+-- Keeps the counters of those who completed an achievement; those of what is in the record's `completed` are counted with it.
+local function count_completions(counters, done)
+  for _, each in ipairs(done.restored) do
+    hold_count(counters, COUNTER.completions .. each[COMPLETED.achievement])
+  end
+  for _, each in ipairs(done.revoked) do
+    hold_count(counters, COUNTER.completions .. each[COMPLETED.achievement], -1)
+  end
+end
+
+-- The points of awards whose days are in a run of a board of points. `points`: a list of RECORDED_POINTS; `today`: the day of
+-- awards that do not say theirs.
+local function awarded_in(board, run, points, today)
+  local sum = 0
+  for _, each in ipairs(points) do
+    if board.by == 'points' and each[RECORDED_POINTS.system] == board.system then
+      for _, award in ipairs(each[RECORDED_POINTS.awards]) do
+        local day = award[AWARD.day] or today
+        if day >= run.first and (not run.last or day <= run.last) then
+          sum = sum + award[AWARD.awarded]
+        end
+      end
+    end
+  end
+  return sum
+end
+
+-- Brings a user's scores in runs that are not final to what a recomputation planned, and into the groups of now. Boards of points
+-- follow, besides, the awards that are made with it, in the runs of their days.
+-- `planned`: scores, a list of { no, run, whole, micros }, with `group` and `instead` where a group comes back: that, if the user
+-- is still in the other; keeps: no score may be lowered. `by`: boards, a list of { board, runs = a list of { first, last }, filled =
+-- it was filled since, so that its scores need only the awards }; points, a list of RECORDED_POINTS; reverts: what is planned has
+-- the awards in it.
+-- Writes: the state's boards. Returns: changes, see score_boards; what was done, a list of RECOMPUTED_SCORE.
+local function recompute_scores(state, planned, by, outcome)
+  local wanted, changes, done = {}, {}, {}
+  for _, each in ipairs(planned.scores) do
+    wanted[each.no .. ':' .. each.run] = each
+  end
+  local function recompute(of, run)
+    local board, plan = of.board, wanted[of.board.no .. ':' .. run.first]
+    local whole, micros = 0, 0
+    if (not by.reverts or of.filled) and inside_window(board, outcome.second) then
+      whole = awarded_in(board, run, by.points, outcome.day)
+    end
+    if plan and not of.filled then
+      whole, micros = decimal_add(whole, micros, plan.whole, plan.micros)
+    end
+    if planned.keeps and (whole < 0 or micros < 0) then
+      whole, micros = 0, 0
+    end
+    local scores = state[USER.boards]
+    local is_there = is_score(scores, run_place(scores, board.no, run.first), board.no, run.first)
+    if not is_there and whole == 0 and micros == 0 or not (plan or whole ~= 0) then
+      return
+    end
+    local at = score_slot(scores, board.no, run.first)
+    local old_group = scores[at + SCORE.group]
+    local old_score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
+    local group = board_group(board, state[USER.attributes]) or ''
+    if plan and plan.group then
+      group = old_group == plan.instead and plan.group or old_group
+    end
+    if whole == 0 and micros == 0 and group == old_group then
+      return
+    end
+    scores[at + SCORE.group] = group
+    scores[at + SCORE.whole], scores[at + SCORE.micros] =
+      clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
+    done[#done + 1] = { board.no, run.first, whole, micros, old_group, group }
+    -- Who is hidden, or lacks a value of the breakdown, keeps the score and holds no place.
+    local stood = not state[USER.hidden] and not (board.groups and old_group == '')
+    local stands = not state[USER.hidden] and not (board.groups and group == '')
+    if stood or stands then
+      local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
+      changes[#changes + 1] = { board, run.first, group, old_group, stood and old_score or 0, stands and score or 0 }
+    end
+  end
+  for _, of in ipairs(by.boards) do
+    for _, run in ipairs(of.runs) do
+      recompute(of, run)
+    end
+  end
+  return changes, done
+end
+
+local call = open_call(KEYS, ARGV)
+local plan, now = call.plan, call.now
+local step, job, reverts = call.body.step, call.body.job, call.body.reverts
 local replies, applied, touched = {}, {}, {}
 
 -- What of the points moved boards of points, as score_boards takes it.
@@ -46,10 +202,7 @@ end
 -- Applies to a user, in memory, what is planned: the record without its ID and the changes on boards; nil where nothing is left.
 local function recompute(user, planned)
   local state = state_of(user)
-  local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
-  local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400 }
-  local settlements = settle_streaks(state, plan.streak, plan.periods[outcome.day - plan.firstDay + 1])
-  outcome.length = state[streak_at[plan.streak.frequency] + STREAK.length]
+  local outcome = settle_user(state, plan, now)
   local done = recompute_completions(state, planned, now)
   -- What there was before may have been more than the maximum of now.
   local due = due_points(state, planned, done.changed, reverts and {} or plan.limits)
@@ -64,7 +217,7 @@ local function recompute(user, planned)
   if #done.completed + #done.revoked + #done.restored + #due + (scores and #scores or 0) == 0 then
     return nil
   end
-  for _, change in ipairs(score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome)) do
+  for _, change in ipairs(score_call(plan, state, ledgers, outcome)) do
     changes[#changes + 1] = change
   end
   local points = {}
@@ -74,33 +227,18 @@ local function recompute(user, planned)
     end
   end
   state[USER.recomputed] = step
-  local record = {
-    [RECORD.kind] = #done.completed > 0 and KIND.completion or KIND.user,
-    [RECORD.userId] = user.id,
-    [RECORD.atMs] = now,
-    [RECORD.day] = outcome.day,
-    [RECORD.completed] = #done.completed > 0 and done.completed or nil,
-    [RECORD.points] = #points > 0 and points or nil,
-    [RECORD.version] = plan.version,
-    [RECORD.recomputation] = {
-      job,
-      reverts and 1 or 0,
-      done.revoked,
-      done.restored,
-      due,
-      shortfalls,
-      done.skipped,
-      scores,
-    },
-  }
-  settled_record(record, settlements, state)
+  local record = user_record(#done.completed > 0 and KIND.completion or KIND.user, user, now, outcome)
+  record[RECORD.completed] = #done.completed > 0 and done.completed or nil
+  record[RECORD.points] = #points > 0 and points or nil
+  record[RECORD.version] = plan.version
+  record[RECORD.recomputation] =
+    { job, reverts and 1 or 0, done.revoked, done.restored, due, shortfalls, done.skipped, scores }
   return record, changes, done
 end
 
-for n = 1, count do
-  local user_id, record_id, planned = unpack(ARGV, FIRST + (n - 1) * STRIDE, FIRST + n * STRIDE - 1)
-  planned = cjson.decode(planned)
-  local user = read_user({}, KEYS[FIRST_USER + n - 1], user_id)
+for n, each in ipairs(call.body.users) do
+  local planned = each.planned
+  local user = read_user({}, call.keys[n], each.userId)
   local state = user.packed and state_of(user)
   if not state or state[USER.createdMs] ~= planned.created then
     replies[n] = RECOMPUTED.gone
@@ -117,19 +255,12 @@ for n = 1, count do
       replies[n] = RECOMPUTED.large
     else
       replies[n] = RECOMPUTED.changed
-      record[RECORD.id] = record_id
-      count_completions(counters, done)
+      record[RECORD.id] = each.id
+      count_completions(call.counters, done)
       applied[#applied + 1] = { record, changes }
-      touched[#touched + 1] = { user.key, user_id, packed }
+      touched[#touched + 1] = { user.key, user.id, packed }
     end
   end
 end
-
-replies[count + 1] = write_applied(applied, touched, {
-  outbox = outbox,
-  tenant_no = tenant_no,
-  counters = counters,
-  points_prefix = points_prefix,
-  board_prefix = board_prefix,
-})
+replies[#replies + 1] = write_applied(call, applied, touched)
 return replies

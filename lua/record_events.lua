@@ -1,40 +1,20 @@
 --- @include "lib/apply_event"
---- @include "lib/event_record"
---- @include "lib/out_of_range"
---- @include "lib/read_user"
---- @include "lib/sent_of"
---- @include "lib/state_room"
---- @include "lib/generation"
---- @include "lib/old_key_token"
---- @include "lib/settle_streaks"
---- @include "lib/write_record"
---- @include "lib/write_users"
---- @include "lib/retried"
 --- @include "lib/batch_step"
---- @include "lib/plan_of"
---- @include "lib/used_key"
---- @include "lib/standing"
---- @include "lib/guarded_record"
---- @include "lib/number_list"
+--- @include "lib/old_keys"
+--- @include "lib/used_keys"
 
 --[[
 Applies 1..n events of one tenant, in their order, in one atomic step: idempotency, user, total, streak,
 achievements, points, leaderboards, outbox. First everything is computed in memory, then everything is written:
 an error while computing leaves nothing behind.
 
-KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), then two an event: its user (string), and
-      the wide bucket of its idempotency key (hash, and prefix of the narrow
-      ones: lib/used_key; the user's key again if it has none). The boards and points totals
-      that an event moves depend on the user's state, so they come as prefixes below; same hash tag.
+KEYS: those of every call (lib/calls), then two an event (EVENT_KEY): its user (string), and the wide bucket of its idempotency key
+      (hash, and prefix of the narrow ones: lib/used_keys; the user's key again if it has none).
       Then, for a step of a queued batch, its keys (lib/batch_step).
-ARGV: 1 now (epoch ms), 2 tenant no, 3 number of plans, 4 prefix of boards, 5 prefix of points totals, 6 retry position:
-      '' for a first try, else an outbox position from before it, 7 key of the tenant's old idempotency keys (hash, and
-      prefix of its segments: lib/old_key_place), 8 what Postgres says of keys that this script asked about before (JSON,
-      ''): number of the event in the call → { token, use (lib/used_key), 0 for none },
-      9 how many idempotency keys a user may use on a UTC day (0: any number), then the plans
-      (JSON, see src/catalog/plan.ts), then 11 an event: plan (index from 1), user id, event id (32 hex), whole, micros of
-      the value, idempotency field ('' for none), idempotency key, user fields sent (JSON, ''), numbers counted (comma
-      separated), the user's own boosts (JSON, ''), attributes (JSON, '').
+ARGV: those of every call up to the retry position (CALL_ARG), then by EVENTS_ARG: number of plans; what Postgres says of keys that
+      this script asked about before (JSON, ''): number of the event in the call → LOOKED_UP; key of the tenant's old idempotency
+      keys (hash, and prefix of its segments: lib/old_keys); how many idempotency keys a user may use on a UTC day (0: any number);
+      the plans (JSON, see src/catalog/plan.ts). Then the events, by EVENT.
       Then, for a step of a queued batch, its arguments (lib/batch_step).
 Returns: one packed map an event (src/packed/record.ts: a record, or a refusal r, o, v, f, g, z, p, mk, m, d), then the position
       of the outbox after the call; of an event that a guard keeps from being applied the map is a record as well (`a`). A
@@ -44,25 +24,25 @@ Errors: those of Redis only.
 Writes: outbox, users, idempotency buckets, counters, boards, points totals, quarantine; progress, queue, results of batches.
 Cost: O(n × (size of a user + size of the plan + boards × log N)).
 ]]
-local outbox, counters = KEYS[1], KEYS[2]
-local now, tenant_no = tonumber(ARGV[1]), ARGV[2]
-local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
-local old_keys, looked_up = ARGV[7], ARGV[8] ~= '' and cjson.decode(ARGV[8]) or {}
+local call = open_tenant_call(KEYS, ARGV)
+local now, counters, board_prefix = call.now, call.counters, call.board_prefix
+local looked_up, old_keys = ARGV[EVENTS_ARG.lookedUp], ARGV[EVENTS_ARG.oldKeys]
+looked_up = looked_up ~= '' and cjson.decode(looked_up) or {}
 local old_segments, has_many_keys
-local keys_a_day, today = tonumber(ARGV[9]), math.floor(now / 86400000) % USED_KEYS.days * USED_KEYS.day
-local plan_count = tonumber(ARGV[3])
-local FIRST_PLAN, STRIDE, FIRST_KEY = 10, EVENT.size, 3
-local FIRST = FIRST_PLAN + plan_count
+local keys_a_day = tonumber(ARGV[EVENTS_ARG.keysPerDay])
+local today = math.floor(now / 86400000) % USED_KEYS.days * USED_KEYS.day
+local FIRST_PLAN, STRIDE, FIRST_KEY = EVENTS_ARG.firstPlan, EVENT.size, CALL_KEY.own
+local FIRST = FIRST_PLAN + tonumber(ARGV[EVENTS_ARG.plans])
 local count = math.floor((#ARGV - FIRST + 1) / STRIDE)
 local STEP_KEY = FIRST_KEY + count * EVENT_KEY.size
-local step = #KEYS >= STEP_KEY and open_batch_step(tenant_no, KEYS, STEP_KEY, ARGV, FIRST + count * STRIDE)
+local step = #KEYS >= STEP_KEY and open_batch_step(call.tenant_no, KEYS, STEP_KEY, ARGV, FIRST + count * STRIDE)
 if step and step.passed then
   return { STEP.passed }
 end
 
 local users, used, replies, applied, guarded = {}, {}, {}, {}, {}
 local held_back, refused, plans_by_no = {}, 0, {}
-local find_retried = retry_position ~= '' and open_retry(outbox, retry_position)
+local find_retried = call.retry_position ~= '' and open_retry(call.outbox, call.retry_position)
 if find_retried and find_retried.left then
   for n = 1, count do
     replies[n] = cmsgpack.pack({ [RECORD.kind] = REFUSAL.maybeStored, [MAYBE_STORED.upTo] = find_retried.left })
@@ -261,7 +241,7 @@ for i = 1, #applied do
   if use then
     note_use(old_keys, bucket, field, used[use], has_many_keys)
   end
-  replies[n] = write_record(record, changes, counters, points_prefix, board_prefix, step and step.unheard)
+  replies[n] = write_record(call, record, changes, step and step.unheard)
   records[#records + 1] = replies[n]
 end
 for _, event in ipairs(guarded) do
@@ -278,7 +258,7 @@ if step then
   records[#records + 1] = cmsgpack.pack({ [RECORD.kind] = KIND.progress, [RECORD.progress] = step.after })
 end
 if #records > 0 then
-  replies[count + 1] = write_users(outbox, tenant_no, records, touched)
+  replies[count + 1] = write_users(call, records, touched)
 else
   replies[count + 1] = ''
 end

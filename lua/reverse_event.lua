@@ -1,22 +1,6 @@
---- @include "lib/add_settlements"
---- @include "lib/admit_user"
 --- @include "lib/compensate"
---- @include "lib/correct_scores"
---- @include "lib/earlier_try"
---- @include "lib/out_of_range"
---- @include "lib/read_user"
---- @include "lib/revoke_achievements"
---- @include "lib/sent_of"
---- @include "lib/score_boards"
---- @include "lib/settle_streaks"
---- @include "lib/settled_record"
---- @include "lib/state_room"
---- @include "lib/streak_record"
---- @include "lib/take_from_total"
---- @include "lib/take_replay"
---- @include "lib/write_record"
---- @include "lib/write_users"
---- @include "lib/streak_at"
+--- @include "lib/replay"
+--- @include "lib/user_call"
 
 --[[
 Reverses an event, or the reversal of one, in one atomic step: total, counts, streaks, achievements, points and the runs
@@ -24,67 +8,93 @@ of boards that are not final. What is to be done was computed from what Postgres
 src/engine/corrections/reversal-plan.ts; if the user has changed since, nothing is done: any event may be what a period of a
 streak is met by.
 
-KEYS: 1 outbox of the shard (stream), 2 counters of the tenant (hash), 3 the user (string). Boards and points come as
-      prefixes; same hash tag.
-ARGV: 1 now (epoch ms), 2 tenant no, 3 plan of no metric (JSON, see src/catalog/plan.ts), 4 prefix of boards, 5 prefix of
-      points totals, 6 retry position: '' for a first try, else an outbox position from before it, 7 user id, 8 id of the opposite
-      event (32 hex), 9 the zone's offset now (JSON, as upsert_user takes it, or ''), 10 the reversal (JSON, `ReversalPlan`),
-      11 '1': nothing is written, for seeing what would change.
-Returns: a record `k`, or a refusal n, z, j, v, f, d (packed, src/packed/record.ts); the position of the outbox after the call
-      ('' if it wrote nothing).
+KEYS: those of a call about one user (lib/user_call).
+ARGV: those of such a call; body: userId, id (of the opposite event), sent (the zone's offset now), reversal (`ReversalPlan`),
+      dryRun (nothing is written).
+Returns: a record `reversal`, or a refusal unknownUser, unknownOffset, outdated, outOfRange, tooLarge, maybeStored (packed,
+      src/packed/record.ts); the user's packed state; the position of the outbox after the call ('' if it wrote nothing).
 Errors: those of Redis only.
 Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + awards + boards × log N).
 ]]
-local outbox, counters, user_key = KEYS[1], KEYS[2], KEYS[3]
-local now, tenant_no, plan = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3])
-local board_prefix, points_prefix, retry_position = ARGV[4], ARGV[5], ARGV[6]
-local user_id, event_id = ARGV[7], ARGV[8]
-local sent, seen = sent_of(ARGV[9]), {}
-local reversal, dry = cjson.decode(ARGV[10]), ARGV[11] == '1'
-
-local function refuse(kind)
-  return { cmsgpack.pack({ [RECORD.kind] = kind }), '' }
+-- Adds to a user's scores in runs that are not final, which need not be those of today. A run in which the user has no score
+-- keeps none: it is final, or older than what the state holds.
+-- `moves`: { board (a PlanBoard without runs), run (its first day), whole and micros, or awards (whose points moved) } each.
+-- `moved_by`: by award how its points moved the total, see `compensate`. Returns: a list of changes, see `score_boards`.
+local function correct_scores(state, moves, moved_by)
+  local changes = {}
+  for _, move in ipairs(moves) do
+    local board, scores = move.board, state[USER.boards]
+    local whole, micros = move.whole or 0, move.micros or 0
+    for _, award in ipairs(move.awards or {}) do
+      whole = whole + (moved_by[award] or 0)
+    end
+    local at = run_place(scores, board.no, move.run)
+    if is_score(scores, at, board.no, move.run) and (whole ~= 0 or micros ~= 0) then
+      local group = scores[at + SCORE.group]
+      local old_score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
+      scores[at + SCORE.whole], scores[at + SCORE.micros] =
+        clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
+      -- One without a value of the breakdown is not ranked, nor is one who is hidden.
+      if not state[USER.hidden] and (group ~= '' or not board.groups) then
+        local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
+        changes[#changes + 1] = { board, move.run, group, group, old_score, score, false }
+      end
+    end
+  end
+  return changes
 end
 
-local earlier, position = earlier_try(outbox, retry_position, event_id)
-if earlier then
-  return { earlier, position }
+-- Takes achievements from a user, each before those that need it, with what they awarded; one that the user qualifies for still stays.
+-- `reversal`: revoked, a list of { achievement, awards }.
+-- Writes: the state's completions, reversal.awards. Returns: a list of COMPLETED.
+local function revoke_achievements(state, reversal)
+  local revoked = {}
+  for _, each in ipairs(reversal.revoked) do
+    local no = each.achievement.no
+    local completed = state[USER.completions][no]
+    if completed and not qualifies(each.achievement, state) then
+      revoked[#revoked + 1] = { no, completed }
+      state[USER.completions][no] = nil
+      for _, award in ipairs(each.awards) do
+        reversal.awards[#reversal.awards + 1] = award
+      end
+    end
+  end
+  return revoked
 end
-local user = read_user({}, user_key, user_id)
-if not user.packed then
-  return refuse(REFUSAL.unknownUser)
+
+local call, reply = open_user_call(KEYS, ARGV)
+if reply then
+  return reply
 end
+local user, plan, now, seen = call.user, call.plan, call.now, {}
+local reversal = call.body.reversal
 if redis.sha1hex(user.packed) ~= reversal.expected then
-  return refuse(REFUSAL.outdated)
+  return unwritten({ [RECORD.kind] = REFUSAL.outdated })
 end
 local state = state_of(user)
 local at_streak = streak_at[plan.streak.frequency]
 local previous_length = state[at_streak + STREAK.length]
 -- What is settled by now is among it; the zone that the user is in stays.
-local settlements = take_replay(state, reversal.replayed)
-local refusal = admit_user(state, sent, now, plan, seen)
+local replayed = take_replay(state, reversal.replayed)
+local refusal = admit_user(state, call.sent, now, plan, seen)
 if refusal then
-  return { cmsgpack.pack(refusal), '' }
+  return unwritten(refusal)
 end
-local local_second = math.floor(now / 1000) + (state[USER.offsetSeconds] or 0)
-local day = math.floor(local_second / 86400)
-local row = plan.periods[day - plan.firstDay + 1]
-settlements = add_settlements(settlements, settle_streaks(state, plan.streak, row, seen.left))
+local outcome = settle_user(state, plan, now, seen.left)
+outcome.settlements = add_settlements(replayed, outcome.settlements)
 
 -- The value of the event that goes, or, where a reversal is reversed, of the opposite one.
 local metric, whole, micros = reversal.metric, reversal.whole, reversal.micros
 take_from_total(state[USER.totals], metric, whole, micros)
 local total = state[USER.totals][metric] or { 0, 0 }
 if leaves_range(total[TOTAL.whole], -whole, -micros) then
-  return {
-    cmsgpack.pack({
-      [RECORD.kind] = REFUSAL.outOfRange,
-      [OUT_OF_RANGE.metric] = metric,
-      [OUT_OF_RANGE.sum] = SUM.total,
-    }),
-    '',
-  }
+  return unwritten({
+    [RECORD.kind] = REFUSAL.outOfRange,
+    [OUT_OF_RANGE.metric] = metric,
+    [OUT_OF_RANGE.sum] = SUM.total,
+  })
 end
 for _, no in ipairs(reversal.counted) do
   take_from_total(state[USER.counts], no, whole, micros)
@@ -93,49 +103,42 @@ end
 local revoked = revoke_achievements(state, reversal)
 local restored = {}
 for _, each in ipairs(revoked) do
-  hold_count(counters, COUNTER.completions .. each[COMPLETED.achievement], -1)
+  hold_count(call.counters, COUNTER.completions .. each[COMPLETED.achievement], -1)
 end
 for _, each in ipairs(reversal.restored) do
   local no = each[COMPLETED.achievement]
   if not state[USER.completions][no] then
     restored[#restored + 1] = each
     state[USER.completions][no] = each[COMPLETED.atMs]
-    hold_count(counters, COUNTER.completions .. no)
+    hold_count(call.counters, COUNTER.completions .. no)
   end
 end
 
 local points, shortfalls, moved_by = compensate(state, reversal.awards, reversal.held, reversal.limits)
-local length = state[at_streak + STREAK.length]
-local outcome = { day = day, second = local_second % 86400, length = length }
-local changes = score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, {}, outcome)
+local changes = score_call(plan, state, {}, outcome)
 for _, change in ipairs(correct_scores(state, reversal.boards, moved_by)) do
   changes[#changes + 1] = change
 end
 
 state[USER.corrections] = (state[USER.corrections] or 0) + 1
-local record = {
-  [RECORD.kind] = KIND.reversal,
-  [RECORD.id] = event_id,
-  [RECORD.userId] = user_id,
-  [RECORD.atMs] = now,
-  [RECORD.day] = reversal.day,
-  [RECORD.metric] = metric,
-  [RECORD.value] = { -whole, -micros },
-  [RECORD.total] = { total[TOTAL.whole], total[TOTAL.micros] },
-  [RECORD.streak] = streak_record(state, plan.streak, false, day),
-  [RECORD.points] = #points > 0 and points or nil,
-  [RECORD.reversal] = {
-    reversal.root,
-    reversal.reversed,
-    reversal.voids and 1 or 0,
-    reversal.awards,
-    revoked,
-    restored,
-    shortfalls,
-    length == 0 and previous_length > 0 and previous_length or nil,
-  },
+local record = user_record(KIND.reversal, user, now, outcome)
+record[RECORD.id] = call.body.id
+record[RECORD.day] = reversal.day
+record[RECORD.metric] = metric
+record[RECORD.value] = { -whole, -micros }
+record[RECORD.total] = { total[TOTAL.whole], total[TOTAL.micros] }
+record[RECORD.streak] = streak_record(state, plan.streak, false, outcome.day)
+record[RECORD.points] = #points > 0 and points or nil
+record[RECORD.reversal] = {
+  reversal.root,
+  reversal.reversed,
+  reversal.voids and 1 or 0,
+  reversal.awards,
+  revoked,
+  restored,
+  shortfalls,
+  outcome.length == 0 and previous_length > 0 and previous_length or nil,
 }
-settled_record(record, settlements, state)
 occurred_record(record, {
   at = reversal.occurredMs,
   day = reversal.occurredDay,
@@ -143,15 +146,8 @@ occurred_record(record, {
   repairs = reversal.repairs,
 })
 record[RECORD.due] = 1
-if reversal.attributes then
-  record[RECORD.attributes] = reversal.attributes
+record[RECORD.attributes] = reversal.attributes
+if call.body.dryRun then
+  return unwritten(record)
 end
-if dry then
-  return { cmsgpack.pack(record), '' }
-end
-local packed = pack_state(state)
-if not has_room(packed, user.packed) then
-  return refuse(REFUSAL.tooLarge)
-end
-local reply = write_record(record, changes, counters, points_prefix, board_prefix)
-return { reply, write_users(outbox, tenant_no, { reply }, { { user.key, user_id, packed } }) }
+return close_user_call(call, record, changes)

@@ -1,6 +1,4 @@
---- @include "lib/bound_stream"
---- @include "lib/keep_handed"
---- @include "lib/listened_tenants"
+--- @include "lib/live_streams"
 
 --[[
 Removes entries from a shard's outbox that Postgres holds, oldest first. Those of tenants whose live streams somebody
@@ -13,13 +11,54 @@ ARGV: 1 the position up to which to remove, 2 the next one after it, 3 how long 
 Returns: 1 if there may be more to remove, else 0.
 Errors: those of Redis only.
 Writes: all of its keys.
-Cost: O(entries × their size), for at most as many as ARGV 5 says; that of XTRIM where nothing is kept and nobody listens.
+Cost: O(entries × their size), for at most as many as may be looked at; that of XTRIM where nothing is kept and nobody listens.
 ]]
-local outbox, recent, listened = KEYS[1], KEYS[2], KEYS[3]
-local position, next_position, keep_ms, max_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local most = tonumber(ARGV[5])
-local handed_stream, handed_up_to, handed_ms, handed_bytes = KEYS[4], KEYS[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local handed = { stream = handed_stream, up_to = handed_up_to, keep_ms = handed_ms, max_bytes = handed_bytes }
+-- Keeps the first `count` of some entries that leave the outbox, and notes how far it was left. Those older than `keep_ms` go,
+-- and the older half in time where they take more than `max_bytes`; the last that went is the floor. The whole stream goes
+-- when nothing was added to it for twice as long. Writes: handed.stream, handed.up_to.
+local function keep_handed(handed, entries, count, now)
+  if count == 0 then
+    return
+  end
+  local stream, up_to = handed.stream, handed.up_to
+  local last = unpack(entries[count])
+  redis.call('HSET', up_to, HANDED.position, last)
+  if handed.keep_ms == 0 then
+    redis.call('HSET', up_to, HANDED.floor, last)
+    return
+  end
+  redis.call('HSETNX', up_to, HANDED.floor, (unpack(entries[1])))
+  for n = 1, count do
+    local id, fields = unpack(entries[n])
+    local reply = redis.pcall('XADD', stream, id, unpack(fields))
+    if reply.err then
+      -- It must not keep the outbox from being trimmed; without it, those before it are of no use.
+      redis.call('DEL', stream)
+      redis.call('HSET', up_to, HANDED.floor, id)
+    end
+  end
+  local function drop_before(ms)
+    local first = string.format('%.0f', ms)
+    local gone = unpack(redis.call('XREVRANGE', stream, '(' .. first .. '-0', '-', 'COUNT', 1))
+    if gone then
+      redis.call('HSET', up_to, HANDED.floor, (unpack(gone)))
+      redis.call('XTRIM', stream, 'MINID', '=', first)
+    end
+  end
+  drop_before(now - handed.keep_ms)
+  if (redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0) > handed.max_bytes then
+    local oldest = unpack(redis.call('XRANGE', stream, '-', '+', 'COUNT', 1))
+    local oldest_ms = tonumber(string.match(unpack(oldest), '^%d+'))
+    drop_before(oldest_ms + math.ceil((now - oldest_ms) / 2))
+  end
+  redis.call('PEXPIRE', stream, handed.keep_ms * 2)
+end
+
+local outbox, recent, listened, handed_stream, handed_up_to = unpack(KEYS)
+local position, next_position, keep_ms, max_bytes, most, handed_ms, handed_bytes = unpack(ARGV)
+keep_ms, max_bytes, most = tonumber(keep_ms), tonumber(max_bytes), tonumber(most)
+local handed =
+  { stream = handed_stream, up_to = handed_up_to, keep_ms = tonumber(handed_ms), max_bytes = tonumber(handed_bytes) }
 local is_listened = redis.call('EXISTS', listened) == 1
 
 if not is_listened and handed.keep_ms == 0 then

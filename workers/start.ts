@@ -62,7 +62,7 @@ import { countFailedWork } from '../src/redis/failed-work.ts';
 import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { shardsWithEntries } from '../src/redis/outbox.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
-import { forgetOtherScripts, Script } from '../src/redis/script.ts';
+import { forgetOtherScripts } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import type { Traces } from '../src/traces/traces.ts';
 import { startDelivery, type DeliveryOptions } from './delivery.ts';
@@ -237,7 +237,6 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     engine: new BackdatingEngine({
       redis,
       pool,
-      script: new Script('backdate_achievements'),
       clock,
       onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
       onFailed,
@@ -252,7 +251,6 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     engine: new BoardFilling({
       redis,
       pool,
-      script: new Script('fill_board'),
       clock,
       onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
       onFailed,
@@ -283,7 +281,6 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     queueRedis,
     processor: new BatchProcessor({
       redis,
-      script: new Script('record_events'),
       catalogs,
       ids,
       lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
@@ -302,13 +299,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
 
   const payments = new TimePayments({
     redis,
-    script: new Script('pay_time_triggers'),
     catalogs,
     onWritten: (shard) => wakeUp.touched(shard),
   });
   const counts = new YearCounts({
     redis,
-    script: new Script('count_years'),
     catalogs,
     onWritten: (shard) => wakeUp.touched(shard),
   });
@@ -333,7 +328,6 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       redis,
       pool,
       catalogs,
-      script: new Script('sweep_streaks'),
       onFailed,
       ...(options.backlogLimit !== undefined && { maxAhead: Math.floor(SWEEP_AHEAD * options.backlogLimit) }),
       onWritten: (shard) => wakeUp.touched(shard),

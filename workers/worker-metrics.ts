@@ -4,7 +4,7 @@ import type { Stored } from '../src/engine/persist/persister.ts';
 import type { KindState } from '../src/engine/schedule/schedule.ts';
 import { DURATION_BUCKETS, Histogram } from '../src/metrics/series.ts';
 import { collectProcessMetrics, registerClockSkew } from '../src/processes/process-metrics.ts';
-import { registerScriptCalls } from '../src/redis/script-calls-metric.ts';
+import { registerScriptCalls } from '../src/redis/script.ts';
 
 /** What one worker process measures of itself. */
 export class WorkerMetrics {

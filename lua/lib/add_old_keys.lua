@@ -1,4 +1,4 @@
---- @include "old_key_place"
+--- @include "old_keys"
 
 -- Keys a segment, on average: 384 fingerprints of 3 bytes bear the 90 bytes that a Redis key costs, and are searched
 -- in under a microsecond.

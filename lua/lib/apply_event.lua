@@ -1,22 +1,174 @@
---- @include "add_to_total"
---- @include "add_settlements"
+--- @include "achievements"
 --- @include "admit_user"
---- @include "streak_rule"
---- @include "settle_streaks"
---- @include "take_replay"
---- @include "extend_streak"
---- @include "guard_event"
---- @include "complete_achievements"
---- @include "open_ledgers"
---- @include "out_of_points"
---- @include "out_of_range"
---- @include "welcome_user"
---- @include "fire_triggers"
---- @include "close_ledgers"
---- @include "drop_gone_boards"
---- @include "score_boards"
---- @include "note_active_day"
---- @include "streak_at"
+--- @include "board_scores"
+--- @include "guards"
+--- @include "points"
+--- @include "replay"
+
+-- The rule of one user's streak: the plan's, with the user's preferences laid over it. A user may always switch the streak
+-- off; the other preferences count only where the plan has `rule.personal`.
+-- `own`: { on, all, metrics } as 0|1 with -1 for the plan's, and a list as the plan's, empty for the plan's.
+-- `rule.personal` lists the metrics there are: a preference for one that was deleted since does not count.
+local function streak_rule(rule, own)
+  if not own then
+    return rule
+  end
+  local on = rule.on and own[STREAK_RULE.enabled] ~= 0
+  if not rule.personal then
+    return on == rule.on and rule or { on = on, all = rule.all, metrics = rule.metrics }
+  end
+  local metrics = {}
+  for _, metric in ipairs(own[STREAK_RULE.metrics]) do
+    for _, no in ipairs(rule.personal) do
+      if metric[THRESHOLD.metric] == no then
+        metrics[#metrics + 1] = metric
+      end
+    end
+  end
+  return {
+    on = on,
+    all = own[STREAK_RULE.all] == 1 or own[STREAK_RULE.all] == -1 and rule.all,
+    metrics = #metrics > 0 and metrics or rule.metrics,
+  }
+end
+
+-- Counts a value towards the current period of the (settled) streak at a place in a state (see streak_at), and extends the
+-- streak if that meets it. A period before the one begun (an event applied late, a zone further west) begins nothing new.
+-- `rule`: all (true: every metric must reach its threshold, false: one), metrics { { no, whole, micros } };
+-- without metrics any event of positive value meets the period, and the one that happened first extends the streak. A
+-- period once met stays met.
+-- Returns: whether this value extended the streak.
+local function extend_streak(state, at, rule, event, current, first_day)
+  if state[at + STREAK.currentPeriod] < current then
+    state[at + STREAK.currentPeriod], state[at + STREAK.sums] = current, nil
+  end
+  local period, met = state[at + STREAK.currentPeriod], false
+  if #rule.metrics == 0 then
+    met = event.whole > 0 or event.micros > 0
+  else
+    local reached, sums = 0, state[at + STREAK.sums]
+    for i = 1, #rule.metrics do
+      local metric = rule.metrics[i]
+      local sum = sums and sums[metric[THRESHOLD.metric]]
+      if metric[THRESHOLD.metric] == event.plan.metric then
+        sum = sum or { 0, 0 }
+        sum[TOTAL.whole], sum[TOTAL.micros] =
+          decimal_add(sum[TOTAL.whole], sum[TOTAL.micros], event.whole, event.micros)
+        sums = sums or {}
+        sums[metric[THRESHOLD.metric]] = sum
+        state[at + STREAK.sums] = sums
+      end
+      if
+        sum and decimal_reaches(sum[TOTAL.whole], sum[TOTAL.micros], metric[THRESHOLD.whole], metric[THRESHOLD.micros])
+      then
+        reached = reached + 1
+      end
+    end
+    met = rule.all and reached == #rule.metrics or not rule.all and reached > 0
+  end
+  if not met then
+    return false
+  end
+  local occurred = event.occurred
+  if state[at + STREAK.lastPeriod] >= period then
+    -- Where it happened before the event that extended the streak, it would have done so itself.
+    if occurred and #rule.metrics == 0 and state[at + STREAK.lastPeriod] == period then
+      state[at + STREAK.extendedMs] = math.min(state[at + STREAK.extendedMs], occurred.at)
+    end
+    return false
+  end
+  if state[at + STREAK.length] == 0 then
+    state[at + STREAK.startDay] = first_day
+  end
+  state[at + STREAK.length], state[at + STREAK.lastPeriod], state[at + STREAK.extendedMs] =
+    state[at + STREAK.length] + 1, period, occurred and occurred.at or event.now
+  return true
+end
+
+-- The out-of-points check: the number of the first blocking metric trigger whose deduction, with those of the
+-- others in its system, would take the balance below zero; nil if none would.
+-- Writes: ledger.left.
+local function out_of_points(ledgers, outcome, attributes)
+  for i = 1, #ledgers do
+    local ledger = ledgers[i]
+    local metric = ledger.system.metric
+    for j = 1, #metric do
+      local trigger = metric[j]
+      if trigger.blocks then
+        local multiples = crossed(trigger, outcome, attributes)
+        if multiples > 0 and trigger.points < 0 then
+          ledger.left = ledger.left + trigger.points * multiples
+          if ledger.left < 0 then
+            return trigger.no
+          end
+        end
+      end
+    end
+  end
+  return nil
+end
+
+-- Takes the scores on boards that no longer exist out of the user's state, with the first event of a UTC day: nobody reads
+-- them, and they would stay for ever. `plan.present`: { newest, boards }: a board with a number above the newest is of
+-- a catalog that the sender of this plan does not have yet.
+local function drop_gone_boards(plan, state)
+  local today_ms = (plan.firstDay + 1) * 86400000
+  if state[USER.updatedMs] >= today_ms then
+    return
+  end
+  local scores, kept = state[USER.boards], {}
+  for at = 1, #scores, SCORE.size do
+    local no = scores[at]
+    if no > plan.present.newest or plan.present.boards[tostring(no)] then
+      for offset = 0, SCORE.size - 1 do
+        kept[#kept + 1] = scores[at + offset]
+      end
+    end
+  end
+  state[USER.boards] = kept
+end
+
+-- Notes in a state, before `updatedMs` is moved, that the user sent an event. Returns whether it is the first of the UTC day.
+local function note_active_day(state, now)
+  local day = math.floor(now / 86400000)
+  if state[USER.activeDay] >= day then
+    return false
+  end
+  state[USER.activeDay] = day
+  return true
+end
+
+-- What sums a value can take out of range: a value is at most 10^12, rounded up to the next whole unit.
+local NEAR_BOUND = LIMIT.sum - 1000000000001
+
+local function is_near(sum)
+  return sum ~= nil and (sum > NEAR_BOUND or sum < -NEAR_BOUND)
+end
+
+-- Whether an event may be refused because a sum of the user would leave its range. True says "perhaps", false is certain.
+local function near_range_end(event, state)
+  local metric = event.plan.metric
+  local near = is_near((state[USER.totals][metric] or {})[TOTAL.whole])
+  for _, no in ipairs(event.counted) do
+    near = near or is_near((state[USER.counts][no] or {})[TOTAL.whole])
+  end
+  for frequency = FREQUENCY.daily, FREQUENCY.monthly do
+    local sums = state[streak_at[frequency] + STREAK.sums]
+    near = near or is_near((sums and sums[metric] or {})[TOTAL.whole])
+  end
+  local scores, from = state[USER.boards], 1
+  for _, board in ipairs(event.plan.boards) do
+    if board.by == 'metric' then
+      local at = board_place(scores, board.no, from)
+      from = at
+      while scores[at] == board.no do
+        near = near or is_near(scores[at + SCORE.whole])
+        at = at + SCORE.size
+      end
+    end
+  end
+  return near
+end
 
 -- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusals `o` and `v`, and what guards
 -- stopped, the state is half changed and must be dropped; those of admit_user leave it as it was. `v` only comes where

@@ -1,4 +1,4 @@
---- @include "listened_tenants"
+--- @include "live_streams"
 
 -- A call may be one step of a queued batch: it applies the next events of the batch and moves the shard's progress,
 -- all or nothing, and only from where the caller saw it. So a step that is sent twice, or late, changes nothing.

@@ -1,6 +1,6 @@
 /*
  * Days off of daily streaks: weekdays that need nothing and end nothing. Plans and states hold a set of weekdays as a
- * number: the sum of 2 to the power of each, 0 = Sunday to 6. `lua/lib/day_off.lua` reads the same sets.
+ * number: the sum of 2 to the power of each, 0 = Sunday to 6. `lua/lib/streaks.lua` reads the same sets.
  */
 
 const WEEKDAYS = [0, 1, 2, 3, 4, 5, 6] as const;

@@ -1,7 +1,7 @@
 /**
  * Exact decimals with 6 places, as two numbers: whole units and millionths. Doubles would lose digits when
  * large totals shrink again (1e12 + 0.1 − 1e12); two integers below 2^53 do not. Lua adds them in
- * `lua/lib/decimal_add.lua`; parsing and printing are here.
+ * `lua/lib/decimals.lua`; parsing and printing are here.
  */
 export interface Decimal {
   whole: number;
@@ -12,11 +12,11 @@ export interface Decimal {
 /**
  * What grows with events (totals, counts, sums of periods, scores) stays below this in both directions: 15 digits before
  * the point, so that the difference of two of them is still exact in doubles (below 2^53). An event that would take one
- * out of range is refused. The rule is in `lua/lib/out_of_range.lua`.
+ * out of range is refused. The rule is in `lua/lib/decimals.lua`.
  */
 export const SUM_BOUND = 1e15;
 
-/** A decimal, or where it is out of the range of sums the last whole number in it, as `lua/lib/clamped.lua`. */
+/** A decimal, or where it is out of the range of sums the last whole number in it, as `lua/lib/decimals.lua`. */
 export function clamped(decimal: Decimal): Decimal {
   if (Math.abs(decimal.whole) < SUM_BOUND) return decimal;
   return { whole: Math.sign(decimal.whole) * (SUM_BOUND - 1), micros: 0 };

@@ -18,7 +18,7 @@ export const RANGE_OF_SUMS =
   'event attributes, the sum of a streak period, the score on a leaderboard. One that brings a sum back nearer is taken. ' +
   'Points are not refused but cut off, at `maxPoints` or below that bound.';
 
-/** When an event happened. The window that it must lie in depends on the organisation: `src/engine/calls/event-window.ts`. */
+/** When an event happened. The window that it must lie in depends on the organisation: `src/engine/events/prepare-event.ts`. */
 const OccurredAt = Type.String({ format: 'date-time' });
 
 export const MetricEvent = Type.Object({

@@ -1,6 +1,6 @@
 /**
  * The name of a group of a board with a breakdown: the values of the breakdown attributes, each after its
- * length in bytes, e.g. `2:de,3:web`. `lua/lib/board_group.lua` writes the same; '' is a board without breakdown.
+ * length in bytes, e.g. `2:de,3:web`. `lua/lib/board_scores.lua` writes the same; '' is a board without breakdown.
  */
 export const groupName = (values: string[]): string =>
   values.map((value) => `${Buffer.byteLength(value)}:${value}`).join(',');

@@ -3,7 +3,7 @@ import type { StreakAsLeft } from './streak.ts';
 
 /*
  * What the clock does to streaks. The rule is applied on read (here), and on event, call and sweep
- * (`lua/lib/settle_streaks.lua`, line for line the same; `test/lua/settle-streaks.test.ts` compares them). It goes by the
+ * (`lua/lib/streaks.lua`, line for line the same; `test/lua/settle-streaks.test.ts` compares them). It goes by the
  * local days alone, so it does not matter when it is applied, nor how often:
  *
  * - At the local midnight after a period that was not met, a streak that has a length

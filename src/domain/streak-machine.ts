@@ -137,7 +137,7 @@ export class StreakMachine {
     return periodEnd(period, frequency, this.around.rule.weekStart);
   }
 
-  /** As `lua/lib/extend_streak.lua`. */
+  /** As `lua/lib/apply_event.lua`. */
   private count(frequency: Frequency, { atMs, day, metricNo, value }: Extract<StreakStep, { do: 'event' }>): void {
     const { meeting, rule } = this.around;
     if (!meeting.on) return;
@@ -163,7 +163,7 @@ export class StreakMachine {
         };
   }
 
-  /** As `change_streak` of `lua/lib/change_streak.lua`: not above the maximum. */
+  /** As `change_streak` of `lua/adjust_streak.lua`: not above the maximum. */
   private give({ atMs, day, count }: Extract<StreakStep, { do: 'freeze' }>): void {
     const most = Math.max(this.freezes, this.around.maxFreezes);
     const given = Math.max(-this.freezes, Math.min(count, most - this.freezes));
@@ -172,7 +172,7 @@ export class StreakMachine {
     this.gains.push({ kind: 'given', day, count: given, atMs });
   }
 
-  /** As `reset_streaks` of `lua/lib/change_streak.lua`. */
+  /** As `reset_streaks` of `lua/adjust_streak.lua`. */
   private reset({ atMs, day }: StreakStep): void {
     const { frequency: counting } = this.around.rule;
     const { resetsMade } = this.around;
@@ -187,7 +187,7 @@ export class StreakMachine {
     }
   }
 
-  /** As `restore_streak` of `lua/lib/change_streak.lua`. */
+  /** As `restore_streak` of `lua/adjust_streak.lua`. */
   private restore(frequency: Frequency, { atMs, day }: StreakStep): void {
     if (!this.begun.has(frequency)) return;
     const { rule, endedBefore } = this.around;
@@ -212,7 +212,7 @@ export class StreakMachine {
     this.settlements.push({ frequency, kind, from: startDay!, to, length, atMs });
   }
 
-  /** As `lua/lib/shift_streaks.lua`. */
+  /** As `lua/lib/admit_user.lua`. */
   private move(from: number, to: number): void {
     for (const frequency of this.begun) {
       const streak = this.streaks[frequency];

@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import { Overload } from '../engine/calls/overload.ts';
+import { Overload } from '../engine/refusals.ts';
 import { isUnavailable } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
 import { DURATION_BUCKETS, Histogram, type Series } from '../metrics/series.ts';

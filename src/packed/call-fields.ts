@@ -1,5 +1,28 @@
 /** What TypeScript hands to scripts, and what scripts hand on among themselves, by the names of fields and positions. */
 
+/** The keys of every call that changes users of a tenant: its shard's outbox, its counters; from `own` on those of the script. */
+export const CALL_KEY = { outbox: 0, counters: 1, own: 2 } as const;
+
+/** The arguments of every such call; those of `record_events` go on by EVENTS_ARG. */
+export const CALL_ARG = {
+  /** Epoch ms. */
+  nowMs: 0,
+  tenantNo: 1,
+  boardPrefix: 2,
+  pointsPrefix: 3,
+  /** '' for a first try, else a position in the outbox from before it. */
+  retryPosition: 4,
+  /** JSON of `src/catalog/plan.ts`; '' for none. */
+  plan: 5,
+  /** JSON; each script says what it has. */
+  body: 6,
+  /** From here on packed states, which are no JSON. */
+  states: 7,
+} as const;
+
+/** Arguments of `record_events` behind the retry position; `firstPlan`: the first of them. */
+export const EVENTS_ARG = { plans: 5, lookedUp: 6, oldKeys: 7, keysPerDay: 8, firstPlan: 9 } as const;
+
 /** The arguments of one event of a call of `record_events`, as offsets from its first; `size`: how many there are. */
 export const EVENT = {
   /** Index of the plan in the call, from 1. */
@@ -181,7 +204,7 @@ export const LISTENED = {
   /** The oldest position that was kept, where entries had to make room. */
   recentFloor: 'r',
   announcedFloor: 'a',
-  /** Before the number of a tenant: for whom its streams are, see `lua/lib/listened_tenants.lua`. */
+  /** Before the number of a tenant: for whom its streams are, see `lua/lib/live_streams.lua`. */
   listeners: 'l',
 } as const;
 

@@ -1,6 +1,6 @@
 /**
  * What a script reports, by the names of its fields and positions: records of what happened (also in the outbox) and
- * refusals. Lua and TypeScript use these names (`src/redis/inline-names.ts`); entries of the outbox outlive a version, so
+ * refusals. Lua and TypeScript use these names (`src/redis/lua-library.ts`); entries of the outbox outlive a version, so
  * what is written must never change.
  */
 

@@ -45,7 +45,7 @@ export const REFUSAL = {
   unsent: 'x',
 } as const;
 
-/** The use as `lua/lib/used_key.lua` says it; total, RECORDED_STREAK and local day as they are now; of a guarded metric QUARANTINED of the user. */
+/** The use as `lua/lib/used_keys.lua` says it; total, RECORDED_STREAK and local day as they are now; of a guarded metric QUARANTINED of the user. */
 export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd', quarantined: 'q' } as const;
 
 /** Number of the trigger that blocks. */
@@ -92,7 +92,6 @@ export const STREAK_REFUSAL = {
   /** There is no streak. */
   idle: 'idle',
   /** The packed state would have more than `STATE_BYTES`. */
-  large: 'large',
 } as const;
 
 /** Of a late event: what the guards left of its value, where the replay was made of another. */

@@ -10,7 +10,7 @@ import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL,
 
 /**
  * The state of a user: msgpack values one after another under one key, written by `lua/record_events.lua` (see
- * `lua/lib/new_user.lua` for a new user's fields, `user-fields.ts` for all). `users.state` in Postgres holds the same bytes. Here are its
+ * `lua/lib/users.lua` for a new user's fields, `user-fields.ts` for all). `users.state` in Postgres holds the same bytes. Here are its
  * readable form and the decoding.
  */
 export interface UserState {
@@ -101,7 +101,7 @@ export interface BoardScore {
   score: string;
 }
 
-/** The most bytes of a packed state: what would grow beyond is refused, see `lua/lib/state_room.lua`. */
+/** The most bytes of a packed state: what would grow beyond is refused, see `lua/lib/users.lua`. */
 export const STATE_BYTES = 32_768;
 
 /** The most bytes that requests may say of a user: name, e-mail address, device tokens and values of attributes together. */

@@ -1,6 +1,6 @@
 /**
  * The packed state of a user, by the names of its positions: msgpack values one after another under one key, and in Postgres
- * the same bytes. Lua and TypeScript use these names (`src/redis/inline-names.ts`); what is stored must never change. So a
+ * the same bytes. Lua and TypeScript use these names (`src/redis/lua-library.ts`); what is stored must never change. So a
  * script holds a state as one list, which costs a fifth of what a map of the same values does (decision 1).
  */
 

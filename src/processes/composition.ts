@@ -24,7 +24,6 @@ import { MessageIds } from '../engine/live/message-id.ts';
 import { appliedReplies, persistedReplies } from '../engine/events/persisted-replies.ts';
 import { lookUpKeys } from '../engine/events/look-up-keys.ts';
 import { ManyReversals } from '../engine/corrections/many-reversals.ts';
-import { ReversalCall } from '../engine/corrections/reversal-call.ts';
 import { Reversals } from '../engine/corrections/reversals.ts';
 import { Recomputations } from '../engine/recomputations/recomputations.ts';
 import { HistoryReads } from '../engine/history/history-reads.ts';
@@ -42,14 +41,11 @@ import { CaughtUpUsers } from '../engine/users/caught-up-users.ts';
 import { CaughtUp } from '../engine/persisted/caught-up.ts';
 import { untilPersisted } from '../engine/persisted/until-persisted.ts';
 import { StreakAdmin } from '../engine/streaks/streak-admin.ts';
-import { StreakCall } from '../engine/streaks/streak-call.ts';
 import { ownVersion } from '../engine/rebuild/inspect.ts';
 import { RedisGuards } from '../engine/rebuild/redis-guards.ts';
 import { setsOfBoards } from '../engine/leaderboards/sets-of-boards.ts';
 import { StreakRankings } from '../engine/streaks/streak-rankings.ts';
 import { StreakReads } from '../engine/streaks/streak-reads.ts';
-import { UserCalls } from '../engine/users/user-calls.ts';
-import { QuarantineCalls } from '../engine/quarantine/quarantine-calls.ts';
 import { Quarantine } from '../engine/quarantine/quarantine.ts';
 import { UserDeletion } from '../engine/users/user-deletion.ts';
 import { Imports } from '../engine/imports/imports.ts';
@@ -83,7 +79,7 @@ import { ClockSkew } from '../redis/clock-skew.ts';
 import { logOutages } from '../redis/log-outages.ts';
 import { DeliveryHints } from '../redis/delivery-hints.ts';
 import { shardOf } from '../redis/keys.ts';
-import { Script } from '../redis/script.ts';
+import { Scripts } from '../engine/scripts.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import type { Traces } from '../traces/traces.ts';
 import { connectRedis } from '../engine/shards/connect-redis.ts';
@@ -192,7 +188,7 @@ export async function openLaurel({
     pool: guardPool,
     log,
     acknowledgeMs,
-    acknowledged: () => batcher.calls.acknowledged,
+    acknowledged: () => scripts.acknowledged,
   });
 
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
@@ -220,16 +216,15 @@ export async function openLaurel({
   const wakeUp = new WakeUp(redis);
   const batchWakeUp = new WakeUp(redis, BATCH_QUEUE);
   const deliveryHints = new DeliveryHints(redis);
+  const scripts = new Scripts({ redis, clock, onWritten: (shard) => wakeUp.touched(shard), overloaded, traces });
   const batcher = new EventBatcher({
     redis,
-    script: new Script('record_events'),
     clock,
-    onWritten: (shard) => wakeUp.touched(shard),
+    scripts,
     findPersisted: (tenantNo, events) => persistedReplies({ redis, pool }, tenantNo, events),
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
     keysPerDay: idempotencyKeysPerDay,
     onCall: metrics.called,
-    traces,
   });
 
   watchRedisServers(metrics.registry, guard);
@@ -290,27 +285,21 @@ export async function openLaurel({
   const usersWithHistory = new CaughtUpUsers({ redis, caughtUp });
   const past = new KeptRuns(pool);
   const readLimits = new ReadLimits();
-  const userCalls = new UserCalls({ calls: batcher.calls, clock, overloaded });
   const setsOfTenant = (tenantNo: number): Promise<string[]> => setsOfBoards({ redis, pool, clock }, tenantNo);
   const hiding = new Hiding({
     redis,
     pool,
-    calls: batcher.calls,
+    scripts,
     setsOfBoards: setsOfTenant,
     clock,
-    overloaded,
   });
   const applicationKeys = new ApplicationKeys({ pool, announce: publish, clock });
   const deliveries = { pool, clock, onQueued: () => deliveryHints.queued() };
   const persisted = (tenantNo: number): Promise<void> => untilPersisted({ redis, pool }, tenantNo);
   const reversals = new Reversals({
     pool,
-    calls: new ReversalCall({
-      calls: batcher.calls,
-      isStored: (id) => isReversalStored(pool, id),
-      clock,
-      overloaded,
-    }),
+    scripts,
+    isStored: (id) => isReversalStored(pool, id),
     clock,
     recordAudit,
     persisted,
@@ -351,34 +340,29 @@ export async function openLaurel({
         overloaded,
       }),
       users,
-      profiles: new UserProfiles({ reads: users, calls: userCalls, hiding, clock, controlShare }),
+      profiles: new UserProfiles({ reads: users, scripts, hiding, clock, controlShare }),
       hiding,
       directory: new UserDirectory({ redis, pool, caughtUp, controlShare }),
       userExport: new UserExport({ redis, pool, users, clock, controlShare, recordAudit }),
       timeline: new Timeline({ pool, users: usersWithHistory }),
       deletion: new UserDeletion({
         redis,
-        calls: batcher.calls,
+        scripts,
         keys: applicationKeys,
         setsOfBoards: setsOfTenant,
         recordAudit,
-        clock,
-        overloaded,
       }),
       quarantine: new Quarantine({
         redis,
         pool,
-        calls: new QuarantineCalls({
-          calls: batcher.calls,
-          clock,
-          findPersisted: (tenantNo, events) => appliedReplies({ redis, pool }, tenantNo, events),
-          overloaded,
-        }),
+        scripts,
+        clock,
+        findPersisted: (tenantNo, events) => appliedReplies({ redis, pool }, tenantNo, events),
         recordAudit,
       }),
       achievements: new AchievementReads({ redis, users }),
       achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),
-      completion: new AchievementCompletion({ calls: userCalls, clock }),
+      completion: new AchievementCompletion({ scripts, clock }),
       points: new PointsReads({ redis, pool, clock, caughtUp }),
       userPoints: new UserPoints({ pool, users: usersWithHistory, clock }),
       streaks: new StreakReads({ redis, pool, users: usersWithHistory, clock }),
@@ -386,12 +370,8 @@ export async function openLaurel({
       streakAdmin: new StreakAdmin({
         pool,
         users,
-        calls: new StreakCall({
-          calls: batcher.calls,
-          isStored: (callId) => isStreakCallStored(pool, callId),
-          clock,
-          overloaded,
-        }),
+        scripts,
+        isStored: (callId) => isStreakCallStored(pool, callId),
         clock,
         recordAudit,
         persisted,
@@ -406,7 +386,7 @@ export async function openLaurel({
         // As good as new: workers look for what is to be done whenever a catalog may have changed.
         wake: (tenantNo, version) => publish(`${tenantNo}:${version}`),
       }),
-      imports: new Imports({ redis, pool, calls: batcher.calls, recordAudit, clock, overloaded }),
+      imports: new Imports({ redis, pool, scripts, recordAudit, clock }),
       history: new HistoryReads({ pool: historyPool, limits: readLimits, users: usersWithHistory }),
       wrapped: new WrappedReads({
         pool: historyPool,

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { RequestMetrics } from '../http/request-metrics.ts';
 import { Histogram } from '../metrics/series.ts';
-import { registerScriptCalls } from '../redis/script-calls-metric.ts';
+import { registerScriptCalls } from '../redis/script.ts';
 import { collectProcessMetrics, registerClockSkew } from './process-metrics.ts';
 
 const EVENTS_A_CALL = [1, 2, 4, 8, 16, 32, 64];

@@ -7,10 +7,18 @@ import type { Redis } from 'ioredis';
  * Redis had not read of it by then, it never reads.
  */
 export class Fence {
+  private static readonly fences = new WeakMap<Redis, Fence>();
   private readonly redis: Redis;
   private id: number | null = null;
 
-  constructor(redis: Redis) {
+  /** The one of a client. The first time that it is asked for, the connection is not known yet. */
+  static of(redis: Redis): Fence {
+    let fence = Fence.fences.get(redis);
+    if (fence === undefined) Fence.fences.set(redis, (fence = new Fence(redis)));
+    return fence;
+  }
+
+  private constructor(redis: Redis) {
     this.redis = redis;
     redis.on('ready', () => void this.ask());
     redis.on('close', () => (this.id = null));

@@ -15,7 +15,7 @@ const WIDE_BUCKET = /^.*:i:[0-9a-f]{4}/;
 /** The key of the wide bucket, by itself or one of its narrow ones. */
 export const wideBucket = (key: string): string => WIDE_BUCKET.exec(key)?.[0] ?? key;
 
-/** The key of the narrow bucket of a field beside its wide one. `lua/lib/used_key.lua` knows the same rule. */
+/** The key of the narrow bucket of a field beside its wide one. `lua/lib/used_keys.lua` knows the same rule. */
 export const narrowBucket = (key: string, field: string): string => `${key}${field.charCodeAt(0) % USED.narrow}`;
 
 /** The time (epoch ms, as text) in the ID of the event that used a hot key; `null` if the key is not hot. `key`: of its wide bucket, or of the one it is in. */
@@ -34,7 +34,7 @@ export interface UsedKey {
 /**
  * The field under which a user of a generation (`g` of the packed state; undefined: the first) keeps a used key:
  * after a deletion users are of the next generation, so that a new user under the same ID finds no key used.
- * `lua/lib/generation.lua` knows the same rule.
+ * `lua/lib/users.lua` knows the same rule.
  */
 export const fieldOfGeneration = (field: string, generation: number | undefined): string =>
   generation === undefined ? field : `${field}.${generation}`;

@@ -92,7 +92,7 @@ export const IDEMPOTENCY_KEYS_PATTERN = '{s*}:*:i:????*';
 
 /**
  * hash: what is left of a tenant's used idempotency keys that are old: `s` segments of fingerprints, `n` keys; and `w`: the tenant is large (`USED`). A segment is
- * a string under this key, a colon and its number in hex. `lua/lib/old_key_place.lua` knows more.
+ * a string under this key, a colon and its number in hex. `lua/lib/old_keys.lua` knows more.
  */
 export const oldKeysKey = (tenantNo: number): string => `${tenant(tenantNo)}:o`;
 

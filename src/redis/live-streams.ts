@@ -112,7 +112,7 @@ async function listenedOn({
   return tenants.map(({ tenantNo }) => [tenantNo, users.get(tenantNo) ?? null]);
 }
 
-/** As `listened_for` of `lua/lib/listened_tenants.lua`. */
+/** As `listened_for` of `lua/lib/live_streams.lua`. */
 function isForEverybody(listened: Record<string, string>, field: string, nowMs: number): boolean {
   const [everybodyMs] = listened[LISTENED.listeners + field]!.split(' ');
   return Number(everybodyMs) > nowMs;

@@ -17,7 +17,7 @@ export const TOTALS = {
 
 const LETTER_BEFORE_A = 96;
 
-/** The fields that count a user with a total; none for 0. `lua/lib/points_totals.lua` knows the same rule. */
+/** The fields that count a user with a total; none for 0. `lua/lib/held_writes.lua` knows the same rule. */
 export function totalFields(total: number): string[] {
   const fields: string[] = [];
   for (let block = total, level = 0; block > 0; block = Math.floor(block / TOTALS.width), level += 1)

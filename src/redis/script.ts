@@ -1,68 +1,46 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { readdirSync } from 'node:fs';
 import type { Redis } from 'ioredis';
-import { PACKAGE_ROOT } from '../package-root.ts';
+import type { Registry } from 'prom-client';
+import { DURATION_BUCKETS, Histogram, type Series } from '../metrics/series.ts';
 import { connectionOf } from './endpoints.ts';
 import { gateOf, RedisNotReady, type Belief } from './gate.ts';
-import { inlineNames } from './inline-names.ts';
 import { shardOfKey } from './keys.ts';
-import { libraryText } from './library-text.ts';
-import type { Call, Joinable, Words } from './script-call.ts';
-import { callsOf } from './script-calls-metric.ts';
-import type { Series } from '../metrics/series.ts';
+import { libraryText, LUA_FOLDER, scriptParts } from './lua-library.ts';
+import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 
-const INCLUDE = /^--- @include "(.+)"$/gm;
+export type Words = (string | number | Buffer)[];
 
-/**
- * The text of a Lua file with its includes before it, each once, and with what names stand for in their place
- * (`inlineNames`). Throws on a missing or circular include, and on a name that is not declared.
- * `--- @include "name"` is relative to the including file.
- */
-export const readScript = (path: string): string => {
-  const { includes, own } = readParts(path);
-  return [...includes, own].map((part) => `${part}\n`).join('\n');
-};
-
-/** A file's text with what names stand for in their place, and without its includes, which are these files. */
-interface LuaFile {
-  text: string;
-  includes: string[];
+/** A call of a script's function. */
+export interface Call {
+  name: string;
+  keys: string[];
+  args: Words;
+  /** Asked before it is made a second time, since Redis did not know the script. */
+  mayStill?: (() => boolean) | undefined;
+  /** Where replicas are to have what it writes; null, or without it: nobody asks. The same for all calls of a connection that are joined. */
+  acknowledgement?: Pick<ReplicaAcknowledgement, 'noteOffset'> | null | undefined;
 }
 
-function readFile(file: string): LuaFile {
-  const text = readFileSync(file, 'utf8');
-  const includes = Array.from(text.matchAll(INCLUDE), ([, name]) => join(dirname(file), `${name}.lua`));
-  return { text: inlineNames(text, relative(PACKAGE_ROOT, file)).replaceAll(INCLUDE, '').trim(), includes };
+/** Of this process: scripts are made where they are used, also when a file is imported. */
+const calls = new Histogram({
+  name: 'laurel_script_call_duration_seconds',
+  help: 'Time that calls of scripts took, by script, the way to Redis and back included.',
+  bounds: DURATION_BUCKETS,
+});
+const byScript = new Map<string, Series>();
+
+/** Where the calls of a script are observed, one for all of its name. */
+function callsOf(script: string): Series {
+  let series = byScript.get(script);
+  if (series === undefined) byScript.set(script, (series = calls.series({ script })));
+  return series;
 }
 
-/** @param read called once for each file */
-function readParts(path: string, read: (file: string) => LuaFile = readFile): { includes: string[]; own: string } {
-  const done = new Set<string>();
-  const parts: string[] = [];
-  const visit = (file: string, chain: string[]): void => {
-    if (chain.includes(file)) throw new Error(`Circular include: ${[...chain, file].join(' → ')}`);
-    if (done.has(file)) return;
-    const { text, includes } = read(file);
-    for (const included of includes) visit(included, [...chain, file]);
-    done.add(file);
-    parts.push(text);
-  };
-  visit(path, []);
-  return { own: parts.pop()!, includes: parts };
-}
+/** Has the registry answer with the calls that this process makes. */
+export const registerScriptCalls = (registry: Registry): void => calls.register(registry);
 
 const PREFIX = 'laurel_';
-const FOLDER = join(PACKAGE_ROOT, 'lua');
-
-/** Files of `lua/` that this process has read: most scripts include the same ones. */
-const ownFiles = new Map<string, LuaFile>();
-
-function readOwnFile(file: string): LuaFile {
-  let own = ownFiles.get(file);
-  if (own === undefined) ownFiles.set(file, (own = readFile(file)));
-  return own;
-}
 
 /** A Lua script: called by name, and loaded first where Redis does not know it (first use, an empty Redis). */
 export class Script {
@@ -77,7 +55,7 @@ export class Script {
 
   /** `name`: a file of `lua/`, without its ending. The shebang makes Redis refuse it whole when memory is full. */
   constructor(name: string) {
-    const parts = readParts(join(FOLDER, `${name}.lua`), readOwnFile);
+    const parts = scriptParts(name);
     // Frontends of two versions may share a Redis: a function is what its text is.
     const sha = createHash('sha1').update(libraryText('', parts)).digest('hex').slice(0, 12);
     this.name = `${PREFIX}${name}_${sha}`;
@@ -103,7 +81,7 @@ export class Script {
    * The same without waiting for a replica: for who does that before anybody hears of it (`acknowledged`). `joined`: it goes
    * with those, unless they are gone or go to another server.
    */
-  async runUnacknowledged(redis: Redis, keys: string[], args: Words, joined?: Joinable): Promise<unknown> {
+  async runUnacknowledged(redis: Redis, keys: string[], args: Words, joined?: JoinedCalls): Promise<unknown> {
     const server = serverFor(redis, keys);
     const gate = gateOf(server);
     if (gate === undefined) return this.call(server, { name: this.name, keys, args });
@@ -130,7 +108,7 @@ export class Script {
   async runBelieving(
     redis: Redis,
     { key, value }: Belief,
-    { keys, args, mayStill, acknowledgement, joined }: Omit<Call, 'name'> & { joined?: Joinable | undefined },
+    { keys, args, mayStill, acknowledgement, joined }: Omit<Call, 'name'> & { joined?: JoinedCalls | undefined },
   ): Promise<unknown> {
     const call = {
       name: `${this.name}_guarded`,
@@ -210,10 +188,73 @@ export class Script {
   }
 }
 
+const scripts = new Map<string, Script>();
+
+/** The script of a name; its files are read the first time. */
+export function scriptNamed(name: string): Script {
+  let script = scripts.get(name);
+  if (script === undefined) scripts.set(name, (script = new Script(name)));
+  return script;
+}
+
 /** Where replicas are to have what was written, nobody sees the reply before it is known what they have to have. */
 function send(redis: Redis, { name, keys, args, acknowledgement }: Call): Promise<unknown> {
   const reply = redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);
   return acknowledgement?.noteOffset(reply) ?? reply;
+}
+
+interface Joining {
+  call: Call;
+  resolve: (reply: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Calls of a script, of shards of one server, that leave as one command: each with its own belief, reply and error, as if it
+ * went alone (`libraryText`). What a command costs Redis and us is paid once for all of them.
+ */
+export class JoinedCalls {
+  private readonly script: Script;
+  private readonly redis: Redis;
+  private joining: Joining[] | null = [];
+
+  /** `redis`: the connection to the server. */
+  constructor(script: Script, redis: Redis) {
+    this.script = script;
+    this.redis = redis;
+  }
+
+  /** Whether a call over this connection can still join. */
+  takes(redis: Redis): boolean {
+    return this.joining !== null && redis === this.redis;
+  }
+
+  /** The reply to a call that goes with the others. Only while `takes` says so; rejects as a call alone does. */
+  add(call: Call): Promise<unknown> {
+    return new Promise((resolve, reject) => void this.joining!.push({ call, resolve, reject }));
+  }
+
+  /** Sends what has joined. Resolves when all of it is answered, with errors or without; what comes later goes alone. */
+  async send(): Promise<void> {
+    const joining = this.joining ?? [];
+    this.joining = null;
+    try {
+      const replies = await this.replies(joining.map(({ call }) => call));
+      for (const [index, { resolve, reject }] of joining.entries()) {
+        const reply = replies[index];
+        if (reply instanceof Error) reject(reply);
+        else resolve(reply);
+      }
+    } catch (error) {
+      for (const { reject } of joining) reject(error);
+    }
+  }
+
+  private async replies(calls: readonly Call[]): Promise<unknown[]> {
+    const [first] = calls;
+    if (first === undefined) return [];
+    return calls.length === 1 ? [await this.script.call(this.redis, first)] : this.script.callJoined(this.redis, calls);
+  }
 }
 
 /** The connection to the server that holds the shard of the first key. */
@@ -226,7 +267,7 @@ const serverFor = (redis: Redis, [key]: readonly string[]): Redis =>
  */
 export async function forgetOtherScripts(redis: Redis): Promise<void> {
   const own = new Set(
-    readdirSync(FOLDER).flatMap((file) => (file.endsWith('.lua') ? [new Script(file.slice(0, -4)).name] : [])),
+    readdirSync(LUA_FOLDER).flatMap((file) => (file.endsWith('.lua') ? [new Script(file.slice(0, -4)).name] : [])),
   );
   const libraries = (await redis.call('FUNCTION', 'LIST', 'LIBRARYNAME', `${PREFIX}*`)) as [string, string][];
   for (const [, name] of libraries) {

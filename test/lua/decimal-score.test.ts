@@ -2,14 +2,14 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { readScript } from '../../src/redis/script.ts';
+import { readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const redis = await connectedRedis();
 
 const SEED = Number(process.env['SEED']);
 
-const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/decimal_score.lua'))}
+const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/decimals.lua'))}
 local scores = {}
 for i, decimal in ipairs(cjson.decode(ARGV[1])) do
   scores[i] = string.format('%.17g', decimal_score(decimal[1], decimal[2]))

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { readScript } from '../../src/redis/script.ts';
+import { readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 // What is remembered is forgotten at 4,096 or less: more than that, twice, in one run of a script.
@@ -26,21 +26,21 @@ return results`,
   )) as string[];
 
 test('the text of a number stands for that very number, remembered or not', async () => {
-  const texts = await resultsOf('text_of', 'tonumber(text_of(number))', NUMBERS);
+  const texts = await resultsOf('remembered', 'tonumber(text_of(number))', NUMBERS);
   expect(texts.map(Number)).toEqual([...NUMBERS, ...NUMBERS]);
 });
 
 test('a boosted award is rounded from 15 digits, remembered or not', async () => {
   const awards = Array.from({ length: 5_000 }, (_, at) => at + 1).concat(12_345_678_900);
   const ledger = '{ boosts = { { no = 1, from = 0, multiplier = 1.1, rounding = 3 } } }';
-  const boosted = await resultsOf('boosted', `(boosted(number, ${ledger}, nil, 1))`, awards);
+  const boosted = await resultsOf('points', `(boosted(number, ${ledger}, nil, 1))`, awards);
   const exact = awards.map((award) => Math.ceil((award * 11) / 10));
   expect(boosted.map(Number)).toEqual([...exact, ...exact]);
 });
 
 test('a list of numbers is what its text says, remembered or not', async () => {
   const numbers = Array.from({ length: 5_000 }, (_, at) => at);
-  const lists = await resultsOf('number_list', "number_list(text .. ',7')[1] + number_list(text .. ',7')[2]", numbers);
+  const lists = await resultsOf('remembered', "number_list(text .. ',7')[1] + number_list(text .. ',7')[2]", numbers);
   const sums = numbers.map((number) => number + 7);
   expect(lists.map(Number)).toEqual([...sums, ...sums]);
 });
@@ -48,7 +48,7 @@ test('a list of numbers is what its text says, remembered or not', async () => {
 test('what is sent of a user is what its text says, remembered or not', async () => {
   const texts = Array.from({ length: 2_500 }, (_, at) => `{"a":{"1":"a${at}","12":"b"},"zo":${at}}`);
   const named = [`{"n":"Ada","zo":7}`, `{"e":false,"zo":8}`, `{"a":{"3":"${'x'.repeat(200)}"},"zo":9}`];
-  const script = `${readScript(join(PACKAGE_ROOT, 'lua/lib/sent_of.lua'))}
+  const script = `${readScript(join(PACKAGE_ROOT, 'lua/lib/remembered.lua'))}
 local results = { sent_of('') == nil and 1 or 0 }
 for round = 1, 2 do
   for _, text in ipairs(cjson.decode(ARGV[1])) do

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { readScript } from '../../src/redis/script.ts';
+import { libraryText, readScript, scriptParts } from '../../src/redis/lua-library.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
+
+const redis = await connectedRedis();
 
 const lua = join(PACKAGE_ROOT, 'lua');
 const commands = readdirSync(lua).filter((file) => file.endsWith('.lua'));
@@ -42,6 +45,16 @@ test.each(commands)('%s says KEYS, ARGV, Returns, Errors, Writes and Cost, in th
   const positions = ['KEYS:', 'ARGV:', 'Returns:', 'Errors:', 'Writes:', 'Cost:'].map((word) => text.indexOf(word));
   expect(positions).toEqual(positions.toSorted((a, b) => a - b));
   expect(positions[0]).toBeGreaterThan(0);
+});
+
+test.each(commands)('%s: Redis takes it as a library, with room for more names', async (file) => {
+  const name = file.replace('.lua', '');
+  const parts = scriptParts(name);
+  const text = libraryText(name, parts);
+  // Lua takes 200 local variables of a library, those of the script itself not counted. Some are left for those to come.
+  const names = text.replace(parts.own, '').match(/^local (function )?\w+(, \w+)*/gm)!;
+  expect(names.flatMap((some) => some.split(',')).length).toBeLessThan(195);
+  await redis.call('FUNCTION', 'LOAD', 'REPLACE', `#!lua name=${name}\n${text}`);
 });
 
 test('a missing and a circular include are refused', () => {

@@ -17,7 +17,7 @@ import type { PackedState, PackedStreak } from '../../src/packed/state.ts';
 import { STREAK, USER } from '../../src/packed/user-fields.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { SETTLEMENT_KINDS } from '../../src/postgres/persist/insert-streak-changes.ts';
-import { readScript } from '../../src/redis/script.ts';
+import { readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const redis = await connectedRedis();
@@ -27,7 +27,7 @@ const SEED = Number(process.env['SEED']);
 const SETTLEMENTS = 25 * Number(process.env['RUNS'] ?? 20);
 
 /** Settles on each of the rows in turn, as the script does. */
-const TEXT = `${['packed_state', 'settle_streaks'].map((name) => readScript(join(PACKAGE_ROOT, `lua/lib/${name}.lua`))).join('')}
+const TEXT = `${['streaks'].map((name) => readScript(join(PACKAGE_ROOT, `lua/lib/${name}.lua`))).join('')}
 local state, rule, settlements = unpack_state(ARGV[1]), cjson.decode(ARGV[2]), {}
 local earned, beside = 0, {}
 for _, row in ipairs(cjson.decode(ARGV[3])) do

@@ -1,6 +1,5 @@
 import { BatchIntake } from '../../src/engine/batches/batch-intake.ts';
 import { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
-import { Script } from '../../src/redis/script.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel, SentEvent } from './laurel-model.ts';
 import type { Said } from './seen.ts';
@@ -19,7 +18,6 @@ export class Batches {
     const catalogs = { of: () => engine.compiled(), atLeast: async () => undefined };
     const processor = new BatchProcessor({
       redis,
-      script: new Script('record_events'),
       catalogs,
       ids,
       lookUpKeys: () => Promise.reject(new Error('no key is old')),

@@ -4,7 +4,6 @@ import type { Catalog } from '../../src/domain/catalog.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { StreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
-import { StreakCall } from '../../src/engine/streaks/streak-call.ts';
 import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
@@ -87,7 +86,7 @@ let tenantNo = 5_000;
 
 /** Takes a history, and reads what it came to. `arrives`: when an event does, after the history's start. */
 async function taken(drawn: Drawn, arrives: (event: Drawn['events'][number]) => number): Promise<Readings> {
-  const { redis, users, clock, calls } = engine;
+  const { redis, users, clock, scripts } = engine;
   const { pool } = database;
   const startMs = Date.parse(drawn.start);
   const catalog: Catalog = catalogOf(drawn.drawn, (tenantNo += 1), startMs);
@@ -100,7 +99,8 @@ async function taken(drawn: Drawn, arrives: (event: Drawn['events'][number]) => 
     users,
     clock,
     recordAudit: async () => undefined,
-    calls: new StreakCall({ calls, clock, isStored: async () => false, overloaded: () => false }),
+    scripts,
+    isStored: async () => false,
     persisted: async () => void (await persist()),
   });
   clock.set(startMs);

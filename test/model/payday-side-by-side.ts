@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { TimePayments } from '../../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../../src/engine/points/time-triggers.ts';
-import { Script } from '../../src/redis/script.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import { Anniversaries } from '../../src/engine/achievements/anniversaries.ts';
@@ -26,8 +25,8 @@ export class Payday {
       catalogs: { of: () => engine.compiled(), atLeast: async () => undefined },
       onWritten: () => undefined,
     };
-    const payments = new TimePayments({ ...options, script: new Script('pay_time_triggers') });
-    const counts = new YearCounts({ ...options, script: new Script('count_years') });
+    const payments = new TimePayments({ ...options });
+    const counts = new YearCounts({ ...options });
     this.kinds = [new TimeTriggers({ pool, payments, atOnce: 20 }), new Anniversaries({ pool, counts })];
   }
 

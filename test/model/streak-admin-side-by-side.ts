@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { StreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
-import { StreakCall } from '../../src/engine/streaks/streak-call.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { addDays, wall, type LocalDate } from './calendar.ts';
 import type { LaurelModel } from './laurel-model.ts';
@@ -29,7 +28,7 @@ export class StreakAdminSideBySide {
   private unpaused: string | null = null;
 
   constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
-    const { redis, users, clock, calls } = engine;
+    const { redis, users, clock, scripts } = engine;
     this.engine = engine;
     this.model = model;
     this.admin = new StreakAdmin({
@@ -37,7 +36,8 @@ export class StreakAdminSideBySide {
       users,
       clock,
       recordAudit: async () => undefined,
-      calls: new StreakCall({ calls, clock, isStored: async () => false, overloaded: () => false }),
+      scripts,
+      isStored: async () => false,
       persisted: (tenantNo) => stored(redis, pool, tenantNo),
     });
   }

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { StreakSweep } from '../../src/engine/streaks/streak-sweep.ts';
-import { Script } from '../../src/redis/script.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import { stored } from './stored.ts';
@@ -20,7 +19,6 @@ export class Sweep {
       redis: engine.redis,
       pool,
       catalogs: { of: () => engine.compiled(), atLeast: async () => undefined },
-      script: new Script('sweep_streaks'),
       onWritten: () => undefined,
       usersACall: 2,
     });

@@ -5,8 +5,8 @@ import { pack } from '../../src/packed/pack-state.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD } from '../../src/packed/record-fields.ts';
 import { unpack } from '../../src/packed/state.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { inlineNames } from '../../src/redis/inline-names.ts';
-import { readScript } from '../../src/redis/script.ts';
+import { inlineNames } from '../../src/redis/lua-library.ts';
+import { readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const redis = await connectedRedis();
@@ -84,7 +84,7 @@ test('a retry finds what an earlier try recorded', async () => {
   await redis.xadd(outbox, '*', 't', '0', 'r', Buffer.concat([pack({ [RECORD.id]: 'another' }), other]));
   const found = (await redis.callBuffer(
     'EVAL',
-    `${readScript(join(PACKAGE_ROOT, 'lua/lib/retried.lua'))}
+    `${readScript(join(PACKAGE_ROOT, 'lua/lib/calls.lua'))}
 return open_retry(KEYS[1], ARGV[1]).record(ARGV[2])`,
     1,
     outbox,

@@ -6,8 +6,8 @@ import { decodeState, unpack, unpackAll, type UserState, unpackState } from '../
 import { namedState } from '../../src/packed/unpack-state.ts';
 import { STATE_SIZE, STREAK, USER } from '../../src/packed/user-fields.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { inlineNames } from '../../src/redis/inline-names.ts';
-import { readScript } from '../../src/redis/script.ts';
+import { inlineNames } from '../../src/redis/lua-library.ts';
+import { readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const redis = await connectedRedis();
@@ -18,7 +18,7 @@ const streakAt = (frequency: number): string =>
     .join('\n');
 
 /** A user's state, packed by Redis with every field that is declared. */
-const STATE = `${readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'packed_state.lua'))}
+const STATE = `${readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'users.lua'))}
 ${inlineNames(
   `local state = {
   [USER.createdMs] = 1600000000000, [USER.updatedMs] = 1700000000000, [USER.activeDay] = 19675, [USER.usedKeys] = 21474836487, [USER.name] = 'Ada', [USER.email] = 'a@b.c',

@@ -5,11 +5,11 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { forgetUsedKeys, hotUse, narrowBucket, USED, wideBucket } from '../../src/redis/idempotency.ts';
 import { idempotencyKey, oldKeysKey } from '../../src/redis/keys.ts';
 import { ageKeys, findAgedKeys, oldKeysHeld, scanBuckets } from '../../src/redis/old-keys.ts';
-import { readScript } from '../../src/redis/script.ts';
+import { readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const redis = await connectedRedis();
-const SCRIPT = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'used_key.lua'));
+const SCRIPT = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'used_keys.lua'));
 const OLD_KEYS = oldKeysKey(0);
 /** As a script does that notes one use. */
 const noteUse = (bucket: string, field: string, use: number): Promise<unknown> =>

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { inlineNames } from '../../src/redis/inline-names.ts';
-import { readScript } from '../../src/redis/script.ts';
+import { inlineNames } from '../../src/redis/lua-library.ts';
+import { readScript } from '../../src/redis/lua-library.ts';
 
-const PACKED_STATE = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'packed_state.lua'));
+const PACKED_STATE = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'users.lua'));
 
 /** Changes a user's state in Redis as nobody else may: `change` is Lua that knows it as `state`, by the names of its fields. */
 export async function changeState(redis: Redis, key: string, change: string): Promise<void> {

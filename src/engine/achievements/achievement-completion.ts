@@ -1,23 +1,24 @@
 import type { Span } from '@opentelemetry/api';
+import { v5 } from 'uuid';
 import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import type { UpsertedUser } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
-import { Script } from '../../redis/script.ts';
+import { KIND } from '../../packed/record-fields.ts';
+import { decodeState } from '../../packed/state.ts';
+import { unlessRefused } from '../refusals.ts';
+import type { Scripts } from '../scripts.ts';
 import { pointsJson } from '../events/event-answer.ts';
-import { sentUser } from '../calls/sent-user.ts';
-import type { UserCalls } from '../users/user-calls.ts';
+import { sentUser } from '../users/sent-user.ts';
 import { userAchievementResponse } from '../responses/achievement-response.ts';
-import { completionId } from './completion-id.ts';
 
 /** Completes achievements of the type `api` by call. */
 export class AchievementCompletion {
-  private readonly options: { calls: UserCalls; clock: Clock };
-  private readonly script = new Script('complete_achievement');
+  private readonly options: { scripts: Scripts; clock: Clock };
 
-  constructor(options: { calls: UserCalls; clock: Clock }) {
+  constructor(options: { scripts: Scripts; clock: Clock }) {
     this.options = options;
   }
 
@@ -36,15 +37,17 @@ export class AchievementCompletion {
   ): Promise<string> {
     const achievement = find(compiled, key);
     const sent = sentUser(user, compiled, { nowMs: this.options.clock.now(), byClient });
-    const last = JSON.stringify(compileAchievement(compiled, achievement));
-    const { record, state } = await this.options.calls.run(compiled, {
-      script: this.script,
+    const { tenantNo } = compiled.catalog;
+    const called = await this.options.scripts.callUser(tenantNo, {
+      script: 'complete_achievement',
       userId: user.id,
+      compiled,
       sent,
-      last,
+      body: { achievement: compileAchievement(compiled, achievement) },
       span,
     });
-    const { tenantNo } = compiled.catalog;
+    const record = unlessRefused(compiled, called!.reply, [KIND.user, KIND.completion]);
+    const state = decodeState(called!.state);
     const id = completionId({ tenantNo, userId: user.id, achievementId: achievement.id });
     const completed = JSON.stringify(userAchievementResponse(compiled, achievement, state));
     return `{"completionId":"${id}","achievement":${completed},"points":${pointsJson(compiled, record)}}`;
@@ -59,3 +62,10 @@ function find(compiled: CompiledCatalog, key: string): Achievement {
     throw new AppError('unprocessable', `The achievement '${key}' is not one that is completed by a call.`);
   return achievement;
 }
+
+/**
+ * ID of a user's completion of an achievement: the same at every call and in every process, so it is not stored.
+ * `achievementId`: its UUID.
+ */
+const completionId = (completion: { tenantNo: number; userId: string; achievementId: string }): string =>
+  v5(`${completion.tenantNo}:${completion.userId}`, completion.achievementId);

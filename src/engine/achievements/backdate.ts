@@ -19,16 +19,16 @@ import {
 import { usersAfter } from '../../postgres/users/users-after.ts';
 import { loadCatalog } from '../../postgres/load-catalog.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
-import type { Script } from '../../redis/script.ts';
+import { shardOf } from '../../redis/keys.ts';
+import { stateDigest } from '../corrections/state-digest.ts';
 import { eventId } from '../ids/event-id.ts';
 import { isPersisted } from '../persisted/persisted.ts';
+import { callUsers } from '../scripts.ts';
 import { Pieces, userPiece, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
 
 export interface BackdatingOptions {
   redis: Redis;
   pool: Pool;
-  script: Script;
   clock: Clock;
   /** Tells that entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
@@ -190,33 +190,24 @@ export class BackdatingEngine {
     ids: string[];
     counts: Map<string, { state: Buffer; count: string }> | null;
   }): Promise<number[]> {
-    const { redis, script, clock, onWritten } = this.options;
     const { tenantNo, achievementNo } = request;
-    const nowMs = clock.now();
-    const shard = shardOf(tenantNo);
+    const nowMs = this.options.clock.now();
     const plan = compileBackdatingPlan(compiled, new Set([achievementNo]), Math.floor(nowMs / DAY_MS));
-    const keys = [outboxKey(shard), countersKey(tenantNo), ...ids.map((id) => userKey(tenantNo, id))];
-    const args: (string | number | Buffer)[] = [
+    const users = ids.map((userId) => {
+      const user = { userId, id: eventId(nowMs), boosts: compiled.personalBoosts.get(userId) };
+      const counted = counts?.get(userId);
+      if (counted === undefined) return user;
+      const { whole, micros } = clamped(parseDecimal(counted.count));
+      const total: [number, number] = [whole, micros];
+      return { ...user, counts: [{ no: achievementNo, total }], digest: stateDigest(counted.state) };
+    });
+    return callUsers(this.options, tenantNo, {
+      script: 'backdate_achievements',
       nowMs,
-      tenantNo,
-      JSON.stringify(plan),
-      boardKeyPrefix(tenantNo),
-      pointsKeyPrefix(tenantNo),
-    ];
-    for (const id of ids) {
-      const counted = counts?.get(id);
-      const { whole, micros } = clamped(parseDecimal(counted?.count ?? '0'));
-      args.push(
-        id,
-        eventId(nowMs),
-        compiled.personalBoosts.get(id) ?? '',
-        counted?.state ?? '',
-        counted === undefined ? '' : JSON.stringify({ [achievementNo]: [whole, micros] }),
-      );
-    }
-    const replies = (await script.run(redis, keys, args)) as (number | Buffer)[];
-    if (String(replies[ids.length]) !== '') onWritten(shard);
-    return replies.slice(0, ids.length) as number[];
+      plan: JSON.stringify(plan),
+      userIds: ids,
+      body: { users },
+    });
   }
 }
 

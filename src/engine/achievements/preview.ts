@@ -107,8 +107,8 @@ export class AchievementPreview {
     const nowMs = clock.now();
     const plan = compilePreviewPlan(catalogIndex, achievement, Math.floor(nowMs / DAY_MS));
     const { anniversaryYears: years } = achievement;
-    const latest = plan.periods.map(([day]) => (years === null ? '' : latestSignUp(day, years)));
-    const shared = [nowMs, JSON.stringify(plan), ...latest];
+    const latest = years === null ? undefined : plan.periods.map(([day]) => latestSignUp(day, years));
+    const planText = JSON.stringify(plan);
     const endMs = performance.now() + TIME_MS;
     const holders: string[] = [];
     let examined = 0;
@@ -116,7 +116,8 @@ export class AchievementPreview {
       const some = ids.slice(examined, examined + USERS_A_CALL);
       const counts = await this.counts({ catalogIndex, achievement, ids: some, leftMs: endMs - performance.now() });
       if (counts === null) break;
-      const args = [...shared, ...some.map((id) => counts.get(id) ?? '')];
+      const counted = counts.size === 0 ? undefined : some.map((id) => counts.get(id) ?? false);
+      const args = [nowMs, planText, JSON.stringify({ latest, counts: counted })];
       const keys = some.map((id) => userKey(tenantNo, id));
       const replies = (await this.script.run(redis, keys, args)) as number[];
       holders.push(...some.filter((_, index) => replies[index] === 1));
@@ -136,7 +137,7 @@ export class AchievementPreview {
     achievement: Achievement;
     ids: string[];
     leftMs: number;
-  }): Promise<Map<string, string> | null> {
+  }): Promise<Map<string, number[]> | null> {
     if (trigger !== 'metric' || eventAttributes.length === 0) return new Map();
     const attributes = eventAttributes.map(({ attributeId, attributeValue }) => [
       catalogIndex.attributesById.get(attributeId)?.key ?? '',
@@ -155,7 +156,7 @@ export class AchievementPreview {
       new Map(
         rows.map(({ id, count }) => {
           const { whole, micros } = clamped(parseDecimal(count));
-          return [id, JSON.stringify([whole, micros])];
+          return [id, [whole, micros]];
         }),
       )
     );

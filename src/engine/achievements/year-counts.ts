@@ -8,17 +8,15 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import { decodeState } from '../../packed/state.ts';
 import type { DueUser } from '../../postgres/anniversaries/due-users.ts';
-import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
-import type { Script } from '../../redis/script.ts';
+import { userKey } from '../../redis/keys.ts';
 import { eventId } from '../ids/event-id.ts';
+import { callUsers } from '../scripts.ts';
 
 export interface YearCountsOptions {
   redis: Redis;
-  /** `count_years`. */
-  script: Script;
-  catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
   /** Called when entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
+  catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
 }
 
 /** Users a script call: as for points for time, events wait some 5 ms at most. */
@@ -60,25 +58,24 @@ export class YearCounts {
   }
 
   private async call(compiled: CompiledCatalog, plan: string, users: readonly DueUser[]): Promise<number[]> {
-    const { redis, script, onWritten } = this.options;
     const { tenantNo } = compiled.catalog;
-    const shard = shardOf(tenantNo);
-    const keys = users.map(({ userId }) => userKey(tenantNo, userId));
-    const states = await redis.mgetBuffer(keys);
-    const args: (string | number)[] = [tenantNo, plan, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo)];
-    for (const [index, { userId, dueMs }] of users.entries()) {
+    const userIds = users.map(({ userId }) => userId);
+    const states = await this.options.redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
+    const of = users.map(({ userId, dueMs }, index) => {
       const packed = states[index];
       const { signUp = null, tz = null } = packed ? decodeState(packed) : {};
-      const offset = tz === null ? 0 : (zoneOffset(tz, dueMs)?.offsetSeconds ?? 0);
-      const years = signUp === null ? 0 : yearsAt(signUp, tz, dueMs);
-      const boosts = compiled.personalBoosts.get(userId) ?? '';
-      args.push(userId, eventId(dueMs), dueMs, signUp?.day ?? 0, years, boosts, tz ?? '', offset);
-    }
-    const replies = (await script.run(redis, [outboxKey(shard), countersKey(tenantNo), ...keys], args)) as (
-      | number
-      | Buffer
-    )[];
-    if (String(replies[users.length]) !== '') onWritten(shard);
-    return replies.slice(0, users.length) as number[];
+      return {
+        userId,
+        id: eventId(dueMs),
+        atMs: dueMs,
+        signUpDay: signUp?.day ?? 0,
+        years: signUp === null ? 0 : yearsAt(signUp, tz, dueMs),
+        boosts: compiled.personalBoosts.get(userId),
+        zone: tz ?? '',
+        offsetSeconds: tz === null ? 0 : (zoneOffset(tz, dueMs)?.offsetSeconds ?? 0),
+      };
+    });
+    const nowMs = users[0]!.dueMs;
+    return callUsers(this.options, tenantNo, { script: 'count_years', nowMs, plan, userIds, body: { users: of } });
   }
 }

@@ -10,7 +10,7 @@ import type { BatchReply } from '../../redis/batches.ts';
 import { uuidText } from '../ids/event-id.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { guardedResult, guardError, guardName, isQuarantined, quarantinedBy } from '../events/guarded-answer.ts';
-import { refusalError } from '../calls/refusal.ts';
+import { refusalError } from '../refusals.ts';
 
 /** What became of an event of a batch, for who sent it: the statuses are those of the single operation. */
 export function batchEventResult(

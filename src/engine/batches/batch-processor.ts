@@ -5,14 +5,14 @@ import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
-import type { Script } from '../../redis/script.ts';
+import { scriptNamed } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
 import { STEP } from '../../packed/call-fields.ts';
 import { around } from '../../traces/around.ts';
 import { scriptSpan } from '../../traces/script-span.ts';
 import type { Traces } from '../../traces/traces.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
-import { withZone } from '../calls/sent-user.ts';
+import { withZone } from '../users/sent-user.ts';
 import { withAllowed, type LateEvents } from '../corrections/late-events.ts';
 import type { LookUpKeys } from '../events/look-up-keys.ts';
 import { batchStep, batchStepCall, type BatchStep } from './batch-step.ts';
@@ -22,8 +22,6 @@ export type BatchMoment = 'sent' | 'applied';
 
 export interface BatchProcessorOptions {
   redis: Redis;
-  /** `lua/record_events.lua`. */
-  script: Script;
   catalogs: {
     of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog>;
     atLeast(tenantNo: number, version: number): Promise<void>;
@@ -139,8 +137,9 @@ export class BatchProcessor {
   }
 
   private async send(step: BatchStep, progress: string): Promise<Outcome> {
-    const { redis, script, traces = null } = this.options;
-    const { keys, args } = batchStepCall(step, { progress, keysPerDay: this.options.keysPerDay ?? 0 });
+    const { redis, traces = null, keysPerDay = 0 } = this.options;
+    const { keys, args } = batchStepCall(step, { progress, keysPerDay });
+    const script = scriptNamed('record_events');
     const what = scriptSpan(script, step.ready.length);
     const [kind, ...rest] = (await around(traces, what, () => script.run(redis, keys, args))) as [Buffer, ...unknown[]];
     const ended = kind.toString('latin1') as Outcome['ended'];

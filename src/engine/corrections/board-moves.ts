@@ -79,7 +79,7 @@ function secondOfDay(tz: string | null, atMs: number): number {
   return (((Math.floor(atMs / 1000) + offset) % 86_400) + 86_400) % 86_400;
 }
 
-/** As `lua/lib/score_boards.lua` has it. */
+/** As `lua/lib/board_scores.lua` has it. */
 function insideWindow({ from = 0, to = 86_400 }: PlanBoard, second: number): boolean {
   return from <= to ? second >= from && second < to : second >= from || second < to;
 }

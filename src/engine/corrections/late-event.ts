@@ -22,7 +22,7 @@ export interface Occurred {
   late?: Late;
 }
 
-/** A late event's replay, without its streaks where they stay as they are, see `lua/lib/take_replay.lua`. Settlements are packed as SETTLEMENT, streaks as STREAK. */
+/** A late event's replay, without its streaks where they stay as they are, see `lua/lib/replay.lua`. Settlements are packed as SETTLEMENT, streaks as STREAK. */
 interface Late extends Omit<Replayed, 'streaks'> {
   streaks?: Replayed['streaks'];
   /** SHA-1 of the user's state that it was made of; '' for a user who is new. Left out: whoever the user is by now. */

@@ -1,4 +1,4 @@
-import { Overload } from '../calls/overload.ts';
+import { Overload } from '../refusals.ts';
 
 /** Late events of one tenant that a process works on at once: each takes some queries. */
 const MOST_AT_ONCE = 4;

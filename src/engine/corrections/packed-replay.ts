@@ -5,7 +5,7 @@ import type { Micros } from '../../domain/micros.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
 
-/** A replay as `lua/lib/take_replay.lua` takes it. Settlements are packed as SETTLEMENT, streaks as STREAK. */
+/** A replay as `lua/lib/replay.lua` takes it. Settlements are packed as SETTLEMENT, streaks as STREAK. */
 export interface Replayed {
   streaks: (number | Record<number, [number, number]>)[][];
   freezes: number;

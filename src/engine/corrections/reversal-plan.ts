@@ -27,7 +27,7 @@ export interface ReversalPlan {
   day: number;
   /** Event attributes, JSON; left out: none. */
   attributes?: string;
-  /** The user's streaks and freezes with it, see `lua/lib/take_replay.lua`; and what of the stored changes no longer holds. */
+  /** The user's streaks and freezes with it, see `lua/lib/replay.lua`; and what of the stored changes no longer holds. */
   replayed: Replayed;
   superseded: string[];
   repairs: number[][];

@@ -7,8 +7,9 @@ import { dayOf } from '../../domain/periods.ts';
 import { replayStreaks, type ChangedEvents } from '../../domain/replay-streaks.ts';
 import type { EventReversal } from '../../domain/reversal.ts';
 import { AppError } from '../../errors.ts';
-import type { Compensated } from '../../packed/record.ts';
-import { COMPENSATED } from '../../packed/record-fields.ts';
+import type { Compensated, HappenedRecord } from '../../packed/record.ts';
+import { COMPENSATED, KIND, kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import {
   readAwards,
@@ -19,19 +20,22 @@ import {
   type StoredEvent,
 } from '../../postgres/corrections/read-reversible.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { unlessRefused } from '../refusals.ts';
+import type { Scripts } from '../scripts.ts';
 import { countedBy } from './counted-by.ts';
 import { missingEvent, unknownEvent } from './missing-event.ts';
 import { reversalAnswer, unchangedAnswer } from './reversal-answer.ts';
-import type { ReversalCall } from './reversal-call.ts';
 import type { PlannedReversal } from './planned-reversal.ts';
-import { reversalPlan } from './reversal-plan.ts';
+import { reversalPlan, type ReversalPlan } from './reversal-plan.ts';
 import { revocationsOf } from './revocations.ts';
 import { stateDigest } from './state-digest.ts';
 import { readStreakFacts } from './streak-facts.ts';
 
 export interface ReversalsOptions {
   pool: Pool;
-  calls: Pick<ReversalCall, 'run'>;
+  scripts: Scripts;
+  /** Whether Postgres holds a reversal (32 hex digits of the opposite event). */
+  isStored: (id: string) => Promise<boolean>;
   clock: Clock;
   recordAudit: RecordAudit;
   /** Resolves when Postgres holds what was written for the tenant so far; 503 if that takes too long. */
@@ -73,7 +77,7 @@ export class Reversals {
    * a deleted user; 422 where a sum would leave its range; 503.
    */
   async reverse(compiled: CompiledCatalog, request: ReversalRequest, by: Author): Promise<EventReversal> {
-    const { pool, calls, clock, persisted } = this.options;
+    const { pool, clock, persisted } = this.options;
     const { tenantNo } = compiled.catalog;
     const { event, root } = await this.find(tenantNo, request.id);
     const { userId } = event;
@@ -95,13 +99,29 @@ export class Reversals {
         tz: state.tz,
         nowMs,
       });
-      const record = await calls.run(compiled, userId, { plan, dryRun: request.dryRun });
+      const record = await this.make(compiled, userId, { reversal: plan, dryRun: request.dryRun });
       if (record === null) continue;
       const answer = reversalAnswer(compiled, record, request.dryRun);
       if (!request.dryRun) this.audit(tenantNo, { answer, userId, by });
       return answer;
     }
     throw new AppError('unavailable', 'The user does too much at once for a reversal; try again in a moment.');
+  }
+
+  /**
+   * Makes a reversal once, even if the connection breaks under it. Null: the user has changed since it was computed, or an earlier
+   * try was stored; the next round finds out which.
+   */
+  private async make(
+    compiled: CompiledCatalog,
+    userId: string,
+    body: { reversal: ReversalPlan; dryRun: boolean },
+  ): Promise<HappenedRecord | null> {
+    const { scripts, isStored } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const called = await scripts.callUser(tenantNo, { script: 'reverse_event', userId, compiled, body, isStored });
+    if (called === null || called.reply[kindField] === REFUSAL.outdated) return null;
+    return unlessRefused(compiled, called.reply, [KIND.reversal]);
   }
 
   /** An event with the ID of the one at its root: itself, unless it is a reversal. */

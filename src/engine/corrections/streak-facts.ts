@@ -146,7 +146,7 @@ function extendedOn({ streaks }: UserState, day: number, dayAt: StreakFacts['day
   return first === Infinity ? null : first;
 }
 
-/** By what the user's periods are met today: as `lua/lib/streak_rule.lua`. */
+/** By what the user's periods are met today: as `lua/lib/apply_event.lua`. */
 function meetingRule({ catalog, metricsById }: CompiledCatalog, { streakRule: own }: UserState): MeetingRule {
   const { enabled, evaluationMode, metrics, personalization } = catalog.streaks;
   const preferred = personalization ? own : null;

@@ -1,19 +1,21 @@
 import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
+import type { Clock } from '../../clock.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, UNKNOWN_OFFSET, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
-import type { Script } from '../../redis/script.ts';
 import { unpack } from '../../packed/state.ts';
-import { JoinedCalls } from '../../redis/joined-calls.ts';
+import { JoinedCalls, scriptNamed } from '../../redis/script.ts';
 import type { KeyQuestion, LookUpKeys } from './look-up-keys.ts';
-import { ScriptCalls, type ScriptCall, type ScriptCallsOptions } from '../calls/script-calls.ts';
+import type { Scripts, ShardCall } from '../scripts.ts';
 import { eventCall, type ReadyEvent } from './event-call.ts';
 import { EventQueues, type Part, type TenantQueue, type Waiting } from './event-queues.ts';
-import { withZone } from '../calls/sent-user.ts';
+import { withZone } from '../users/sent-user.ts';
 
-export interface EventBatcherOptions extends ScriptCallsOptions {
-  script: Script;
+export interface EventBatcherOptions {
+  redis: Redis;
+  clock: Clock;
+  scripts: Scripts;
   /** Answers for those of these events that Postgres holds; for retries whose first try has left the outbox. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
   /** Looks in Postgres whether idempotency keys that may be old were used. */
@@ -30,13 +32,11 @@ export interface EventBatcherOptions extends ScriptCallsOptions {
  */
 export class EventBatcher {
   private readonly queues: EventQueues;
-  /** How scripts are called; other scripts share it, and with it what it knows of the outboxes. */
-  readonly calls: ScriptCalls;
   private readonly options: EventBatcherOptions;
+  private readonly script = scriptNamed('record_events');
 
   constructor(options: EventBatcherOptions) {
     this.options = options;
-    this.calls = new ScriptCalls(options);
     this.queues = new EventQueues({ redis: options.redis, send: (redis, parts) => this.send(redis, parts) });
   }
 
@@ -50,7 +50,7 @@ export class EventBatcher {
   /** Resolves when the command is answered; a part whose connection broke, or that has to wait for its shard, may go on alone. */
   private send(redis: Redis, parts: readonly Part[]): Promise<void> {
     this.options.onCall?.(parts.reduce((sum, { batch }) => sum + batch.length, 0));
-    const joined = new JoinedCalls(this.options.script, redis);
+    const joined = new JoinedCalls(this.script, redis);
     for (const part of parts) void this.sendPart(part, joined);
     return joined.send();
   }
@@ -58,13 +58,13 @@ export class EventBatcher {
   private async sendPart({ queue, batch }: Part, joined: JoinedCalls): Promise<void> {
     const { tenantNo } = queue;
     const events = batch.map(({ event }) => event);
-    const spans = this.options.traces ? batch.flatMap(({ span = [] }) => span) : undefined;
+    const spans = this.options.scripts.traced ? batch.flatMap(({ span = [] }) => span) : undefined;
     try {
       const called = this.call(tenantNo, events, { spans, joined });
       const replies = await called.finally(() => this.queues.settled(queue));
       // The next call goes out while a replica is waited for, which may be far away. Beside one on the same machine it made
       // no difference (5 pairs each).
-      const replicated = this.calls.replicated(tenantNo);
+      const replicated = this.options.scripts.replicated(tenantNo);
       if (replicated !== null) await replicated;
       this.answer(queue, { batch, replies });
     } catch (error) {
@@ -112,11 +112,11 @@ export class EventBatcher {
   private async call(
     tenantNo: number,
     events: ReadyEvent[],
-    { spans, joined }: Pick<ScriptCall, 'spans' | 'joined'> = {},
+    { spans, joined }: Pick<ShardCall, 'spans' | 'joined'> = {},
   ): Promise<ScriptReply[]> {
     let persisted = new Map<string, ScriptReply>();
-    const packed = await this.calls.run(tenantNo, {
-      script: this.options.script,
+    const packed = await this.options.scripts.callShard(tenantNo, {
+      script: this.script,
       isAcknowledgedLater: true,
       spans,
       joined,

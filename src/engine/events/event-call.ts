@@ -1,19 +1,11 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { CompiledPlan } from '../../catalog/plan.ts';
 import type { Decimal } from '../../domain/decimal.ts';
-import {
-  boardKeyPrefix,
-  countersKey,
-  idempotencyKey,
-  oldKeysKey,
-  outboxKey,
-  pointsKeyPrefix,
-  shardOf,
-  userKey,
-} from '../../redis/keys.ts';
+import { idempotencyKey, oldKeysKey, userKey } from '../../redis/keys.ts';
 import type { IdempotencyDigest } from '../ids/event-id.ts';
 import type { ScopedKey } from '../ids/keyed-ids.ts';
-import type { SentUser } from '../calls/sent-user.ts';
+import { tenantCall } from '../scripts.ts';
+import type { SentUser } from '../users/sent-user.ts';
 import { packedLookedUp, type PackedLookedUp } from '../../packed/packed-arrays.ts';
 
 /** An event that is checked and ready for the script. */
@@ -41,7 +33,7 @@ export interface ReadyEvent {
 export interface LookedUp {
   /** The script's: as long as it is the same, the answer holds. */
   token: string;
-  /** What Redis would hold of its use (`lua/lib/used_key.lua`); 0: it was not used. */
+  /** What Redis would hold of its use (`lua/lib/used_keys.lua`); 0: it was not used. */
   use: number;
 }
 
@@ -60,23 +52,14 @@ export function eventCall(
   { nowMs, retryPosition, keysPerDay }: { nowMs: number; retryPosition: string; keysPerDay: number },
 ): { keys: string[]; args: (string | number)[] } {
   const planIndex = new Map<CompiledPlan, number>();
-  const keys = [outboxKey(shardOf(tenantNo)), countersKey(tenantNo)];
+  const { keys, args } = tenantCall(tenantNo, { nowMs, retryPosition });
   let lookedUp: Record<number, PackedLookedUp> | null = null;
   for (const [at, event] of events.entries()) {
     if (!planIndex.has(event.plan)) planIndex.set(event.plan, planIndex.size + 1);
     if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = packedLookedUp(event.lookedUp);
   }
-  const args: (string | number)[] = [
-    nowMs,
-    tenantNo,
-    planIndex.size,
-    boardKeyPrefix(tenantNo),
-    pointsKeyPrefix(tenantNo),
-    retryPosition,
-    oldKeysKey(tenantNo),
-    lookedUp === null ? '' : JSON.stringify(lookedUp),
-    keysPerDay,
-  ];
+  // In the order of EVENTS_ARG.
+  args.push(planIndex.size, lookedUp === null ? '' : JSON.stringify(lookedUp), oldKeysKey(tenantNo), keysPerDay);
   for (const plan of planIndex.keys()) args.push(plan.json);
   for (const event of events) {
     const key = userKey(tenantNo, event.userId);

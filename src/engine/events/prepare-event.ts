@@ -1,6 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { MOST_EVENT_WORK, workText } from '../../catalog/event-work.ts';
 import type { Counter } from '../../catalog/plan.ts';
+import type { EventSettings } from '../../domain/event-settings.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -8,7 +9,7 @@ import { AppError } from '../../errors.ts';
 import type { ReadyEvent } from './event-call.ts';
 import { eventId, idempotencyDigest } from '../ids/event-id.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
-import { rejectUnknownAttributes, sentUser } from '../calls/sent-user.ts';
+import { rejectUnknownAttributes, sentUser } from '../users/sent-user.ts';
 
 /** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
 export function matching(counters: readonly Counter[], attributes: Record<string, string> | undefined): string {
@@ -55,4 +56,37 @@ export function prepareEvent(
     counted: matching(plan.counters, attributes),
     idempotency: key === null ? null : { ...idempotencyDigest(user.id, metricNo, key), key },
   };
+}
+
+/** How far ahead of ours a clock may be. */
+const AHEAD_MS = 5 * 60_000;
+/** How far back application keys reach, where they may send late events at all. */
+const CLIENT_DAYS = 2;
+
+/** Who may send events of which times. */
+export interface EventWindow extends EventSettings {
+  /** Whether it is an application key that sends. */
+  byClient: boolean;
+}
+
+/**
+ * The time (epoch ms) that an event says it happened at. 403 for an application key that may not say so, 422 for a time that is
+ * ahead by more than 5 minutes, or too long ago. The last 24 hours are never too long ago.
+ */
+export function occurredMs(
+  occurredAt: string,
+  { lateEventDays, clientsMaySendLate, byClient }: EventWindow,
+  nowMs: number,
+): number {
+  if (byClient && !clientsMaySendLate)
+    throw new AppError('forbidden', 'occurredAt: application keys may not say when an event happened.');
+  const atMs = Date.parse(occurredAt);
+  if (Number.isNaN(atMs)) throw new AppError('invalid', 'occurredAt must be an ISO 8601 date-time with an offset.');
+  if (atMs > nowMs + AHEAD_MS)
+    throw new AppError('unprocessable', 'occurredAt must not be more than 5 minutes ahead of now.');
+  // Today may be sent, whatever the zone and however few days are set.
+  const days = Math.max(1, byClient ? Math.min(CLIENT_DAYS, lateEventDays) : lateEventDays);
+  if (atMs < nowMs - days * DAY_MS)
+    throw new AppError('unprocessable', `occurredAt must not be more than ${days * 24} hours ago.`);
+  return atMs;
 }

@@ -5,18 +5,15 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/author.ts';
 import { MOST_IMPORTED_ROWS, type ImportedOutcome, type ImportedUser } from '../../domain/imported-user.ts';
 import { pack, packState } from '../../packed/pack-state.ts';
-import type { ScriptReply } from '../../packed/record.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
-import { decodeState, unpack } from '../../packed/state.ts';
+import { decodeState } from '../../packed/state.ts';
 import { AppError } from '../../errors.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import { listFills } from '../../postgres/boards/fills.ts';
-import { countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
-import { Script } from '../../redis/script.ts';
-import { refuseOverload } from '../calls/overload.ts';
-import type { ScriptCalls } from '../calls/script-calls.ts';
-import { PROFILE_IS_FULL, STATE_IS_FULL } from '../calls/refusal.ts';
+import { userKey } from '../../redis/keys.ts';
+import type { Scripts } from '../scripts.ts';
+import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
 import { eventId } from '../ids/event-id.ts';
 import { BoardsOfTenants, countersOf, placesOf } from '../rebuild/derived-keys.ts';
 import { addScores } from './boards.ts';
@@ -30,12 +27,9 @@ import { addTotals, raisePeaks } from './totals.ts';
 export interface ImportsOptions {
   redis: Redis;
   pool: Pool;
-  /** The batcher's, so that both know the same of the outboxes. */
-  calls: ScriptCalls;
+  scripts: Scripts;
   recordAudit: RecordAudit;
   clock: Clock;
-  /** Whether the outbox holds more than it may, so that nothing is taken. */
-  overloaded: () => boolean;
 }
 
 /** An import that some users are of. */
@@ -51,7 +45,6 @@ export type ImportResult = { outcome: ImportedOutcome; missing: string[] } | { r
 /** Brings users with their past from elsewhere. */
 export class Imports {
   private readonly options: ImportsOptions;
-  private readonly script = new Script('import_user');
   private readonly boards: BoardsOfTenants;
 
   constructor(options: ImportsOptions) {
@@ -65,7 +58,7 @@ export class Imports {
    * Idempotent; after an error (503) some may be there.
    */
   async bring(compiled: CompiledCatalog, users: readonly ImportedUser[], from: Import): Promise<ImportResult[]> {
-    refuseOverload(this.options.overloaded);
+    this.options.scripts.refuseOverload();
     if (!from.dryRun && users.some(({ leaderboards }) => leaderboards !== undefined)) await this.refuseFills(compiled);
     const results: ImportResult[] = [];
     for (const user of users) results.push(await this.bringOne(compiled, user, from));
@@ -120,40 +113,19 @@ export class Imports {
     const { tenantNo } = compiled.catalog;
     const places = placesOf(tenantNo, state, await this.boards.of(tenantNo));
     const sets = places.flatMap(({ key, score, listedIn }) => [
-      { key, args: [score, ''] },
-      ...(listedIn === null ? [] : [{ key: listedIn.key, args: ['', listedIn.group] }]),
+      { key, of: { score } },
+      ...(listedIn === null ? [] : [{ key: listedIn.key, of: { group: listedIn.group } }]),
     ]);
     const record = pack(importedRecord(draft, { id: eventId(draft.nowMs), userId }));
-    const packed = packState(state);
-    let isRetry = false;
-    const replies = await this.options.calls.run(tenantNo, {
-      script: this.script,
-      keysAndArgs: ({ retryPosition }) => {
-        isRetry = retryPosition !== '';
-        return {
-          keys: [
-            outboxKey(shardOf(tenantNo)),
-            countersKey(tenantNo),
-            userKey(tenantNo, userId),
-            ...sets.map(({ key }) => key),
-          ],
-          args: [
-            tenantNo,
-            userId,
-            name,
-            record,
-            packed,
-            JSON.stringify(countersOf(state)),
-            pointsKeyPrefix(tenantNo),
-            ...sets.flatMap(({ args }) => args),
-          ],
-        };
-      },
-      // A retry finds the user.
-      foundElsewhere: async () => false,
+    const called = await this.options.scripts.callUser(tenantNo, {
+      script: 'import_user',
+      userId,
+      body: { import: name, counters: countersOf(state), sets: sets.map(({ of }) => of) },
+      keys: sets.map(({ key }) => key),
+      states: [record, packState(state)],
     });
-    const kind = (unpack(replies![0]!) as ScriptReply)[kindField];
-    return isRetry && kind === REFUSAL.alreadyImported ? KIND.imported : kind;
+    const { reply, retried } = called!;
+    return retried && reply[kindField] === REFUSAL.alreadyImported ? KIND.imported : reply[kindField];
   }
 }
 

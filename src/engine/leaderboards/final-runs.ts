@@ -42,7 +42,7 @@ const LONG_MS = 15_000;
 /**
  * Takes the standings of runs that are final from Redis into Postgres (`copyRun`). Once a run is declared final it is
  * read from Postgres; a while later its sorted sets leave Redis. The users' own scores of it go with their next event
- * (`lua/lib/score_slot.lua`). A board whose run fails is set aside, and the others go on; so is one, in silence, that is
+ * (`lua/lib/board_scores.lua`). A board whose run fails is set aside, and the others go on; so is one, in silence, that is
  * still being filled from history.
  */
 export class FinalRuns implements DueWork {

@@ -10,16 +10,13 @@ import { decodeState } from '../../packed/state.ts';
 import { emptyHistorySum } from '../../packed/packed-arrays.ts';
 import type { BoardFill } from '../../postgres/boards/fills.ts';
 import { historySums } from '../../postgres/boards/history-sums.ts';
-import { boardKeyPrefix, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
-import type { Script } from '../../redis/script.ts';
+import { callUsers } from '../scripts.ts';
 import { offsetsOf, type BoardHistory } from './board-history.ts';
 import { summed, type SummedUser } from './summed-users.ts';
 
 export interface UserScoresOptions {
   redis: Redis;
   pool: Pool;
-  /** `lua/fill_board.lua`. */
-  script: Script;
   clock: Clock;
   /** Called when entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
@@ -122,19 +119,19 @@ export class UserScores {
     { exact }: { exact: boolean },
   ): Promise<Map<string, number>> {
     if (users.length === 0) return new Map();
-    const { redis, script, clock, onWritten } = this.options;
-    const { tenantNo } = fill;
-    const nowMs = clock.now();
-    const shard = shardOf(tenantNo);
+    const nowMs = this.options.clock.now();
     const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
     const days = [plan.firstDay, plan.firstDay + 1, plan.firstDay + 2];
     const metric = compiled.metricsById.get(board.metricId ?? '') ?? null;
     const filled = { ...plan, board: compileBoard(compiled, board, { metric, days }), counts: metric?.no, exact };
-    const keys = [outboxKey(shard), ...users.map(({ id }) => userKey(tenantNo, id))];
-    const args: (string | number | Buffer)[] = [nowMs, tenantNo, JSON.stringify(filled), boardKeyPrefix(tenantNo)];
-    for (const { id, state, open } of users) args.push(id, history.counted === null ? '' : state, JSON.stringify(open));
-    const replies = (await script.run(redis, keys, args)) as (number | Buffer)[];
-    if (String(replies[users.length]) !== '') onWritten(shard);
-    return new Map(users.map(({ id }, index) => [id, replies[index] as number]));
+    const replies = await callUsers(this.options, fill.tenantNo, {
+      script: 'fill_board',
+      nowMs,
+      plan: JSON.stringify(filled),
+      userIds: users.map(({ id }) => id),
+      body: { users: users.map(({ id, open }) => ({ userId: id, sums: open! })) },
+      states: users.map(({ state }) => (history.counted === null ? '' : state)),
+    });
+    return new Map(users.map(({ id }, index) => [id, replies[index]!]));
   }
 }

@@ -6,19 +6,17 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import type { DuePeriod } from '../../postgres/time-triggers/due-periods.ts';
-import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
-import type { Script } from '../../redis/script.ts';
+import { userKey } from '../../redis/keys.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { eventId } from '../ids/event-id.ts';
+import { callUsers } from '../scripts.ts';
 import { unpackState } from '../../packed/state.ts';
 
 export interface TimePaymentsOptions {
   redis: Redis;
-  /** `pay_time_triggers`. */
-  script: Script;
-  catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
-  /** Tells that entries were written to the outbox of a shard. */
+  /** Called when entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
+  catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
 }
 
 /** A user's periods that ended at the same time. */
@@ -89,23 +87,25 @@ export class TimePayments {
     plan: string;
     payments: readonly Payment[];
   }): Promise<number[]> {
-    const { redis, script, onWritten } = this.options;
     const { tenantNo } = compiled.catalog;
-    const shard = shardOf(tenantNo);
-    const users = payments.map(({ userId }) => userKey(tenantNo, userId));
-    const states = await redis.mgetBuffer(users);
-    const args: (string | number)[] = [tenantNo, plan, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo)];
-    for (const [index, { userId, dueMs, triggerNos }] of payments.entries()) {
+    const userIds = payments.map(({ userId }) => userId);
+    const states = await this.options.redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
+    const due = payments.map(({ userId, dueMs, triggerNos }, index) => {
       const packed = states[index];
       const zone = packed ? (unpackState(packed)[USER.zone] ?? '') : '';
-      const offset = zone === '' ? 0 : (zoneOffset(zone, dueMs)?.offsetSeconds ?? 0);
-      const boosts = compiled.personalBoosts.get(userId) ?? '';
-      args.push(userId, eventId(dueMs), dueMs, triggerNos.join(','), boosts, zone, offset);
-    }
-    const keys = [outboxKey(shard), countersKey(tenantNo), ...users];
-    const replies = (await script.run(redis, keys, args)) as (number | Buffer)[];
-    if (String(replies[payments.length]) !== '') onWritten(shard);
-    return replies.slice(0, payments.length) as number[];
+      return {
+        userId,
+        id: eventId(dueMs),
+        dueMs,
+        triggers: triggerNos,
+        boosts: compiled.personalBoosts.get(userId),
+        zone,
+        offsetSeconds: zone === '' ? 0 : (zoneOffset(zone, dueMs)?.offsetSeconds ?? 0),
+      };
+    });
+    const nowMs = payments[0]!.dueMs;
+    const body = { payments: due };
+    return callUsers(this.options, tenantNo, { script: 'pay_time_triggers', nowMs, plan, userIds, body });
   }
 }
 

@@ -1,10 +1,19 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { CompiledPlan } from '../../catalog/plan.ts';
+import type { Clock } from '../../clock.ts';
+import { parseDecimal } from '../../domain/decimal.ts';
+import type { EventResponse } from '../../domain/event.ts';
+import { DAY_MS } from '../../domain/periods.ts';
 import type { Author } from '../../domain/author.ts';
 import type { GuardCount, QuarantinedEvent, QuarantineQuery, ReleasedEvent } from '../../domain/quarantine.ts';
 import { AppError } from '../../errors.ts';
 import { GUARD } from '../../packed/guard-fields.ts';
+import type { ScriptReply } from '../../packed/record.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
+import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
+import { unpack } from '../../packed/state.ts';
 import type { AuditAction } from '../../postgres/audit/write-audit.ts';
 import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import { QUARANTINE_STATUS } from '../../postgres/persist/insert-quarantined.ts';
@@ -14,17 +23,25 @@ import {
   readQuarantined,
   type QuarantineRow,
 } from '../../postgres/quarantine/read-quarantine.ts';
+import { scriptNamed } from '../../redis/script.ts';
+import { eventAnswer } from '../events/event-answer.ts';
+import { eventCall, type ReadyEvent } from '../events/event-call.ts';
 import { guardName } from '../events/guarded-answer.ts';
+import { matching } from '../events/prepare-event.ts';
 import { uuidText } from '../ids/event-id.ts';
 import { untilPersisted } from '../persisted/until-persisted.ts';
+import { refusalError } from '../refusals.ts';
+import type { Scripts } from '../scripts.ts';
 import { spanOf } from '../span.ts';
-import { quarantinedAnswer } from './quarantined-answer.ts';
-import type { QuarantineCalls } from './quarantine-calls.ts';
+import { withZone } from '../users/sent-user.ts';
 
 export interface QuarantineOptions {
   redis: Redis;
   pool: Pool;
-  calls: QuarantineCalls;
+  scripts: Scripts;
+  clock: Clock;
+  /** Answers for those of these events that Postgres holds as applied. */
+  findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
   recordAudit: RecordAudit;
 }
 
@@ -33,6 +50,9 @@ export interface Left<T> {
   done: T[];
   refused: ReadonlyMap<string, string>;
 }
+
+/** Events of one call that drops some. */
+const DROPPED_A_CALL = 100;
 
 const NOT_THERE = 'There is no event in quarantine with this ID';
 
@@ -86,7 +106,7 @@ export class Quarantine {
     const { rows, refused } = await this.asked(compiled, ids);
     await this.record('release', compiled, { rows, by });
     for (const row of rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
-      const outcome = await this.options.calls.release(compiled, row);
+      const outcome = await this.apply(compiled, row);
       if (typeof outcome === 'string') refused.set(uuidText(row.id), outcome);
       else if (outcome !== null) left.push({ id: uuidText(row.id), event: outcome.event });
       else {
@@ -102,7 +122,8 @@ export class Quarantine {
   async drop(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<string>> {
     const { rows, refused } = await this.asked(compiled, ids);
     await this.record('delete', compiled, { rows, by });
-    await this.options.calls.drop(compiled.catalog.tenantNo, rows);
+    for (let from = 0; from < rows.length; from += DROPPED_A_CALL)
+      await this.options.scripts.dropQuarantined(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
     const after = await readQuarantined(
       await this.upToDate(compiled),
       compiled.catalog.tenantNo,
@@ -111,6 +132,53 @@ export class Quarantine {
     const dropped = after.filter(({ status }) => status === QUARANTINE_STATUS.dropped).map(({ id }) => uuidText(id));
     for (const { id } of rows) if (!dropped.includes(uuidText(id))) refused.set(uuidText(id), NOT_THERE);
     return { done: dropped, refused };
+  }
+
+  /**
+   * Applies an event now, if it waits: it leaves the quarantine in the same atomic step. Resolves with what it changed; with a
+   * text where it is refused and goes on waiting; with null where it does not wait. 503 while the backlog is full.
+   */
+  async apply(compiled: CompiledCatalog, row: QuarantineRow): Promise<{ event: EventResponse } | string | null> {
+    const { clock, scripts } = this.options;
+    scripts.refuseOverload();
+    const metric = compiled.metricsByNo.get(row.metricNo);
+    if (metric === undefined) return 'Its metric was deleted: it can only be dropped';
+    const plan = compiled.plan(metric.key, Math.floor(clock.now() / DAY_MS))!;
+    const event: ReadyEvent = {
+      compiled,
+      plan: withoutGuards(plan),
+      id: row.id,
+      userId: row.userId,
+      value: parseDecimal(row.value),
+      sent: null,
+      attributes: row.attributes === null ? '' : JSON.stringify(row.attributes),
+      counted: matching(plan.counters, row.attributes ?? undefined),
+      idempotency: null,
+    };
+    let reply = await this.attempt(event);
+    // A retry that found the record of when the event was kept: it says nothing of a release.
+    while (reply[kindField] === KIND.guarded) reply = await this.attempt(event);
+    if (reply[kindField] === REFUSAL.unknownOffset) {
+      const sent = withZone(null, reply[UNKNOWN_OFFSET.zone], clock.now());
+      reply = await this.attempt({ ...event, sent });
+    }
+    if (reply[kindField] === KIND.event)
+      return { event: JSON.parse(eventAnswer(compiled, reply, row.idempotencyKey)) as EventResponse };
+    return reply[kindField] === REFUSAL.notQuarantined ? null : refusalError(compiled, reply).message;
+  }
+
+  private async attempt(event: ReadyEvent): Promise<ScriptReply> {
+    const { tenantNo } = event.compiled.catalog;
+    let persisted: ScriptReply | undefined;
+    const replies = await this.options.scripts.callShard(tenantNo, {
+      script: scriptNamed('record_events'),
+      keysAndArgs: (at) => eventCall(tenantNo, [event], { ...at, keysPerDay: 0 }),
+      foundElsewhere: async () => {
+        persisted = (await this.options.findPersisted(tenantNo, [event])).get(event.id);
+        return persisted !== undefined;
+      },
+    });
+    return persisted ?? (unpack(replies![0]!) as ScriptReply);
   }
 
   private async asked(
@@ -138,3 +206,27 @@ export class Quarantine {
     return this.options.pool;
   }
 }
+
+/** The plan with which an event leaves the quarantine. */
+function withoutGuards({ plan, ...compiled }: CompiledPlan): CompiledPlan {
+  const released = { ...plan, guards: { asked: [], release: true as const } };
+  return { ...compiled, plan: released, json: JSON.stringify(released) };
+}
+
+const STATUS = new Map(
+  (['waiting', 'released', 'dropped'] as const).map((status) => [QUARANTINE_STATUS[status] as number, status]),
+);
+
+/** An event in quarantine as it is answered. */
+export const quarantinedAnswer = (compiled: CompiledCatalog, row: QuarantineRow): QuarantinedEvent => ({
+  id: uuidText(row.id),
+  userId: row.userId,
+  metricKey: compiled.metricsByNo.get(row.metricNo)?.key ?? null,
+  guard: guardName(row.guard),
+  value: Number(row.value),
+  attributes: row.attributes,
+  idempotencyKey: row.idempotencyKey,
+  status: STATUS.get(row.status)!,
+  at: new Date(row.atMs).toISOString(),
+  settled: row.settledMs === null ? null : new Date(row.settledMs).toISOString(),
+});

@@ -15,7 +15,7 @@ export interface Reached {
 const MILLION = 1_000_000n;
 
 /**
- * Whether a user has, or once had, what it takes. The rule of `lua/lib/qualifies.lua`, which looks at now only. `micros`: what a
+ * Whether a user has, or once had, what it takes. The rule of `lua/lib/achievements.lua`, which looks at now only. `micros`: what a
  * highest total may have had beyond its whole part, which is all that is kept of it.
  */
 function everQualified(

@@ -5,16 +5,16 @@ import type { SystemRules } from './rules.ts';
 
 const ROUND = { 1: Math.floor, 2: Math.round, 3: Math.ceil } as const;
 
-/** As `lua/lib/boosted.lua` cuts products. */
+/** As `lua/lib/points.lua` cuts products. */
 const cut = (product: number): number => Number(product.toPrecision(15));
 
-/** Whether a user's attributes meet all conditions, as `lua/lib/holds.lua` says it. */
+/** Whether a user's attributes meet all conditions, as `lua/lib/users.lua` says it. */
 export const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Record<number, string>>): boolean =>
   conditions === undefined || conditions.every(([no, value]) => attributes[no] === value);
 
 /**
- * Points of one user in one system while history is played again. The rules are those of `lua/lib/award_points.lua` and
- * `lua/lib/boosted.lua`, which own them: a test compares the two.
+ * Points of one user in one system while history is played again. The rules are those of `lua/lib/points.lua` and
+ * `lua/lib/points.lua`, which own them: a test compares the two.
  */
 export class Ledger {
   readonly system: SystemRules;

@@ -5,6 +5,8 @@ import type { PlanBoard } from '../../catalog/plan.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
+import type { BoardFill } from '../../postgres/boards/fills.ts';
+import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
 
 /** A run that has begun somewhere and is not final: first and last day (epoch days); without the last: it has no end. */
 export interface OpenRun {
@@ -12,7 +14,7 @@ export interface OpenRun {
   last?: number;
 }
 
-/** A board that is switched on, with its open runs, oldest first: `lua/lib/recompute_scores.lua` uses these names. */
+/** A board that is switched on, with its open runs, oldest first: `lua/recompute_users.lua` uses these names. */
 export interface OpenBoard {
   board: PlanBoard;
   runs: OpenRun[];
@@ -55,3 +57,24 @@ export const segmentOf = (bounds: readonly number[], day: number): number =>
 /** The day that awards of a segment are dated: its last, today at most. */
 export const dayOfSegment = (bounds: readonly number[], segment: number, today: number): number =>
   Math.min((bounds[segment] ?? Infinity) - 1, today);
+
+/** A board whose scores are computed again; `filled`: it was filled since the plan was made. */
+export interface ScoredBoard extends OpenBoard {
+  filled: boolean;
+}
+
+/**
+ * The boards whose scores a step moves; null: boards are not computed again. What was planned, or is to be taken back, of a board
+ * that was filled since has gone with its previous scores: only awards move it.
+ */
+export function scoredBoards(
+  { request, status, figures }: Pick<RecomputationJob, 'request' | 'status' | 'figures'>,
+  boards: readonly OpenBoard[],
+  fills: readonly Pick<BoardFill, 'boardNo' | 'requested'>[],
+): ScoredBoard[] | null {
+  if (!request.what.includes('boards')) return null;
+  const { plannedFromMs = 0, appliedFromMs = 0 } = figures;
+  const sinceMs = status === 'reverting' ? appliedFromMs : plannedFromMs;
+  const filled = fills.filter(({ requested }) => requested.getTime() > sinceMs).map(({ boardNo }) => boardNo);
+  return boards.map((each) => ({ ...each, filled: filled.includes(each.board.no) }));
+}

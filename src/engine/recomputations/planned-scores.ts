@@ -50,7 +50,7 @@ export function plannedScores(
   });
 }
 
-/** The group of a user's attributes of now, as `lua/lib/board_group.lua` has it; '' for one who lacks a value. */
+/** The group of a user's attributes of now, as `lua/lib/board_scores.lua` has it; '' for one who lacks a value. */
 function groupOf({ groups = [] }: PlanBoard, { attributes }: UserState): string {
   const values = groups.map((no) => attributes[no]);
   return values.includes(undefined) ? '' : groupName(values as string[]);

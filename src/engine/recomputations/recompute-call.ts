@@ -1,13 +1,11 @@
-import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { pointsLimits } from '../../catalog/points-limits.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { RECOMPUTED } from '../../packed/call-fields.ts';
 import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
-import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
-import { Script } from '../../redis/script.ts';
 import { eventId } from '../ids/event-id.ts';
-import type { OpenBoard } from './open-boards.ts';
+import { callUsers } from '../scripts.ts';
+import type { ScoredBoard } from './open-boards.ts';
 import type { PlannedUser } from './planned-user.ts';
 
 /** What became of a user: RECOMPUTED. */
@@ -21,11 +19,6 @@ export const SKIPPED: Partial<Record<Recomputed, string>> = {
   [RECOMPUTED.corrected]: 'Events of the user were reversed since it was planned: plan it again.',
 };
 
-/** A board whose scores are computed again; `filled`: it was filled since the plan was made. */
-export interface ScoredBoard extends OpenBoard {
-  filled: boolean;
-}
-
 export interface CalledUsers {
   users: readonly { userId: string; planned: PlannedUser }[];
   /** Null: boards of points follow awards in the run of today, and no other score is moved. */
@@ -33,41 +26,26 @@ export interface CalledUsers {
   nowMs: number;
 }
 
-/** Runs `lua/recompute_users.lua`. */
-export class RecomputeCall {
-  private readonly redis: Redis;
-  private readonly onWritten: (shard: number) => void;
-  private readonly script = new Script('recompute_users');
-
-  constructor({ redis, onWritten }: { redis: Redis; onWritten: (shard: number) => void }) {
-    this.redis = redis;
-    this.onWritten = onWritten;
-  }
-
-  /** What became of each of some users, in their order. A step that is repeated changes nothing. */
-  async run(
-    compiled: CompiledCatalog,
-    { id, status, stepNo }: Pick<RecomputationJob, 'id' | 'status' | 'stepNo'>,
-    { users, scored, nowMs }: CalledUsers,
-  ): Promise<Recomputed[]> {
-    const { tenantNo } = compiled.catalog;
-    const shard = shardOf(tenantNo);
-    const limits = pointsLimits(compiled.catalog);
-    const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
-    const keys = [outboxKey(shard), countersKey(tenantNo), ...users.map(({ userId }) => userKey(tenantNo, userId))];
-    const args: (string | number)[] = [
-      nowMs,
-      tenantNo,
-      JSON.stringify({ ...plan, limits, ...(scored !== null && { scored }) }),
-      boardKeyPrefix(tenantNo),
-      pointsKeyPrefix(tenantNo),
-      stepNo ?? 0,
-      id.replaceAll('-', ''),
-      status === 'reverting' ? '1' : '',
-    ];
-    for (const { userId, planned } of users) args.push(userId, eventId(nowMs), JSON.stringify(planned));
-    const replies = (await this.script.run(this.redis, keys, args)) as (number | Buffer)[];
-    if (String(replies[users.length]) !== '') this.onWritten(shard);
-    return replies.slice(0, users.length) as Recomputed[];
-  }
+/** What became of each of some users, in their order. A step that is repeated changes nothing. */
+export async function recomputeUsers(
+  to: Parameters<typeof callUsers>[0],
+  compiled: CompiledCatalog,
+  { id, status, stepNo }: Pick<RecomputationJob, 'id' | 'status' | 'stepNo'>,
+  { users, scored, nowMs }: CalledUsers,
+): Promise<Recomputed[]> {
+  const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+  const limits = pointsLimits(compiled.catalog);
+  const replies = await callUsers(to, compiled.catalog.tenantNo, {
+    script: 'recompute_users',
+    nowMs,
+    plan: JSON.stringify({ ...plan, limits, ...(scored !== null && { scored }) }),
+    userIds: users.map(({ userId }) => userId),
+    body: {
+      step: stepNo ?? 0,
+      job: id.replaceAll('-', ''),
+      reverts: status === 'reverting',
+      users: users.map(({ userId, planned }) => ({ userId, id: eventId(nowMs), planned })),
+    },
+  });
+  return replies as Recomputed[];
 }

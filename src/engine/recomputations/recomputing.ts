@@ -30,11 +30,10 @@ import { isPersisted } from '../persisted/persisted.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { Pieces, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
 import { withSlice } from './figures.ts';
-import { openBoards } from './open-boards.ts';
+import { openBoards, scoredBoards } from './open-boards.ts';
 import { planSlice } from './plan-slice.ts';
 import { toApply, toRevert, type PlannedUser, type UserPlan } from './planned-user.ts';
-import { RecomputeCall, SKIPPED } from './recompute-call.ts';
-import { scoredBoards } from './scored-boards.ts';
+import { recomputeUsers, SKIPPED } from './recompute-call.ts';
 
 export interface RecomputingOptions {
   redis: Redis;
@@ -90,12 +89,10 @@ export class Recomputing {
   private readonly options: RecomputingOptions;
   private readonly worker = randomUUID();
   private readonly pieces: Pieces;
-  private readonly calls: RecomputeCall;
 
   constructor(options: RecomputingOptions) {
     this.options = options;
     this.pieces = new Pieces({ kind: KIND, onFailed: options.onFailed, patienceMs: PATIENCE_MS });
-    this.calls = new RecomputeCall(options);
   }
 
   /** Does a slice of the oldest job that nobody else holds. False: there is none. */
@@ -198,7 +195,7 @@ export class Recomputing {
     const { job, compiled, fills } = step;
     try {
       const scored = scoredBoards(job, openBoards(compiled, nowMs), fills);
-      const replies = await this.calls.run(compiled, job, { users, scored, nowMs });
+      const replies = await recomputeUsers(this.options, compiled, job, { users, scored, nowMs });
       return replies.map((reply) => SKIPPED[reply] ?? null);
     } catch (error) {
       if (isUnavailable(error)) throw error;

@@ -8,7 +8,7 @@ import type { ImportedPast, Running } from './imported-past.ts';
 import type { Ledger } from './ledger.ts';
 import type { Rules } from './rules.ts';
 
-/** How far the whole part of a sum's peak moved; see `lua/lib/add_to_total.lua`. */
+/** How far the whole part of a sum's peak moved; see `lua/lib/decimals.lua`. */
 interface Peaks {
   before: number;
   after: number;
@@ -49,7 +49,7 @@ const wholeOf = (micros: bigint): number => Number(micros / MILLION);
 
 /**
  * Plays a user's history again by the rules of now: events in the order in which they were applied, then `finish`. In an
- * event metric triggers pay first, then streak and achievement triggers, as in `lua/lib/fire_triggers.lua`, which owns the rule.
+ * event metric triggers pay first, then streak and achievement triggers, as in `lua/lib/points.lua`, which owns the rule.
  */
 export class UserReplay {
   private readonly options: UserReplayOptions;
@@ -179,7 +179,7 @@ function add(sums: Map<number, Running>, no: number, micros: bigint): Peaks {
   return { before, after: wholeOf(running.peak) };
 }
 
-/** How many multiples of the threshold are newly crossed, as `lua/lib/crossed.lua` says it. */
+/** How many multiples of the threshold are newly crossed, as `lua/lib/points.lua` says it. */
 function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
   const peak = peaks.get(counted ? no : 0);
   return peak === undefined ? 0 : Math.floor(peak.after / threshold) - Math.floor(peak.before / threshold);

@@ -12,17 +12,20 @@ import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
 import type { AuditEntry } from '../../postgres/audit/write-audit.ts';
 import { longestLost } from '../../postgres/streaks/longest-lost.ts';
 import { findPauses } from '../../postgres/streaks/find-pauses.ts';
-import type { Asked } from '../calls/asked.ts';
-import { STATE_IS_FULL } from '../calls/refusal.ts';
+import type { Asked, Scripts, StreakChange } from '../scripts.ts';
+import { STATE_IS_FULL } from '../refusals.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import type { RefusedChange, StreakCall } from './streak-call.ts';
-import { STREAK_REFUSAL } from '../../packed/refusal-fields.ts';
+import type { StreakRefusal } from '../../packed/record.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
+import { REFUSAL, STREAK_REFUSAL, UNCHANGED } from '../../packed/refusal-fields.ts';
 import { packedPause } from '../../packed/packed-arrays.ts';
 
 export interface StreakAdminOptions {
   pool: Pool;
   users: Pick<UserReads, 'find'>;
-  calls: StreakCall;
+  scripts: Scripts;
+  /** Whether Postgres holds the change of a call (32 hex digits). */
+  isStored: (callId: string) => Promise<boolean>;
   clock: Clock;
   recordAudit: RecordAudit;
   /** Resolves when Postgres holds what was written for the tenant so far; 503 if that takes too long. */
@@ -41,6 +44,12 @@ export class NothingDone {
 /** Whose streak was changed. */
 export interface StreakOwner {
   userId: string;
+}
+
+/** Why a change was not made; `unknown`: no such user. `day`: the user's local day. */
+export interface RefusedChange {
+  why: StreakRefusal | 'unknown' | 'large';
+  day: number;
 }
 
 const UNKNOWN = 'There is no user with this ID';
@@ -64,7 +73,7 @@ export class StreakAdmin {
   ): Promise<StreakOwner | string | NothingDone> {
     const { enabled, max } = compiled.catalog.streaks.freezes;
     if (!enabled) return 'Freezes are not enabled in the streak settings';
-    const refused = await this.options.calls.change(compiled, userId, { freeze: true, max }, span);
+    const refused = await this.change(compiled, userId, { freeze: true, max }, span);
     if (refused?.why === STREAK_REFUSAL.full)
       return new NothingDone(`The user has the maximum of ${max} freezes already`);
     if (refused !== null) return reason(refused);
@@ -82,7 +91,7 @@ export class StreakAdmin {
     if (to < from) return 'end must not be before start';
     const id = uuid();
     const pause = packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') });
-    const refused = await this.options.calls.change(compiled, userId, { pause }, span);
+    const refused = await this.change(compiled, userId, { pause }, span);
     if (refused !== null) return reason(refused);
     this.record(compiled, by, { action: 'create', kind: 'streak_pause', id, userId, after: { start, end } });
     return { id, userId, start, end, status: 'active' };
@@ -90,7 +99,7 @@ export class StreakAdmin {
 
   /** Deletes pauses by ID; their past days stay paused. The IDs that were deleted. */
   async deletePauses(compiled: CompiledCatalog, ids: readonly string[], { by, span }: Asked): Promise<string[]> {
-    const { pool, persisted, calls } = this.options;
+    const { pool, persisted } = this.options;
     const { tenantNo } = compiled.catalog;
     let found = await findPauses(pool, tenantNo, ids);
     if (found.length < ids.length) {
@@ -101,7 +110,7 @@ export class StreakAdmin {
     const deleted: string[] = [];
     for (const { id, userId, from, to } of found) {
       const unpause = packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') });
-      const refused = await calls.change(compiled, userId, { unpause }, span);
+      const refused = await this.change(compiled, userId, { unpause }, span);
       if (refused !== null) continue;
       deleted.push(id);
       const before = { start: dateOf(from), end: dateOf(to) };
@@ -133,11 +142,36 @@ export class StreakAdmin {
     userId: string,
     { by, span }: Asked,
   ): Promise<StreakOwner | string | NothingDone> {
-    const refused = await this.options.calls.change(compiled, userId, { reset: true }, span);
+    const refused = await this.change(compiled, userId, { reset: true }, span);
     if (refused?.why === STREAK_REFUSAL.idle) return new NothingDone('The user has no streak');
     if (refused !== null) return reason(refused);
     this.record(compiled, by, { action: 'reset', kind: 'streak', userId });
     return { userId };
+  }
+
+  /** Makes a change once, even if the connection breaks under it. Null: it is made. 503 while Redis is away. */
+  async change(
+    compiled: CompiledCatalog,
+    userId: string,
+    change: StreakChange,
+    span?: Span,
+  ): Promise<RefusedChange | null> {
+    const { scripts, isStored } = this.options;
+    const called = await scripts.callUser(compiled.catalog.tenantNo, {
+      script: 'adjust_streak',
+      userId,
+      compiled,
+      body: { change },
+      isStored,
+      span,
+    });
+    if (called === null) return null;
+    const { reply } = called;
+    if (reply[kindField] === KIND.streaks) return null;
+    if (reply[kindField] === REFUSAL.unknownUser) return { why: 'unknown', day: 0 };
+    if (reply[kindField] === REFUSAL.tooLarge) return { why: 'large', day: 0 };
+    if (reply[kindField] === REFUSAL.unchanged) return { why: reply[UNCHANGED.why], day: reply[UNCHANGED.day] };
+    throw new Error(`adjust_streak answered ${reply[kindField]}`);
   }
 
   /** Nobody waits for it. */
@@ -150,14 +184,14 @@ export class StreakAdmin {
     userId: string,
     span: Span | undefined,
   ): Promise<StreakOwner | string | NothingDone> {
-    const { pool, users, clock, calls } = this.options;
+    const { pool, users, clock } = this.options;
     const { tenantNo, streaks } = compiled.catalog;
     const state = await users.find(tenantNo, userId);
     if (state === null) return UNKNOWN;
     const since = restoreWindowStart(dayIn(state.tz, clock.now()), streaks);
     const lost = await longestLost(pool, { tenantNo, userId, frequency: streaks.frequency, since });
     const restore = { length: lost?.length ?? 0, first: lost?.from ?? 0, last: lost?.to ?? 0, since };
-    const refused = await calls.change(compiled, userId, { restore }, span);
+    const refused = await this.change(compiled, userId, { restore }, span);
     if (refused?.why === STREAK_REFUSAL.none) return new NothingDone('There is no longer streak to restore');
     return refused === null ? { userId } : reason(refused);
   }
@@ -173,7 +207,7 @@ function reason({ why, day }: RefusedChange): string {
       return 'The user has a pause on some of these days already';
     case STREAK_REFUSAL.many:
       return 'The user has 100 pauses already';
-    case STREAK_REFUSAL.large:
+    case 'large':
       return STATE_IS_FULL;
     case STREAK_REFUSAL.full:
     case STREAK_REFUSAL.gone:

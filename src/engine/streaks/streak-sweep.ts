@@ -35,7 +35,7 @@ const WORK_MS = 2_000;
 
 /**
  * The midnights of streaks: when a day begins in a zone, the users there whose streaks may change are settled, as their
- * next event or read would find them (`lua/lib/settle_streaks.lua`). So boards of streaks follow, and what was lost, used
+ * next event or read would find them (`lua/lib/streaks.lua`). So boards of streaks follow, and what was lost, used
  * and earned is reported when it happens. No answer depends on whether this ran; whatever is repeated finds nothing to do.
  *
  * Who may change Postgres says (`users.due_day`). It is behind by what was swept last, and then names too many, never too

@@ -3,18 +3,16 @@ import type { Redis } from 'ioredis';
 import { fittingCall } from '../../catalog/event-work.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
-import { boardKeyPrefix, countersKey, outboxKey, shardOf, userKey } from '../../redis/keys.ts';
+import { shardOf } from '../../redis/keys.ts';
 import { backlog } from '../../redis/outbox.ts';
-import type { Script } from '../../redis/script.ts';
 import { noteSweep, noteSweepEnd } from '../../redis/storing-order.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { eventId } from '../ids/event-id.ts';
+import { callUsers } from '../scripts.ts';
 
 export interface SweepCallsOptions {
   redis: Redis;
-  /** `sweep_streaks`. */
-  script: Script;
-  /** Tells that entries were written to the outbox of a shard. */
+  /** Called when entries were written to the outbox of a shard. */
   onWritten: (shard: number) => void;
   /** Called with a user who cannot be settled: the others are. */
   onUserFailed?: (tenantNo: number, userId: string, error: unknown) => void;
@@ -121,23 +119,21 @@ export class SweepCalls {
 
   /** One call of the script; resolves to the number of users. */
   private callFor({ tenantNo, zone, dueMs, plan }: Midnight): (ids: readonly string[]) => Promise<number> {
-    const { redis, script, onWritten } = this.options;
-    const shard = shardOf(tenantNo);
     const offset = zone === '' ? null : (zoneOffset(zone, dueMs) ?? { offsetSeconds: 0, untilMs: dueMs + DAY_MS });
-    const sameForAll = [
-      dueMs,
-      tenantNo,
-      plan,
-      boardKeyPrefix(tenantNo),
-      zone,
-      offset?.offsetSeconds ?? 0,
-      offset?.untilMs ?? '',
-    ];
     return async (ids) => {
-      const keys = [outboxKey(shard), countersKey(tenantNo), ...ids.map((id) => userKey(tenantNo, id))];
-      const args = [...sameForAll, eventId(dueMs).slice(0, 24), ...ids];
-      const [changed] = (await script.run(redis, keys, args)) as [number, Buffer];
-      if (changed > 0) onWritten(shard);
+      await callUsers(this.options, tenantNo, {
+        script: 'sweep_streaks',
+        nowMs: dueMs,
+        plan,
+        userIds: ids,
+        body: {
+          zone,
+          offsetSeconds: offset?.offsetSeconds ?? 0,
+          untilMs: offset?.untilMs,
+          idPrefix: eventId(dueMs).slice(0, 24),
+          users: ids,
+        },
+      });
       return ids.length;
     };
   }

@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { QuarantineEntry } from '../../domain/timeline.ts';
 import type { QuarantineRow } from '../../postgres/quarantine/read-quarantine.ts';
-import { quarantinedAnswer } from '../quarantine/quarantined-answer.ts';
+import { quarantinedAnswer } from '../quarantine/quarantine.ts';
 import type { CatalogThen } from './catalog-then.ts';
 
 /** An event that a guard keeps, or kept until it was dropped; its metric is loaded. */

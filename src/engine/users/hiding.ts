@@ -5,33 +5,25 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { clearedRuns } from '../../postgres/rebuild/cleared-runs.ts';
-import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
-import type { ScriptReply } from '../../packed/record.ts';
-import { KIND, kindField } from '../../packed/record-fields.ts';
-import { Script } from '../../redis/script.ts';
-import { decodeState, unpack, type UserState } from '../../packed/state.ts';
+import { userKey } from '../../redis/keys.ts';
+import { KIND } from '../../packed/record-fields.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
 import { HIDDEN_BY } from '../../packed/user-fields.ts';
-import { eventId } from '../ids/event-id.ts';
-import { refuseOverload } from '../calls/overload.ts';
-import { refusalError } from '../calls/refusal.ts';
-import type { ScriptCalls } from '../calls/script-calls.ts';
+import { unlessRefused } from '../refusals.ts';
+import type { Scripts } from '../scripts.ts';
 
 export interface HidingOptions {
   redis: Redis;
   pool: Pool;
-  /** The batcher's, so that both know the same of the outboxes. */
-  calls: ScriptCalls;
+  scripts: Scripts;
   /** The sorted sets of a tenant's boards that may hold users whose states do not say so. */
   setsOfBoards: (tenantNo: number) => Promise<string[]>;
   clock: Clock;
-  /** Whether the outbox holds more than it may, so that nothing is taken. */
-  overloaded: () => boolean;
 }
 
 /** Hides users from leaderboards. */
 export class Hiding {
   private readonly options: HidingOptions;
-  private readonly script = new Script('hide_user');
 
   constructor(options: HidingOptions) {
     this.options = options;
@@ -46,33 +38,17 @@ export class Hiding {
     userId: string,
     { by, hidden }: { by: keyof typeof HIDDEN_BY; hidden: boolean },
   ): Promise<UserState> {
-    const { calls, clock, overloaded, setsOfBoards } = this.options;
-    refuseOverload(overloaded);
+    const { scripts, setsOfBoards } = this.options;
     const { tenantNo } = compiled.catalog;
-    const boards = JSON.stringify(await this.boards(compiled, userId));
-    const sets = hidden ? await setsOfBoards(tenantNo) : [];
-    const packed = await calls.run(tenantNo, {
-      script: this.script,
-      keysAndArgs: ({ nowMs }) => ({
-        keys: [outboxKey(shardOf(tenantNo)), countersKey(tenantNo), userKey(tenantNo, userId), ...sets],
-        args: [
-          nowMs,
-          tenantNo,
-          boards,
-          boardKeyPrefix(tenantNo),
-          pointsKeyPrefix(tenantNo),
-          userId,
-          eventId(clock.now()),
-          HIDDEN_BY[by],
-          hidden ? '1' : '',
-        ],
-      }),
-      // Hiding twice changes nothing the second time.
-      foundElsewhere: async () => false,
+    const boards = await this.boards(compiled, userId);
+    const called = await scripts.callUser(tenantNo, {
+      script: 'hide_user',
+      userId,
+      body: { boards, by: HIDDEN_BY[by], hidden },
+      keys: hidden ? await setsOfBoards(tenantNo) : [],
     });
-    const reply = unpack(packed![0]!) as ScriptReply;
-    if (reply[kindField] !== KIND.user) throw refusalError(compiled, reply);
-    return decodeState(packed![1]!);
+    unlessRefused(compiled, called!.reply, [KIND.user]);
+    return decodeState(called!.state);
   }
 
   /** All boards as the script takes them. Runs that are cleared have no sets any more, and must get none. */

@@ -21,7 +21,7 @@ const CHANNELS = { email: 1, push: 2 } as const;
 const NOT_SENT = '-';
 const EVERY_CHANNEL = 3;
 
-/** Preferences as the script takes them beside the user's fields, see `lua/lib/set_preferences.lua`. */
+/** Preferences as the script takes them beside the user's fields, see `lua/lib/user_call.lua`. */
 export interface SentPreferences {
   [SENT.notifications]?: string;
   [SENT.streakRule]?: SentStreakRule;

@@ -3,18 +3,20 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/preferences.ts';
 import type { ChangedUser, UpdatedUser, User } from '../../domain/user.ts';
-import { Script } from '../../redis/script.ts';
-import { sentUser } from '../calls/sent-user.ts';
+import { KIND } from '../../packed/record-fields.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
+import { unlessRefused } from '../refusals.ts';
+import type { Scripts } from '../scripts.ts';
+import { sentUser, type SentUser } from './sent-user.ts';
 import type { Hiding } from './hiding.ts';
 import { pendingLeaderboards } from './pending-leaderboards.ts';
-import { preferencesResponse, sentPreferences } from './preferences.ts';
-import type { UserCalls } from './user-calls.ts';
+import { preferencesResponse, sentPreferences, type SentPreferences } from './preferences.ts';
 import type { UserReads } from './user-reads.ts';
 import { userResponse } from '../responses/user-response.ts';
 
 export interface UserProfilesOptions {
   reads: Pick<UserReads, 'state'>;
-  calls: UserCalls;
+  scripts: Scripts;
   hiding: Pick<Hiding, 'set'>;
   clock: Clock;
   /** Share of the users, 0 to 1, who are in the control group. */
@@ -32,7 +34,6 @@ interface Sender {
  */
 export class UserProfiles {
   private readonly options: UserProfilesOptions;
-  private readonly script = new Script('identify_user');
 
   constructor(options: UserProfilesOptions) {
     this.options = options;
@@ -54,7 +55,7 @@ export class UserProfiles {
     fields: UpdatedUser,
     sender: Sender = {},
   ): Promise<ChangedUser> {
-    return this.identify(compiled, { userId, fields, ...sender, mustExist: false });
+    return this.change(compiled, { userId, fields, ...sender, mustExist: false });
   }
 
   /** As `upsert`, but 404 for a user never seen. */
@@ -64,7 +65,7 @@ export class UserProfiles {
     fields: UpdatedUser,
     sender: Sender = {},
   ): Promise<ChangedUser> {
-    return this.identify(compiled, { userId, fields, ...sender, mustExist: true });
+    return this.change(compiled, { userId, fields, ...sender, mustExist: true });
   }
 
   /** The user's preferences. 404 for a user never seen. */
@@ -85,11 +86,10 @@ export class UserProfiles {
     const hidden = request.leaderboards?.hidden;
     // Two steps: one who sees only the first sends the same again.
     if (hidden !== undefined) await this.options.hiding.set(compiled, userId, { by: 'user', hidden });
-    const { state } = await this.options.calls.run(compiled, { script: this.script, userId, sent, last: '1', span });
-    return preferencesResponse(compiled, state);
+    return preferencesResponse(compiled, await this.identify(compiled, { userId, sent, mustExist: true, span }));
   }
 
-  private async identify(
+  private async change(
     compiled: CompiledCatalog,
     {
       userId,
@@ -99,12 +99,33 @@ export class UserProfiles {
       span,
     }: Sender & { userId: string; fields: UpdatedUser; mustExist: boolean },
   ): Promise<ChangedUser> {
-    const { calls, clock, controlShare } = this.options;
+    const { clock, controlShare } = this.options;
     const sent = sentUser(fields, compiled, { nowMs: clock.now(), byClient });
-    const last = mustExist ? '1' : '';
-    const { state } = await calls.run(compiled, { script: this.script, userId, sent, last, span });
+    const state = await this.identify(compiled, { userId, sent, mustExist, span });
     const user = userResponse(compiled, { userId, state, controlShare: controlShare() });
     const pending = pendingLeaderboards(compiled, state, clock.now());
     return pending.length === 0 ? user : { ...user, pendingLeaderboards: pending };
+  }
+
+  /** The user's state after what was sent is applied. */
+  private async identify(
+    compiled: CompiledCatalog,
+    {
+      userId,
+      sent,
+      mustExist,
+      span,
+    }: { userId: string; sent: (SentUser & SentPreferences) | null; mustExist: boolean; span: Span | undefined },
+  ): Promise<UserState> {
+    const called = await this.options.scripts.callUser(compiled.catalog.tenantNo, {
+      script: 'identify_user',
+      userId,
+      compiled,
+      sent,
+      body: { mustExist },
+      span,
+    });
+    unlessRefused(compiled, called!.reply, [KIND.user]);
+    return decodeState(called!.state);
   }
 }

@@ -14,7 +14,7 @@ export interface UserPage {
 
 /**
  * Looks at some users of a zone after one, in the order of their IDs: who may have something to settle when a local day
- * begins. `earning`: as `lua/lib/earn_freezes.lua`, null where nothing is earned. Who has nothing is not read beyond the
+ * begins. `earning`: as `lua/lib/streaks.lua`, null where nothing is earned. Who has nothing is not read beyond the
  * row: a million users of whom none is due were scanned in 2.4 s (2 busy cores).
  */
 export async function dueUsers(

@@ -3,7 +3,6 @@ import { BatchIntake } from '../../../src/engine/batches/batch-intake.ts';
 import { BatchProcessor } from '../../../src/engine/batches/batch-processor.ts';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
 import { shardOf } from '../../../src/redis/keys.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { withReads, type ReadFixture } from '../read-fixture.ts';
 
@@ -41,7 +40,6 @@ async function take(reads: ReadFixture, events: BatchMetricEvent[], meanwhile?: 
   });
   const processor = new BatchProcessor({
     redis,
-    script: new Script('record_events'),
     catalogs,
     ids,
     lookUpKeys: () => Promise.reject(new Error('no key is old')),

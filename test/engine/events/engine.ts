@@ -9,10 +9,9 @@ import type { EventResponse } from '../../../src/domain/event.ts';
 import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
 import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
 import { EventEngine } from '../../../src/engine/events/event-engine.ts';
-import type { ScriptCalls } from '../../../src/engine/calls/script-calls.ts';
+import { Scripts } from '../../../src/engine/scripts.ts';
 import { KeyedIds } from '../../../src/engine/ids/keyed-ids.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 
 /** Of engines whose events all happen now. */
@@ -25,7 +24,9 @@ export class TestEngine {
   readonly redis: Redis;
   readonly users: UserReads;
   readonly engine: EventEngine;
-  readonly calls: ScriptCalls;
+  readonly scripts: Scripts;
+  /** Whether calls about one user are refused. */
+  overloaded = false;
   readonly late: LateEvents;
   readonly compiled: () => CompiledCatalog;
   catalog: Catalog;
@@ -47,15 +48,15 @@ export class TestEngine {
       if (current === undefined) compiled.set(this.catalog, (current = compileCatalog(this.catalog)));
       return current;
     };
+    const { redis, clock } = this;
+    this.scripts = new Scripts({ redis, clock, onWritten: () => undefined, overloaded: () => this.overloaded });
     const batcher = new EventBatcher({
-      redis: this.redis,
-      script: new Script('record_events'),
-      clock: this.clock,
-      onWritten: () => undefined,
+      redis,
+      scripts: this.scripts,
+      clock,
       findPersisted: findPersisted ?? (async () => new Map()),
       lookUpKeys: lookUpKeys ?? (() => Promise.reject(new Error('no key is old'))),
     });
-    this.calls = batcher.calls;
     this.late = new LateEvents({
       redis: this.redis,
       pool: pool ?? noPool,

@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../../../src/clock.ts';
+import { Scripts } from '../../../src/engine/scripts.ts';
 import { EventBatcher } from '../../../src/engine/events/event-batcher.ts';
 import type { ReadyEvent } from '../../../src/engine/events/event-call.ts';
 import { prepareEvent } from '../../../src/engine/events/prepare-event.ts';
@@ -12,7 +13,6 @@ import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { Gate } from '../../../src/redis/gate.ts';
 import { boardKeyPrefix, markKey, shardOf, userKey } from '../../../src/redis/keys.ts';
 import { readRun } from '../../../src/redis/run.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
@@ -43,9 +43,8 @@ beforeAll(async () => {
   redis.on('ready', () => void openAll());
   batcher = new EventBatcher({
     redis,
-    script: new Script('record_events'),
     clock: systemClock,
-    onWritten: () => undefined,
+    scripts: new Scripts({ redis, clock: systemClock, onWritten: () => undefined }),
     findPersisted: async () => new Map(),
     lookUpKeys: () => Promise.reject(new Error('no key is old')),
   });

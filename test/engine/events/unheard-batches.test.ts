@@ -9,7 +9,6 @@ import { unpackAll } from '../../../src/packed/state.ts';
 import { boardKeyPrefix, SHARDS } from '../../../src/redis/keys.ts';
 import { listenLive } from '../../../src/redis/live-streams.ts';
 import { OUTBOX_START, parseEntry, readOutbox } from '../../../src/redis/outbox.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { everybodyOf } from '../../redis/everybody-of.ts';
 import { testStack } from '../../stack/stack.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
@@ -56,7 +55,6 @@ async function sendBatch({ redis, compiled, clock, ids, late, catalog }: TestEng
   const catalogs = { of: () => compiled(), atLeast: async () => undefined };
   const processor = new BatchProcessor({
     redis,
-    script: new Script('record_events'),
     catalogs,
     ids,
     lookUpKeys: () => Promise.reject(new Error('no key is old')),

@@ -15,7 +15,6 @@ import { OLD_KEYS } from '../../../src/packed/call-fields.ts';
 import { ageKeys } from '../../../src/redis/old-keys.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { awaitedKey, oldKeysKey } from '../../../src/redis/keys.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
@@ -305,7 +304,6 @@ test('a batch with old keys, new ones that look like old, and users between them
   const catalogs = new Catalogs({ pool: laurel.pool });
   const processor = new BatchProcessor({
     redis,
-    script: new Script('record_events'),
     catalogs,
     ids: await KeyedIds.of(laurel.pool),
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool: laurel.pool }, tenantNo, questions),

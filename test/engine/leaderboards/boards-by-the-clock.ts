@@ -5,7 +5,6 @@ import { DailySnapshots } from '../../../src/engine/leaderboards/daily-snapshots
 import { BoardFilling, type FillOptions } from '../../../src/engine/leaderboards/fill-boards.ts';
 import { FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { keysOf } from '../../stack/several-redis.ts';
 
@@ -48,7 +47,6 @@ export class BoardsByTheClock {
     const filling = new BoardFilling({
       redis,
       pool,
-      script: new Script('fill_board'),
       clock: this.clock,
       onWritten: () => undefined,
       settleMs: 0,

@@ -1,9 +1,22 @@
-import { afterEach, expect, test } from 'vitest';
-import { Script } from '../../../src/redis/script.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { scriptNamed } from '../../../src/redis/script.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
-afterEach(() => boards.laurel.close());
+afterEach(() => {
+  vi.restoreAllMocks();
+  return boards.laurel.close();
+});
+
+/** Does something before each call of the script that fills boards. */
+function beforeEachCall(work: () => Promise<void>): void {
+  const script = scriptNamed('fill_board');
+  const run = script.run.bind(script);
+  vi.spyOn(script, 'run').mockImplementation(async (...call) => {
+    await work();
+    return run(...call);
+  });
+}
 
 const board = { key: 'board', name: 'Board', status: 'inactive', rankBy: 'metric', metricKey: 'm' } as const;
 const monthly = { ...board, start: '2026-09-15', runUnit: 'month', runInterval: 1 } as const;
@@ -52,17 +65,13 @@ test.each([
   await boards.at('2026-11-18T12:30:00Z');
   await boards.event('u', 2);
   await boards.change('board', activate);
-  const script = new Script('fill_board');
   let meanwhile = 0;
-  const disturbed = {
-    run: async (...call: Parameters<Script['run']>) => {
-      if (meanwhile++ < 2) await boards.event('u', 4);
-      // Nobody else stores what happens.
-      if (meanwhile > 1) await boards.store();
-      return script.run(...call);
-    },
-  };
-  await boards.fill({ script: disturbed as Script });
+  beforeEachCall(async () => {
+    if (meanwhile++ < 2) await boards.event('u', 4);
+    // Nobody else stores what happens.
+    if (meanwhile > 1) await boards.store();
+  });
+  await boards.fill();
   expect(await boards.places()).toEqual([[1, 'u', 3 + 4 * Math.min(meanwhile, 2)]]);
   await boards.event('u', 8);
   expect(await boards.places()).toEqual([[1, 'u', 11 + 4 * Math.min(meanwhile, 2)]]);
@@ -72,18 +81,14 @@ test('a late event of an earlier run that arrives while it is filled counts in t
   boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [monthly]);
   await boards.event('u', 3);
   await boards.change('board', activate);
-  const script = new Script('fill_board');
   let calls = 0;
-  const disturbed = {
-    run: async (...call: Parameters<Script['run']>) => {
-      // Nobody else stores what happens.
-      await boards.store();
-      const late = { user: { id: 'u' }, value: 50, occurredAt: '2026-11-10T12:00:00Z' };
-      if (calls++ === 0) expect((await boards.laurel.app.post('/v1/metrics/m/event', late)).status).toBe(201);
-      return script.run(...call);
-    },
-  };
-  await boards.fill({ script: disturbed as Script });
+  beforeEachCall(async () => {
+    // Nobody else stores what happens.
+    await boards.store();
+    const late = { user: { id: 'u' }, value: 50, occurredAt: '2026-11-10T12:00:00Z' };
+    if (calls++ === 0) expect((await boards.laurel.app.post('/v1/metrics/m/event', late)).status).toBe(201);
+  });
+  await boards.fill();
   expect(await boards.places()).toEqual([[1, 'u', 3]]);
   expect(await boards.places('run=2026-10-15')).toEqual([[1, 'u', 50]]);
 });

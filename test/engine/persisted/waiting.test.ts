@@ -6,7 +6,6 @@ import { CaughtUp } from '../../../src/engine/persisted/caught-up.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readCursor } from '../../../src/postgres/persist/cursor.ts';
 import { awaitedKey, shardOf } from '../../../src/redis/keys.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { eventually } from '../../chaos/processes.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -71,10 +70,7 @@ test.each(['backdating', 'filling'])('%s waits for what is not stored yet in no 
   await event();
   await redis.del(awaitedKey(shard));
   const options = { redis, pool, clock: systemClock, onWritten: () => undefined, settleMs: 0 };
-  const engine =
-    kind === 'backdating'
-      ? new BackdatingEngine({ ...options, script: new Script('backdate_achievements') })
-      : new BoardFilling({ ...options, script: new Script('fill_board') });
+  const engine = kind === 'backdating' ? new BackdatingEngine({ ...options }) : new BoardFilling({ ...options });
   const step = engine.step();
   await eventually('it waits', async () => (await redis.exists(awaitedKey(shard))) === 1);
   const { rows } = await pool.query(

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { appliedReplies, persistedReplies } from '../../../src/engine/events/persisted-replies.ts';
-import { QuarantineCalls } from '../../../src/engine/quarantine/quarantine-calls.ts';
+import { Quarantine } from '../../../src/engine/quarantine/quarantine.ts';
 import { quarantineKey } from '../../../src/redis/keys.ts';
 import type { QuarantineRow } from '../../../src/postgres/quarantine/read-quarantine.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
@@ -15,7 +15,7 @@ let proxy: CuttingProxy;
 let laurel: TestEngine;
 let direct: Redis;
 let pool: pg.Pool;
-let calls: QuarantineCalls;
+let quarantine: Quarantine;
 
 beforeAll(async () => {
   stack = await testStack({ database: 'migrated' });
@@ -27,11 +27,13 @@ beforeAll(async () => {
   laurel = new TestEngine(await proxy.listen(), builder.catalog, (tenantNo, events) =>
     persistedReplies({ redis: direct, pool }, tenantNo, events),
   );
-  calls = new QuarantineCalls({
-    calls: laurel.calls,
+  quarantine = new Quarantine({
+    redis: direct,
+    pool,
+    scripts: laurel.scripts,
     clock: laurel.clock,
     findPersisted: (tenantNo, events) => appliedReplies({ redis: direct, pool }, tenantNo, events),
-    overloaded: () => false,
+    recordAudit: async () => undefined,
   });
 });
 afterAll(async () => {
@@ -90,10 +92,10 @@ test.each(['replies', 'requests'] as const)('of a release the %s are lost: it is
   await laurel.event('m', what, 11);
   const row = await rowOf(what);
   proxy.cutNext(what);
-  const outcome = await calls.release(laurel.compiled(), row);
+  const outcome = await quarantine.apply(laurel.compiled(), row);
   expect(outcome).toMatchObject({ event: { eventId: expect.any(String), total: 11 } });
   expect([await totalOf(what), await waiting(what)]).toEqual(['11', 0]);
-  expect(await calls.release(laurel.compiled(), row)).toBeNull();
+  expect(await quarantine.apply(laurel.compiled(), row)).toBeNull();
   expect(await totalOf(what)).toBe('11');
 });
 
@@ -101,8 +103,8 @@ test('of a drop the reply is lost: it is dropped', async () => {
   await laurel.event('m', 'dropped', 11);
   const row = await rowOf('dropped');
   proxy.cutNext('replies');
-  await calls.drop(0, [row]);
+  await laurel.scripts.dropQuarantined(0, [row]);
   expect(await waiting('dropped')).toBe(0);
   expect(await direct.hget(quarantineKey(0), '')).toBe(String((await direct.hlen(quarantineKey(0))) - 1));
-  expect(await calls.release(laurel.compiled(), row)).toBeNull();
+  expect(await quarantine.apply(laurel.compiled(), row)).toBeNull();
 });

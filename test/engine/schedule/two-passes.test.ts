@@ -12,7 +12,6 @@ import { Schedule } from '../../../src/engine/schedule/schedule.ts';
 import { settled } from '../../../src/engine/schedule/settled.ts';
 import { StreakSweep } from '../../../src/engine/streaks/streak-sweep.ts';
 import { redisReady } from '../../../src/redis/client.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
 const HOUR = 3_600_000;
@@ -53,8 +52,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ clock, configuration: CONFIGURATION });
   const { redis, pool } = laurel;
   const onWritten = (): void => undefined;
-  const script = new Script('fill_board');
-  const filling = new BoardFilling({ redis, pool, script, clock, onWritten, settleMs: 0 });
+  const filling = new BoardFilling({ redis, pool, clock, onWritten, settleMs: 0 });
   while (await filling.step());
 });
 afterAll(async () => {
@@ -72,10 +70,10 @@ async function schedule(troubles: unknown[]): Promise<Schedule> {
   closing.push(() => (redis.disconnect(), catalogs.close()));
   const onWritten = (): void => undefined;
   const persister = new Persister({ redis, pool });
-  const payments = new TimePayments({ redis, script: new Script('pay_time_triggers'), catalogs, onWritten });
+  const payments = new TimePayments({ redis, catalogs, onWritten });
   return new Schedule({
     kinds: [
-      new StreakSweep({ redis, pool, catalogs, script: new Script('sweep_streaks'), onWritten, usersACall: 3 }),
+      new StreakSweep({ redis, pool, catalogs, onWritten, usersACall: 3 }),
       new TimeTriggers({ pool, payments }),
       new BoardsDue({ redis, pool, graceMs: 0 }),
       new StraySets({ redis, pool }),

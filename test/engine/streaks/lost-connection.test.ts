@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { StreakCall } from '../../../src/engine/streaks/streak-call.ts';
+import { StreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
 import { isStreakCallStored } from '../../../src/postgres/streaks/is-streak-call-stored.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
@@ -12,7 +12,7 @@ let database: TestDatabase;
 let proxy: CuttingProxy;
 let laurel: TestEngine;
 let direct: Redis;
-let streaks: StreakCall;
+let streaks: StreakAdmin;
 
 beforeAll(async () => {
   database = await testDatabase();
@@ -23,11 +23,14 @@ beforeAll(async () => {
   builder.metric('flips');
   builder.streaks({ freezes: { enabled: true, initial: 0, max: 50, autoEarnInterval: null, autoEarnAmount: null } });
   laurel = new TestEngine(await proxy.listen(), builder.catalog);
-  streaks = new StreakCall({
-    calls: laurel.calls,
+  streaks = new StreakAdmin({
+    pool: database.pool,
+    users: laurel.users,
+    scripts: laurel.scripts,
     isStored: (callId) => isStreakCallStored(database.pool, callId),
     clock: laurel.clock,
-    overloaded: () => false,
+    recordAudit: async () => undefined,
+    persisted: async () => undefined,
   });
 });
 afterAll(async () => {

@@ -5,11 +5,11 @@ import { DAY_MS } from '../../../src/domain/periods.ts';
 import { replaceStreaks } from '../../../src/domain/streaks-in-force.ts';
 import { dayIn, dayStartMs } from '../../../src/domain/zone.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { StreakCall, type StreakChange } from '../../../src/engine/streaks/streak-call.ts';
+import type { StreakChange } from '../../../src/engine/scripts.ts';
+import { StreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
 import { StreakReads } from '../../../src/engine/streaks/streak-reads.ts';
 import { StreakSweep } from '../../../src/engine/streaks/streak-sweep.ts';
 import { SHARDS } from '../../../src/redis/keys.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestUsers } from '../users/test-users.ts';
@@ -52,7 +52,6 @@ class Twins {
       redis: this.swept.redis,
       pool: database.pool,
       catalogs: { of: () => this.swept.compiled(), atLeast: async () => undefined },
-      script: new Script('sweep_streaks'),
       onWritten: () => undefined,
       usersACall: 2,
     });
@@ -80,11 +79,14 @@ class Twins {
   }
 
   change = (engine: TestUsers, user: string, change: StreakChange) =>
-    new StreakCall({
-      calls: engine.calls,
-      clock: engine.clock,
+    new StreakAdmin({
+      pool: database.pool,
+      users: engine.users,
+      scripts: engine.scripts,
       isStored: async () => false,
-      overloaded: () => false,
+      clock: engine.clock,
+      recordAudit: async () => undefined,
+      persisted: async () => undefined,
     }).change(engine.compiled(), user, change);
 
   async streaks(engine: TestUsers, periods: number): Promise<unknown[]> {

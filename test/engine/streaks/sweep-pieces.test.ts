@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/domain/periods.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { StreakSweep, type StreakSweepOptions } from '../../../src/engine/streaks/streak-sweep.ts';
-import { Script } from '../../../src/redis/script.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';
@@ -43,7 +42,6 @@ const sweep = (over: Partial<StreakSweepOptions>): StreakSweep =>
     redis: engine.redis,
     pool: database.pool,
     catalogs: { of: () => engine.compiled(), atLeast: async () => undefined },
-    script: new Script('sweep_streaks'),
     onWritten: () => undefined,
     ...over,
   });

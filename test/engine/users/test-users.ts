@@ -7,7 +7,6 @@ import type { Catalog } from '../../../src/domain/catalog.ts';
 import type { AchievementCompletionResponse } from '../../../src/domain/event.ts';
 import { AchievementCompletion } from '../../../src/engine/achievements/achievement-completion.ts';
 import { AchievementReads } from '../../../src/engine/achievements/achievement-reads.ts';
-import { UserCalls } from '../../../src/engine/users/user-calls.ts';
 import { UserProfiles } from '../../../src/engine/users/user-profiles.ts';
 import type { UpsertedUser } from '../../../src/domain/user.ts';
 import { TestEngine } from '../events/engine.ts';
@@ -21,21 +20,19 @@ export class TestUsers extends TestEngine {
   readonly achievements: AchievementReads;
   readonly completion: AchievementCompletion;
   controlShare = 0;
-  overloaded = false;
 
   constructor(redisUrl: string, catalog: Catalog, pool?: Pool) {
     super(redisUrl, catalog, undefined, undefined, pool);
-    const { clock } = this;
-    const calls = new UserCalls({ calls: this.calls, clock, overloaded: () => this.overloaded });
+    const { clock, scripts } = this;
     this.profiles = new UserProfiles({
       reads: this.users,
-      calls,
+      scripts,
       hiding: NO_BOARDS,
       clock,
       controlShare: () => this.controlShare,
     });
     this.achievements = new AchievementReads({ redis: this.redis, users: this.users });
-    this.completion = new AchievementCompletion({ calls, clock });
+    this.completion = new AchievementCompletion({ scripts, clock });
   }
 
   /** Completes an achievement by call; the parsed answer. */

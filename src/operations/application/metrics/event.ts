@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { rejectProfile } from '../../../engine/calls/sent-user.ts';
+import { rejectProfile } from '../../../engine/users/sent-user.ts';
 import { EventResponse, MetricEvent, RANGE_OF_SUMS } from '../../../domain/event.ts';
 import { isClient, operation } from '../../operation.ts';
 

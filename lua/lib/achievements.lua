@@ -1,0 +1,56 @@
+--- @include "decimals"
+--- @include "users"
+
+-- Whether a user who does not have an achievement qualifies for it now. `most`: see complete_achievements.
+local function qualifies(achievement, state, most)
+  if achievement.of then
+    for i = 1, #achievement.of do
+      if not state[USER.completions][achievement.of[i]] then
+        return false
+      end
+    end
+  elseif achievement.years then
+    -- Those that the clock has counted: no event is ahead of it.
+    local sign_up = state[USER.signUp]
+    if not sign_up or sign_up[SIGN_UP.years] < achievement.years then
+      return false
+    end
+  elseif achievement.length then
+    local length = state[streak_at[achievement.frequency] + STREAK.length]
+    if most then
+      length = math.max(length, most[achievement.frequency])
+    end
+    if length < achievement.length then
+      return false
+    end
+  else
+    local total = state[USER.totals][achievement.metric]
+    if achievement.counted then
+      total = state[USER.counts][achievement.no]
+    end
+    if
+      not total or not decimal_reaches(total[TOTAL.whole], total[TOTAL.micros], achievement.whole, achievement.micros)
+    then
+      return false
+    end
+  end
+  return holds(achievement.users, state[USER.attributes])
+end
+
+-- Completes what the user qualifies for, again until nothing is new (composites of composites).
+-- `most`: the greatest lengths that the streaks had in a replay, by FREQUENCY; nil: those of now.
+-- Writes: the state's completions. Appends the numbers to `completed`.
+local function complete_achievements(state, achievements, now, completed, most)
+  local done = state[USER.completions]
+  repeat
+    local found = false
+    for i = 1, #achievements do
+      local achievement = achievements[i]
+      if not done[achievement.no] and qualifies(achievement, state, most) then
+        done[achievement.no] = now
+        completed[#completed + 1] = achievement.no
+        found = true
+      end
+    end
+  until not found
+end

@@ -1,0 +1,254 @@
+--- @include "decimals"
+--- @include "users"
+
+-- Where a user's scores on a board are, or would be, in the flat list `scores` of SCORE: by number of the board, newest run
+-- first. A walk, since taking the list out of the state has cost more for each score than a step does. `from`: a place that
+-- the board's is not before, so that boards in the order of their numbers take one walk together; nil: the first.
+local function board_place(scores, no, from)
+  local at = from or 1
+  while scores[at] and scores[at] < no do
+    at = at + SCORE.size
+  end
+  return at
+end
+
+-- Where the score in a run of a board is, or would be. `from`: see `board_place`.
+local function run_place(scores, no, run_day, from)
+  local at = board_place(scores, no, from)
+  while scores[at] == no and scores[at + SCORE.runDay] > run_day do
+    at = at + SCORE.size
+  end
+  return at
+end
+
+-- Whether the score at a place is the one in a run of a board.
+local function is_score(scores, at, no, run_day)
+  return scores[at] == no and scores[at + SCORE.runDay] == run_day
+end
+
+-- The user's score in a run of a board, at the returned index of the flat list `scores` (see `board_place`). It is made, with
+-- score 0, where there is none. Cost: O(scores); where several may have to be made, see `score_block`.
+local function score_slot(scores, no, run_day)
+  local at = run_place(scores, no, run_day)
+  if not is_score(scores, at, no, run_day) then
+    local size = #scores
+    -- Room first, at the end: a list that is written from behind would become a map.
+    for offset = 1, SCORE.size do
+      scores[size + offset] = 0
+    end
+    for behind = size, at, -1 do
+      scores[behind + SCORE.size] = scores[behind]
+    end
+    scores[at + SCORE.board], scores[at + SCORE.runDay], scores[at + SCORE.group] = no, run_day, ''
+    scores[at + SCORE.whole], scores[at + SCORE.micros] = 0, 0
+  end
+  return at
+end
+
+-- The user's score in a run of a board: a list and the index in it. It is made, with score 0, where there is none; then, and
+-- where there are runs before `oldest`, the board's scores are a list of their own, which `blocks` gets: `with_blocks` puts them
+-- all in their places at once, so that the first event of a day with 100 new runs costs no more than one walk.
+-- `oldest`: first day of the oldest run that still takes events anywhere; scores of runs before it are dropped: Postgres holds
+-- their final scores. So at most three are kept: a user who crosses the date line may go back to the run before the last.
+-- `from`: see `board_place`.
+local function score_block(scores, no, run_day, oldest, from, blocks)
+  local first = board_place(scores, no, from)
+  local behind, place = first, nil
+  while scores[behind] == no do
+    if scores[behind + SCORE.runDay] == run_day then
+      place = behind
+    end
+    behind = behind + SCORE.size
+  end
+  -- The oldest run comes last.
+  if place and scores[behind - SCORE.size + SCORE.runDay] >= oldest then
+    return scores, place
+  end
+  local block, slot = {}, nil
+  for at = first, behind, SCORE.size do
+    local day = at < behind and scores[at + SCORE.runDay]
+    if not slot and (not day or day <= run_day) then
+      slot = #block + 1
+      if day ~= run_day or day < oldest then
+        block[slot + SCORE.board], block[slot + SCORE.runDay], block[slot + SCORE.group] = no, run_day, ''
+        block[slot + SCORE.whole], block[slot + SCORE.micros] = 0, 0
+      end
+    end
+    if day and day >= oldest then
+      local free = #block + 1
+      for offset = 0, SCORE.size - 1 do
+        block[free + offset] = scores[at + offset]
+      end
+    end
+  end
+  blocks[#blocks + 1] = { first, behind, block }
+  return block, slot
+end
+
+-- The scores with blocks, by the order of their boards, instead of what is at their places.
+local function with_blocks(scores, blocks)
+  local list, size, at = {}, 0, 1
+  local function take(from, first, last)
+    for place = first, last do
+      size = size + 1
+      list[size] = from[place]
+    end
+  end
+  for i = 1, #blocks do
+    local first, behind, block = unpack(blocks[i])
+    take(scores, at, first - 1)
+    take(block, 1, #block)
+    at = behind
+  end
+  take(scores, at, #scores)
+  return list
+end
+
+-- '1:', '2:', …: making text of a number costs as much as the rest.
+local LENGTHS = {}
+for length = 1, 64 do
+  LENGTHS[length] = length .. ':'
+end
+
+-- The group of a user on a board: the values of its breakdown attributes, each with its length before it so
+-- that no two groups share a name; '' without breakdown; nil if the user lacks a value.
+local function board_group(board, attributes)
+  local groups = board.groups
+  if not groups then
+    return ''
+  end
+  if #groups == 1 then
+    local value = attributes and attributes[groups[1]]
+    return value and (LENGTHS[#value] or #value .. ':') .. value
+  end
+  local parts = {}
+  for i, no in ipairs(groups) do
+    local value = attributes and attributes[no]
+    if not value then
+      return nil
+    end
+    parts[i] = #value .. ':' .. value
+  end
+  return table.concat(parts, ',')
+end
+
+-- Whether a local time of day (seconds) is inside a board's window; a window may span midnight.
+local function inside_window(board, second)
+  local from, to = board.from, board.to
+  if not from and not to then
+    return true
+  end
+  from, to = from or 0, to or 86400
+  if from <= to then
+    return second >= from and second < to
+  end
+  return second >= from or second < to
+end
+
+-- The points that an event earned in a system.
+local function points_earned(ledgers, system_no)
+  for i = 1, #ledgers do
+    local ledger = ledgers[i]
+    if ledger.system.no == system_no then
+      return ledger.total - ledger.before
+    end
+  end
+  return 0
+end
+
+-- The score at a place as a double. Most are whole numbers.
+local function double_at(scores, at)
+  local whole, micros = scores[at + SCORE.whole], scores[at + SCORE.micros]
+  return micros == 0 and whole or decimal_score(whole, micros)
+end
+
+-- Adds what an event earned to the user's scores on the boards. One who lacks a value of the breakdown is not
+-- ranked, but keeps the score (its group is ''): it counts once there is a value. One whose value is another than
+-- before moves with the score, whether the event earned anything or not, at any time of day;
+-- a call that is no event (`event.call`) moves it only if it earned something.
+-- A score of points stays in the range of sums by being cut off, as points are.
+-- Writes: the state's boards. Returns: a list of changes { board, run day, group, old group,
+-- old score, score, whether only the group changed }, for `rank_boards`; the number of a board of the metric whose score
+-- has left the range, nil for none.
+local function score_boards(event, state, ledgers, outcome)
+  -- Room for what most events have.
+  local changes, left_on = { nil, nil, nil, nil }, nil
+  local boards, row = event.plan.boards, outcome.day - event.plan.firstDay + 1
+  local scores, attributes = state[USER.boards], state[USER.attributes]
+  -- Boards of a plan are in the order of their numbers, as the scores are.
+  local from, blocks = 1, nil
+  for i = 1, #boards do
+    local board = boards[i]
+    local no, by, groups = board.no, board.by, board.groups
+    local run_day, second = board.runs[row], outcome.second
+    if event.occurred and by == 'metric' then
+      second = event.occurred.second
+      run_day = not event.occurred.late and run_day or event.occurred.late.runs[tostring(no)]
+    end
+    if run_day and run_day >= 0 then
+      local inside = not (board.from or board.to) or inside_window(board, second)
+      local whole, micros, streak_score = 0, 0, nil
+      local at = board_place(scores, no, from)
+      from = at
+      local earned = false
+      if inside and by == 'metric' then
+        whole, micros = event.whole, event.micros
+        earned = whole ~= 0 or micros ~= 0
+      elseif inside and by == 'points' then
+        whole = points_earned(ledgers, board.system)
+        earned = whole ~= 0
+      elseif inside and by == 'streak' then
+        streak_score = outcome.length
+        earned = (scores[at] == no and scores[at + SCORE.whole] or 0) ~= streak_score
+      end
+      -- Most users have a score in one run of a board, which is the present one: what is to be found is found then.
+      local is_only = scores[at] == no and scores[at + SCORE.runDay] == run_day and scores[at + SCORE.size] ~= no
+      local group, moved = '', false
+      if groups then
+        group = board_group(board, attributes)
+        if group and not event.call then
+          local place = is_only and at or run_place(scores, no, run_day, at)
+          moved = (is_only or is_score(scores, place, no, run_day)) and scores[place + SCORE.group] ~= group
+        end
+      end
+      if earned or moved then
+        local list = scores
+        if not is_only or run_day < board.runs[1] then
+          blocks = blocks or {}
+          list, at = score_block(scores, no, run_day, board.runs[1], at, blocks)
+        end
+        local old_group, old_score = list[at + SCORE.group], double_at(list, at)
+        if streak_score then
+          list[at + SCORE.whole] = streak_score
+        else
+          local sum, sum_micros = decimal_add(list[at + SCORE.whole], list[at + SCORE.micros], whole, micros)
+          if by == 'points' then
+            sum, sum_micros = clamped(sum, sum_micros)
+          elseif leaves_range(sum, whole, micros) then
+            left_on = no
+          end
+          list[at + SCORE.whole], list[at + SCORE.micros] = sum, sum_micros
+        end
+        if group then
+          if groups and old_group == '' then
+            old_score = 0
+          end
+          list[at + SCORE.group] = group
+          -- Who is hidden has the same state as anyone, and moves in no set.
+          if not state[USER.hidden] then
+            changes[#changes + 1] = { board, run_day, group, old_group, old_score, double_at(list, at), not earned }
+          end
+        end
+      end
+    end
+  end
+  if blocks then
+    state[USER.boards] = with_blocks(scores, blocks)
+  end
+  return changes, left_on
+end
+
+-- The same for what is no event and earned points only.
+local function score_call(plan, state, ledgers, outcome)
+  return (score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome))
+end

@@ -1,0 +1,173 @@
+--- @include "rank_boards"
+--- @include "remembered"
+--- @include "users"
+
+-- The beginning and the end of every call that changes users of a tenant. `Scripts` (src/engine/scripts.ts) makes KEYS and ARGV.
+
+-- What all calls have. `keys`: KEYS, by CALL_KEY; `args`: ARGV, by CALL_ARG.
+local function open_tenant_call(keys, args)
+  return {
+    outbox = keys[CALL_KEY.outbox],
+    counters = keys[CALL_KEY.counters],
+    now = tonumber(args[CALL_ARG.nowMs]),
+    tenant_no = args[CALL_ARG.tenantNo],
+    board_prefix = args[CALL_ARG.boardPrefix],
+    points_prefix = args[CALL_ARG.pointsPrefix],
+    retry_position = args[CALL_ARG.retryPosition],
+  }
+end
+
+-- The same with what all calls but those of events have: `plan` (nil for none); `body`, the named fields that the script documents;
+-- `keys`, its own keys; `states`, packed states that are no JSON.
+local function open_call(keys, args)
+  local call = open_tenant_call(keys, args)
+  call.plan = args[CALL_ARG.plan] ~= '' and plan_of(args[CALL_ARG.plan]) or nil
+  call.body = cjson.decode(args[CALL_ARG.body])
+  call.keys, call.states = {}, {}
+  for at = CALL_KEY.own, #keys do
+    call.keys[#call.keys + 1] = keys[at]
+  end
+  for at = CALL_ARG.states, #args do
+    call.states[#call.states + 1] = args[at]
+  end
+  return call
+end
+
+-- The last position of a stream before an entry.
+local function position_before(id)
+  local ms, sequence = string.match(id, '(%d+)-(%d+)')
+  if tonumber(sequence) > 0 then
+    return ms .. '-' .. string.format('%.0f', tonumber(sequence) - 1)
+  end
+  return string.format('%.0f', tonumber(ms) - 1) .. '-18446744073709551615'
+end
+
+-- For a retry after a lost connection: what earlier tries of the same call have applied is in the outbox,
+-- or, if it was taken from there since, in Postgres.
+-- Returns: { record = function(event id) → packed record or nil }, or { left = position } if entries after
+-- `since` may have left the outbox: Postgres holds everything up to that position.
+-- Cost: O(entries since then); only retries pay it.
+local function open_retry(outbox, since)
+  if redis.call('EXISTS', outbox) == 0 then
+    return { record = function() end }
+  end
+  local info = {}
+  local reply = redis.call('XINFO', 'STREAM', outbox)
+  for i = 1, #reply, 2 do
+    info[reply[i]] = reply[i + 1]
+  end
+  local entries = redis.call('XRANGE', outbox, '(' .. since, '+')
+  -- If nothing was added since, or the entry at `since` is still there, none behind it has left.
+  local anchored = info['last-generated-id'] == since or #redis.call('XRANGE', outbox, since, since) == 1
+  if not anchored then
+    if not entries[1] then
+      return { left = info['last-generated-id'] }
+    end
+    local left = position_before(entries[1][1])
+    if left ~= since then
+      return { left = left }
+    end
+  end
+  return {
+    -- The last of an event: one that was released from quarantine had a record when it was kept.
+    record = function(event_id)
+      for n = #entries, 1, -1 do
+        local entry = entries[n]
+        local packed = entry[2][4]
+        if string.find(packed, event_id, 1, true) then
+          for _, record in ipairs({ cmsgpack.unpack(packed) }) do
+            if record[EVENT_RECORD.id] == event_id or record[RECORD.id] == event_id then
+              return cmsgpack.pack(record)
+            end
+          end
+        end
+      end
+    end,
+  }
+end
+
+-- What an earlier try of a call about one thing came to. `happened_id`: the ID in its record.
+-- Returns: nil if none was applied; else the packed record and '', or, if it may have left the outbox for Postgres, the
+-- refusal `maybeStored`, packed, and the position up to which Postgres is to be asked.
+local function earlier_try(call, happened_id)
+  if call.retry_position == '' then
+    return nil
+  end
+  local find_retried = open_retry(call.outbox, call.retry_position)
+  if find_retried.left then
+    return cmsgpack.pack({ [RECORD.kind] = REFUSAL.maybeStored, [MAYBE_STORED.upTo] = find_retried.left }),
+      find_retried.left
+  end
+  return find_retried.record(happened_id), ''
+end
+
+-- Counts a user for the points totals that a record says are others (RECORDED_POINTS).
+local function move_points(changed, prefix)
+  if not changed then
+    return
+  end
+  local keys = this_call.points or held('points')
+  for i = 1, #changed do
+    local points = changed[i]
+    local key = keys[points[RECORDED_POINTS.system]]
+    if not key then
+      key = prefix .. text_of(points[RECORDED_POINTS.system])
+      keys[points[RECORDED_POINTS.system]] = key
+    end
+    hold_total(key, points[RECORDED_POINTS.before], points[RECORDED_POINTS.after])
+  end
+end
+
+-- Writes what a record says to the tenant's counters, points totals and boards (`changes` of score_boards), and adds the ranks
+-- to it (`unheard`: see rank_boards). `write_users` must follow: some of it is held until then. Returns: the record, packed.
+local function write_record(call, record, changes, unheard)
+  -- An event's is a list, the others are maps.
+  local is_event = record[EVENT_RECORD.kind] == KIND.event
+  local few = not is_event and record or record[EVENT_RECORD.more]
+  if few and few[RECORD.isNew] then
+    hold_count(call.counters, COUNTER.users)
+  end
+  local completed = few and few[RECORD.completed]
+  for i = 1, completed and #completed or 0 do
+    hold_count(call.counters, COUNTER.completions .. completed[i])
+  end
+  if is_event then
+    local user_id = record[EVENT_RECORD.userId]
+    move_points(record[EVENT_RECORD.points], call.points_prefix)
+    record[EVENT_RECORD.boards] = rank_boards(changes, user_id, call.board_prefix, unheard)
+  else
+    move_points(record[RECORD.points], call.points_prefix)
+    record[RECORD.boards] = rank_boards(changes, record[RECORD.userId], call.board_prefix, unheard)
+  end
+  return cmsgpack.pack(record)
+end
+
+-- Writes users' states (`touched`, a list of TOUCHED) and what is held, and appends the states with the packed records of what
+-- happened to the outbox. Returns: the position in the outbox.
+local function write_users(call, records, touched)
+  local entry, states = { OUTBOX.tenant, call.tenant_no, OUTBOX.records, table.concat(records) }, {}
+  for i = 1, #touched do
+    local user = touched[i]
+    local at, packed = i * 4, user[TOUCHED.packed]
+    states[i * 2 - 1], states[i * 2] = user[TOUCHED.key], packed
+    entry[at + 1], entry[at + 2], entry[at + 3], entry[at + 4] = OUTBOX.user, user[TOUCHED.id], OUTBOX.state, packed
+  end
+  if #states > 0 then
+    redis.call('MSET', unpack(states))
+  end
+  write_all_held()
+  return redis.call('XADD', call.outbox, '*', unpack(entry))
+end
+
+-- Writes records with their changes on boards (`applied`, a list of APPLIED) and the users that they touched, as one entry of
+-- the outbox. Returns: the position in the outbox; '' and nothing written where nothing was applied.
+local function write_applied(call, applied, touched)
+  if #applied == 0 then
+    return ''
+  end
+  local records = {}
+  for n, each in ipairs(applied) do
+    records[n] = write_record(call, each[APPLIED.record], each[APPLIED.changes])
+  end
+  return write_users(call, records, touched)
+end

@@ -1,0 +1,94 @@
+-- Adds two decimals. A decimal is whole units and millionths of the same sign, see src/domain/decimal.ts.
+-- Returns: whole, micros of the sum; exact while |whole| < 2^53.
+local function decimal_add(whole, micros, other_whole, other_micros)
+  whole = whole + other_whole
+  micros = micros + other_micros
+  if micros >= 1000000 then
+    whole, micros = whole + 1, micros - 1000000
+  elseif micros <= -1000000 then
+    whole, micros = whole - 1, micros + 1000000
+  end
+  if whole > 0 and micros < 0 then
+    return whole - 1, micros + 1000000
+  elseif whole < 0 and micros > 0 then
+    return whole + 1, micros - 1000000
+  end
+  return whole, micros
+end
+
+-- Whether a decimal is at least another one.
+local function decimal_reaches(whole, micros, other_whole, other_micros)
+  return whole > other_whole or (whole == other_whole and micros >= other_micros)
+end
+
+-- The double nearest to a decimal, as a score: equal decimals give equal scores.
+local function decimal_score(whole, micros)
+  if micros == 0 then
+    return whole
+  end
+  -- An integer below 2^53 is exact, and a quotient of two such the double nearest to it; text takes four times as long.
+  if whole < 9007199254 and whole > -9007199254 then
+    return (whole * 1000000 + micros) / 1000000
+  end
+  local sign = (whole < 0 or micros < 0) and '-' or ''
+  return tonumber(string.format('%s%d.%06d', sign, math.abs(whole), math.abs(micros)))
+end
+
+-- A decimal, or where it is out of the range of sums the last whole number in it. For sums that no event can be refused
+-- for: scores of points, which are capped themselves, and what is summed up from history.
+-- Returns: whole, micros.
+local function clamped(whole, micros)
+  if whole >= LIMIT.sum then
+    return LIMIT.sum - 1, 0
+  elseif whole <= -LIMIT.sum then
+    return 1 - LIMIT.sum, 0
+  end
+  return whole, micros
+end
+
+-- Adds a value to the running total `no` of a table of totals: { whole, micros, peak }. `peak` is the whole
+-- part of the highest total ever, kept only where it is above the total; it starts at 0.
+-- Returns: whole part of the peak before, and after; whether points are earned is decided on these.
+local function add_to_total(totals, no, whole, micros)
+  local total = totals[no]
+  if not total then
+    total = { 0, 0 }
+    totals[no] = total
+  end
+  local peak = total[TOTAL.peak] or math.max(total[TOTAL.whole], 0)
+  total[TOTAL.whole], total[TOTAL.micros] = decimal_add(total[TOTAL.whole], total[TOTAL.micros], whole, micros)
+  if total[TOTAL.whole] >= peak then
+    -- Nil for what is not there would make room for it.
+    if total[TOTAL.peak] then
+      total[TOTAL.peak] = nil
+    end
+    return peak, total[TOTAL.whole]
+  end
+  total[TOTAL.peak] = peak
+  return peak, peak
+end
+
+-- Takes a value out of the running total `no` of a table of totals, as if it had never been added. A value above 0 takes the
+-- highest total with it, one below gives it back: exact while values are not mixed, and never below what is left of them,
+-- so that what is earned again counts again.
+local function take_from_total(totals, no, whole, micros)
+  local total = totals[no]
+  if not total then
+    return
+  end
+  local peak = total[TOTAL.peak] or math.max(total[TOTAL.whole], 0)
+  if whole > 0 then
+    peak = peak - whole
+  end
+  total[TOTAL.whole], total[TOTAL.micros] = decimal_add(total[TOTAL.whole], total[TOTAL.micros], -whole, -micros)
+  total[TOTAL.peak] = peak > total[TOTAL.whole] and peak > 0 and peak or nil
+end
+
+-- Sums that grow with events (totals, counts of matching events, sums of periods, scores) stay below LIMIT.sum in both
+-- directions: so they have at most 15 digits before the point, and differences of two of them are exact (below 2^53).
+
+-- Whether the value just added has taken a sum (its whole part) out of range, or further out: what was out of range
+-- already may come back.
+local function leaves_range(sum, whole, micros)
+  return sum >= LIMIT.sum and (whole > 0 or micros > 0) or sum <= -LIMIT.sum and (whole < 0 or micros < 0)
+end

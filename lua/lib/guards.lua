@@ -1,0 +1,174 @@
+--- @include "decimals"
+--- @include "event_record"
+--- @include "quarantine"
+--- @include "user_call"
+
+local HOUR_MS = 3600000
+
+-- What a user's guarded events of a metric came to (GUARD_SUMS) in the present hour and day. An hour or day that comes
+-- before the newest one, of events of a batch or after a journey west, counts into that one: nobody gets a sum twice.
+local function guard_sums(state, metric, hour, day)
+  state[USER.guarded] = state[USER.guarded] or {}
+  local sums = state[USER.guarded][metric]
+  if not sums then
+    sums = { hour, 0, 0, day, 0, 0 }
+    state[USER.guarded][metric] = sums
+  end
+  if hour > sums[GUARD_SUMS.hour] then
+    sums[GUARD_SUMS.hour], sums[GUARD_SUMS.hourWhole], sums[GUARD_SUMS.hourMicros] = hour, 0, 0
+  end
+  if day > sums[GUARD_SUMS.day] then
+    sums[GUARD_SUMS.day], sums[GUARD_SUMS.dayWhole], sums[GUARD_SUMS.dayMicros] = day, 0, 0
+  end
+  return sums
+end
+
+-- What a value may be under a guard of a sum: what is left up to the limit, at least 0. A value that adds nothing passes.
+local function room_for(whole, micros, guard, sum, sum_micros)
+  if whole < 0 or micros < 0 then
+    return whole, micros
+  end
+  local left, left_micros = decimal_add(guard.whole, guard.micros, -sum, -sum_micros)
+  if left < 0 or left_micros < 0 then
+    return 0, 0
+  end
+  if decimal_reaches(left, left_micros, whole, micros) then
+    return whole, micros
+  end
+  return left, left_micros
+end
+
+-- The nearest value that a guard allows: the value itself where it stops nothing; nil where no value would do.
+-- `sent_time`: the event says itself when it happened.
+local function allowed_by(guard, whole, micros, now, sums, total, sent_time)
+  local kind = guard.kind
+  if kind == GUARD.minValue then
+    if decimal_reaches(whole, micros, guard.whole, guard.micros) then
+      return whole, micros
+    end
+    return guard.whole, guard.micros
+  elseif kind == GUARD.maxValue then
+    if decimal_reaches(guard.whole, guard.micros, whole, micros) then
+      return whole, micros
+    end
+    return guard.whole, guard.micros
+  elseif kind == GUARD.minSecondsBetween then
+    local last = sums[GUARD_SUMS.lastMs]
+    local gap = last and now - last
+    -- Only the newest time is kept: whoever chooses the time must not get past the guard by going back behind it.
+    if gap and gap < 0 and not sent_time then
+      gap = -gap
+    end
+    if gap and gap < guard.whole * 1000 + guard.micros / 1000 then
+      return nil
+    end
+    return whole, micros
+  elseif kind == GUARD.maxSumPerHour then
+    return room_for(whole, micros, guard, sums[GUARD_SUMS.hourWhole], sums[GUARD_SUMS.hourMicros])
+  elseif kind == GUARD.maxSumPerDay then
+    return room_for(whole, micros, guard, sums[GUARD_SUMS.dayWhole], sums[GUARD_SUMS.dayMicros])
+  end
+  return room_for(whole, micros, guard, total and total[TOTAL.whole] or 0, total and total[TOTAL.micros] or 0)
+end
+
+-- Asks a metric's guards about an event before anything of it is applied, one after another, each about the value that those
+-- before it left. One that refuses decides; else one that has the event kept; else the value that is left is applied, and
+-- counts for the guards' sums. An event that is released from quarantine is not asked about, and counts for none of them.
+-- `event`: as of apply_event, with `id` and `quarantine` (see in_quarantine).
+-- Writes: event.whole, event.micros, event.clamped (GUARDED), the state's sums.
+-- Returns: nil if the event may be applied; else a record without what `guarded_record` adds, or the refusal `y`.
+local function guard_event(event, state, day)
+  local guards, metric = event.plan.guards, event.plan.metric
+  -- Nothing has happened later than now: a time ahead would leave room before it for events that come after.
+  local now = event.occurred and math.min(event.occurred.at, event.now) or event.now
+  if guards.release then
+    return not is_quarantined(event.quarantine, event.id) and { [RECORD.kind] = REFUSAL.notQuarantined } or nil
+  end
+  local sums = guard_sums(state, metric, math.floor(now / HOUR_MS), day)
+  local total = state[USER.totals][metric]
+  local whole, micros, kept_by, clamped_by = event.whole, event.micros, nil, nil
+  for _, guard in ipairs(guards.asked) do
+    local allowed, allowed_micros = allowed_by(guard, whole, micros, now, sums, total, event.occurred)
+    if allowed ~= whole or allowed_micros ~= micros then
+      if guard.action == GUARD_ACTION.refused then
+        return { [RECORD.kind] = KIND.guarded, [RECORD.guard] = { guard.kind, GUARD_ACTION.refused } }
+      elseif guard.action == GUARD_ACTION.quarantined then
+        kept_by = kept_by or guard.kind
+      else
+        whole, micros, clamped_by = allowed, allowed_micros, guard.kind
+      end
+    end
+  end
+  if kept_by then
+    local action = has_quarantine_room(event.quarantine) and GUARD_ACTION.quarantined or GUARD_ACTION.full
+    return { [RECORD.kind] = KIND.guarded, [RECORD.guard] = { kept_by, action } }
+  end
+  if clamped_by then
+    event.clamped = { clamped_by, GUARD_ACTION.clamped, event.whole, event.micros }
+    event.whole, event.micros = whole, micros
+  end
+  sums[GUARD_SUMS.hourWhole], sums[GUARD_SUMS.hourMicros] =
+    decimal_add(sums[GUARD_SUMS.hourWhole], sums[GUARD_SUMS.hourMicros], whole, micros)
+  sums[GUARD_SUMS.dayWhole], sums[GUARD_SUMS.dayMicros] =
+    decimal_add(sums[GUARD_SUMS.dayWhole], sums[GUARD_SUMS.dayMicros], whole, micros)
+  sums[GUARD_SUMS.lastMs] = math.max(sums[GUARD_SUMS.lastMs] or now, now)
+  return nil
+end
+
+-- An ID beside an event's, for what the same request says of the user: awards of the two must not share theirs. It differs in
+-- the last digit that is not time, version or the number of an award.
+local function id_beside(event_id)
+  local digit = tonumber(string.sub(event_id, 28, 28), 16)
+  return string.sub(event_id, 1, 27) .. string.format('%x', (digit + 8) % 16) .. string.sub(event_id, 29)
+end
+
+-- What a kept event says of its user takes effect at once, as by a call about the user: the guard is about the value.
+-- Returns: the record and its changes on boards; or nil and a refusal, after which the state must be dropped.
+local function see_user(event, of)
+  local said = { plan = event.plan, now = event.now, sent = sent_of(of.sent), boosts = event.boosts }
+  local outcome, refusal = apply_said(said, of.state, of.is_new)
+  if refusal then
+    return nil, refusal
+  end
+  of.state[USER.updatedMs] = event.now
+  local full = lack_of_room(of.state, pack_state(of.state), of.before)
+  if full then
+    return nil, { [RECORD.kind] = full }
+  end
+  local record = user_record(KIND.user, { id = of.user_id, state = of.state }, event.now, outcome)
+  record[RECORD.id] = id_beside(of.id)
+  record[RECORD.isNew] = of.is_new and 1 or nil
+  record[RECORD.points] = points_record(outcome.ledgers)
+  return { record, outcome.changes }
+end
+
+-- Completes what guard_event found to the record of an event that is not applied: the outbox keeps it, and it is the answer.
+-- Of one that is kept it has all that a release needs. `of`: { id, user_id, sent, attributes, key } as the call has them,
+-- state (as before the event), before (the same packed, nil for none), is_new.
+-- Writes: the user's quarantine in memory; the state, where a kept event brings fields of the user.
+-- Returns: the record and, if the user is to be written, an APPLIED of it; or a refusal.
+local function guarded_record(record, event, of)
+  local plan, kept = event.plan, record[RECORD.guard][GUARDED.action] == GUARD_ACTION.quarantined
+  local seen, refusal
+  if kept and (of.is_new or of.sent ~= '') then
+    seen, refusal = see_user(event, of)
+    if refusal then
+      return refusal
+    end
+  end
+  local total, streak, day = standing(of.state, plan, event.now)
+  record[RECORD.id] = of.id
+  record[RECORD.userId] = of.user_id
+  record[RECORD.atMs] = event.now
+  record[RECORD.day] = day
+  record[RECORD.metric] = plan.metric
+  record[RECORD.value] = { event.whole, event.micros }
+  record[RECORD.total] = total
+  record[RECORD.streak] = streak
+  if kept then
+    add_to_quarantine(event.quarantine, of.id, record[RECORD.guard][GUARDED.guard])
+    record[RECORD.attributes] = of.attributes ~= '' and of.attributes or nil
+    record[RECORD.idempotencyKey] = of.key ~= '' and of.key or nil
+  end
+  return record, seen
+end

@@ -1,0 +1,37 @@
+-- A bucket keeps, for each used idempotency key, the time (epoch ms) in the ID of the event that used it. A replay makes the
+-- whole ID again from that time and the key.
+
+-- The ID's time is that of the first check of the event; the call may come later.
+local function use_by(event_id)
+  return tonumber(string.sub(event_id, 1, 12), 16)
+end
+
+-- How a tenant's used keys are kept: the number of segments of old ones (lib/old_keys), 0 without any; whether the tenant is large.
+-- `old_keys`: key of the tenant's old keys.
+local function shape_of_keys(old_keys)
+  local segments, large = unpack(redis.call('HMGET', old_keys, OLD_KEYS.segments, OLD_KEYS.large))
+  return tonumber(segments) or 0, large ~= false
+end
+
+-- The narrow bucket of a field beside its wide one; src/redis/idempotency.ts knows the same rule.
+local function narrow_bucket(bucket, field)
+  return bucket .. string.byte(field) % USED.narrow
+end
+
+-- The use of a key that is hot; false: none. `bucket`: its wide bucket.
+local function hot_use(bucket, field, is_large)
+  return is_large and redis.call('HGET', narrow_bucket(bucket, field), field) or redis.call('HGET', bucket, field)
+end
+
+-- Writes the use of a key that is not hot. A wide bucket that is full makes the tenant large, for ever; of each eight keys one looks. From then
+-- on keys go to narrow buckets, and those in wide ones are found there until they are old.
+local function note_use(old_keys, bucket, field, use, is_large)
+  if is_large then
+    redis.call('HSET', narrow_bucket(bucket, field), field, use)
+    return
+  end
+  redis.call('HSET', bucket, field, use)
+  if string.byte(field, 2) % 8 == 0 and redis.call('HLEN', bucket) >= USED.wideKeys then
+    redis.call('HSET', old_keys, OLD_KEYS.large, 1)
+  end
+end

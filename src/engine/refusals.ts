@@ -1,0 +1,85 @@
+import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
+import { SUM_BOUND } from '../domain/decimal.ts';
+import { AppError } from '../errors.ts';
+import type { HappenedRecord, Refusal, ScriptReply } from '../packed/record.ts';
+import { kindField } from '../packed/record-fields.ts';
+import { BLOCKED, OUT_OF_RANGE, REFUSAL, SERVER_ONLY, SUM, TOO_MANY_KEYS } from '../packed/refusal-fields.ts';
+import { PROFILE_BYTES, STATE_BYTES } from '../packed/state.ts';
+
+export const SUBSCRIBED_WITHOUT_ADDRESS =
+  'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';
+
+export const FUTURE_SIGN_UP = "user.signUpDate must not be after the user's local date.";
+
+export const STATE_IS_FULL = `The user's data would have more than ${STATE_BYTES} bytes: shorten or clear attributes, device tokens or the name.`;
+
+export const PROFILE_IS_FULL =
+  `The user's name, e-mail address, device tokens and attributes would have more than ${PROFILE_BYTES} bytes together: ` +
+  'shorten or clear some.';
+
+/** The error that says why a script refused an event or a call about a user. */
+export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): AppError {
+  if (reply[kindField] === REFUSAL.noAddress) {
+    return new AppError('unprocessable', SUBSCRIBED_WITHOUT_ADDRESS);
+  }
+  if (reply[kindField] === REFUSAL.futureSignUp) return new AppError('unprocessable', FUTURE_SIGN_UP);
+  if (reply[kindField] === REFUSAL.serverOnly) {
+    const no = reply[SERVER_ONLY.no];
+    const field = no === 0 ? 'signUpDate' : `attributes.${compiled.attributesByNo.get(no)?.key}`;
+    return new AppError('unprocessable', `user.${field} may be changed with admin keys only (writableBy 'server').`);
+  }
+  if (reply[kindField] === REFUSAL.outOfPoints) {
+    const trigger = compiled.triggersByNo.get(reply[BLOCKED.trigger]);
+    const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
+    return new AppError('unprocessable', `Out of points: the user's balance in '${system?.key}' does not cover this.`);
+  }
+  if (reply[kindField] === REFUSAL.tooManyKeys)
+    return new AppError(
+      'too_many_requests',
+      'The user has used as many idempotency keys today (UTC) as there may be: try again tomorrow.',
+      { 'Retry-After': String(Math.ceil(reply[TOO_MANY_KEYS.waitMs] / 1000)) },
+    );
+  if (reply[kindField] === REFUSAL.tooLarge) return new AppError('unprocessable', STATE_IS_FULL);
+  if (reply[kindField] === REFUSAL.profileTooLarge) return new AppError('unprocessable', PROFILE_IS_FULL);
+  if (reply[kindField] === REFUSAL.outOfRange) return new AppError('unprocessable', outOfRange(compiled, reply));
+  if (reply[kindField] === REFUSAL.unknownUser)
+    return new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
+  if (reply[kindField] === REFUSAL.locked)
+    return new AppError('unprocessable', 'The achievement is locked: no one new gets it.');
+  if (reply[kindField] === REFUSAL.unmetConditions) {
+    return new AppError('unprocessable', "The user's attributes do not meet the achievement's conditions.");
+  }
+  return new AppError('internal', 'Internal error');
+}
+
+/** The record of a reply that has one of some kinds; throws the error that says why the script refused. */
+export function unlessRefused(compiled: CompiledCatalog, reply: ScriptReply, kinds: readonly string[]): HappenedRecord {
+  if (!kinds.includes(reply[kindField])) throw refusalError(compiled, reply);
+  return reply as HappenedRecord;
+}
+
+/** Why an event that would take a sum out of its range is refused. What is named may be deleted by now. */
+function outOfRange(compiled: CompiledCatalog, reply: Refusal & { [kindField]: typeof REFUSAL.outOfRange }): string {
+  const no = reply[OUT_OF_RANGE.no] ?? 0;
+  const counting = compiled.achievementsByNo.get(no) ?? compiled.triggersByNo.get(no);
+  const sum = {
+    [SUM.total]: "the user's total",
+    [SUM.count]: `the user's count of events for '${counting?.id}'`,
+    [SUM.period]: "the sum of the user's streak period",
+    [SUM.score]: `the user's score on the leaderboard '${compiled.leaderboardsByNo.get(no)?.key}'`,
+  }[reply[OUT_OF_RANGE.sum]];
+  const metric = compiled.metricsByNo.get(reply[OUT_OF_RANGE.metric])?.key;
+  return `Metric '${metric}': ${sum} would reach ${SUM_BOUND} or -${SUM_BOUND}; it must stay between them.`;
+}
+
+/** That too much waits to be stored or processed. */
+export class Overload extends AppError {
+  constructor(text: string) {
+    super('unavailable', text);
+  }
+}
+
+/** Throws 503 while the outbox holds more than it may, so that nothing that writes to it is taken. */
+export function refuseOverload(overloaded: () => boolean): void {
+  if (overloaded()) throw new Overload('Too many events wait to be stored; try again in a moment.');
+}

@@ -1,0 +1,146 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { lastDayAnywhere, signUpDay } from '../../domain/anniversary.ts';
+import { UpdatedUser, type UpsertedUser } from '../../domain/user.ts';
+import { zoneName, zoneOffset } from '../../domain/zone.ts';
+import { AppError } from '../../errors.ts';
+import { FUTURE_SIGN_UP } from '../refusals.ts';
+import { SENT } from '../../packed/call-fields.ts';
+
+/** The user fields of a request as the script takes them (SENT), see `lua/lib/admit_user.lua`; false clears. */
+export interface SentUser {
+  [SENT.name]?: string | false;
+  [SENT.email]?: string | false;
+  [SENT.deviceTokens]?: string | false;
+  [SENT.subscribe]?: boolean;
+  [SENT.attributes]?: Record<number, string>;
+  [SENT.zone]?: string | false;
+  [SENT.renewedZone]?: string;
+  [SENT.offsetSeconds]?: number;
+  [SENT.offsetUntilMs]?: number;
+  [SENT.leftZone]?: string;
+  [SENT.leftOffsetSeconds]?: number;
+  [SENT.signUpDay]?: number;
+  [SENT.serverOnly]?: number[];
+  [SENT.occurred]?: object;
+}
+
+/** The fields of a user, without the ID. */
+const PROFILE_FIELDS = Object.keys(UpdatedUser.properties) as (keyof UpdatedUser)[];
+
+type Sent = Readonly<Record<string, string>> | undefined;
+
+const unknownKeys = (sent: Sent, known: ReadonlyMap<string, unknown>): string[] =>
+  Object.keys(sent ?? {}).filter((key) => !known.has(key));
+
+/** 422 that names the keys. */
+const invalidKeys = (keys: readonly string[]): AppError =>
+  new AppError(
+    'unprocessable',
+    `Invalid attribute keys: ${keys.join(', ')}. Attribute keys must match those set up in the dashboard.`,
+  );
+
+/**
+ * 422 if an attribute of an event is none that the catalog has; it names every such key, those of the event's user as well. A user's
+ * alone are left to `sentUser`.
+ */
+export function rejectUnknownAttributes(
+  { user, attributes }: { user: { attributes?: Sent }; attributes?: Sent },
+  compiled: CompiledCatalog,
+): void {
+  if (attributes === undefined) return;
+  const unknown = unknownKeys(attributes, compiled.eventAttributes);
+  if (unknown.length === 0) return;
+  throw invalidKeys([...new Set([...unknown, ...unknownKeys(user.attributes, compiled.userAttributes)])]);
+}
+
+/**
+ * 422 if anything of a user is sent besides the ID, for keys of the scope `events`; it names the field. Null and no attributes at all are
+ * "not sent".
+ */
+export function rejectProfile(user: UpsertedUser): void {
+  for (const field of PROFILE_FIELDS) {
+    const value = user[field];
+    if (value === undefined || value === null || (field === 'attributes' && Object.keys(value).length === 0)) continue;
+    throw new AppError(
+      'unprocessable',
+      `user.${field} may not be sent with this API key: its scope 'events' allows no field of the user but the ID.`,
+    );
+  }
+}
+
+/**
+ * Checks the sent user fields against the catalog. Null if nothing but the ID was sent. 422 as spec §3. `byClient`: sent with an
+ * application key, so that the script refuses changes of what only servers may write.
+ */
+export function sentUser(
+  user: Omit<UpsertedUser, 'id'>,
+  compiled: CompiledCatalog,
+  { nowMs, byClient }: { nowMs: number; byClient: boolean },
+): SentUser | null {
+  const sent: SentUser = {};
+  const { tz, deviceTokens } = user;
+  if (user.name !== undefined) sent[SENT.name] = user.name === '' ? false : user.name;
+  if (user.email !== undefined) sent[SENT.email] = user.email === '' ? false : user.email;
+  // The contract types these two as nullable, so that null comes here: not sent, like any other null.
+  if (deviceTokens !== undefined && deviceTokens !== null)
+    sent[SENT.deviceTokens] = deviceTokens.length === 0 ? false : JSON.stringify(deviceTokens);
+  if (user.subscribeToEmails !== undefined) sent[SENT.subscribe] = user.subscribeToEmails;
+  if (user.attributes !== undefined) {
+    const keys = Object.keys(user.attributes);
+    const unknown = unknownKeys(user.attributes, compiled.userAttributes);
+    if (unknown.length > 0) throw invalidKeys(unknown);
+    if (keys.length > 0) {
+      const attributes: Record<number, string> = {};
+      for (const key of keys) attributes[compiled.userAttributes.get(key)!.no] = user.attributes[key]!;
+      sent[SENT.attributes] = attributes;
+    }
+  }
+  if (tz !== undefined && tz !== null) Object.assign(sent, tz === '' ? { [SENT.zone]: false } : inZone(tz, nowMs));
+  if (user.signUpDate !== undefined && user.signUpDate !== null)
+    sent[SENT.signUpDay] = sentSignUp(user.signUpDate, nowMs);
+  if (byClient) {
+    const serverOnly = serverOnlyIn(sent, compiled);
+    if (serverOnly.length > 0) sent[SENT.serverOnly] = serverOnly;
+  }
+  for (const _ in sent) return sent;
+  return null;
+}
+
+/** What of the sent only servers may write, as `SENT.serverOnly`. */
+function serverOnlyIn(sent: SentUser, { catalog, serverAttributes }: CompiledCatalog): number[] {
+  const numbers: number[] = [];
+  for (const no in sent[SENT.attributes]) if (serverAttributes.has(Number(no))) numbers.push(Number(no));
+  if (sent[SENT.signUpDay] !== undefined && catalog.events.signUpDateWritableBy === 'server') numbers.push(0);
+  return numbers;
+}
+
+/** Whether it is after the user's today, the script knows; what is after everybody's is refused here. */
+function sentSignUp(text: string, nowMs: number): number {
+  const day = signUpDay(text);
+  if (day === null) throw new AppError('unprocessable', `user.signUpDate '${text}' is no calendar day.`);
+  if (day > lastDayAnywhere(nowMs)) throw new AppError('unprocessable', FUTURE_SIGN_UP);
+  return day;
+}
+
+function inZone(text: string, nowMs: number): SentUser {
+  const name = zoneName(text);
+  const zone = name === null ? null : zoneOffset(name, nowMs);
+  if (name === null || zone === null)
+    throw new AppError('unprocessable', `Unknown time zone: user.tz '${text}' is not an IANA name.`);
+  return { [SENT.zone]: name, [SENT.offsetSeconds]: zone.offsetSeconds, [SENT.offsetUntilMs]: zone.untilMs };
+}
+
+/** The fields with the present offset of the user's stored zone, which the script asked for. */
+export function withZone(sent: SentUser | null, tz: string, nowMs: number): SentUser {
+  // A stored zone was checked when it was set; if this machine does not know it any more, it counts as UTC.
+  const zone = zoneOffset(tz, nowMs) ?? { offsetSeconds: 0, untilMs: nowMs + 3_600_000 };
+  const sentZone = sent?.[SENT.zone];
+  if (sentZone !== undefined && sentZone !== tz)
+    return { ...sent, [SENT.leftZone]: tz, [SENT.leftOffsetSeconds]: zone.offsetSeconds };
+  return {
+    ...sent,
+    [SENT.renewedZone]: tz,
+    [SENT.offsetSeconds]: zone.offsetSeconds,
+    [SENT.offsetUntilMs]: zone.untilMs,
+  };
+}

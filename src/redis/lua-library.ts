@@ -1,0 +1,315 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import * as call from '../packed/call-fields.ts';
+import * as guard from '../packed/guard-fields.ts';
+import * as record from '../packed/record-fields.ts';
+import * as refusal from '../packed/refusal-fields.ts';
+import * as user from '../packed/user-fields.ts';
+import { SUM_BOUND } from '../domain/decimal.ts';
+import { PROFILE_BYTES, STATE_BYTES } from '../packed/state.ts';
+import { USED } from './idempotency.ts';
+import { TOTALS } from './points-totals.ts';
+import { PACKAGE_ROOT } from '../package-root.ts';
+
+/** A piece of Lua text; comments and spaces are `other`. */
+export interface LuaToken {
+  kind: 'name' | 'number' | 'string' | 'sign' | 'other';
+  text: string;
+  /** Where it begins. */
+  at: number;
+}
+
+const TOKEN =
+  /(?<other>\s+|--\[(?<level>=*)\[[^]*?\]\k<level>\]|--[^\n]*)|(?<string>'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"|\[(?<depth>=*)\[[^]*?\]\k<depth>\])|(?<name>[A-Za-z_]\w*)|(?<number>\d[\w.]*)|(?<sign>\.{2,3}|[=~<>]=|[^])/gy;
+
+/** Splits a Lua text; the texts of the tokens, one after another, are the whole. */
+export const luaTokens = (text: string): LuaToken[] =>
+  Array.from(text.matchAll(TOKEN), ({ 0: token, index, groups }) => {
+    const kinds = ['name', 'number', 'string', 'other'] as const;
+    return { kind: kinds.find((kind) => groups![kind] !== undefined) ?? 'sign', text: token, at: index };
+  });
+
+/** The line of a place in a text, from 1. */
+export const lineAt = (text: string, at: number): number => text.slice(0, at).split('\n').length;
+
+type Shape = Readonly<Record<string, string | number>>;
+
+/** Names of positions, which count from 0 in TypeScript and from 1 in Lua. */
+const POSITIONS: Readonly<Record<string, Shape>> = {
+  USER: user.USER,
+  TOTAL: user.TOTAL,
+  PAUSE: user.PAUSE,
+  STREAK_RULE: user.STREAK_RULE,
+  DAYS_OFF: user.DAYS_OFF,
+  SIGN_UP: user.SIGN_UP,
+  THRESHOLD: user.THRESHOLD,
+  EVENT_RECORD: record.EVENT_RECORD,
+  RECORDED_STREAK: record.RECORDED_STREAK,
+  RECORDED_POINTS: record.RECORDED_POINTS,
+  AWARD: record.AWARD,
+  RECORDED_BOARD: record.RECORDED_BOARD,
+  SETTLEMENT: record.SETTLEMENT,
+  REVERSAL: record.REVERSAL,
+  RECOMPUTATION: record.RECOMPUTATION,
+  RECOMPUTED_SCORE: record.RECOMPUTED_SCORE,
+  COMPENSATED: record.COMPENSATED,
+  COMPLETED: record.COMPLETED,
+  SHORTFALL: record.SHORTFALL,
+  CALL_KEY: call.CALL_KEY,
+  CALL_ARG: call.CALL_ARG,
+  EVENTS_ARG: call.EVENTS_ARG,
+  LOOKED_UP: call.LOOKED_UP,
+  LEFT: call.LEFT,
+  ROW: call.ROW,
+  EARNING: call.EARNING,
+  CONDITION: call.CONDITION,
+  PEAK: call.PEAK,
+  CHANGE: call.CHANGE,
+  APPLIED: call.APPLIED,
+  TOUCHED: call.TOUCHED,
+  GUARDED: guard.GUARDED,
+  GUARD_SUMS: guard.GUARD_SUMS,
+  HISTORY_SUM: call.HISTORY_SUM,
+  UNSENT_EVENT: call.UNSENT_EVENT,
+};
+
+/** Names of keys, offsets, values and limits, which are the same on both sides. */
+const CONSTANTS: Readonly<Record<string, Shape>> = {
+  STATE: { size: user.STATE_SIZE },
+  STREAK: user.STREAK,
+  FREQUENCY: user.FREQUENCY,
+  SCORE: user.SCORE,
+  GUARD: guard.GUARD,
+  GUARD_ACTION: guard.GUARD_ACTION,
+  QUARANTINED: guard.QUARANTINED,
+  KIND: record.KIND,
+  RECORD: record.RECORD,
+  SETTLED: record.SETTLED,
+  REFUSAL: refusal.REFUSAL,
+  REPLAY: refusal.REPLAY,
+  BLOCKED: refusal.BLOCKED,
+  OUT_OF_RANGE: refusal.OUT_OF_RANGE,
+  TOO_MANY_KEYS: refusal.TOO_MANY_KEYS,
+  SUM: refusal.SUM,
+  SERVER_ONLY: refusal.SERVER_ONLY,
+  UNKNOWN_OFFSET: refusal.UNKNOWN_OFFSET,
+  UNKNOWN_USE: refusal.UNKNOWN_USE,
+  UNCHANGED: refusal.UNCHANGED,
+  STREAK_REFUSAL: refusal.STREAK_REFUSAL,
+  OUTDATED: refusal.OUTDATED,
+  MAYBE_STORED: refusal.MAYBE_STORED,
+  UNSENT: refusal.UNSENT,
+  EVENT: call.EVENT,
+  EVENT_KEY: call.EVENT_KEY,
+  BATCH_KEY: call.BATCH_KEY,
+  BATCH_ARG: call.BATCH_ARG,
+  BATCH_RESULT: call.BATCH_RESULT,
+  SENT: call.SENT,
+  ROW_OFFSET: call.ROW_OFFSET,
+  STEP: call.STEP,
+  RECOMPUTED: call.RECOMPUTED,
+  COUNTER: call.COUNTER,
+  OUTBOX: call.OUTBOX,
+  OLD_KEYS: call.OLD_KEYS,
+  LISTENED: call.LISTENED,
+  HANDED: call.HANDED,
+  ANNOUNCED: call.ANNOUNCED,
+  LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES, profileBytes: PROFILE_BYTES },
+  USED,
+  USED_KEYS: user.USED_KEYS,
+  TOTALS,
+};
+
+const SHAPE = /^[A-Z][A-Z_]*$/;
+
+/**
+ * Puts the keys and positions in the place of their names: `record[RECORD.userId]` becomes `record['u']`, which Lua compiles
+ * as it does `record.u`, and `state[USER.name]` becomes `state[31]`. So the names cost nothing when a script runs. Lines stay what they were. Throws on a name that
+ * `src/packed` does not declare; `file` names the text in the message.
+ */
+export function inlineNames(text: string, file: string): string {
+  const tokens = luaTokens(text);
+  let inlined = '';
+  for (let n = 0; n < tokens.length; n += 1) {
+    const { kind, text: shape, at } = tokens[n]!;
+    if (kind !== 'name' || !SHAPE.test(shape) || tokens[n + 1]?.text !== '.' || tokens[n - 1]?.text === '.') {
+      inlined += shape;
+      continue;
+    }
+    const name = tokens[n + 2]!.text;
+    const literal = literalOf(shape, name);
+    if (literal === undefined) throw new Error(`${file}:${lineAt(text, at)}: ${shape}.${name} is not declared`);
+    inlined += literal;
+    n += 2;
+  }
+  return inlined;
+}
+
+function literalOf(shape: string, name: string): string | undefined {
+  const position = declared(POSITIONS, shape, name);
+  if (position !== undefined) return String(Number(position) + 1);
+  const constant = declared(CONSTANTS, shape, name);
+  return typeof constant === 'string' ? `'${constant}'` : constant?.toString();
+}
+
+const declared = (shapes: Readonly<Record<string, Shape>>, shape: string, name: string): string | number | undefined =>
+  Object.hasOwn(shapes, shape) && Object.hasOwn(shapes[shape]!, name) ? shapes[shape]![name] : undefined;
+
+const INCLUDE = /^--- @include "(.+)"$/gm;
+
+/**
+ * The text of a Lua file with its includes before it, each once, and with what names stand for in their place
+ * (`inlineNames`). Throws on a missing or circular include, and on a name that is not declared.
+ * `--- @include "name"` is relative to the including file.
+ */
+export const readScript = (path: string): string => {
+  const { includes, own } = readParts(path);
+  return [...includes, own].map((part) => `${part}\n`).join('\n');
+};
+
+/** A file's text with what names stand for in their place, and without its includes, which are these files. */
+interface LuaFile {
+  text: string;
+  includes: string[];
+}
+
+function readFile(file: string): LuaFile {
+  const text = readFileSync(file, 'utf8');
+  const includes = Array.from(text.matchAll(INCLUDE), ([, name]) => join(dirname(file), `${name}.lua`));
+  return { text: inlineNames(text, relative(PACKAGE_ROOT, file)).replaceAll(INCLUDE, '').trim(), includes };
+}
+
+/** @param read called once for each file */
+function readParts(path: string, read: (file: string) => LuaFile = readFile): { includes: string[]; own: string } {
+  const done = new Set<string>();
+  const parts: string[] = [];
+  const visit = (file: string, chain: string[]): void => {
+    if (chain.includes(file)) throw new Error(`Circular include: ${[...chain, file].join(' → ')}`);
+    if (done.has(file)) return;
+    const { text, includes } = read(file);
+    for (const included of includes) visit(included, [...chain, file]);
+    done.add(file);
+    parts.push(text);
+  };
+  visit(path, []);
+  return { own: parts.pop()!, includes: parts };
+}
+
+/** The folder of the scripts. */
+export const LUA_FOLDER = join(PACKAGE_ROOT, 'lua');
+
+/** Files of `lua/` that this process has read: most scripts include the same ones. */
+const ownFiles = new Map<string, LuaFile>();
+
+function readOwnFile(file: string): LuaFile {
+  let own = ownFiles.get(file);
+  if (own === undefined) ownFiles.set(file, (own = readFile(file)));
+  return own;
+}
+
+/** The parts of a script, for `libraryText`; each file is read once. */
+export const scriptParts = (name: string): { includes: string[]; own: string } =>
+  readParts(join(LUA_FOLDER, `${name}.lua`), readOwnFile);
+
+/**
+ * What scripts use of Redis and Lua, as locals of the library: a global is looked up in two tables, the first of which is always
+ * empty. 1.2 % of the instructions of an event (`npm run bench:instructions`). Redis 7.0 lets a library see them when a
+ * function runs, not when it is loaded.
+ */
+const GLOBALS =
+  'redis, cjson, cmsgpack, math, string, table, ipairs, pairs, next, unpack, tonumber, tostring, type, pcall';
+
+/**
+ * Lua collects its garbage when it has grown to so many per cent of what was left the last time, not at 200: 1.1 % of the
+ * instructions of an event, for twice as much garbage on what scripts keep (decoded plans, a few MB at most).
+ */
+const GARBAGE_PAUSE = 400;
+
+/**
+ * A script as a library of functions (FUNCTION LOAD): what it includes is made once, not with every call, and may keep what
+ * holds for ever (`lua/lib/remembered.lua`). KEYS, ARGV and this_call, the state of a call, are new with each, so that a call that
+ * fails leaves nothing. Against EVALSHA, which makes everything again with each call, with the plans in each: 0.83 of Redis's
+ * CPU with one event a call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog, fsync always).
+ *
+ * `_guarded` does nothing unless what its caller believes is true (`Belief`: the last key and the last argument, which the
+ * script does not see): the key holds that mark, and this is that run of a Redis process. So a process that nobody looked at is
+ * never written to, nor a shard that was emptied or rebuilt meanwhile. The process is asked for its ID once: a replica and
+ * a restarted process load the library again, without what it kept. Each belief that is true is taken apart once; there is
+ * one an epoch. 0.8 µs of Redis's CPU a call, of which EXISTS of the mark alone was 0.4 (medians of 15 rounds of 20,000 calls
+ * in pipelines, on 2 busy cores).
+ *
+ * `_joined` takes several such calls, of any shards of the server: before the arguments of each stand how many keys and
+ * arguments it has. Each is a call of its own, in its own tables: one that does nothing, or fails, answers with its error in
+ * its place, and the others are made all the same. Only together are they one command for Redis, its log and its replicas.
+ */
+export const libraryText = (name: string, { includes, own }: { includes: string[]; own: string }): string =>
+  `local registry = redis
+local function globals()
+  return ${GLOBALS}
+end
+local ${GLOBALS}
+local KEYS, ARGV, this_call
+
+${includes.join('\n\n')}
+
+local function main()
+${own}
+end
+
+local function take_globals()
+  if not redis then
+    ${GLOBALS} = globals()
+    collectgarbage('setpause', ${GARBAGE_PAUSE})
+  end
+end
+
+local function run(keys, args)
+  take_globals()
+  KEYS, ARGV, this_call = keys, args, {}
+  return main()
+end
+
+registry.register_function('${name}', run)
+local own_run
+local marks = {}
+
+local function mark_of(belief)
+  local mark, run_id = string.match(belief, '^(.*)/(%x+)$')
+  own_run = own_run or string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+  if run_id ~= own_run then
+    return nil
+  end
+  marks[belief] = mark
+  return mark
+end
+
+local function run_believing(keys, args)
+  local key_no, arg_no = #keys, #args
+  local belief = args[arg_no]
+  local mark = marks[belief] or mark_of(belief)
+  if mark == nil or redis.call('GET', keys[key_no]) ~= mark then
+    return redis.error_reply('UNMARKED the shard is not what it is believed to be')
+  end
+  keys[key_no], args[arg_no] = nil, nil
+  return run(keys, args)
+end
+
+registry.register_function('${name}_guarded', function(keys, args)
+  take_globals()
+  return run_believing(keys, args)
+end)
+
+registry.register_function('${name}_joined', function(keys, args)
+  take_globals()
+  local replies, key, arg = {}, 1, 1
+  while arg < #args do
+    local next_key, first_arg = key + tonumber(args[arg]), arg + 2
+    local next_arg = first_arg + tonumber(args[arg + 1])
+    local done, reply =
+      pcall(run_believing, { unpack(keys, key, next_key - 1) }, { unpack(args, first_arg, next_arg - 1) })
+    replies[#replies + 1] = done and reply or redis.error_reply(type(reply) == 'table' and reply.err or reply)
+    key, arg = next_key, next_arg
+  end
+  return replies
+end)
+`;
