@@ -24,7 +24,7 @@ import { migrate } from '../src/postgres/migrate.ts';
 import { makeEventPartition, readEventPartitions } from '../src/postgres/partitions/event-partitions.ts';
 import { indexUsedKeys } from '../src/postgres/partitions/index-used-keys.ts';
 import { createPool } from '../src/postgres/pool.ts';
-import { readIdempotencyKeys } from '../src/postgres/rebuild/read-idempotency-keys.ts';
+import { readIdempotencyKeys } from '../src/postgres/rebuild/used-keys.ts';
 import { eventIds } from '../src/postgres/timeline/event-ids.ts';
 import { printWal } from './partitions/stored-wal.ts';
 import { median } from './rows.ts';

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../src/domain/configuration.ts';
 import type { Recomputation } from '../src/domain/recomputation.ts';
 import { loadCatalog } from '../src/postgres/load-catalog.ts';
-import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
+import { rebuildServers } from '../src/engine/availability/accept.ts';
 import { USERS_A_CALL } from '../src/engine/recomputations/recomputing.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { cloneUsers } from './cloned-users.ts';
@@ -73,7 +73,7 @@ async function run({ redisUrl, databaseUrl, ...servers }: Stack): Promise<void> 
   };
   await cloneUsers(pool, { originals: ORIGINALS, users: USERS, onProgress });
   stage('Redis is rebuilt');
-  await rebuildAnyway({ redis: servers.redis, pool });
+  await rebuildServers({ redis: servers.redis, pool });
   await pool.end();
   await answering();
   stage(

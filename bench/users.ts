@@ -12,7 +12,7 @@ import type { PackedStreak } from '../src/packed/state.ts';
 import { USER } from '../src/packed/user-fields.ts';
 import { systemClock } from '../src/clock.ts';
 import { openLaurel } from '../src/processes/composition.ts';
-import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
+import { rebuildServers } from '../src/engine/availability/accept.ts';
 import { createLog } from '../src/log/log.ts';
 import { listUsers, searchUsers } from '../src/postgres/users/find-users.ts';
 import { startWorkers } from '../workers/start.ts';
@@ -59,7 +59,7 @@ try {
     );
   }
   await pool.query('VACUUM ANALYZE users');
-  await rebuildAnyway({ redis, pool });
+  await rebuildServers({ redis, pool });
   console.log(`${users.toLocaleString('en')} users are there.`);
 
   const page = { tenantNo: 0, limit: 100, skip: 0, after: null, order: 'asc' } as const;

@@ -31,11 +31,32 @@ export type ClosedReason =
   /** Postgres places the shard on another independent server. */
   | 'placed elsewhere';
 
-/** `last`: what was accepted before; null if nothing was. `attempt`: the inspection under way. */
-export type ShardState =
-  | { readonly name: 'closed'; reason: ClosedReason; last: Accepted | null; retryAtMs: number }
-  | { readonly name: 'inspecting' | 'rebuilding'; reason: ClosedReason; last: Accepted | null; attempt: number }
-  | { readonly name: 'open'; accepted: Accepted };
+/** Requests for the shard's tenants are answered 503. */
+export interface Closed {
+  readonly name: 'closed';
+  readonly reason: ClosedReason;
+  /** What was accepted before; null if nothing was. */
+  readonly last: Accepted | null;
+  /** When to inspect the shard, at the earliest. */
+  readonly retryAtMs: number;
+}
+
+/** Closed as well; an inspection is under way, or a rebuild in this process. */
+export interface Inspecting {
+  readonly name: 'inspecting' | 'rebuilding';
+  readonly reason: ClosedReason;
+  readonly last: Accepted | null;
+  /** Number of the inspection. */
+  readonly attempt: number;
+}
+
+/** Redis is known to hold what Postgres does. */
+export interface Open {
+  readonly name: 'open';
+  readonly accepted: Accepted;
+}
+
+export type ShardState = Closed | Inspecting | Open;
 
 /** What a look at Redis shows of a shard. */
 export interface Sight {
@@ -49,10 +70,11 @@ export interface Sight {
 export type ShardEvent =
   /** The connection to the server closed. */
   | { type: 'disconnected' }
-  /** A reply says that the server cannot serve the shard (READONLY, MOVED, CLUSTERDOWN, LOADING); the client reconnects. */
+  /**
+   * The server does not serve the shard: it is a replica or a former master, or a reply says so (READONLY, MOVED, CLUSTERDOWN,
+   * LOADING). The connection is made again.
+   */
   | { type: 'redirected' }
-  /** The server turned out to be a replica or a former master. */
-  | { type: 'superseded' }
   /** A function refused a call: it runs in another Redis process, or found another mark. */
   | { type: 'refused' }
   /** Redis and Postgres contradict each other. `retryAtMs`: when to inspect again. */
@@ -68,18 +90,15 @@ export type ShardEvent =
   | { type: 'placed here' }
   | { type: 'placed elsewhere' };
 
-/**
- * `announce`: the shard opened or closed. `inspect`: compare the shard with Postgres. `reconnect`: connect again, to where the name
- * or the Sentinels lead.
- */
-export type ShardEffect = 'announce' | 'inspect' | 'reconnect';
+/** `announce`: the shard opened or closed. `inspect`: compare the shard with Postgres. */
+export type ShardEffect = 'announce' | 'inspect';
 
 export interface Transition {
   state: ShardState;
   effects: readonly ShardEffect[];
 }
 
-export const NOT_INSPECTED: ShardState = { name: 'closed', reason: 'not inspected', last: null, retryAtMs: -Infinity };
+export const NOT_INSPECTED: Closed = { name: 'closed', reason: 'not inspected', last: null, retryAtMs: -Infinity };
 
 /** What was accepted last; null if nothing was. */
 export const lastAccepted = (state: ShardState): Accepted | null =>
@@ -105,10 +124,6 @@ export function nextState(state: ShardState, event: ShardEvent): Transition {
       return close(state, 'connection lost');
     case 'redirected':
       return close(state, 'served elsewhere');
-    case 'superseded': {
-      const { state: closed, effects } = close(state, 'served elsewhere');
-      return { state: closed, effects: [...effects, 'reconnect'] };
-    }
     case 'refused':
       return state.name === 'open' ? close(state, 'changed') : stay(state);
     case 'contradicted':
@@ -149,15 +164,15 @@ function close(state: ShardState, reason: ClosedReason, retryAtMs = -Infinity): 
 }
 
 function seen(state: ShardState, { sight, asOf, nowMs }: ShardEvent & { type: 'seen' }): Transition {
-  if (state.name === 'inspecting' || state.name === 'rebuilding') return stay(state);
   if (state.name === 'open') {
     // Opened since the look began: the look is older than the inspection that opened it.
     if (state.accepted !== asOf || isAsAccepted(state, sight)) return stay(state);
     return { state: close(state, 'changed').state, effects: ['announce', 'inspect'] };
   }
+  if (state.name !== 'closed') return stay(state);
   if (isAsAccepted(state, sight)) return open(state.last!);
   return { state, effects: nowMs < state.retryAtMs ? [] : ['inspect'] };
 }
 
-const isAttempt = (state: ShardState, attempt: number): state is ShardState & { attempt: number } =>
+const isAttempt = (state: ShardState, attempt: number): state is Inspecting =>
   (state.name === 'inspecting' || state.name === 'rebuilding') && state.attempt === attempt;

@@ -5,6 +5,9 @@ import {
   nextState,
   NOT_INSPECTED,
   type Accepted,
+  type Closed,
+  type ClosedReason,
+  type Inspecting,
   type ShardEffect,
   type ShardEvent,
   type ShardState,
@@ -15,11 +18,14 @@ const NEXT: Accepted = { storageEpoch: '8/process.history', mark: 'laurel:8:1' }
 const NOW_MS = 1_000;
 
 const never = { last: null, retryAtMs: -Infinity } as const;
-const closed = (reason: (ShardState & { name: 'closed' })['reason'], more = {}): ShardState => ({
-  ...{ name: 'closed', reason, last: ACCEPTED, retryAtMs: -Infinity },
+const closed = (reason: ClosedReason, more: Partial<Closed> = {}): Closed => ({
+  name: 'closed',
+  reason,
+  last: ACCEPTED,
+  retryAtMs: -Infinity,
   ...more,
 });
-const inspecting = (reason: (ShardState & { name: 'closed' })['reason']): ShardState => ({
+const inspecting = (reason: ClosedReason): Inspecting => ({
   name: 'inspecting',
   reason,
   last: ACCEPTED,
@@ -49,7 +55,6 @@ const seen = (sight: object = {}, asOf: Accepted | null = ACCEPTED): ShardEvent 
 const EVENTS = {
   disconnected: { type: 'disconnected' },
   redirected: { type: 'redirected' },
-  superseded: { type: 'superseded' },
   refused: { type: 'refused' },
   contradicted: { type: 'contradicted' },
   'contradicted, retry later': { type: 'contradicted', retryAtMs: 5_000 },
@@ -86,7 +91,6 @@ const TABLE: Row[] = [
   ['not inspected', 'inspection began', { ...inspecting('not inspected'), last: null, attempt: 4 }],
 
   ['lost', 'redirected', closed('served elsewhere')],
-  ['lost', 'superseded', closed('served elsewhere'), 'reconnect'],
   ['lost', 'contradicted', closed('contradiction')],
   ['lost', 'contradicted, retry later', closed('contradiction', { retryAtMs: 5_000 })],
   ['lost', 'misconfigured', closed('wrong server')],
@@ -101,7 +105,6 @@ const TABLE: Row[] = [
   // Nothing but an inspection ends a contradiction.
   ['contradicted', 'disconnected', STATES.contradicted],
   ['contradicted', 'redirected', STATES.contradicted],
-  ['contradicted', 'superseded', STATES.contradicted, 'reconnect'],
   ['contradicted', 'contradicted, retry later', closed('contradiction', { retryAtMs: 5_000 })],
   ['contradicted', 'seen as accepted', STATES.contradicted, 'inspect'],
   ['contradicted', 'inspection began', { ...inspecting('contradiction'), attempt: 4 }],
@@ -113,10 +116,9 @@ const TABLE: Row[] = [
 
   ['inspecting', 'disconnected', closed('connection lost')],
   ['inspecting', 'redirected', closed('served elsewhere')],
-  ['inspecting', 'superseded', closed('served elsewhere'), 'reconnect'],
   ['inspecting', 'contradicted', closed('contradiction')],
   ['inspecting', 'misconfigured', closed('wrong server')],
-  ['inspecting', 'rebuild began', { ...inspecting('connection lost'), name: 'rebuilding' } as ShardState],
+  ['inspecting', 'rebuild began', { ...inspecting('connection lost'), name: 'rebuilding' }],
   ['inspecting', 'accepted', accepted, 'announce'],
   ['inspecting', 'left out', closed('connection lost')],
   ['inspecting', 'left out, retry later', closed('other version', { retryAtMs: 5_000 })],
@@ -131,7 +133,6 @@ const TABLE: Row[] = [
 
   ['open', 'disconnected', closed('connection lost'), 'announce'],
   ['open', 'redirected', closed('served elsewhere'), 'announce'],
-  ['open', 'superseded', closed('served elsewhere'), 'announce', 'reconnect'],
   ['open', 'refused', closed('changed'), 'announce'],
   ['open', 'contradicted', closed('contradiction'), 'announce'],
   ['open', 'contradicted, retry later', closed('contradiction', { retryAtMs: 5_000 }), 'announce'],

@@ -2,7 +2,7 @@ import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
-import { Fence } from '../../redis/fence.ts';
+import { ConnectionKiller } from '../../redis/connection.ts';
 import { connectionOf, endpointsOf } from '../../redis/endpoints.ts';
 import { gateOf, isOpen, RedisNotReady } from '../../redis/gate.ts';
 import type { JoinedCalls } from '../../redis/joined-calls.ts';
@@ -62,11 +62,11 @@ export class ScriptCalls {
   /** The position after the last write that a caller may have heard of, by shard: where replicas have to have it, they do. */
   readonly acknowledged = new Map<number, string>();
   /** By server. */
-  private readonly fences: ReadonlyMap<Redis, Fence>;
+  private readonly killers: ReadonlyMap<Redis, ConnectionKiller>;
 
   constructor(options: ScriptCallsOptions) {
     this.options = options;
-    this.fences = new Map(endpointsOf(options.redis).map(({ redis }) => [redis, new Fence(redis)]));
+    this.killers = new Map(endpointsOf(options.redis).map(({ redis }) => [redis, new ConnectionKiller(redis)]));
   }
 
   /**
@@ -96,19 +96,19 @@ export class ScriptCalls {
     const { clock } = this.options;
     const shard = shardOf(tenantNo);
     const redis = connectionOf(this.options.redis, shard);
-    const fence = this.fences.get(redis)!;
+    const killer = this.killers.get(redis)!;
     if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
     const deadlineMs = Date.now() + RETRY_MS;
     let retryPosition = '';
     let sentOver: number | null = null;
-    let toClose: number | null = null;
+    let toKill: number | null = null;
     for (;;) {
       try {
-        if (toClose !== null) await fence.close(toClose);
-        toClose = null;
-        sentOver = fence.connection;
+        if (toKill !== null) await killer.killConnection(toKill);
+        toKill = null;
+        sentOver = killer.connectionId;
         const { keys, args } = call.keysAndArgs({ nowMs, retryPosition });
         const running =
           call.isAcknowledgedLater === true
@@ -138,9 +138,9 @@ export class ScriptCalls {
         if (!lost && !(error instanceof RedisNotReady)) throw error;
         if (lost) {
           retryPosition = before;
-          toClose ??= sentOver;
+          toKill ??= sentOver;
         }
-        if ((lost && toClose === null) || !(await reopened(redis, shard, deadlineMs))) throw unavailable();
+        if ((lost && toKill === null) || !(await reopened(redis, shard, deadlineMs))) throw unavailable();
       }
     }
   }

@@ -4,7 +4,7 @@ import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { clearedRuns } from '../../postgres/rebuild/cleared-runs.ts';
+import { clearedRuns } from '../../postgres/rebuild/users.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
