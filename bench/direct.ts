@@ -13,7 +13,7 @@ import { createRedis, redisReady } from '../src/redis/client.ts';
 import { beliefOf, type Belief } from '../src/redis/gate.ts';
 import { JoinedCalls } from '../src/redis/script.ts';
 import { markKey, shardOf } from '../src/redis/keys.ts';
-import { readRun } from '../src/redis/run.ts';
+import { readRedisProcessId } from '../src/redis/server-info.ts';
 import type { ScriptReply } from '../src/packed/record.ts';
 import { Script } from '../src/redis/script.ts';
 import { unpack } from '../src/packed/state.ts';
@@ -96,7 +96,7 @@ async function callScript(job: DirectJob): Promise<Outcome> {
 
 /** Marks the shards of the tenants; what is to be believed of each tenant's. */
 async function marked(redis: Redis, tenants: number): Promise<Belief[]> {
-  const run = await readRun(redis);
+  const run = await readRedisProcessId(redis);
   const keys = Array.from({ length: tenants }, (_, tenantNo) => markKey(shardOf(tenantNo)));
   await redis.mset(Object.fromEntries(keys.map((key) => [key, 'bench:1'])));
   return keys.map((key) => beliefOf(key, 'bench:1', run));

@@ -11,7 +11,7 @@ import type { PackedStreak } from '../src/packed/state.ts';
 import { USER } from '../src/packed/user-fields.ts';
 import { uuidText } from '../src/engine/ids/event-id.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
-import { rebuildAnyway } from '../src/engine/rebuild/accept.ts';
+import { rebuildServers } from '../src/engine/availability/accept.ts';
 import { verify } from '../src/engine/rebuild/verify.ts';
 import { connectRedis } from '../src/engine/shards/connect-redis.ts';
 import { moveShard } from '../src/engine/shards/move-shard.ts';
@@ -72,7 +72,7 @@ try {
     const took = `${seconds(performance.now() - startedMs)}, CPU of this process ${seconds((user + system) / 1000)}`;
     console.log(`${name}: ${took}${said === undefined ? '' : ` (${said} differences)`}`);
   };
-  await timed('rebuild of an empty Redis', () => rebuildAnyway({ redis, pool }));
+  await timed('rebuild of an empty Redis', () => rebuildServers({ redis, pool }));
   const beganMs = new Map<string, number>();
   await timed('verify', () =>
     verify({

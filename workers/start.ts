@@ -38,8 +38,8 @@ import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
-import { ownVersion } from '../src/engine/rebuild/inspect.ts';
-import { RedisGuards } from '../src/engine/rebuild/redis-guards.ts';
+import { ownVersion } from '../src/engine/rebuild/marks.ts';
+import { RedisGuards } from '../src/engine/availability/redis-guards.ts';
 import { watchRedisServers } from '../src/processes/redis-server-metrics.ts';
 import { Schedule } from '../src/engine/schedule/schedule.ts';
 import { Recomputing } from '../src/engine/recomputations/recomputing.ts';
@@ -365,7 +365,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     pass: async () => {
       if (!guard.isWhole || !isClockRight()) return null;
       const outcome = await exclusively(pool, SCHEDULE_LOCK, (lost) => {
-        const signal = AbortSignal.any([ending.signal, lost, guard.shutting]);
+        const signal = AbortSignal.any([ending.signal, lost, guard.closes]);
         return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
       });
       if (outcome === null) schedule.forget();

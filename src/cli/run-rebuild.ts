@@ -1,5 +1,5 @@
 import type { SetAside } from '../engine/persist/set-aside.ts';
-import { rebuildServers } from '../engine/rebuild/rebuild-servers.ts';
+import { rebuildServers } from '../engine/availability/accept.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { progressLine, withServers } from './servers.ts';

@@ -1,4 +1,4 @@
-import { PostgresIsOlder, readGaps } from '../engine/rebuild/inspect.ts';
+import { PostgresIsOlder, readGaps } from '../engine/availability/inspection.ts';
 import { verify } from '../engine/rebuild/verify.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { nameSetAside, nameUnreadable } from './name-set-aside.ts';

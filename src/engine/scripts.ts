@@ -11,7 +11,7 @@ import { kindField } from '../packed/record-fields.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
 import { unpack, type PackedPause } from '../packed/state.ts';
 import { connectionOf, endpointsOf } from '../redis/endpoints.ts';
-import { Fence } from '../redis/fence.ts';
+import { ConnectionKiller } from '../redis/connection.ts';
 import { gateOf, isOpen, RedisNotReady } from '../redis/gate.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../redis/keys.ts';
 import { isConnectionLost } from '../redis/outage.ts';
@@ -197,7 +197,7 @@ export class Scripts {
   constructor(options: ScriptsOptions) {
     this.options = options;
     // They need to know the connections before a first one breaks.
-    for (const { redis } of endpointsOf(options.redis)) Fence.of(redis);
+    for (const { redis } of endpointsOf(options.redis)) ConnectionKiller.of(redis);
   }
 
   /** Whether spans are made. */
@@ -286,19 +286,19 @@ export class Scripts {
     const { clock } = this.options;
     const shard = shardOf(tenantNo);
     const redis = connectionOf(this.options.redis, shard);
-    const fence = Fence.of(redis);
+    const killer = ConnectionKiller.of(redis);
     if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
     const deadlineMs = Date.now() + RETRY_MS;
     let retryPosition = '';
     let sentOver: number | null = null;
-    let toClose: number | null = null;
+    let toKill: number | null = null;
     for (;;) {
       try {
-        if (toClose !== null) await fence.close(toClose);
-        toClose = null;
-        sentOver = fence.connection;
+        if (toKill !== null) await killer.killConnection(toKill);
+        toKill = null;
+        sentOver = killer.connectionId;
         const { keys, args } = call.keysAndArgs({ nowMs, retryPosition });
         const running =
           call.isAcknowledgedLater === true
@@ -328,9 +328,9 @@ export class Scripts {
         if (!lost && !(error instanceof RedisNotReady)) throw error;
         if (lost) {
           retryPosition = before;
-          toClose ??= sentOver;
+          toKill ??= sentOver;
         }
-        if ((lost && toClose === null) || !(await reopened(redis, shard, deadlineMs))) throw unavailable();
+        if ((lost && toKill === null) || !(await reopened(redis, shard, deadlineMs))) throw unavailable();
       }
     }
   }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { announce } from '../catalog/announce.ts';
 import { ConfigurationStore } from '../catalog/configuration-store.ts';
 import { loadDemo } from '../catalog/demo.ts';
-import { ownVersion } from '../engine/rebuild/inspect.ts';
+import { ownVersion } from '../engine/rebuild/marks.ts';
 import type { Env } from '../env.ts';
 import type { Log } from '../log/log.ts';
 import { AdminKeys } from '../postgres/admin-keys.ts';

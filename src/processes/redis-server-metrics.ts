@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { RedisGuards } from '../engine/rebuild/redis-guards.ts';
+import type { RedisGuards } from '../engine/availability/redis-guards.ts';
 
 /** What a server is called in the label `server`: as REDIS_URL names it. Only tests and tools name none. */
 export const serverLabel = (name: string): string => (name === '' ? 'redis' : name);
@@ -14,7 +14,7 @@ export function watchRedisServers(registry: Registry, guards: Pick<RedisGuards, 
     labelNames,
     registers,
     collect() {
-      for (const { name, shutShards } of guards.found) this.set({ server: serverLabel(name) }, shutShards);
+      for (const { name, closedShards } of guards.found) this.set({ server: serverLabel(name) }, closedShards);
     },
   });
   new Counter({

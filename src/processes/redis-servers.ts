@@ -4,7 +4,7 @@ import type { RedisServer, ShardMove } from '../domain/system.ts';
 import { isOnlyAddress, readPlacement, type PlacedShard } from '../postgres/shards/placement.ts';
 import { tenantsByShard } from '../postgres/shards/tenants-by-shard.ts';
 import { endpointsOf, type Endpoint } from '../redis/endpoints.ts';
-import { redisState } from '../redis/server-state.ts';
+import { redisState } from '../redis/server-info.ts';
 import { orNothing } from './or-nothing.ts';
 
 /** Whether this process serves a shard. */

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { SystemState } from '../domain/system.ts';
 import { postgresState } from '../postgres/server-state.ts';
 import { backlog } from '../redis/outbox.ts';
-import { redisState } from '../redis/server-state.ts';
+import { redisState } from '../redis/server-info.ts';
 import { shardsInUse } from '../redis/shards-in-use.ts';
 import { version } from '../version.ts';
 import { orNothing } from './or-nothing.ts';

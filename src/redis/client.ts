@@ -104,7 +104,7 @@ function connected(url: string, make: (options: Omit<RedisOptions, 'replyMapping
     connectTimeout: 5000,
     socketTimeout: SILENCE_MS,
     keepAlive: KEEP_ALIVE_MS,
-    ...reconnecting(() => gateOf(redis)?.shut()),
+    ...reconnecting(() => gateOf(redis)?.dispatch({ type: 'redirected' })),
   });
   corkWrites(redis);
   return redis;

@@ -1,26 +1,26 @@
 import type { Redis } from 'ioredis';
 import { REPLICATED_CHANNEL } from './keys.ts';
 
-/** What a master says of its replicas. */
+/** What a master reports about its replicas. */
 export interface Attached {
-  /** Bytes of its history of writes. */
+  /** The master's replication offset, in bytes. */
   offset: number;
-  /** How far each replica said that it has it, by `<host>:<port>`. */
+  /** The offset that each replica reported, by `<host>:<port>`. */
   replicas: ReadonlyMap<string, number>;
 }
 
 /**
- * The replicas of one master that have to have what is written: all that kept up. One of them alone is not enough while there are
- * several: Sentinels may make another one the master while this one lives, and what only the first had is lost.
+ * The replicas of one master that must have what is written: all that kept up. One of several is not enough: Sentinels may promote
+ * another one, and what only the first had is lost.
  *
- * One that comes joins by itself, one that lagged behind when it has caught up. None leaves: who misses one has to find out
- * first that the master still is the master, see `ReplicaAcknowledgement`.
+ * A new replica joins by itself, one that lagged when it has caught up. None leaves by itself: if one is missing, the caller first has
+ * to make sure that the master still is the master, see `ReplicaAcknowledgement`.
  */
 export class InSyncReplicas {
   private readonly members: Set<string>;
-  /** Attached, and too far behind to be waited for. */
+  /** Attached, but too far behind to wait for. */
   private readonly lagging: Set<string>;
-  /** Where the master was a round ago. */
+  /** The master's offset one round ago. */
   private offset: number;
 
   private constructor({ offset, replicas }: Attached) {
@@ -30,7 +30,7 @@ export class InSyncReplicas {
     this.offset = offset;
   }
 
-  /** Those that have, within `timeoutMs`, what the master wrote before; null: none has. Errors of Redis. */
+  /** The replicas that have, within `timeoutMs`, what the master wrote before; null if none has. Errors of Redis. */
   static async find(redis: Redis, timeoutMs: number): Promise<InSyncReplicas | null> {
     const { replicas } = attachedOf(await redis.call('ROLE'));
     if (replicas.size === 0) return null;
@@ -45,15 +45,14 @@ export class InSyncReplicas {
     return found.members.size === 0 ? null : found;
   }
 
-  /** How many they are. */
   get count(): number {
     return this.members.size;
   }
 
   /**
-   * How far all of them have the master's history of writes, once as many replicas as they are have what the master wrote before.
-   * Where not so many have it within `waitMs`, or one of them is missing: what the master says then. The offset is what counts:
-   * those that were waited for may be others. Rounds may be under way on several connections at once. Errors of Redis.
+   * The offset that all of them have, once as many replicas have what the master wrote before. If that takes longer than `waitMs`, or
+   * one of them is missing: what the master reports then. The offsets decide, since WAIT may have counted other replicas. Rounds
+   * may run on several connections at once. Errors of Redis.
    */
   async held(redis: Redis, waitMs: number): Promise<number | Attached> {
     const { members } = this;
@@ -72,12 +71,12 @@ export class InSyncReplicas {
     return held;
   }
 
-  /** Those of them that a master does not name any more, or that have less than `offset`. */
+  /** Those that the master no longer reports, or that have less than `offset`. */
   behind({ replicas }: Attached, offset: number): string[] {
     return [...this.members].filter((name) => (replicas.get(name) ?? -1) < offset);
   }
 
-  /** Those of them that the master does not name any more. Errors of Redis. */
+  /** Those that the master no longer reports. Errors of Redis. */
   async missing(redis: Redis): Promise<string[]> {
     return this.behind(attachedOf(await redis.call('ROLE')), 0);
   }
@@ -88,13 +87,13 @@ export class InSyncReplicas {
   }
 }
 
-/** How far a master's history of writes goes, by what it answered to ROLE; null: it is none. */
+/** The replication offset in a master's reply to ROLE; null if it is not a master. */
 export function offsetOf(role: unknown): number | null {
   const [kind, offset] = role as [string, number];
   return kind === 'master' ? Number(offset) : null;
 }
 
-/** What ROLE answers; of a replica: no replicas. */
+/** A reply to ROLE. A replica has no replicas. */
 function attachedOf(role: unknown): Attached {
   const [kind, offset, replicas] = role as [string, number, [string, string, string][]];
   if (kind !== 'master') return { offset: 0, replicas: new Map() };

@@ -35,7 +35,7 @@ const LOST_CODES = new Set(['ECONNRESET', 'EPIPE']);
 
 /**
  * True where a command may or may not have reached Redis, because its connection broke under it: whether it was, or will
- * be, executed is to be found out before it is sent again (`Fence`).
+ * be, executed is to be found out before it is sent again (`ConnectionKiller`).
  */
 export const isConnectionLost = (error: unknown): boolean =>
   error instanceof Error &&

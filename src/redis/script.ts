@@ -95,8 +95,7 @@ export class Script {
       return await this.runBelieving(server, belief, { keys, args, mayStill, acknowledgement, joined });
     } catch (error) {
       if (!(error instanceof RedisNotReady)) throw error;
-      // What opened it again meanwhile has seen more.
-      if (gate.belief(shard) === belief) gate.shut(shard);
+      gate.refused(shard, belief);
       throw error;
     }
   }

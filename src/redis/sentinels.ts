@@ -1,25 +1,25 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { fieldsOf } from '../redis-fields.ts';
 
-/** How long a Sentinel may take to connect, and to answer. */
+/** How long a Sentinel may take to connect and to answer. */
 const PATIENCE_MS = 500;
 
-/** What one Sentinel says of a master. */
+/** What one Sentinel reports about a master. */
 interface View {
-  /** Of the Sentinel itself. */
+  /** The Sentinel's own ID. */
   id: string;
   master: ReadonlyMap<string, string>;
   replicas: readonly ReadonlyMap<string, string>[];
 }
 
 /**
- * Whether none of some replicas, which were found missing before the call, can be the master, or become it before the Sentinels
- * reach it again. True only if all Sentinels of the address answer, know of no others, see no trouble with the master and no
- * takeover under way, and have no connection to any of these replicas: a Sentinel names another master from the moment at which a
- * replica took over, shows a takeover before that, and promotes none that it does not reach (decision 30).
+ * Whether none of some replicas, which were missing before the call, can be the master or become it before the Sentinels reach it
+ * again. True only if all Sentinels of the address answer, know of no others, see no trouble with the master and no takeover in
+ * progress, and have no connection to any of these replicas: a Sentinel names the new master from the moment a replica takes over,
+ * reports a takeover before that, and promotes no replica that it does not reach (decision 30).
  *
- * `options`: of a connection through the Sentinels; of another the answer is false. `master`: the ID of the run of its process.
- * `replicas`: `<host>:<port>`, as the master names them. Never rejects.
+ * `options`: those of a connection through the Sentinels; for others the result is false. `master`: its run_id. `replicas`:
+ * `<host>:<port>`, as the master reports them. Never rejects.
  */
 export async function cannotHaveTakenOver({
   options,
@@ -50,14 +50,14 @@ export async function cannotHaveTakenOver({
   );
 }
 
-/** Whether a Sentinel has no connection to a replica, or no answer from it for as long as it waits before it takes one for gone. */
+/** Whether a Sentinel has no connection to a replica, or takes it for down. */
 function isUnreachable(view: View, replica: string): boolean {
   const fields = view.replicas.find((each) => `${each.get('ip')}:${each.get('port')}` === replica);
   const flags = fields?.get('flags')?.split(',') ?? [];
   return flags.includes('slave') && (flags.includes('disconnected') || flags.includes('s_down'));
 }
 
-/** Rejects where the Sentinel does not answer, or does not know the master. */
+/** Rejects if the Sentinel does not answer or does not know the master. */
 async function viewOf(options: RedisOptions, name: string): Promise<View> {
   const { host, port, family, sentinelUsername, sentinelPassword, sentinelTLS, enableTLSForSentinelMode } = options;
   const redis = new Redis({

@@ -1,10 +1,10 @@
-/** A place in the history of writes of a master: of a run of Redis, as seen over one connection. */
+/** A replication offset of a Redis process, as seen over one connection. */
 export interface Place {
-  run: string;
+  redisProcessId: string;
   connection: number;
   /** In bytes. */
   offset: number;
-  /** When it was asked for, or known (`performance.now()`). */
+  /** When it was asked for, or was reported (`performance.now()`). */
   atMs: number;
 }
 
@@ -15,7 +15,7 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** What waits until replicas have the history of writes up to some place. */
+/** Writes that wait until replicas have them. */
 export class WaitingWrites {
   private waiting: Waiting[] = [];
   private held: Place | null = null;
@@ -24,24 +24,24 @@ export class WaitingWrites {
     return this.waiting.length === 0;
   }
 
-  /** Resolves when the history is held up to a place; rejects where it became another one, and by `reject`. */
+  /** Resolves when the replicas have everything up to a place. Rejects if the history is another one by then, and through `reject`. */
   wait(place: Place): Promise<void> {
     const { held } = this;
-    // What was held before the write was sent cannot hold it, whatever the numbers say.
+    // What was reported before the write was sent cannot include it, whatever the offset.
     if (held !== null && held.atMs >= place.atMs && covers(held, place)) return Promise.resolve();
     return new Promise((resolve, reject) => {
       this.waiting.push({ place, sinceMs: performance.now(), resolve, reject });
     });
   }
 
-  /** Whether something waits since before a time (`performance.now()`). */
+  /** Whether a write has waited since before a time (`performance.now()`). */
   isSince(beforeMs: number): boolean {
     return this.waiting.some(({ sinceMs }) => sinceMs < beforeMs);
   }
 
-  /** From now on the history is held up to a place. `otherwise`: the error for what is in another history. */
+  /** The replicas have everything up to a place. `otherwise`: the error for writes in another history. */
   settle(held: Place, otherwise: () => Error): void {
-    // Of two rounds the one that began later may end first.
+    // Of two rounds, the later one may end first.
     if (this.held === null || !covers(this.held, held)) this.held = held;
     const { waiting } = this;
     this.waiting = [];
@@ -57,7 +57,8 @@ export class WaitingWrites {
   }
 }
 
-/** Whether two places are in one history, as far as one can see. */
-const isSame = (one: Place, other: Place): boolean => one.run === other.run && one.connection === other.connection;
+/** Whether two places are known to be in one history. */
+const isSame = (one: Place, other: Place): boolean =>
+  one.redisProcessId === other.redisProcessId && one.connection === other.connection;
 
 const covers = (held: Place, place: Place): boolean => isSame(held, place) && held.offset >= place.offset;

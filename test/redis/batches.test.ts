@@ -3,7 +3,7 @@ import { addBatch, compareProgress, firstBatch, type AcceptedBatch } from '../..
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { Gate, RedisNotReady } from '../../src/redis/gate.ts';
 import { batchesKey, markKey } from '../../src/redis/keys.ts';
-import { readRun } from '../../src/redis/run.ts';
+import { readRedisProcessId } from '../../src/redis/server-info.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const SHARD = 3;
@@ -24,7 +24,10 @@ afterAll(() => guarded.disconnect());
 beforeEach(async () => {
   await redis.flushdb();
   await redis.set(markKey(SHARD), 'mark');
-  gate.open(new Map([[SHARD, { mark: 'mark', fence: `1/${await readRun(redis)}` }]]), gate.connection);
+  gate.accept(
+    gate.beginInspection([SHARD]),
+    new Map([[SHARD, { mark: 'mark', storageEpoch: `1/${await readRedisProcessId(redis)}` }]]),
+  );
 });
 
 test('batches are put in their order, as many as may wait', async () => {

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { NotReplicated, ReplicaAcknowledgement } from '../../src/redis/replica-acknowledgement.ts';
-import { readRun } from '../../src/redis/run.ts';
+import { readRedisProcessId } from '../../src/redis/server-info.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { OwnSentinel } from './own-sentinel.ts';
 
@@ -20,7 +20,7 @@ beforeEach(async () => {
   redis = createRedis(master.url);
   redis.on('error', () => undefined);
   await redisReady(redis);
-  const gate = { run: await readRun(redis), connection: 0 };
+  const gate = { redisProcessId: await readRedisProcessId(redis), connection: 0 };
   acknowledgement = new ReplicaAcknowledgement({ redis, gate, timeoutMs: 3_000 });
   await acknowledges();
 });
@@ -84,7 +84,7 @@ describe('behind Sentinels', () => {
     redis = createRedis(sentinel.urlOfAlive);
     redis.on('error', () => undefined);
     await redisReady(redis);
-    const gate = { run: await readRun(redis), connection: 0 };
+    const gate = { redisProcessId: await readRedisProcessId(redis), connection: 0 };
     const onGone = (names: readonly string[]): void => void gone.push(names);
     acknowledgement = new ReplicaAcknowledgement({ redis, gate, timeoutMs: 3_000, onGone });
     await acknowledges();

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { FixedClock } from '../../src/clock.ts';
 import type { ScheduledWork } from '../../src/engine/schedule/due-work.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
-import { RedisGuards } from '../../src/engine/rebuild/redis-guards.ts';
+import { RedisGuards } from '../../src/engine/availability/redis-guards.ts';
 import { Schedule } from '../../src/engine/schedule/schedule.ts';
 import { createPatientRedis, createRedis, redisReady } from '../../src/redis/client.ts';
 import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { acceptedShards, inspect } from '../../engine/rebuild/inspect.ts';
+import { acceptedShards, inspect } from '../../engine/availability/inspection.ts';
 import { readPlacement } from '../../postgres/shards/placement.ts';
 import { redisReady } from '../../redis/client.ts';
 import { endpointsOf, type Endpoint } from '../../redis/endpoints.ts';

@@ -32,10 +32,11 @@ export interface Stored {
 export interface PersisterOptions {
   redis: Redis;
   pool: Pool;
-  /** Whether what a shard's outbox holds may be stored, and under which fence; without it nobody looks after that. */
+  /** The storage epoch of an open shard; null if the shard is closed and nothing may be stored. Without a gate all is stored. */
   gate?: {
-    fenceOf(shard: number): string | null;
-    doubt?(shard: number): void;
+    storageEpochOf(shard: number): string | null;
+    /** Called when Redis and Postgres contradict each other about a shard. */
+    contradicted?(shard: number): void;
     /** Only what a replica has is stored: Postgres may not hold what a Redis that takes over does not. */
     acknowledgementOf?(shard: number): { wait(): Promise<void> } | null;
   };
@@ -155,14 +156,14 @@ export class Persister {
    */
   private async start(shard: number): Promise<{ cursor: string; again: string } | null> {
     const { redis, pool, gate } = this.options;
-    if (gate?.fenceOf(shard) === null) return null;
+    if (gate?.storageEpochOf(shard) === null) return null;
     const handed = await readHandedOver(redis, shard);
     const cursor = await readCursor(pool, shard);
     const last = await lastPosition(redis, shard);
     const isBehind = comparePositions(last, cursor) < 0;
     if (!isBehind && comparePositions(handed.floor, cursor) <= 0) return { cursor, again: handed.position };
-    if (gate?.doubt !== undefined) {
-      gate.doubt(shard);
+    if (gate?.contradicted !== undefined) {
+      gate.contradicted(shard);
       return null;
     }
     const why = isBehind
@@ -185,9 +186,9 @@ export class Persister {
     for (let first = true; ; first = false) {
       const asked = suspects > 0 ? Math.ceil(suspects / 2) : count;
       await this.giveWay(shard, hurry);
-      // Asked in the same turn as the read is sent: what comes is of this fence.
-      const fence = gate?.fenceOf(shard);
-      if (fence === null) return stored;
+      // Asked in the same turn as the read is sent: what it returns belongs to this storage epoch.
+      const storageEpoch = gate?.storageEpochOf(shard);
+      if (storageEpoch === null) return stored;
       const read = comparePositions(cursor, again) < 0 ? readHanded : readOutbox;
       const asking = read(redis, { shard, after: cursor, count: asked });
       // Answered after the entries, in the same round trip.
@@ -205,14 +206,14 @@ export class Persister {
       await gate?.acknowledgementOf?.(shard)?.wait();
       let position: string | null;
       try {
-        position = await this.store(shard, { after: cursor, fence, raw });
+        position = await this.store(shard, { after: cursor, storageEpoch, raw });
       } catch (error) {
         if (!isAboutData(error)) throw error;
         if (raw.length > 1) {
           suspects = raw.length;
           continue;
         }
-        position = await this.setAside(shard, { after: cursor, fence, raw: raw[0]! });
+        position = await this.setAside(shard, { after: cursor, storageEpoch, raw: raw[0]! });
       }
       // Another persister is at work. It reads again after its COMMIT, so it will find all that we were woken for.
       if (position === null) return stored;
@@ -226,7 +227,7 @@ export class Persister {
 
   private async giveWay(shard: number, hurry: AbortSignal | undefined): Promise<void> {
     const { redis, gate } = this.options;
-    while (hurry?.aborted !== true && gate?.fenceOf(shard) !== null && (await isStoredLater(redis, shard))) {
+    while (hurry?.aborted !== true && gate?.storageEpochOf(shard) !== null && (await isStoredLater(redis, shard))) {
       this.gaveWayAt.set(shard, performance.now());
       await pause(LOOK_MS, hurry);
     }
@@ -235,7 +236,7 @@ export class Persister {
   /** One batch. Returns the cursor's new position; null, and nothing is stored, if another persister is at work. */
   private async store(
     shard: number,
-    { after, fence, raw }: { after: string; fence: string | undefined; raw: RawEntry[] },
+    { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry[] },
   ): Promise<string | null> {
     const { redis, pool, traces = null, onStep } = this.options;
     await onStep?.('read', shard);
@@ -246,7 +247,7 @@ export class Persister {
     for (let tries = 1; ; tries += 1) {
       reported = await this.reportOf(batch, tries);
       begunMs = performance.now();
-      const write = { redis, shard, after, fence, batch, reported, beforeCommit };
+      const write = { redis, shard, after, storageEpoch, batch, reported, beforeCommit };
       const outcome = await around(traces, transactionSpan(shard, batch), async (span) => {
         const written = await writeBatch(pool, write);
         span?.setAttribute('laurel.outcome', written);
@@ -277,11 +278,11 @@ export class Persister {
   /** The same of an entry that cannot be stored as it is. */
   private async setAside(
     shard: number,
-    { after, fence, raw }: { after: string; fence: string | undefined; raw: RawEntry },
+    { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry },
   ): Promise<string | null> {
     const { redis, pool, reporter, onStep, onSetAside } = this.options;
     const step = onStep && ((step: PersistStep) => onStep(step, shard));
-    const aside = await storeDamaged(pool, { redis, shard, after, fence, raw, reporter, onStep: step });
+    const aside = await storeDamaged(pool, { redis, shard, after, storageEpoch, raw, reporter, onStep: step });
     if (aside === false) return null;
     if (aside !== 'stored') onSetAside?.(aside);
     if (reporter !== undefined) this.options.onReported?.();

@@ -40,7 +40,7 @@ interface Entry {
   shard: number;
   /** The position that it was read after. */
   after: string;
-  fence: string | undefined;
+  storageEpoch: string | undefined;
   raw: RawEntry;
   /** Whoever reports what is stored. */
   reporter?: Reporter | undefined;
@@ -62,13 +62,14 @@ interface Entry {
  */
 export async function storeDamaged(
   pool: Pool,
-  { redis, shard, after, fence, raw, reporter, onStep }: Entry,
+  { redis, shard, after, storageEpoch, raw, reporter, onStep }: Entry,
 ): Promise<SetAside | 'stored' | false> {
   const entry = readEntry(raw[1]);
   const reports = reporter && { reporter, reporting: await reporter.prepare(reportable(entry)) };
   return transaction(pool, async (client) => {
     const cursor = await lockCursor(client, shard);
-    if (cursor?.position !== after || (fence !== undefined && cursor.fence !== fence)) return false;
+    if (cursor?.position !== after || (storageEpoch !== undefined && cursor.storageEpoch !== storageEpoch))
+      return false;
     const position = raw[0].toString('latin1');
     const failed = await storeParts(client, redis, allOf(entry), reports);
     if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'it cannot be read to its end' });

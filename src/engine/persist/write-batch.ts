@@ -51,7 +51,7 @@ interface Write {
   /** The position that the batch was read after. */
   after: string;
   /** What it was read under; undefined: no matter. */
-  fence: string | undefined;
+  storageEpoch: string | undefined;
   batch: Batch;
   /** What it reports; undefined: nobody hears of it. */
   reported?: Reported | undefined;
@@ -68,11 +68,12 @@ interface Write {
  */
 export function writeBatch(
   pool: Pool,
-  { redis, shard, after, fence, batch, reported, beforeCommit }: Write,
+  { redis, shard, after, storageEpoch, batch, reported, beforeCommit }: Write,
 ): Promise<'stored' | 'passed' | 'outdated'> {
   return transaction(pool, async (client) => {
     const cursor = await lockCursor(client, shard);
-    if (cursor?.position !== after || (fence !== undefined && cursor.fence !== fence)) return 'passed';
+    if (cursor?.position !== after || (storageEpoch !== undefined && cursor.storageEpoch !== storageEpoch))
+      return 'passed';
     if (reported?.isFinal === false && !isOf(reported.report, cursor.revisions)) return 'outdated';
     await writeRows(client, redis, batch);
     if (reported !== undefined) await storeReport(client, reported.reporter, reported.report);

@@ -2,17 +2,17 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { isPersisted } from '../persisted/persisted.ts';
 
-/** Something in Redis that is not what Postgres says. */
+/** A value in Redis that differs from Postgres. */
 export interface Difference {
   /** The Redis key. */
   key: string;
-  /** The member, field or user in it; '' for the whole. */
+  /** The member, field or user; '' for the whole key. */
   part: string;
   redis: string;
   postgres: string;
 }
 
-/** A value that looked different, and how to read both sides of it again; null: nothing is there. */
+/** A value that looked different, and how to read both sides again; they return null if there is no value. */
 export interface Suspect {
   key: string;
   part: string;
@@ -29,18 +29,18 @@ interface Servers {
 const PATIENCE = { stillMs: 30_000, movingMs: 30_000 };
 const TRIES = 10;
 
-/** Thrown when Postgres does not follow: nothing can be compared then. */
+/** Postgres does not store the outbox, so nothing can be compared. */
 export class NotStored extends Error {}
 
-/** Resolves when Postgres holds what the outboxes of some shards held at the call. Throws NotStored after half a minute. */
+/** Resolves when Postgres holds what the outboxes of some shards held when this was called. Throws NotStored after 30 s. */
 export async function stored({ redis, pool, shards }: Servers): Promise<void> {
   const reached = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, PATIENCE)));
   if (reached.includes(false)) throw new NotStored('The outbox is not being stored: is a worker running?');
 }
 
 /**
- * The suspects that are really different, events or not: one side stood still while Postgres caught up with it. What
- * changes all the time is looked at several times, and counts as the same if it never stands still.
+ * The suspects that really differ, even while events arrive: Redis did not change while Postgres caught up. A value that changes
+ * all the time is read several times, and counts as equal if it never rests.
  */
 export async function confirm(servers: Servers, suspects: readonly Suspect[]): Promise<Difference[]> {
   const found: Difference[] = [];

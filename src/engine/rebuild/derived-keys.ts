@@ -1,13 +1,14 @@
 import type { Pool } from 'pg';
 import { decimalText } from '../../domain/decimal.ts';
 import { loadCatalog } from '../../postgres/load-catalog.ts';
-import { clearedRuns } from '../../postgres/rebuild/cleared-runs.ts';
-import type { UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
-import type { StoredUser } from '../../postgres/rebuild/read-users.ts';
+import type { WaitingEvent } from '../../postgres/quarantine/read-quarantine.ts';
+import type { UsedKey } from '../../postgres/rebuild/used-keys.ts';
+import { clearedRuns, type StoredUser } from '../../postgres/rebuild/users.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempotency.ts';
 import { totalFields } from '../../redis/points-totals.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
+import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { numbered } from '../../packed/numbered.ts';
 import { scoresOf, type PackedState, unpackState } from '../../packed/state.ts';
 import { isPackedState } from '../../packed/unpack-state.ts';
@@ -16,7 +17,7 @@ import { idempotencyDigest } from '../ids/event-id.ts';
 import { timeOf } from '../ids/keyed-ids.ts';
 
 /*
-What Redis holds that is derived from Postgres, in one place: rebuilding and verifying both use it.
+The keys that Laurel derives from Postgres. A rebuild writes them and `verify` compares them.
 
   key                                  from
   user                                 users.state, byte for byte
@@ -36,7 +37,7 @@ What Redis holds that is derived from Postgres, in one place: rebuilding and ver
   progress of batches of events        outbox_cursors.batch_progress
   position of the outbox               outbox_cursors.stream_id
 
-What only Redis holds: the outbox beyond the cursor, and batches of events that wait. A rebuild keeps both.
+Only Redis holds the outbox beyond the cursor and the batches of events that wait. A rebuild keeps both.
 */
 
 /** A place in a sorted set. */
@@ -44,14 +45,13 @@ export interface Place {
   key: string;
   /** Text of a decimal. */
   score: string;
-  /** The set that lists the groups of the run, with the group; null for what has no groups. */
+  /** The set that lists the groups of the run, and the group; null if the board has no groups. */
   listedIn: { key: string; group: string } | null;
 }
 
-/** The boards that a tenant has: number → whether users are ranked in groups, and the runs that Redis holds no more. */
+/** A tenant's boards: number → whether users are ranked in groups, and the runs that Redis no longer holds. */
 export type Boards = ReadonlyMap<number, { grouped: boolean; cleared: ReadonlySet<number> }>;
 
-/** Reads them. */
 async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
   const [catalog, cleared] = await Promise.all([loadCatalog(pool, tenantNo), clearedRuns(pool, tenantNo)]);
   return new Map(
@@ -64,7 +64,7 @@ async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
 
 const SEEN_MS = 1_000;
 
-/** The boards of all tenants, read when they are asked for, and again when that was a while ago. */
+/** The boards of all tenants, cached for a second. */
 export class BoardsOfTenants {
   private readonly pool: Pool;
   private readonly seen = new Map<number, { boards: Promise<Boards>; atMs: number }>();
@@ -73,7 +73,6 @@ export class BoardsOfTenants {
     this.pool = pool;
   }
 
-  /** Those of a tenant as they were about a second ago at most. */
   of(tenantNo: number): Promise<Boards> {
     const nowMs = performance.now();
     const last = this.seen.get(tenantNo);
@@ -87,13 +86,13 @@ export class BoardsOfTenants {
 /** The sorted sets that a user is a member of. */
 export function placesOf(tenantNo: number, state: PackedState, boards: Boards): Place[] {
   const places: Place[] = [];
-  // Who is hidden has scores and no place.
+  // A hidden user has scores, but no place.
   if (state[USER.hidden] !== undefined) return places;
   for (const { boardNo, runDay, group, whole, micros } of scoresOf(state[USER.boards] ?? [])) {
     const board = boards.get(boardNo);
     if (board === undefined || board.cleared.has(runDay)) continue;
     if (whole < 0 || micros < 0 || (whole === 0 && micros === 0)) continue;
-    // Who lacks a value of the breakdown is not ranked.
+    // A user without a value of the breakdown is not ranked.
     if (board.grouped && group === '') continue;
     places.push({
       key: boardKey(tenantNo, { boardNo, runDay, group }),
@@ -104,17 +103,17 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
   return places;
 }
 
-/** The fields of the tenant's counters that count a user. */
+/** The fields of the tenant's counters in which a user counts. */
 export const countersOf = (state: PackedState): string[] => [
   COUNTER.users,
   ...Array.from(numbered(state[USER.completions]), ([achievementNo]) => completionsField(achievementNo)),
 ];
 
-/** The fields of each points system's counts that count a user, by the key of the hash. */
+/** The fields of each points system's counts in which a user counts, by the key of the hash. */
 export const totalsOf = (tenantNo: number, state: PackedState): [key: string, fields: string[]][] =>
   Array.from(numbered(state[USER.points]), ([systemNo, total]) => [pointsKey(tenantNo, systemNo), totalFields(total)]);
 
-/** The decoded state of a stored user; null: it cannot be read. */
+/** The decoded state of a stored user; null if it cannot be read. */
 export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | null {
   try {
     return isPackedState(state) ? unpackState(state) : null;
@@ -123,10 +122,7 @@ export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | n
   }
 }
 
-/**
- * The same, as far as `placesOf` and `countersOf` need it. One that cannot be read says nothing: it must keep nobody else
- * from being loaded or compared.
- */
+/** The same for `placesOf` and `countersOf`; an empty state if it cannot be read, so that the other users are handled all the same. */
 export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
   readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
 
@@ -145,11 +141,11 @@ export function bucketOf(
   };
 }
 
-/** What a bucket says of a used key, as a text without the user's generation, and whether it is the wide one. */
+/** A used key as a text, whatever the user's generation and whether its bucket is the wide one. */
 export const useText = ({ key, field, value }: { key: string; field: string; value: string }): string =>
   `${wideBucket(key)} ${fieldOfDigest(field)} ${value}`;
 
-/** The generations (`src/redis/idempotency.ts`) of the users who are not of the first. */
+/** The generations (`src/redis/idempotency.ts`) of the users who are not in the first one. */
 export class Generations {
   private readonly known = new Map<string, number>();
   private readonly youngest = new Map<number, number>();
@@ -165,8 +161,16 @@ export class Generations {
     return this.known.get(`${tenantNo}:${userId}`);
   }
 
-  /** The youngest generation of a tenant, for its counter; undefined where all are of the first. */
+  /** The highest generation of a tenant, for its counter; undefined if all users are in the first one. */
   youngestOf(tenantNo: number): number | undefined {
     return this.youngest.get(tenantNo);
   }
+}
+
+/** The fields of the hash of a tenant's events in quarantine. */
+export function quarantineOf(events: readonly WaitingEvent[]): Map<string, string> {
+  const hash = new Map<string, string>();
+  for (const { userId, id, guard } of events) hash.set(userId, `${hash.get(userId) ?? ''}${id}${guard}`);
+  if (events.length > 0) hash.set(QUARANTINED.count, String(events.length));
+  return hash;
 }

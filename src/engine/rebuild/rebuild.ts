@@ -1,51 +1,76 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readEpoch, setFences } from '../../postgres/rebuild/epoch.ts';
+import { Catalogs } from '../../catalog/catalogs.ts';
+import { FixedClock, systemClock } from '../../clock.ts';
+import { rebuildingEpochOf, storageEpochOf } from '../../domain/storage-epoch.ts';
+import { HANDED, OUTBOX } from '../../packed/call-fields.ts';
+import {
+  lockCursors,
+  nextEpoch,
+  readCursors,
+  setStorageEpochs,
+  type StoredCursor,
+} from '../../postgres/rebuild/storage-epochs.ts';
+import { refuseOtherVersions } from '../../postgres/running-versions.ts';
+import { noteMoving, placedElsewhere, readPlacement } from '../../postgres/shards/placement.ts';
+import { readClock } from '../../postgres/test-clock.ts';
+import { transaction } from '../../postgres/transaction.ts';
 import { beliefOf, RedisNotReady } from '../../redis/gate.ts';
-import { markKey, rebuildingKey, SHARD_NUMBERS } from '../../redis/keys.ts';
-import { readRun } from '../../redis/run.ts';
+import { readHandedPosition } from '../../redis/handed-over.ts';
+import {
+  ALL_SHARDS_PATTERN,
+  batchesKey,
+  batchProgressKey,
+  handedUpToKey,
+  keptEntriesKey,
+  markKey,
+  outboxKey,
+  rebuildingKey,
+  SHARD_NUMBERS,
+  shardOfKey,
+  shardPattern,
+} from '../../redis/keys.ts';
+import { comparePositions, lastPosition, lastPositions, positionAfter, readOutbox } from '../../redis/outbox.ts';
+import { readRedisProcessId } from '../../redis/server-info.ts';
+import { Reporter } from '../notifications/reporter.ts';
+import { Persister } from '../persist/persister.ts';
 import type { SetAside } from '../persist/set-aside.ts';
-import { fillShards } from './fill-shards.ts';
-import { fenceOf, fenceOfRebuild } from './inspect.ts';
+import { fillShards, type OnUnreadable } from './fill-shards.ts';
 import { flushed, Loader, RebuildOvertaken, type Loaders } from './loader.ts';
-import { NOTICED_MS, shutShards } from './shut-shards.ts';
-import { startOutbox } from './start-outbox.ts';
-import { storeOutboxes } from './store-outboxes.ts';
-import type { OnUnreadable } from './unreadable.ts';
-import { wipe } from './wipe.ts';
+import { LOOK_MS, markOf, ownVersion } from './marks.ts';
 
 /** How far a rebuild is. */
 export interface RebuildProgress {
   step: 'store outbox' | 'remove old keys' | 'users' | 'idempotency keys' | 'done';
   done: number;
-  /** About how many there are; null: not known. */
+  /** An estimate; null if it is unknown. */
   total: number | null;
 }
 
 export interface RebuildOptions {
   redis: Redis;
-  /** Its name, as Postgres knows it; without it nobody asks whether the shards are on it. */
+  /** The server's name in Postgres; without it nobody asks whether the shards are placed on it. */
   name?: string;
   pool: Pool;
-  /** All, unless said otherwise. */
+  /** All by default. */
   shards?: readonly number[];
   onProgress?: (progress: RebuildProgress) => void | Promise<void>;
   /** Called for each entry of the outbox that could not be stored and was set aside. */
   onSetAside?: (entry: SetAside) => void;
-  /** Called for each notification of what the outbox holds that could not be made. */
+  /** Called for each notification about the outbox that could not be made. */
   onLeftOut?: (error: unknown) => void;
   onUnreadable?: OnUnreadable;
-  /** Aborted: the rebuild ends with an error, and Redis stays shut until the next one. */
+  /** Aborted: the rebuild ends with an error, and the shards stay closed until the next one. */
   ending?: AbortSignal;
 }
 
 /**
- * Makes some shards of Redis hold what Postgres does. From the first moment they are without their marks, so that all processes
- * answer 503 to their tenants; what their outboxes hold beyond the cursor is stored first; the marks come back last. A process that
- * breaks off in between leaves them without marks, and the next rebuild starts over. The other shards go on. Only one
- * should run; should two, the one that began first can write no more. Throws RebuildOvertaken then, if Redis is not the
- * process that it began with, and where a shard was moved to another Redis.
+ * Makes some shards of Redis hold what Postgres does. First their marks are removed, so that all processes answer 503 to their
+ * tenants; then what their outboxes hold beyond the cursors is stored; the marks return last. If the process ends in between, the
+ * shards stay without marks and the next rebuild starts over. The other shards are served meanwhile. If two rebuilds run, the one
+ * that began first can write no longer. Throws RebuildOvertaken then, if the Redis process changes, and if a shard was moved to
+ * another server.
  */
 export async function rebuild(options: RebuildOptions): Promise<void> {
   const { redis, name, pool, shards = SHARD_NUMBERS } = options;
@@ -54,19 +79,20 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     ending?.throwIfAborted();
     await onProgress?.(progress);
   };
-  let connections = 0;
-  const closed = (): void => void (connections += 1);
-  redis.on('close', closed);
+  let disconnects = 0;
+  const disconnected = (): void => void (disconnects += 1);
+  redis.on('close', disconnected);
   try {
-    const run = await readRun(redis);
-    const { epoch, mark, wasOpen } = await shutShards({ redis, name, pool, shards });
+    const redisProcessId = await readRedisProcessId(redis);
+    const { epoch, mark, wasOpen } = await closeShards({ redis, name, pool, shards });
     if (wasOpen) await sleep(NOTICED_MS);
 
-    await storeOutboxes({ redis, pool, shards, fence: fenceOfRebuild(epoch), report, onSetAside, onLeftOut });
-    const { cursors } = await readEpoch(pool);
+    const rebuildingEpoch = rebuildingEpochOf(epoch);
+    await storeOutboxes({ redis, pool, shards, storageEpoch: rebuildingEpoch, report, onSetAside, onLeftOut });
+    const { cursors } = await readCursors(pool);
     const loaders: Loaders = new Map(
       shards.map((shard) => {
-        const belief = beliefOf(rebuildingKey(shard), mark, run);
+        const belief = beliefOf(rebuildingKey(shard), mark, redisProcessId);
         return [shard, new Loader({ redis, belief, beside: shards.length - 1 })];
       }),
     );
@@ -80,10 +106,10 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
       await loader.add(['DEL', rebuildingKey(shard)]);
     }
     // A Redis that was restarted in between may lack what was loaded before.
-    if (connections > 0) throw new RebuildOvertaken('The connection to Redis broke during the rebuild.');
+    if (disconnects > 0) throw new RebuildOvertaken('The connection to Redis broke during the rebuild.');
     await flushed(loaders);
-    const fence = { fence: fenceOf(epoch, run), from: fenceOfRebuild(epoch) };
-    if (!(await setFences(pool, shards, fence)) || connections > 0)
+    const storageEpoch = storageEpochOf(epoch, redisProcessId);
+    if (!(await setStorageEpochs(pool, shards, { storageEpoch, from: rebuildingEpoch })) || disconnects > 0)
       throw new RebuildOvertaken('Another rebuild began, or the connection to Redis broke.');
     await report({ step: 'done', done: 1, total: 1 });
   } catch (error) {
@@ -91,6 +117,196 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
       ? new RebuildOvertaken('The rebuild was overtaken by another one, or Redis is another process.')
       : error;
   } finally {
-    redis.off('close', closed);
+    redis.off('close', disconnected);
   }
+}
+
+/** By then every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
+export const NOTICED_MS = 2 * LOOK_MS;
+
+/** A new epoch of shards that are closed. */
+export interface ClosedShards {
+  epoch: number;
+  /** The mark that they will get. */
+  mark: string;
+  /** Whether one was open before: some processes may still answer reads, for `NOTICED_MS`. */
+  wasOpen: boolean;
+}
+
+/**
+ * Closes some shards for all processes and begins an epoch of them: no process writes to them any more, and nobody stores their
+ * outboxes except under the rebuild's storage epoch. Throws RebuildOvertaken if a shard is no longer on this server,
+ * OtherVersionRuns while processes run that could not read the new keys. `movingTo`: the server that they are being moved to.
+ */
+export async function closeShards({
+  redis,
+  name = '',
+  pool,
+  shards,
+  movingTo = null,
+}: {
+  redis: Redis;
+  name: string | undefined;
+  pool: Pool;
+  shards: readonly number[];
+  movingTo?: string | null;
+}): Promise<ClosedShards> {
+  const { installation, epoch } = await transaction(pool, async (client) => {
+    const { installation } = await readCursors(client);
+    await refuseOtherVersions(client, ownVersion());
+    await lockCursors(client, shards);
+    // After the lock, under which shards are moved.
+    const moved = name === '' ? [] : placedElsewhere(await readPlacement(client), { shards, name });
+    if (moved.length > 0)
+      throw new RebuildOvertaken(moved.map(({ shard, endpoint }) => `Shard ${shard} is on "${endpoint}".`).join(' '));
+    await noteMoving(client, shards, movingTo);
+    const epoch = await nextEpoch(client);
+    await setStorageEpochs(client, shards, { storageEpoch: rebuildingEpochOf(epoch) });
+    return { installation, epoch };
+  });
+  const mark = markOf(installation, epoch);
+  const replies = await Promise.all(
+    shards.map((shard) => redis.multi().set(rebuildingKey(shard), mark).del(markKey(shard)).exec()),
+  );
+  return { epoch, mark, wasOpen: replies.some((reply) => reply?.[1]?.[1] === 1) };
+}
+
+/** Delay while a persister that read before the shard was closed still holds the cursor. */
+const AGAIN_MS = 20;
+
+interface ClosedOutbox {
+  redis: Redis;
+  pool: Pool;
+  /** The one that the shard was closed with. */
+  storageEpoch: string;
+}
+
+/**
+ * Stores everything that the outboxes of some closed shards hold beyond their cursors. Throws RebuildOvertaken if another rebuild
+ * gave a shard another storage epoch.
+ */
+export async function storeOutboxes({
+  redis,
+  pool,
+  shards,
+  storageEpoch,
+  report,
+  onSetAside,
+  onLeftOut = () => undefined,
+}: ClosedOutbox & {
+  shards: readonly number[];
+  report: (progress: { step: 'store outbox'; done: number; total: null }) => Promise<void>;
+  onSetAside?: ((entry: SetAside) => void) | undefined;
+  onLeftOut?: ((error: unknown) => void) | undefined;
+}): Promise<void> {
+  const { nowMs } = await readClock(pool);
+  const clock = nowMs === null ? systemClock : new FixedClock(nowMs);
+  const reporter = new Reporter({ pool, catalogs: new Catalogs({ pool }), clock, onLeftOut });
+  const gate = { storageEpochOf: () => storageEpoch };
+  const persister = new Persister({ redis, pool, gate, reporter, ...(onSetAside && { onSetAside }) });
+  const { cursors } = await readCursors(pool);
+  const ends = await lastPositions(redis, shards);
+  let done = 0;
+  for (const [index, shard] of shards.entries()) {
+    await report({ step: 'store outbox', done, total: null });
+    if (comparePositions(ends[index]!, cursors[shard]!.position) <= 0) continue;
+    // A persister that read under the older storage epoch stores nothing, but holds the cursor until it notices.
+    for (;;) {
+      done += await persister.drain(shard, AbortSignal.abort());
+      if (await isStored(shard, { redis, pool, storageEpoch })) break;
+      await sleep(AGAIN_MS);
+      await report({ step: 'store outbox', done, total: null });
+    }
+  }
+}
+
+/** Whether Postgres holds all of a shard's outbox. */
+async function isStored(shard: number, { redis, pool, storageEpoch }: ClosedOutbox): Promise<boolean> {
+  const cursor = (await readCursors(pool)).cursors[shard]!;
+  if (cursor.storageEpoch !== storageEpoch) throw new RebuildOvertaken('Another rebuild of the shard began.');
+  // A Postgres that came back older lacks what left the outbox and is kept.
+  if (comparePositions(await readHandedPosition(redis, shard), cursor.position) > 0) return false;
+  return (await readOutbox(redis, { shard, after: cursor.position, count: 1 })).length === 0;
+}
+
+/**
+ * Removes from a shard's outbox what Postgres holds, and has it continue after the cursor. Likewise the queued batches: a Redis
+ * that went back to an earlier moment holds batches that were processed since.
+ */
+export async function startOutbox(
+  redis: Redis,
+  {
+    shard,
+    loader,
+    position,
+    batchProgress,
+  }: Pick<StoredCursor, 'position' | 'batchProgress'> & {
+    shard: number;
+    loader: Loader;
+  },
+): Promise<void> {
+  const outbox = outboxKey(shard);
+  const last = await lastPosition(redis, shard);
+  if (comparePositions(last, position) < 0) {
+    // XSETID needs a stream that exists.
+    await loader.add(['XADD', outbox, position, OUTBOX.tenant, '0']);
+  }
+  await loader.add(['XTRIM', outbox, 'MINID', '=', positionAfter(position)]);
+  // Nothing before it is kept, and Postgres holds all of it.
+  await loader.add(['HSET', handedUpToKey(shard), HANDED.position, position, HANDED.floor, position]);
+  if (batchProgress !== '') {
+    const [batchId = ''] = batchProgress.split(':');
+    await loader.add(['SET', batchProgressKey(shard), batchProgress]);
+    await loader.add(['XTRIM', batchesKey(shard), 'MINID', batchId]);
+  }
+  await loader.flush();
+}
+
+const KEYS_A_SCAN = 2_000;
+
+/** What a rebuild keeps of a shard: the outbox, the batches that wait, their progress, entries that only Redis keeps. */
+const keptByRebuild = (shard: number): string[] => [
+  outboxKey(shard),
+  batchesKey(shard),
+  batchProgressKey(shard),
+  keptEntriesKey(shard),
+];
+
+/**
+ * Removes the keys of some shards, each by its shard's loader, except those that a rebuild keeps. `everything`: those too, except
+ * the key that the loaders compare. One pass over the keys.
+ */
+export async function wipe(
+  redis: Redis,
+  {
+    loaders,
+    everything = false,
+    onRemoved,
+  }: { loaders: Loaders; everything?: boolean; onRemoved: (keys: number) => Promise<void> },
+): Promise<void> {
+  const kept = new Set(
+    [...loaders.keys()].flatMap((shard) => [rebuildingKey(shard), ...(everything ? [] : keptByRebuild(shard))]),
+  );
+  const [only] = loaders.keys();
+  const pattern = loaders.size === 1 ? shardPattern(only!) : ALL_SHARDS_PATTERN;
+  let removed = 0;
+  let cursor = '0';
+  do {
+    const [next, found] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', KEYS_A_SCAN);
+    const old = new Map<Loader, string[]>();
+    for (const key of found) {
+      const loader = loaders.get(shardOfKey(key));
+      if (loader === undefined || kept.has(key)) continue;
+      const keys = old.get(loader);
+      if (keys === undefined) old.set(loader, [key]);
+      else keys.push(key);
+    }
+    for (const [loader, keys] of old) {
+      await loader.addPairs(['UNLINK'], keys);
+      removed += keys.length;
+    }
+    if (found.length > 0) await onRemoved(removed);
+    cursor = next;
+  } while (cursor !== '0');
+  await flushed(loaders);
 }

@@ -1,4 +1,4 @@
-/** Sums that distinguish two sets of IDs: equal ones have equal sums, whatever the order; others, all but never. */
+/** Sums over a set of IDs, in any order: equal sets have equal sums, different sets almost never. */
 interface Sums {
   count: number;
   low: number;
@@ -7,7 +7,7 @@ interface Sums {
 
 const NONE: Readonly<Sums> = { count: 0, low: 0, high: 0 };
 
-/** FNV-1a, with another beginning for each of two sums. */
+/** FNV-1a; each of the two sums has its own start value. */
 function hash(id: string, begin: number): number {
   let value = begin;
   for (let at = 0; at < id.length; at += 1) value = Math.imul(value ^ id.charCodeAt(at), 16_777_619);
@@ -20,10 +20,7 @@ function add(sums: Sums, id: string, times = 1): void {
   sums.high = (sums.high + Math.imul(hash(id, 1_540_483_477), times)) | 0;
 }
 
-/**
- * Who is a member of which sorted set, as sums: one pass notes it, a later one compares it with what Redis holds. Likewise how often
- * something was noted, where Redis holds counts.
- */
+/** The members of sorted sets, as sums: one pass notes them, a later one compares them with Redis. Likewise counts in hashes. */
 export class SetMembers {
   private readonly sets = new Map<string, Sums>();
 
@@ -33,14 +30,14 @@ export class SetMembers {
     add(sums, id);
   }
 
-  /** Whether just these members, in pieces, were noted for a set. */
+  /** Whether exactly these members were noted for a set. */
   async areAll(key: string, pieces: AsyncIterable<readonly string[]>): Promise<boolean> {
     const found = { ...NONE };
     for await (const ids of pieces) for (const id of ids) add(found, id);
     return this.isNoted(key, found);
   }
 
-  /** Whether each of these, in pieces, was noted just as often as its count says, and nothing else was. */
+  /** Whether each of these was noted as often as its count says, and nothing else was noted. */
   async areCounted(
     key: string,
     pieces: AsyncIterable<readonly (readonly [id: string, count: number])[]>,

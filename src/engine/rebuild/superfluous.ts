@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { missingUsers } from '../../postgres/rebuild/missing-users.ts';
+import { missingUsers } from '../../postgres/rebuild/users.ts';
 import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
 import { placesOf, stateOf, useText } from './derived-keys.ts';
@@ -17,8 +17,8 @@ import {
 const AT_ONCE = 1_000;
 
 /**
- * What some keys hold that Postgres says nothing of. Counters and counts of points are looked at elsewhere. A set of just those who stood in
- * it by Postgres a while ago (`members`) holds nobody else, and no state needs to be read for it.
+ * What some keys hold that Postgres does not have. Counters and counts of points are compared elsewhere. A set with exactly the members
+ * that were noted (`members`) holds nobody else, and needs no states.
  */
 export async function superfluous(sides: Sides, keys: readonly string[], members: SetMembers): Promise<Suspect[]> {
   const suspects = [...(await superfluousUsers(sides, keys)), ...(await superfluousKeys(sides, keys))];
@@ -32,7 +32,7 @@ export async function superfluous(sides: Sides, keys: readonly string[], members
   return suspects;
 }
 
-/** A set of groups of a board that has none, or of a run that Redis holds no more. */
+/** A set of groups of a board that has none, or of a run that Redis no longer holds. */
 async function superfluousGroups(sides: Sides, key: string): Promise<Suspect[]> {
   const run = boardOfKey(key);
   if (run === null) return [];
@@ -40,7 +40,7 @@ async function superfluousGroups(sides: Sides, key: string): Promise<Suspect[]> 
   return board?.grouped === true && !board.cleared.has(run.runDay) ? [] : [groupsSuspect(sides, { ...run, key })];
 }
 
-/** Users who are in Redis and not in Postgres. */
+/** Users who are in Redis but not in Postgres. */
 async function superfluousUsers(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const users = keys.flatMap((key) => {
     const of = tenantKey(key);
@@ -49,7 +49,7 @@ async function superfluousUsers(sides: Sides, keys: readonly string[]): Promise<
   return (await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
 }
 
-/** The members of a sorted set, in pieces; some may come twice. */
+/** The members of a sorted set, in pieces; some may be repeated. */
 async function* membersOf(redis: Redis, key: string): AsyncGenerator<string[]> {
   let cursor = '0';
   do {
@@ -59,7 +59,7 @@ async function* membersOf(redis: Redis, key: string): AsyncGenerator<string[]> {
   } while (cursor !== '0');
 }
 
-/** The members of a sorted set whose state does not say that they belong there. */
+/** The members of a sorted set who do not belong there by their states. */
 async function superfluousMembers(sides: Sides, key: string, tenantNo: number): Promise<Suspect[]> {
   const { redis, boards } = sides;
   const suspects: Suspect[] = [];
@@ -75,7 +75,7 @@ async function superfluousMembers(sides: Sides, key: string, tenantNo: number): 
   return suspects;
 }
 
-/** The used idempotency keys that belong to no event, neither a stored one nor one that waits in a dead letter. */
+/** The used idempotency keys of no event, neither of a stored one nor of one that waits in a dead letter. */
 async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const { redis, pool } = sides;
   const suspects: Suspect[] = [];

@@ -1,20 +1,33 @@
+import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { usedKeysAt } from '../../postgres/rebuild/used-keys-at.ts';
-import { countCompletions, countUsers } from '../../postgres/rebuild/tenant-counts.ts';
+import { COUNTER } from '../../packed/call-fields.ts';
+import { QUARANTINED } from '../../packed/guard-fields.ts';
+import { waitingEvents } from '../../postgres/quarantine/read-quarantine.ts';
+import { usedKeysAt } from '../../postgres/rebuild/used-keys.ts';
+import { countCompletions, countUsers, pointsTotals, type StoredUser } from '../../postgres/rebuild/users.ts';
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { hotUse } from '../../redis/idempotency.ts';
-import { countersKey, userKey } from '../../redis/keys.ts';
+import { countersKey, quarantineKey, shardOf, tenantKey, userKey } from '../../redis/keys.ts';
+import { totalFields } from '../../redis/points-totals.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
 import type { Suspect } from './confirm.ts';
-import { bucketOf, placesOf, stateOf, useText, type BoardsOfTenants, type Place } from './derived-keys.ts';
-import { COUNTER } from '../../packed/call-fields.ts';
+import {
+  bucketOf,
+  placesOf,
+  quarantineOf,
+  stateOf,
+  useText,
+  type BoardsOfTenants,
+  type Place,
+} from './derived-keys.ts';
+import type { SetMembers } from './set-members.ts';
 
-/** What both sides are read from. */
+/** The two databases that are compared. */
 export interface Sides {
   redis: Redis;
   pool: Pool;
-  /** Those that are compared. */
+  /** The shards that are compared. */
   shards: readonly number[];
   boards: BoardsOfTenants;
 }
@@ -61,7 +74,7 @@ export function groupSuspect(
     redis,
     postgres: async () => {
       const places = await storedPlaces(sides, tenantNo, id);
-      // One that nobody is in any more may be listed or not.
+      // A group without members may be listed or not.
       return places.some(({ listedIn }) => listedIn?.key === key && listedIn.group === group) ? LISTED : redis();
     },
   };
@@ -108,13 +121,13 @@ export const usedKeySuspect = (
   },
 });
 
-/** The uses of keys that events with the times of some uses in their IDs stand for: `useText` of each. */
+/** The used keys of the stored events whose IDs have the times of some uses: `useText` of each. */
 export async function storedUses(pool: Pool, values: readonly string[]): Promise<Set<string>> {
   const times = new Set(values.map(Number));
   return new Set((await usedKeysAt(pool, [...times])).map((used) => useText(bucketOf(used, undefined))));
 }
 
-/** The uses of keys that events in dead letters stand for: `useText` of each. */
+/** The used keys of events in dead letters: `useText` of each. */
 export async function waitingUses({
   redis,
   pool,
@@ -125,3 +138,124 @@ export async function waitingUses({
     uses.add(useText(bucketOf(used, undefined)));
   return uses;
 }
+
+/** A place of a user. */
+type Standing = Place & { tenantNo: number; id: string };
+
+/** What differs in Redis about some users; notes their places in `members`. One command per set, not one per place. */
+export async function suspectUsers(
+  sides: Sides,
+  users: readonly StoredUser[],
+  members: SetMembers,
+): Promise<Suspect[]> {
+  const byShard = new Map<number, StoredUser[]>();
+  const bySet = new Map<string, Standing[]>();
+  for (const user of users) {
+    const { tenantNo, id } = user;
+    listed(byShard, shardOf(tenantNo)).push(user);
+    for (const place of placesOf(tenantNo, stateOf(user), await sides.boards.of(tenantNo))) {
+      members.note(place.key, id);
+      listed(bySet, place.key).push({ ...place, tenantNo, id });
+    }
+  }
+  const found = await Promise.all([
+    ...Array.from(byShard.values(), (some) => suspectStates(sides, some)),
+    ...Array.from(bySet, ([key, standings]) => suspectScores(sides, key, standings)),
+    // The members of a set are in one group.
+    ...Array.from(bySet.values(), ([first]) => suspectGroup(sides, first!)),
+  ]);
+  return found.flat();
+}
+
+/** The list under a key; a new one if there is none. */
+function listed<K, V>(lists: Map<K, V[]>, key: K): V[] {
+  const known = lists.get(key);
+  if (known !== undefined) return known;
+  const made: V[] = [];
+  lists.set(key, made);
+  return made;
+}
+
+async function suspectStates(sides: Sides, users: readonly StoredUser[]): Promise<Suspect[]> {
+  const states = await sides.redis.mgetBuffer(users.map(({ tenantNo, id }) => userKey(tenantNo, id)));
+  return users
+    .filter(({ state }, index) => states[index]?.equals(state) !== true)
+    .map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
+}
+
+async function suspectScores(sides: Sides, key: string, standings: readonly Standing[]): Promise<Suspect[]> {
+  const scores = await sides.redis.zmscore(key, ...standings.map(({ id }) => id));
+  return standings
+    .filter(({ score }, index) => (scores[index] ?? null) === null || Number(scores[index]) !== Number(score))
+    .map(({ tenantNo, id }) => placeSuspect(sides, { tenantNo, id, key }));
+}
+
+async function suspectGroup(sides: Sides, { tenantNo, id, listedIn }: Standing): Promise<Suspect[]> {
+  if (listedIn === null || (await sides.redis.sismember(listedIn.key, listedIn.group)) === 1) return [];
+  return [groupSuspect(sides, { tenantNo, id, ...listedIn })];
+}
+
+/**
+ * The counts of a points system, if they differ from what the users' states added up to (`noted`). They are one suspect, since an
+ * event changes several of them.
+ */
+export async function suspectPoints({ redis, pool }: Sides, key: string, noted: SetMembers): Promise<Suspect[]> {
+  if (await noted.areCounted(key, heldCounts(redis, key))) return [];
+  const { tenantNo, rest } = tenantKey(key)!;
+  const held = async (): Promise<string | null> => {
+    const counts = new Map<string, number>();
+    for await (const piece of heldCounts(redis, key)) for (const [field, users] of piece) counts.set(field, users);
+    return countsText(counts);
+  };
+  const wanted = async (): Promise<string | null> => {
+    const counts = new Map<string, number>();
+    for (const { total, users } of await pointsTotals(pool, { tenantNo, systemNo: Number(rest) }))
+      for (const field of totalFields(total)) counts.set(field, (counts.get(field) ?? 0) + users);
+    return countsText(counts);
+  };
+  return [{ key, part: '', redis: held, postgres: wanted }];
+}
+
+const AT_ONCE = 1_000;
+
+/** The counts that Redis holds, in pieces: there may be as many as users. */
+async function* heldCounts(redis: Redis, key: string): AsyncGenerator<[field: string, users: number][]> {
+  let cursor = '0';
+  do {
+    const [next, flat] = await redis.hscan(key, cursor, 'COUNT', AT_ONCE);
+    yield flat.flatMap((field, at) => (at % 2 === 0 ? [[field, Number(flat[at + 1])] as [string, number]] : []));
+    cursor = next;
+  } while (cursor !== '0');
+}
+
+/** How many counts a text shows; the others appear as a digest. */
+const LEGIBLE = 20;
+
+/** Equal counts have equal texts; null if nobody has points. */
+function countsText(counts: ReadonlyMap<string, number>): string | null {
+  if (counts.size === 0) return null;
+  const all = Array.from(counts, ([field, users]) => `${field}: ${users}`).toSorted();
+  const text = all.slice(0, LEGIBLE).join(', ');
+  if (all.length <= LEGIBLE) return text;
+  return `${text}, … (${all.length} counts, ${createHash('sha1').update(all.join()).digest('hex')})`;
+}
+
+/** A tenant's hash as one text, whatever the order of users and events; null if nothing waits. */
+function quarantineText(hash: ReadonlyMap<string, string>): string | null {
+  const fields = [...hash].flatMap(([user, events]) => {
+    if (user === QUARANTINED.count) return events === '0' ? [] : [`${events} in all`];
+    const all = Array.from({ length: events.length / QUARANTINED.length }, (_, at) =>
+      events.slice(at * QUARANTINED.length, (at + 1) * QUARANTINED.length),
+    );
+    return [`${user} ${all.toSorted().join()}`];
+  });
+  return fields.length === 0 ? null : fields.toSorted().join('; ');
+}
+
+/** A tenant's events in quarantine. */
+export const quarantineSuspect = ({ redis, pool }: Sides, tenantNo: number): Suspect => ({
+  key: quarantineKey(tenantNo),
+  part: '',
+  redis: async () => quarantineText(new Map(Object.entries(await redis.hgetall(quarantineKey(tenantNo))))),
+  postgres: async () => quarantineText(quarantineOf(await waitingEvents(pool, tenantNo))),
+});

@@ -1,32 +1,32 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readIdempotencyKeys, type UsedKey } from '../../postgres/rebuild/read-idempotency-keys.ts';
+import { readCursors } from '../../postgres/rebuild/storage-epochs.ts';
+import { readIdempotencyKeys, type UsedKey } from '../../postgres/rebuild/used-keys.ts';
 import { waitingTenants } from '../../postgres/quarantine/read-quarantine.ts';
-import { estimateRows, readUsers } from '../../postgres/rebuild/read-users.ts';
+import { estimateRows, readUsers, tenantsOfShards } from '../../postgres/rebuild/users.ts';
+import { compareProgress } from '../../redis/batches.ts';
 import { scanServers } from '../../redis/endpoints.ts';
+import { comparePositions, lastPosition, OUTBOX_START } from '../../redis/outbox.ts';
 import {
   ALL_SHARDS_PATTERN,
+  batchProgressKey,
   countersKey,
+  outboxKey,
   SHARD_NUMBERS,
   shardOf,
   shardOfKey,
   shardPattern,
   tenantKey,
 } from '../../redis/keys.ts';
-import { tenantsOfShards } from '../../postgres/rebuild/tenants-of-shards.ts';
 import { hotUse } from '../../redis/idempotency.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { waitingKeys } from '../idempotency/waiting-keys.ts';
-import { behindPostgres } from './behind-postgres.ts';
 import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
 import { BoardsOfTenants, bucketOf, countersOf, Generations, readState, totalsOf } from './derived-keys.ts';
-import { suspectPoints } from './points-suspect.ts';
-import { quarantineSuspect } from './quarantined-keys.ts';
 import { SetMembers } from './set-members.ts';
 import { superfluous } from './superfluous.ts';
-import { suspectUsers } from './suspect-users.ts';
-import { counterSuspect, type Sides } from './suspects.ts';
-import type { OnUnreadable } from './unreadable.ts';
+import { counterSuspect, quarantineSuspect, suspectPoints, suspectUsers, type Sides } from './suspects.ts';
+import type { OnUnreadable } from './fill-shards.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 
 export interface VerifyProgress {
@@ -46,14 +46,14 @@ export interface VerifyOptions {
 }
 
 const PAGE = 1_000;
-/** `users`, or the completions of an achievement; the generation of new users is compared otherwise. */
+/** `users`, or the completions of an achievement. The generation of new users is compared in another way. */
 const COUNTS = /^(users|a\d+)$/;
 
 /**
- * Compares all that some shards of Redis hold with Postgres, key by key (the list is in `derived-keys.ts`), in both directions: what is
- * missing, what is other, what should not be there. Of a run's groups only those with a member must be listed.
- * Events may go on meanwhile: what differs only because Postgres follows is looked at again. Not compared: what only
- * Redis holds. Changes nothing. How many differences there are. Throws NotStored without a worker.
+ * Compares everything that some shards of Redis hold with Postgres, key by key (`derived-keys.ts` lists the keys), in both directions:
+ * missing values, different ones, and those that should not exist. Events may arrive meanwhile: what differs only because
+ * Postgres is behind is read again. What only Redis holds is not compared. Changes nothing; returns the number of differences.
+ * Throws NotStored if no worker runs.
  */
 export async function verify(options: VerifyOptions): Promise<number> {
   const { pool, shards = SHARD_NUMBERS } = options;
@@ -69,20 +69,20 @@ export async function verify(options: VerifyOptions): Promise<number> {
   return verification.count;
 }
 
-/** One pass over both sides; its steps build on what those before have noted. */
+/** One pass over both sides; each step uses what the earlier ones noted. */
 class Verification {
   /** Differences reported. */
   count = 0;
   private readonly options: VerifyOptions;
   private readonly sides: Sides;
-  /** Those of the shards; null: all. */
+  /** The tenants of the shards; null for all. */
   private readonly tenants: readonly number[] | null;
   private readonly reported = new Set<string>();
   private readonly generations = new Generations();
   private readonly members = new SetMembers();
-  /** By tenant the fields of its counters that should be there. */
+  /** The fields that each tenant's counters should have. */
   private readonly counted = new Map<number, Set<string>>();
-  /** The keys of counts of points systems, on whichever side they are. */
+  /** The keys of counts of points systems that one of the sides has. */
   private readonly points = new Set<string>();
   /** The tenants of whom Redis holds events in quarantine. */
   private readonly quarantined = new Set<number>();
@@ -94,13 +94,13 @@ class Verification {
     this.sides = { redis, pool, shards, boards: new BoardsOfTenants(pool) };
   }
 
-  /** Redis must not be older than Postgres; then what the outbox holds is waited for. */
+  /** Redis must not be older than Postgres. Then waits until the outbox is stored. */
   async positions(): Promise<void> {
     for (const difference of await behindPostgres(this.sides)) this.report(difference);
     await stored(this.sides);
   }
 
-  /** What Postgres knows of each user. */
+  /** Each user in Postgres. */
   async users(): Promise<void> {
     const { pool, onProgress, onUnreadable } = this.options;
     const { tenants } = this;
@@ -128,7 +128,7 @@ class Verification {
     }
   }
 
-  /** Every key that was used is there, hot or old. */
+  /** Every used idempotency key is in Redis, hot or old. */
   async idempotencyKeys(): Promise<void> {
     const { redis, pool, onProgress } = this.options;
     let done = 0;
@@ -146,7 +146,7 @@ class Verification {
     const places = used.map((key) => bucketOf(key, this.generations.of(key)));
     const found = await Promise.all(places.map(({ key, field }) => hotUse(redis, key, field)));
     const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ ...place, index }]));
-    // What is not hot may be old; and a key may become so in between, so this is asked second.
+    // A key that is not hot may be old. It may become old in between, so this is read second.
     const held = await oldKeysHeld(
       redis,
       others.map(({ tenantNo, key, field }) => ({ tenantNo, bucket: key, field })),
@@ -157,7 +157,7 @@ class Verification {
     }
   }
 
-  /** The other direction: what Redis holds that should not be there. */
+  /** The other direction: what Redis should not hold. */
   async keys(): Promise<void> {
     const { redis, onProgress } = this.options;
     const { shards } = this.sides;
@@ -187,7 +187,7 @@ class Verification {
       const there = await this.options.redis.hgetall(countersKey(tenantNo));
       const names = [...fields, ...Object.keys(there)].filter((field) => COUNTS.test(field));
       await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, tenantNo, field)));
-      // It may be further: who was deleted last need not have come back.
+      // It may be higher: the user who was deleted last need not have returned.
       const youngest = this.generations.youngestOf(tenantNo) ?? 0;
       if (Number(there[COUNTER.generation] ?? 0) < youngest) {
         this.report({
@@ -219,10 +219,38 @@ class Verification {
 
   private report(difference: Difference): void {
     const name = `${difference.key}\0${difference.part}`;
-    // A group that is not listed is missed by all who are in it.
+    // Each member of a group that is not listed would report it.
     if (this.reported.has(name)) return;
     this.reported.add(name);
     this.count += 1;
     this.options.onDifference(difference);
   }
+}
+
+/** Shards whose outbox ends, or whose batches are processed, before what Postgres holds. */
+async function behindPostgres({
+  redis,
+  pool,
+  shards,
+}: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Difference[]> {
+  const found: Difference[] = [];
+  // Postgres first: Redis is ahead of it, and continues.
+  const { cursors } = await readCursors(pool);
+  for (const shard of shards) {
+    const { position, batchProgress } = cursors[shard]!;
+    const last = await lastPosition(redis, shard);
+    if (comparePositions(last, position) < 0) {
+      found.push({
+        key: outboxKey(shard),
+        part: '',
+        redis: last === OUTBOX_START ? 'nothing' : last,
+        postgres: position,
+      });
+    }
+    const there = await redis.get(batchProgressKey(shard));
+    if (compareProgress(there ?? '', batchProgress) < 0) {
+      found.push({ key: batchProgressKey(shard), part: '', redis: there ?? 'nothing', postgres: batchProgress });
+    }
+  }
+  return found;
 }

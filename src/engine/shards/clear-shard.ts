@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { beliefOf } from '../../redis/gate.ts';
 import { rebuildingKey } from '../../redis/keys.ts';
-import { readRun } from '../../redis/run.ts';
-import { inspect, isMarked } from '../rebuild/inspect.ts';
+import { readRedisProcessId } from '../../redis/server-info.ts';
+import { inspect, isMarked } from '../availability/inspection.ts';
 import { Loader, RebuildOvertaken } from '../rebuild/loader.ts';
-import { wipe } from '../rebuild/wipe.ts';
+import { wipe } from '../rebuild/rebuild.ts';
 
 /**
  * Removes all keys of a shard from a Redis that does not hold it, some thousand a call. Idempotent. Throws RebuildOvertaken, and
@@ -28,7 +28,7 @@ export async function clearShard({
   const key = rebuildingKey(shard);
   const claim = `${seen.installation}:removed`;
   const mark = (await redis.set(key, claim, 'NX', 'GET')) ?? claim;
-  const loader = new Loader({ redis, belief: beliefOf(key, mark, await readRun(redis)) });
+  const loader = new Loader({ redis, belief: beliefOf(key, mark, await readRedisProcessId(redis)) });
   await wipe(redis, { loaders: new Map([[shard, loader]]), everything: true, onRemoved });
   await loader.add(['DEL', key]);
   await loader.flush();

@@ -5,11 +5,11 @@ import { noteLeftNowhere, readPlacement, type PlacedShard } from '../../postgres
 import { redisReady } from '../../redis/client.ts';
 import { endpointsOf, type Endpoint } from '../../redis/endpoints.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
-import { readRun } from '../../redis/run.ts';
+import { readRedisProcessId } from '../../redis/server-info.ts';
 import { StartError } from '../../start-error.ts';
-import { either, ForeignRedis, REBUILD_LOCK, refuse } from '../rebuild/accept.ts';
-import { foreignMark, inspect } from '../rebuild/inspect.ts';
-import { NOTICED_MS } from '../rebuild/shut-shards.ts';
+import { either, ForeignRedis, REBUILD_LOCK, refuse } from '../availability/accept.ts';
+import { foreignMark, inspect } from '../availability/inspection.ts';
+import { NOTICED_MS } from '../rebuild/rebuild.ts';
 import { clearShard } from './clear-shard.ts';
 import { relocate, type MoveProgress, type RelocateOptions } from './relocate.ts';
 
@@ -114,7 +114,7 @@ class Move {
     const endpoint = this.endpoint(name);
     try {
       await redisReady(endpoint.redis, CONNECT_MS);
-      await readRun(endpoint.redis);
+      await readRedisProcessId(endpoint.redis);
       return endpoint;
     } catch (error) {
       throw new MoveRefused(`The Redis "${name}" cannot be used: ${(error as Error).message}`);
@@ -125,7 +125,8 @@ class Move {
     const { pool, shard } = this.options;
     const here = await inspect(source.redis, pool, [shard]);
     const there = await inspect(target.redis, pool, SHARD_NUMBERS);
-    if (here.run === there.run) throw new MoveRefused(`"${source.name}" and "${target.name}" are one server.`);
+    if (here.redisProcessId === there.redisProcessId)
+      throw new MoveRefused(`"${source.name}" and "${target.name}" are one server.`);
     const foreign = foreignMark(there);
     if (foreign !== null) throw new ForeignRedis(foreign);
     refuse(here);

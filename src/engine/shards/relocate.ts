@@ -1,20 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { lockCursors, readEpoch, setFences } from '../../postgres/rebuild/epoch.ts';
+import { rebuildingEpochOf, storageEpochOf } from '../../domain/storage-epoch.ts';
+import { lockCursors, readCursors, setStorageEpochs } from '../../postgres/rebuild/storage-epochs.ts';
 import { placeShard } from '../../postgres/shards/placement.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import type { Endpoint } from '../../redis/endpoints.ts';
 import { beliefOf } from '../../redis/gate.ts';
 import { markKey, rebuildingKey } from '../../redis/keys.ts';
 import { InSyncReplicas } from '../../redis/in-sync-replicas.ts';
-import { readRun } from '../../redis/run.ts';
+import { readRedisProcessId } from '../../redis/server-info.ts';
 import { fillShards } from '../rebuild/fill-shards.ts';
-import { fenceOf, fenceOfRebuild } from '../rebuild/inspect.ts';
 import { Loader, RebuildOvertaken } from '../rebuild/loader.ts';
-import type { RebuildOptions } from '../rebuild/rebuild.ts';
-import { NOTICED_MS, shutShards } from '../rebuild/shut-shards.ts';
-import { startOutbox } from '../rebuild/start-outbox.ts';
-import { storeOutboxes } from '../rebuild/store-outboxes.ts';
+import { closeShards, NOTICED_MS, startOutbox, storeOutboxes, type RebuildOptions } from '../rebuild/rebuild.ts';
 import { carryKept } from './carry-kept.ts';
 
 /** How far a move is; from `store outbox` to `open` the shard is shut. */
@@ -46,24 +43,25 @@ export interface RelocateOptions extends Pick<RebuildOptions, 'onSetAside' | 'on
 export async function relocate(options: RelocateOptions): Promise<number> {
   const { source, pool, shard, report, ending } = options;
   const { name, redis } = options.target;
-  const run = await readRun(redis);
+  const redisProcessId = await readRedisProcessId(redis);
   const shutAtMs = performance.now();
-  const shut = await shutShards({ redis: source.redis, name: source.name, pool, shards: [shard], movingTo: name });
-  const { epoch, mark } = shut;
-  const fence = fenceOfRebuild(epoch);
-  await storeOutboxes({ ...options, redis: source.redis, shards: [shard], fence });
+  const closed = await closeShards({ redis: source.redis, name: source.name, pool, shards: [shard], movingTo: name });
+  const { epoch, mark } = closed;
+  const rebuildingEpoch = rebuildingEpochOf(epoch);
+  await storeOutboxes({ ...options, redis: source.redis, shards: [shard], storageEpoch: rebuildingEpoch });
 
-  const loader = new Loader({ redis, belief: beliefOf(rebuildingKey(shard), mark, run) });
+  const loader = new Loader({ redis, belief: beliefOf(rebuildingKey(shard), mark, redisProcessId) });
   await redis.set(rebuildingKey(shard), mark);
   await carryAndFill(options, loader);
   await replicated(options);
   // The source is as it was all the while, so what was read there until now is right.
-  if (shut.wasOpen)
+  if (closed.wasOpen)
     await sleep(Math.max(0, NOTICED_MS - (performance.now() - shutAtMs)), undefined, { signal: ending });
 
   await report({ step: 'place', done: 0, total: null });
-  if ((await readRun(redis)) !== run) throw new RebuildOvertaken(`The Redis "${name}" is another one by now.`);
-  await place(options, { from: fence, fence: fenceOf(epoch, run) });
+  if ((await readRedisProcessId(redis)) !== redisProcessId)
+    throw new RebuildOvertaken(`The Redis "${name}" is another one by now.`);
+  await place(options, { from: rebuildingEpoch, storageEpoch: storageEpochOf(epoch, redisProcessId) });
   await report({ step: 'open', done: 0, total: null });
   await loader.add(['SET', markKey(shard), mark]);
   await loader.add(['DEL', rebuildingKey(shard)]);
@@ -75,7 +73,7 @@ async function carryAndFill(
   { source, target, pool, shard, report, onUnreadable = () => undefined }: RelocateOptions,
   loader: Loader,
 ): Promise<void> {
-  const { position, batchProgress } = (await readEpoch(pool)).cursors[shard]!;
+  const { position, batchProgress } = (await readCursors(pool)).cursors[shard]!;
   const destination = { shard, loader };
   await report({ step: 'carry', done: 0, total: null });
   const to = { all: [destination], of: () => destination };
@@ -95,11 +93,11 @@ async function replicated({ target, acknowledgeMs = null }: RelocateOptions): Pr
 /** From its commit on all processes look for the shard on the target. */
 async function place(
   { target, pool, shard }: RelocateOptions,
-  { from, fence }: { from: string; fence: string },
+  { from, storageEpoch }: { from: string; storageEpoch: string },
 ): Promise<void> {
   const isPlaced = await transaction(pool, async (client) => {
     await lockCursors(client, [shard]);
-    if (!(await setFences(client, [shard], { from, fence }))) return false;
+    if (!(await setStorageEpochs(client, [shard], { from, storageEpoch }))) return false;
     await placeShard(client, shard, target.name);
     return true;
   });

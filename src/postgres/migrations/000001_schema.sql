@@ -981,7 +981,7 @@ CREATE TABLE outbox_cursors (
   stream_id text NOT NULL,
   -- The epoch and Redis process whose outbox may be stored; entries read from another one are stale. It is in this row because
   -- the persister locks it.
-  fence text NOT NULL DEFAULT '',
+  storage_epoch text NOT NULL DEFAULT '',
   -- How far the shard's batches of events are processed. It moves with the events: a Redis that returns to an earlier moment must
   -- not process them again.
   batch_progress text NOT NULL DEFAULT '',

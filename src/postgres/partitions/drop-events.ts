@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { lockCursors } from '../rebuild/epoch.ts';
+import { lockCursors } from '../rebuild/storage-epochs.ts';
 import { transaction } from '../transaction.ts';
 import { addAwards, addEvents } from './dropped-days.ts';
 import { LOCK_WAIT_MS, whole } from './event-partitions.ts';

@@ -28,13 +28,13 @@ const PLANNED_BY_KEYS =
 /** A cursor, with the revisions of catalogs and organisation that the transaction sees. */
 export interface LockedCursor {
   position: string;
-  fence: string;
+  storageEpoch: string;
   revisions: Revisions;
 }
 
 interface CursorRow extends Revisions {
   position: string;
-  fence: string;
+  storageEpoch: string;
 }
 
 /**
@@ -44,14 +44,14 @@ interface CursorRow extends Revisions {
 export async function lockCursor(client: PoolClient, shard: number): Promise<LockedCursor | null> {
   const results = (await client.query(
     `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ${PLANNED_BY_KEYS}; ` +
-      'SELECT stream_id AS position, fence, (SELECT revision FROM organisation) AS organisation, ' +
+      'SELECT stream_id AS position, storage_epoch AS "storageEpoch", (SELECT revision FROM organisation) AS organisation, ' +
       '(SELECT catalogs_revision FROM organisation) AS catalogs ' +
       `FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE SKIP LOCKED`,
   )) as unknown as { rows: CursorRow[] }[];
   const row = results.at(-1)?.rows[0];
   if (row === undefined) return null;
-  const { position, fence, organisation, catalogs } = row;
-  return { position, fence, revisions: { organisation, catalogs } };
+  const { position, storageEpoch, organisation, catalogs } = row;
+  return { position, storageEpoch, revisions: { organisation, catalogs } };
 }
 
 /** The same, but waits for the persister that has it. */

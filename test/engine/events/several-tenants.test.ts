@@ -12,7 +12,7 @@ import type { HappenedRecord, ScriptReply } from '../../../src/packed/record.ts'
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { Gate } from '../../../src/redis/gate.ts';
 import { boardKeyPrefix, markKey, shardOf, userKey } from '../../../src/redis/keys.ts';
-import { readRun } from '../../../src/redis/run.ts';
+import { readRedisProcessId } from '../../../src/redis/server-info.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
@@ -70,8 +70,9 @@ function catalogOf(tenantNo: number): CompiledCatalog {
 
 /** What a guard finds out of a Redis that holds everything. */
 async function openAll(): Promise<void> {
-  const accepted = { fence: `7/${await readRun(direct)}`, mark: 'here:7' };
-  gate.open(new Map(TENANTS.map((tenantNo) => [shardOf(tenantNo), accepted])), gate.connection);
+  const accepted = { storageEpoch: `7/${await readRedisProcessId(direct)}`, mark: 'here:7' };
+  const shards = TENANTS.map((tenantNo) => shardOf(tenantNo));
+  gate.accept(gate.beginInspection(shards), new Map(shards.map((shard) => [shard, accepted])));
 }
 
 const ready = (tenantNo: number, user: string): ReadyEvent =>

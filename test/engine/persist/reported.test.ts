@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { PersistStep } from '../../../src/engine/persist/persister.ts';
-import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
+import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { readCursor } from '../../../src/postgres/persist/cursor.ts';
 import { readOutbox } from '../../../src/redis/outbox.ts';
 import { toBatch } from '../../../src/engine/persist/batch.ts';
@@ -62,7 +62,7 @@ describe('who hears of what', () => {
     const report = (await reporter.prepare(batch.entries)).reportOf(batch.entries);
     await reported.webhook();
     await reporter.refresh();
-    const write = { redis, shard: 0, after, fence: undefined, batch };
+    const write = { redis, shard: 0, after, storageEpoch: undefined, batch };
     expect(await writeBatch(pool, { ...write, reported: { reporter, report, isFinal: false } })).toBe('outdated');
     expect(await reported.persist()).toBe(1);
     expect(await reported.types()).toEqual(FIRST_EVENT);

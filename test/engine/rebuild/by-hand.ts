@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
-import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
+import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { gateOf } from '../../../src/redis/gate.ts';
@@ -23,11 +23,11 @@ export async function untilTaken(laurel: TestLaurel, act: () => Promise<void>, s
   const shards = shard === undefined ? shardsInUse(laurel.redis) : [shard];
   const awaited = shards.map((each) => {
     const gate = gateOf(connectionOf(laurel.redis, each))!;
-    return { gate, shard: each, before: gate.fenceOf(each) };
+    return { gate, shard: each, before: gate.storageEpochOf(each) };
   });
   await act();
   await expect
-    .poll(() => awaited.every(({ gate, shard: each, before }) => gate.isWhole && gate.fenceOf(each) !== before))
+    .poll(() => awaited.every(({ gate, shard: each, before }) => gate.isWhole && gate.storageEpochOf(each) !== before))
     .toBe(true);
 }
 

@@ -102,8 +102,8 @@ test('a master that was a replica for a moment is looked at again, though its pr
   await master.follow(replica);
   await master.lead();
   await expect
-    .poll(async () => (await laurel.pool.query('SELECT DISTINCT fence FROM outbox_cursors')).rows)
-    .toEqual([{ fence: expect.stringContaining(await replidOf(master)) }]);
+    .poll(async () => (await laurel.pool.query('SELECT DISTINCT storage_epoch FROM outbox_cursors')).rows)
+    .toEqual([{ storage_epoch: expect.stringContaining(await replidOf(master)) }]);
   expect((await insist('second')).body.total).toBe(2);
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
-import { readGaps } from '../../../src/engine/rebuild/inspect.ts';
+import { rebuildServers } from '../../../src/engine/availability/accept.ts';
+import { readGaps } from '../../../src/engine/availability/inspection.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { createLog } from '../../../src/log/log.ts';
 import { startWorkers, type Workers } from '../../../workers/start.ts';

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { REBUILD_LOCK } from '../../../src/engine/rebuild/accept.ts';
-import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
+import { REBUILD_LOCK } from '../../../src/engine/availability/accept.ts';
+import { rebuildServers } from '../../../src/engine/availability/accept.ts';
+import { readCursors } from '../../../src/postgres/rebuild/storage-epochs.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { exclusively } from '../../../src/postgres/exclusively.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { connectionOf, endpointsOf } from '../../../src/redis/endpoints.ts';
-import { Gate, gateOf, RedisNotReady, type Accepted } from '../../../src/redis/gate.ts';
+import type { Accepted } from '../../../src/domain/shard-state.ts';
+import { Gate, gateOf, RedisNotReady } from '../../../src/redis/gate.ts';
 import {
   announcedKey,
   listenedKey,
@@ -15,7 +17,7 @@ import {
   shardPattern,
   userKey,
 } from '../../../src/redis/keys.ts';
-import { readRun } from '../../../src/redis/run.ts';
+import { readRedisProcessId } from '../../../src/redis/server-info.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
@@ -52,10 +54,8 @@ async function loseShard(): Promise<void> {
   await redis.del(await redis.keys(shardPattern(LOST)));
 }
 
-const fences = async (): Promise<string[]> =>
-  (await laurel.pool.query<{ fence: string }>('SELECT fence FROM outbox_cursors ORDER BY shard')).rows.map(
-    ({ fence }) => fence,
-  );
+const storageEpochs = async (): Promise<string[]> =>
+  (await readCursors(laurel.pool)).cursors.map(({ storageEpoch }) => storageEpoch);
 
 const isOpen = (): boolean => endpointsOf(laurel.redis).every(({ redis: server }) => gateOf(server)!.isWhole);
 
@@ -71,7 +71,7 @@ beforeEach(async () => {
 
 test('a shard that loses all its keys is rebuilt alone, while the tenants of the others see no 503', async () => {
   await expect.poll(() => redis.xlen(outboxKey(LOST))).toBe(0);
-  const before = { held: await ofShard(LOST), fences: await fences() };
+  const before = { held: await ofShard(LOST), epochs: await storageEpochs() };
   let ended = false;
   const others = TENANTS.filter((tenantId) => tenantId !== 'b').map(async (tenantId) => {
     const seen = new Set<number>();
@@ -95,8 +95,8 @@ test('a shard that loses all its keys is rebuilt alone, while the tenants of the
 
   for (const seen of await Promise.all(others)) expect(seen).toEqual(new Set([200, 201]));
   expect(await ofShard(LOST)).toMatchObject(withoutCounters(before.held));
-  const after = await fences();
-  expect(after.map((fence, shard) => fence !== before.fences[shard])).toEqual(after.map((_, shard) => shard === LOST));
+  const after = await storageEpochs();
+  expect(after.map((epoch, shard) => epoch !== before.epochs[shard])).toEqual(after.map((_, shard) => shard === LOST));
 });
 
 /** Everything but the sets and counters that the new user changed. */
@@ -105,7 +105,7 @@ const withoutCounters = (held: Record<string, unknown>): Record<string, unknown>
 
 test('a rebuild of one shard that breaks off leaves that one shut, and the next one makes it whole', async () => {
   await expect.poll(() => redis.xlen(outboxKey(LOST))).toBe(0);
-  const before = { held: await ofShard(LOST), fences: await fences() };
+  const before = { held: await ofShard(LOST), epochs: await storageEpochs() };
   const dying = rebuildServers({
     redis,
     pool: laurel.pool,
@@ -118,9 +118,9 @@ test('a rebuild of one shard that breaks off leaves that one shut, and the next 
     },
   });
   await expect(dying).rejects.toThrow('the end of the process');
-  await expect.poll(async () => isOpen() && (await fences())[LOST] !== before.fences[LOST]).toBe(true);
+  await expect.poll(async () => isOpen() && (await storageEpochs())[LOST] !== before.epochs[LOST]).toBe(true);
   await expect.poll(() => ofShard(LOST)).toEqual(before.held);
-  expect((await fences()).toSpliced(LOST, 1)).toEqual(before.fences.toSpliced(LOST, 1));
+  expect((await storageEpochs()).toSpliced(LOST, 1)).toEqual(before.epochs.toSpliced(LOST, 1));
 });
 
 test('one shard is compared, and rebuilt by hand', async () => {
@@ -141,23 +141,26 @@ test('one shard is compared, and rebuilt by hand', async () => {
 });
 
 test.each([
-  ['another process of Redis', (accepted: Accepted) => ({ ...accepted, fence: accepted.fence.replace(/\/./, '/f0') })],
+  [
+    'another process of Redis',
+    (accepted: Accepted) => ({ ...accepted, storageEpoch: accepted.storageEpoch.replace(/\/./, '/f0') }),
+  ],
   ['another epoch', (accepted: Accepted) => ({ ...accepted, mark: `${accepted.mark}0` })],
 ])('nothing is written to a shard that is believed to be of %s', async (_, otherwise) => {
   const connection = await laurel.connect();
   await redisReady(connection);
   const server = connectionOf(connection, 3);
   const gate = new Gate(server);
-  const accepted = { fence: `7/${await readRun(server)}`, mark: (await redis.get(markKey(3)))! };
+  const accepted = { storageEpoch: `7/${await readRedisProcessId(server)}`, mark: (await redis.get(markKey(3)))! };
   const keys = [listenedKey(3), outboxKey(3), announcedKey(3), listeningUsersKey(3)];
   const write = (): Promise<unknown> =>
     new Script('listen_live').run(server, keys, [1_000, 'nobody', 3, '{"users":[]}']);
   await redis.del(listenedKey(3));
-  gate.open(new Map([[3, otherwise(accepted)]]), gate.connection);
+  gate.accept(gate.beginInspection([3]), new Map([[3, otherwise(accepted)]]));
   await expect(write()).rejects.toBeInstanceOf(RedisNotReady);
   expect(await redis.exists(listenedKey(3))).toBe(0);
   expect(gate.isOpen(3)).toBe(false);
-  gate.open(new Map([[3, accepted]]), gate.connection);
+  gate.accept(gate.beginInspection([3]), new Map([[3, accepted]]));
   await write();
   expect(await redis.exists(listenedKey(3))).toBe(1);
   connection.disconnect();

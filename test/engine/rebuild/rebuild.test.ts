@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { REBUILD_LOCK, rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
-import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
+import { REBUILD_LOCK, rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { rebuild, type RebuildProgress } from '../../../src/engine/rebuild/rebuild.ts';
 import { exclusively } from '../../../src/postgres/exclusively.ts';
-import { lockCursors } from '../../../src/postgres/rebuild/epoch.ts';
+import { lockCursors } from '../../../src/postgres/rebuild/storage-epochs.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
@@ -174,7 +173,7 @@ describe('a rebuild', () => {
       await play();
       const before = await settledDump();
       const dying = (): Promise<void> =>
-        rebuildAnyway({
+        rebuildServers({
           ...serverOf(redis, 0),
           pool: laurel.pool,
           onProgress: async ({ step }) => {

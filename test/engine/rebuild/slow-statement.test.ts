@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { openLaurel, type Laurel } from '../../../src/processes/composition.ts';
-import { readEpoch } from '../../../src/postgres/rebuild/epoch.ts';
+import { readCursors } from '../../../src/postgres/rebuild/storage-epochs.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 /** Longer than a frontend lets a request wait for a statement. */
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 test('a frontend that has to fill Redis waits longer for a statement than a request does', async () => {
-  await readEpoch(database.pool);
+  await readCursors(database.pool);
   const storing = await database.pool.connect();
   await storing.query('BEGIN; SELECT FROM outbox_cursors FOR UPDATE');
   const logThrottle: string[] = [];

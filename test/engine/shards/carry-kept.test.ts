@@ -12,7 +12,7 @@ import {
 } from '../../../src/redis/keys.ts';
 import { lastPosition } from '../../../src/redis/outbox.ts';
 import { packFields } from '../../../src/redis/outbox-entry.ts';
-import { readRun } from '../../../src/redis/run.ts';
+import { readRedisProcessId } from '../../../src/redis/server-info.ts';
 import { connectedRedis } from '../../stack/connected-redis.ts';
 
 const FROM = 1;
@@ -23,7 +23,7 @@ const MARK = 'the mark of the rebuild';
 /** Two servers: what is carried need not stay on one. */
 const source = await connectedRedis();
 const target = await connectedRedis();
-const run = await readRun(target);
+const run = await readRedisProcessId(target);
 
 /** By the number of the tenant; what says no tenant goes to the even ones. */
 function destinations(): { all: KeptDestination[]; of: (tenantNo: number | null) => KeptDestination } {

@@ -1,14 +1,14 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { rebuildAnyway } from '../../../src/engine/rebuild/accept.ts';
+import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectRedis } from '../../../src/engine/shards/connect-redis.ts';
 import { moveShard, type MoveOptions, type Moved } from '../../../src/engine/shards/move-shard.ts';
 import type { MoveProgress } from '../../../src/engine/shards/relocate.ts';
 import { readPlacement, type PlacedShard } from '../../../src/postgres/shards/placement.ts';
 import { redisReady } from '../../../src/redis/client.ts';
-import { endpointsOf } from '../../../src/redis/endpoints.ts';
+import { byServer, endpointsOf } from '../../../src/redis/endpoints.ts';
 import { keptEntriesKey, shardPattern } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { LiveClient } from '../../live/live-client.ts';
@@ -268,8 +268,8 @@ test('who believes that the shard is where it was cannot rebuild it there', asyn
   const { here, there, left } = await sides();
   const old = await connected(laurel.redisUrl);
   await move(there);
-  const server = endpointsOf(old).find(({ name }) => name === here)!;
-  const rebuilding = rebuildAnyway({ ...server, shards: [SHARD], pool: laurel.pool });
+  expect(byServer(old, [SHARD])).toMatchObject([{ name: here }]);
+  const rebuilding = rebuildServers({ redis: old, shards: [SHARD], pool: laurel.pool });
   await expect(rebuilding).rejects.toThrow(`Shard ${SHARD} is on "${there}".`);
   expect(await keysOn(left)).toEqual([]);
   expect(await event('one')).toBe(201);

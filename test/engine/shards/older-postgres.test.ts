@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PostgresIsOlder } from '../../../src/engine/rebuild/inspect.ts';
-import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
+import { PostgresIsOlder } from '../../../src/engine/availability/inspection.ts';
+import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { createLog } from '../../../src/log/log.ts';
 import { startWorkers, type Workers } from '../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../../src/engine/shards/connect-redis.ts';
-import { rebuildServers } from '../../../src/engine/rebuild/rebuild-servers.ts';
+import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { byServer, endpointsOf } from '../../../src/redis/endpoints.ts';

@@ -7,49 +7,36 @@ import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { noteShardsInUse, shardsInUse } from '../../redis/shards-in-use.ts';
 import { SharedRuns } from '../../shared-runs.ts';
-import { Placement } from './placement.ts';
-import { unnamedRedisTexts } from './unnamed-redis.ts';
-import { RedisGuard, type RedisGuardOptions, type SharedByGuards } from './redis-guard.ts';
+import { IndependentServers, unnamedRedisTexts } from './independent-servers.ts';
+import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
 
 /** A server as one process finds it. */
 export interface ServerFound {
-  /** '' where nobody said. */
+  /** '' if it has none. */
   name: string;
   /** How many of its shards the process does not serve. */
-  shutShards: number;
+  closedShards: number;
   rebuilds: number;
   acknowledgement: ReplicaAcknowledgement | null;
 }
 
-/**
- * The guards of all servers that a connection leads to, each of which looks after its own shards: one that is away keeps
- * the shards of the others from nothing. A shard that is moved to another server goes from one to the other.
- */
+/** The guards of all servers that a connection leads to. Each server's shards open and close by themselves. */
 export class RedisGuards {
+  private readonly redis: Redis;
+  private readonly pool: Pool;
   private readonly guards: readonly RedisGuard[];
   private readonly gates: readonly Gate[];
   private byShard: readonly Gate[] = [];
   /** One after another: of two that ran at once the older one might end last. */
   private readonly looks = new SharedRuns(() => this.lookForTenants(), { everyMs: 0 });
-  private readonly servers: { redis: Redis; pool: Pool };
 
-  constructor({
-    redis,
-    ...options
-  }: Omit<RedisGuardOptions, 'shards' | 'inUse' | 'server' | 'placement'> & { redis: Redis }) {
-    const endpoints = endpointsOf(redis);
-    const shared: SharedByGuards = { runs: new Map(), older: new Set() };
-    const placement = new Placement({ redis, pool: options.pool });
-    this.servers = { redis, pool: options.pool };
-    this.guards = endpoints.map(
-      (endpoint) =>
-        new RedisGuard({
-          ...options,
-          ...endpoint,
-          inUse: () => shardsInUse(redis),
-          placement,
-          server: endpoints.length === 1 ? null : { name: endpoint.name, shared },
-        }),
+  constructor(options: Omit<RedisGuardOptions, 'name' | 'shards' | 'inUse' | 'others'>) {
+    const { redis, pool } = options;
+    this.redis = redis;
+    this.pool = pool;
+    const others = new IndependentServers({ redis, pool });
+    this.guards = endpointsOf(redis).map(
+      (endpoint) => new RedisGuard({ ...options, ...endpoint, inUse: () => shardsInUse(redis), others }),
     );
     this.gates = this.guards.map(({ gate }) => gate);
     const place = (): void => {
@@ -66,24 +53,24 @@ export class RedisGuards {
   }
 
   /**
-   * Looks which shards hold a tenant (`shardsInUse`). To be called when tenants were made, or may have been. Never rejects: while it is
-   * not known, all count as such.
+   * Reads which shards hold a tenant (`shardsInUse`). To be called when tenants were created, or may have been. Never rejects: while
+   * it is unknown, all shards count.
    */
   tenantsChanged(): Promise<void> {
     return this.looks.run();
   }
 
-  /** Ends, and with it a rebuild under way in this process. */
+  /** Ends, and with it a rebuild in this process. */
   async close(): Promise<void> {
     await Promise.all(this.guards.map((guard) => guard.close()));
   }
 
-  /** Whether a shard is known to hold what Postgres does. */
+  /** Whether a shard is open: known to hold what Postgres does. */
   isOpen(shard: number): boolean {
     return this.byShard[shard]!.isOpen(shard);
   }
 
-  /** Whether all shards are. */
+  /** Whether all shards are open. */
   get isWhole(): boolean {
     return this.gates.every((gate) => gate.isWhole);
   }
@@ -93,7 +80,7 @@ export class RedisGuards {
     return this.gates.every((gate) => gate.acknowledgement?.isAway !== true);
   }
 
-  /** Of shards that are on Redis which REDIS_URL does not name here: a sentence for each such Redis. */
+  /** A sentence for each Redis that holds shards and that REDIS_URL does not name here. */
   get unnamed(): string[] {
     return [...unnamedRedisTexts(new Map(this.guards.flatMap(({ elsewhere }) => [...elsewhere]))).values()];
   }
@@ -102,39 +89,38 @@ export class RedisGuards {
   get found(): ServerFound[] {
     return this.guards.map(({ name, gate, rebuilds }) => ({
       name,
-      shutShards: gate.shutShards.length,
+      closedShards: gate.closedShards.length,
       rebuilds,
       acknowledgement: gate.acknowledgement,
     }));
   }
 
-  /** See `Gate.fenceOf`. */
-  fenceOf(shard: number): string | null {
-    return this.byShard[shard]!.fenceOf(shard);
+  /** See `Gate.storageEpochOf`. */
+  storageEpochOf(shard: number): string | null {
+    return this.byShard[shard]!.storageEpochOf(shard);
   }
 
-  /** See `Gate.doubt`. */
-  doubt(shard: number): void {
-    this.byShard[shard]!.doubt(shard);
+  /** See `Gate.contradicted`. */
+  contradicted(shard: number): void {
+    this.byShard[shard]!.contradicted(shard);
   }
 
-  /** See `Gate.acknowledgementOf`. */
+  /** Waits until a replica has what was written to a shard; null if none has to. */
   acknowledgementOf(shard: number): ReplicaAcknowledgement | null {
     return this.byShard[shard]!.acknowledgement;
   }
 
-  /** Aborted when a shard shuts. */
-  get shutting(): AbortSignal {
-    return AbortSignal.any(this.gates.map((gate) => gate.shutting));
+  /** Aborted when a shard closes. */
+  get closes(): AbortSignal {
+    return AbortSignal.any(this.gates.map((gate) => gate.closes));
   }
 
-  /** Called whenever shards open or shut. */
+  /** Called whenever shards open or close. */
   listen(listener: () => void): void {
     for (const gate of this.gates) gate.listen(listener);
   }
 
   private async lookForTenants(): Promise<void> {
-    const { redis, pool } = this.servers;
-    noteShardsInUse(redis, await usedShards(pool).catch(() => null));
+    noteShardsInUse(this.redis, await usedShards(this.pool).catch(() => null));
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unnamedRedisTexts } from '../../../src/engine/rebuild/unnamed-redis.ts';
+import { unnamedRedisTexts } from '../../../src/engine/availability/independent-servers.ts';
 
 test('a sentence for each Redis names its shards', () => {
   const elsewhere = new Map([

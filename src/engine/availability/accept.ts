@@ -1,0 +1,145 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { Accepted } from '../../domain/shard-state.ts';
+import { epochNumberOf, redisProcessIdOf, storageEpochOf } from '../../domain/storage-epoch.ts';
+import { exclusively, inTurn } from '../../postgres/exclusively.ts';
+import { lockCursors, setStorageEpochs } from '../../postgres/rebuild/storage-epochs.ts';
+import { refuseOtherVersions } from '../../postgres/running-versions.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { byServer } from '../../redis/endpoints.ts';
+import { forgetHandedOver } from '../../redis/handed-over.ts';
+import { SHARD_NUMBERS } from '../../redis/keys.ts';
+import { StartError } from '../../start-error.ts';
+import { ownVersion } from '../rebuild/marks.ts';
+import { rebuild, type RebuildOptions } from '../rebuild/rebuild.ts';
+import {
+  acceptedShards,
+  foreignMark,
+  gapsOf,
+  inspect,
+  isBehind,
+  isMarked,
+  PostgresIsOlder,
+  type Inspection,
+} from './inspection.ts';
+
+/** The Redis holds the data of another Laurel; nothing is done to it. */
+export class ForeignRedis extends StartError {
+  constructor(mark: string) {
+    super(
+      `This Redis holds the data of another Laurel (${mark.split(':')[0]}): REDIS_URL or DATABASE_URL is wrong. ` +
+        'To use it for this Laurel, empty it first.',
+    );
+    this.name = 'ForeignRedis';
+  }
+}
+
+/** Held by the process that rebuilds. */
+export const REBUILD_LOCK = 0x6c61_7265; // 'lare'
+
+export interface AcceptOptions extends RebuildOptions {
+  shards: readonly number[];
+  /** Called before a rebuild. `first`: no Redis was ever filled from this Postgres, so nothing is lost. */
+  onRebuild?: (rebuilt: { shards: readonly number[]; why: string; first: boolean }) => void;
+}
+
+/**
+ * Makes sure that Redis holds what Postgres does of some shards, and returns the shards that do, with what identifies their data.
+ * Shards that were complete in this Redis process before are accepted at once. Otherwise the shards are compared, under a lock;
+ * if all of them lack something they are rebuilt, else the next call rebuilds those that do. A shard that is left out is being
+ * rebuilt by another process, or comes with the next call. Throws ForeignRedis, PostgresIsOlder, OtherVersionRuns.
+ */
+export async function accept(options: AcceptOptions): Promise<Map<number, Accepted>> {
+  const { redis, pool, shards } = options;
+  const seen = await inspect(redis, pool, shards);
+  const accepted = gapsOf(seen).length > 0 ? new Map<number, Accepted>() : acceptedShards(seen);
+  if (accepted.size > 0) return accepted;
+  const taken = await exclusively(pool, REBUILD_LOCK, async (lost) => {
+    refuse(await inspect(redis, pool, shards));
+    const { lacking, why, first } = await compare(redis, pool, shards);
+    if (lacking.length === shards.length) {
+      await refuseOtherVersions(pool, ownVersion());
+      options.onRebuild?.({ shards: lacking, why, first });
+      await rebuild({ ...options, shards: lacking, ending: either(lost, options.ending) });
+    }
+    return acceptedShards(await inspect(redis, pool, shards));
+  });
+  return taken ?? accepted;
+}
+
+/**
+ * Rebuilds some shards, or all, by hand, whatever Redis holds of them; one server after another. Waits for a rebuild in another
+ * process. Throws as `refuse`, before anything is done to any server, and as `rebuild`.
+ */
+export async function rebuildServers(options: Omit<RebuildOptions, 'name'> & { acceptLoss?: boolean }): Promise<void> {
+  const { redis, pool, ending, acceptLoss = false, shards = SHARD_NUMBERS } = options;
+  const servers = byServer(redis, shards);
+  for (const server of servers) refuse(await inspect(server.redis, pool, server.shards), acceptLoss);
+  for (const server of servers) {
+    const work = async (lost: AbortSignal): Promise<void> => {
+      const seen = await inspect(server.redis, pool, server.shards);
+      if (acceptLoss) {
+        for (const { shard } of gapsOf(seen)) await forgetHandedOver(server.redis, shard);
+      }
+      refuse(acceptLoss ? await inspect(server.redis, pool, server.shards) : seen);
+      await rebuild({ ...options, ...server, ending: either(lost, ending) });
+    };
+    await inTurn(pool, REBUILD_LOCK, { work, ending });
+  }
+}
+
+/** Throws ForeignRedis; PostgresIsOlder unless the loss is accepted. */
+export function refuse(seen: Inspection, acceptLoss = false): void {
+  const foreign = foreignMark(seen);
+  if (foreign !== null) throw new ForeignRedis(foreign);
+  const gaps = acceptLoss ? [] : gapsOf(seen);
+  if (gaps.length > 0) throw new PostgresIsOlder(gaps);
+}
+
+/** Aborted when one of the signals is. */
+export const either = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>
+  other === undefined ? one : AbortSignal.any([one, other]);
+
+interface Comparison {
+  lacking: number[];
+  why: string;
+  first: boolean;
+}
+
+/** Which shards lack something, and why. The others get a storage epoch of this Redis process. */
+function compare(redis: Redis, pool: Pool, shards: readonly number[]): Promise<Comparison> {
+  return transaction(pool, async (client) => {
+    // Waits for persisters at work; none stores what it read from an earlier Redis process afterwards.
+    await lockCursors(client, shards);
+    const seen = await inspect(redis, client, shards);
+    const reasons = rebuildReasons(seen);
+    const completeByEpoch = new Map<number, number[]>();
+    for (const { shard, cursor } of seen.shards) {
+      const epoch = epochNumberOf(cursor.storageEpoch);
+      if (!reasons.has(shard)) completeByEpoch.set(epoch, [...(completeByEpoch.get(epoch) ?? []), shard]);
+    }
+    for (const [epoch, complete] of completeByEpoch)
+      await setStorageEpochs(client, complete, { storageEpoch: storageEpochOf(epoch, seen.redisProcessId) });
+    const first = seen.shards.every(({ cursor }) => epochNumberOf(cursor.storageEpoch) === 0);
+    return { lacking: [...reasons.keys()], why: [...new Set(reasons.values())].join('; '), first };
+  });
+}
+
+/** Why each shard that lacks something has to be rebuilt. */
+function rebuildReasons(seen: Inspection): Map<number, string> {
+  const reasons = new Map<number, string>();
+  for (const each of seen.shards) {
+    if (each.mark === null) reasons.set(each.shard, 'it is empty or was not rebuilt to the end');
+    else if (!isMarked(each, seen)) reasons.set(each.shard, 'it belongs to an older epoch');
+    else if (isBehind(each)) reasons.set(each.shard, WENT_BACK);
+  }
+  if (![...reasons.values()].includes(WENT_BACK)) return reasons;
+  // A server goes back with all of its shards. It shows only in those that were stored since.
+  for (const { shard, cursor } of seen.shards) {
+    const isSameProcess = redisProcessIdOf(cursor.storageEpoch) === seen.redisProcessId;
+    if (!isSameProcess && !reasons.has(shard)) reasons.set(shard, WENT_BACK);
+  }
+  return reasons;
+}
+
+const WENT_BACK = 'Redis went back to before what Postgres holds';

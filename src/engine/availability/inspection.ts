@@ -1,0 +1,162 @@
+import type { Redis } from 'ioredis';
+import type { Pool, PoolClient } from 'pg';
+import type { Accepted } from '../../domain/shard-state.ts';
+import { epochNumberOf, redisProcessIdOf } from '../../domain/storage-epoch.ts';
+import { readCursors, type StoredCursor } from '../../postgres/rebuild/storage-epochs.ts';
+import { readHandedOver, type HandedOver } from '../../redis/handed-over.ts';
+import { markKey, outboxKey, SHARD_NUMBERS } from '../../redis/keys.ts';
+import { comparePositions, lastPosition, lastPositions } from '../../redis/outbox.ts';
+import { readRedisProcessId } from '../../redis/server-info.ts';
+import { markOf } from '../rebuild/marks.ts';
+
+/** What a Redis holds of a shard, and what Postgres knows of the shard. */
+export interface SeenShard {
+  shard: number;
+  /** null if the shard is not complete. */
+  mark: string | null;
+  /** The end of its outbox. */
+  position: string;
+  /** Up to where its outbox was handed over to Postgres. */
+  handed: HandedOver;
+  cursor: StoredCursor;
+}
+
+/** What a Redis says of itself and of some shards. */
+export interface Inspection {
+  /** UUID of this Laurel. */
+  installation: string;
+  redisProcessId: string;
+  shards: SeenShard[];
+}
+
+/** Reads Redis, then Postgres: a cursor must not be older than the position that it is compared with. */
+export async function inspect(redis: Redis, client: Pool | PoolClient, shards: readonly number[]): Promise<Inspection> {
+  const [redisProcessId, marks, handed, positions] = await Promise.all([
+    readRedisProcessId(redis),
+    readMarks(redis, shards),
+    Promise.all(shards.map((shard) => readHandedOver(redis, shard))),
+    lastPositions(redis, shards),
+  ]);
+  const { installation, cursors } = await readCursors(client);
+  const seen = shards.map((shard, index) => ({
+    shard,
+    mark: marks.get(shard) ?? null,
+    position: positions[index]!,
+    handed: handed[index]!,
+    cursor: cursors[shard]!,
+  }));
+  return { installation, redisProcessId, shards: seen };
+}
+
+/** The marks of some shards of a server. One command, since each process asks twice a second. */
+export async function readMarks(
+  redis: Redis,
+  shards: readonly number[] = SHARD_NUMBERS,
+): Promise<Map<number, string | null>> {
+  if (shards.length === 0) return new Map();
+  const marks = await redis.mget(shards.map(markKey));
+  return new Map(shards.map((shard, index) => [shard, marks[index] ?? null]));
+}
+
+/** Whether a shard carries the mark of its present epoch. */
+export const isMarked = ({ mark, cursor }: SeenShard, { installation }: Pick<Inspection, 'installation'>): boolean =>
+  mark === markOf(installation, epochNumberOf(cursor.storageEpoch));
+
+/** Whether a shard's outbox ends before what Postgres holds: Redis went back to an earlier moment, or is empty. */
+export const isBehind = ({ position, cursor }: SeenShard): boolean => comparePositions(position, cursor.position) < 0;
+
+/** The shards that were complete in this Redis process before, and still are. */
+export function acceptedShards(seen: Inspection): Map<number, Accepted> {
+  const complete = seen.shards.filter(
+    (each) =>
+      isMarked(each, seen) &&
+      redisProcessIdOf(each.cursor.storageEpoch) === seen.redisProcessId &&
+      !isBehind(each) &&
+      gapOf(each) === null,
+  );
+  return new Map(
+    complete.map(({ shard, mark, cursor }) => [shard, { storageEpoch: cursor.storageEpoch, mark: mark! }]),
+  );
+}
+
+/** The mark of another Laurel; null if there is none. */
+export const foreignMark = ({ shards, installation }: Inspection): string | null =>
+  shards.find(({ mark }) => mark !== null && !mark.startsWith(`${installation}:`))?.mark ?? null;
+
+/** What Postgres held once and has lost, and Redis does not keep either: after `from`, up to `to`. */
+export interface Gap {
+  shard: number;
+  from: string;
+  to: string;
+}
+
+const gapOf = ({
+  shard,
+  handed: { floor },
+  cursor: { position },
+}: Pick<SeenShard, 'shard' | 'handed' | 'cursor'>): Gap | null =>
+  comparePositions(floor, position) > 0 ? { shard, from: position, to: floor } : null;
+
+/** The gaps of a Postgres that came back older; none if it did not, or if Redis keeps all that it lost. */
+export const gapsOf = ({ shards }: Pick<Inspection, 'shards'>): Gap[] => shards.flatMap((seen) => gapOf(seen) ?? []);
+
+/** Reads the gaps of some shards. */
+export async function readGaps(
+  redis: Redis,
+  client: Pool | PoolClient,
+  shards: readonly number[] = SHARD_NUMBERS,
+): Promise<Gap[]> {
+  // Redis first: what is handed over meanwhile is no gap.
+  const handed = await Promise.all(shards.map((shard) => readHandedOver(redis, shard)));
+  const { cursors } = await readCursors(client);
+  return shards.flatMap((shard, index) => gapOf({ shard, handed: handed[index]!, cursor: cursors[shard]! }) ?? []);
+}
+
+/** Postgres came back older and Redis does not keep all that it lost: an operator must decide. */
+export class PostgresIsOlder extends Error {
+  readonly gaps: readonly Gap[];
+
+  constructor(gaps: readonly Gap[]) {
+    const time = (position: string): string => new Date(Number(position.split('-')[0])).toISOString();
+    const from = gaps.map((gap) => gap.from).reduce((a, b) => (comparePositions(a, b) <= 0 ? a : b));
+    const to = gaps.map((gap) => gap.to).reduce((a, b) => (comparePositions(a, b) >= 0 ? a : b));
+    super(
+      `Postgres is older than it was: it has lost part of what was stored between ${time(from)} and ${time(to)} (shards ` +
+        `${gaps.map(({ shard }) => shard).join(', ')}), and Redis does not keep that part. Restore a Postgres that has it, or ` +
+        'continue without it, for good: `laurel rebuild --accept-loss`.',
+    );
+    this.name = 'PostgresIsOlder';
+    this.gaps = gaps;
+  }
+}
+
+/** Writes that this process acknowledged and that neither Redis nor Postgres holds. */
+export interface LostWrites {
+  shard: number;
+  /** Position of the last write that was acknowledged. */
+  acknowledged: string;
+  /** The end of the outbox when Redis was asked. */
+  held: string;
+}
+
+/**
+ * Which of the last writes that a process acknowledged, by shard, are lost: the master may have replied before the replica that took
+ * over received them. To be called before the process writes to the new master.
+ */
+export async function lostWrites(
+  { redis, pool }: { redis: Redis; pool: Pool },
+  last: ReadonlyMap<number, string>,
+): Promise<LostWrites[]> {
+  const lost: LostWrites[] = [];
+  for (const [shard, acknowledged] of last) {
+    const [found, held] = await Promise.all([
+      redis.xrange(outboxKey(shard), acknowledged, acknowledged),
+      lastPosition(redis, shard),
+    ]);
+    if (found.length > 0) continue;
+    // After Redis: what left the outbox meanwhile is stored by now.
+    const { cursors } = await readCursors(pool);
+    if (comparePositions(cursors[shard]!.position, acknowledged) < 0) lost.push({ shard, acknowledged, held });
+  }
+  return lost;
+}

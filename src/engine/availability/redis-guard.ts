@@ -1,0 +1,462 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Socket } from 'node:net';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { lastAccepted, type Accepted, type ClosedReason } from '../../domain/shard-state.ts';
+import { redisProcessIdOf, runIdOf } from '../../domain/storage-epoch.ts';
+import { LogThrottle, OUTAGE_MS } from '../../log/log-throttle.ts';
+import type { Log } from '../../log/log.ts';
+import { readCursors, type StoredCursor } from '../../postgres/rebuild/storage-epochs.ts';
+import { numberRanges } from '../../number-ranges.ts';
+import { OtherVersionRuns } from '../../postgres/running-versions.ts';
+import { connectAgain } from '../../redis/connection.ts';
+import { Gate } from '../../redis/gate.ts';
+import { readRedisProcessId, RedisIsReplica, tookOverFrom } from '../../redis/server-info.ts';
+import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
+import { leftOut } from '../notifications/left-out.ts';
+import { sayWhatIsSetAside } from '../persist/set-aside.ts';
+import { LOOK_MS } from '../rebuild/marks.ts';
+import type { RebuildProgress } from '../rebuild/rebuild.ts';
+import { accept, ForeignRedis } from './accept.ts';
+import { unnamedRedisTexts, WrongLayout, type IndependentServers } from './independent-servers.ts';
+import { lostWrites, PostgresIsOlder, readGaps, readMarks } from './inspection.ts';
+
+export interface RedisGuardOptions {
+  /** A plain connection to one server. */
+  redis: Redis;
+  /** The server's name in Postgres; without it nobody asks where its shards are placed. */
+  name?: string;
+  /** The shards that are placed on the server at first; all by default. */
+  shards?: readonly number[];
+  /** The shards, also of other servers, that hold a tenant; all by default. Reads concern these alone, so the others are not looked at. */
+  inUse?: () => readonly number[];
+  /** Where shards may be placed on several servers; null if there is one for good. */
+  others?: IndependentServers | null;
+  pool: Pool;
+  log: Log;
+  /** The position of the last write that this process acknowledged, by shard: a Redis that takes over is asked whether it holds it. */
+  acknowledged?: () => ReadonlyMap<number, string>;
+  /** How long a replica may take to have what was written (`ReplicaAcknowledgement`); null if none has to. */
+  acknowledgeMs?: number | null;
+}
+
+/** Time between looks while a shard is closed. */
+const RETRY_MS = 100;
+/** Delay before the next connection if the last one did not lead to the master. */
+const ELSEWHERE_MS = 500;
+/**
+ * Time between checks whether Postgres still agrees with an open Redis, after a write of this process and at rest; and how long
+ * Postgres may take to answer.
+ */
+const CHECK_MS = 5_000;
+const CHECK_AT_REST_MS = 60_000;
+const ANSWER_MS = 1_000;
+/** Time between two equal lines of the log, or two of a rebuild's progress. */
+const REPEAT_MS = 5_000;
+
+/** Another Redis was accepted in the place of this one: what it accepts would be lost. */
+class RedisIsSuperseded extends Error {
+  constructor() {
+    super('Another Redis has taken the place of the one at REDIS_URL: that is a former master.');
+    this.name = 'RedisIsSuperseded';
+  }
+}
+
+/**
+ * Observes one server and moves the states of its shards (`shard-state.ts`): looks at Redis while a shard is closed and twice a
+ * second otherwise, inspects the shards that changed, and has those rebuilt that lack something (in one process; the others
+ * wait). The tenants of a shard that is not open are answered 503; the other shards are served meanwhile.
+ */
+export class RedisGuard {
+  readonly gate: Gate;
+  /** How often this process rebuilt shards of the server. */
+  rebuilds = 0;
+  private readonly options: RedisGuardOptions;
+  private readonly ending = new AbortController();
+  private readonly logThrottle = new LogThrottle(REPEAT_MS);
+  private readonly closedThrottle = new LogThrottle(OUTAGE_MS);
+  /** Since when a shard has been closed; null if all are open. */
+  private closedSinceMs: number | null = null;
+  private running: Promise<void> | null = null;
+  private readonly inspections = new Set<Promise<void>>();
+  /** Ends the wait for the next look. */
+  private wake = (): void => undefined;
+  private refused: ForeignRedis | WrongLayout | null = null;
+  private checkedMs = -Infinity;
+  /** What was acknowledged when Postgres was checked last. */
+  private checkedAt = '';
+  /** The Redis process in which shards were accepted last, and its address. */
+  private followed: { redisProcessId: string; address: string } | null = null;
+  /** Shards of this server that were moved to a Redis that this process does not know, and its name. */
+  private unknown: ReadonlyMap<number, string> = new Map();
+
+  constructor(options: RedisGuardOptions) {
+    this.options = options;
+    const { redis, log, acknowledgeMs = null } = options;
+    this.gate = new Gate(redis, options.shards);
+    this.gate.listen(() => this.wake());
+    if (acknowledgeMs === null) return;
+    this.gate.acknowledgement = new ReplicaAcknowledgement({
+      redis,
+      gate: this.gate,
+      timeoutMs: acknowledgeMs,
+      // Not throttled: the log would end with the opposite of what holds.
+      onChange: (isAway) =>
+        isAway
+          ? log.error(
+              { acknowledgeMs, ...this.where },
+              'no replica acknowledges what is written: writes are answered 503 until one does',
+            )
+          : log.info(this.where, 'the replicas acknowledge what is written again: writes are taken'),
+      onGone: (replicas) =>
+        log.warn(
+          { replicas, ...this.where },
+          'replicas are gone, as all Sentinels say: writes go on with the other replicas',
+        ),
+      onElsewhere: () => void this.leave(),
+    });
+  }
+
+  /** The server's name; '' if it has none. */
+  get name(): string {
+    return this.options.name ?? '';
+  }
+
+  /** The shards of this server that are on a Redis which REDIS_URL does not name here, with its name: they stay closed. */
+  get elsewhere(): ReadonlyMap<number, string> {
+    return this.unknown;
+  }
+
+  /** Begins; resolves when all shards are open, or after `waitMs`, and continues then. Rejects for a Redis of another Laurel. */
+  async start(waitMs = 2_000): Promise<void> {
+    this.running = this.run();
+    const deadlineMs = performance.now() + waitMs;
+    while (!this.gate.isWhole && performance.now() < deadlineMs) {
+      if (this.refused !== null) throw this.refused;
+      await sleep(5);
+    }
+  }
+
+  /** Ends, and with it a rebuild in this process. */
+  async close(): Promise<void> {
+    this.ending.abort();
+    this.wake();
+    await this.running;
+    await Promise.all(this.inspections);
+    this.gate.acknowledgement?.close();
+  }
+
+  private async run(): Promise<void> {
+    const { gate } = this;
+    const { signal } = this.ending;
+    while (!signal.aborted) {
+      try {
+        if (this.options.redis.status === 'ready') await this.look();
+      } catch (error) {
+        await this.failed(error);
+      }
+      this.logClosed();
+      if (!signal.aborted) await this.untilWoken(gate.isWhole ? LOOK_MS : RETRY_MS);
+    }
+  }
+
+  /**
+   * Compares what Redis shows with what was accepted. A shard that changed closes; one that is as it was accepted opens, for which
+   * Postgres need not answer (only the connection broke); the others are inspected.
+   */
+  private async look(): Promise<void> {
+    const { gate } = this;
+    const { redis, others = null } = this.options;
+    const { connection, own } = gate;
+    const isDue = gate.redisProcessId !== null && this.isCheckDue();
+    if (isDue) await this.refuseOlder();
+    if (others?.isOlderByOthers(this.name) === true) {
+      gate.dispatch({ type: 'contradicted' });
+      return;
+    }
+    const asOf = gate.accepted;
+    const [redisProcessId, marks] = await Promise.all([
+      readRedisProcessId(redis),
+      readMarks(redis, this.shardsToLookAt()),
+    ]);
+    others?.refuseSame(this.name, redisProcessId);
+    const same = own.filter((shard) => gate.isAsAccepted(shard, { redisProcessId, mark: marks.get(shard) }));
+    // Almost every look ends here.
+    if (!isDue && gate.isWhole && same.length === own.length) return;
+    const isOpening = same.some((shard) => !gate.isOpen(shard));
+    const stored = isDue || isOpening ? await this.storedCursors(same, redisProcessId) : null;
+    // What was seen over an earlier connection says nothing.
+    if (gate.connection !== connection) return;
+    const nowMs = performance.now();
+    const inspect = gate.dispatch(
+      (shard) => ({
+        type: 'seen',
+        sight: { redisProcessId, mark: marks.get(shard), storageEpoch: stored?.[shard]?.storageEpoch },
+        asOf: asOf[shard]!,
+        nowMs,
+      }),
+      own.filter((shard) => gate.holds(shard)),
+    );
+    if (inspect.length > 0) await this.inspectAll(inspect);
+  }
+
+  /**
+   * The shards whose marks a look reads: those that clients read from, and those that are to open. Of 256 shards most hold no
+   * tenant; what is written to them is compared by the function itself.
+   */
+  private shardsToLookAt(): readonly number[] {
+    const { gate } = this;
+    return gate.isWhole ? this.used : [...new Set([...this.used, ...gate.closedShards])];
+  }
+
+  /** The shards of this server that hold a tenant. */
+  private get used(): readonly number[] {
+    const { inUse } = this.options;
+    return inUse === undefined ? this.gate.own : inUse().filter((shard) => this.gate.holds(shard));
+  }
+
+  private async inspectAll(wanted: readonly number[]): Promise<void> {
+    const { gate } = this;
+    const { redis, others = null } = this.options;
+    if (others !== null) await this.followMoves(others);
+    const isHere = (shard: number): boolean => gate.holds(shard) && !this.unknown.has(shard);
+    if (!wanted.some(isHere)) return;
+    await others?.refuseMisplaced(this.name, redis, gate);
+    const shards = wanted.filter((shard) => isHere(shard) && gate.state(shard).name === 'closed');
+    if (shards.length === 0) return;
+    const inspection = this.inspect(shards);
+    this.inspections.add(inspection);
+    void inspection.finally(() => this.inspections.delete(inspection));
+    // An inspection without a rebuild is waited for, so that Redis is asked nothing else meanwhile.
+    await Promise.race([inspection, this.pause(LOOK_MS)]);
+  }
+
+  /** Applies where the shards are placed by now, and logs which of them are on a server that this process does not know. */
+  private async followMoves(others: IndependentServers): Promise<void> {
+    const unknown = await others.followMoves();
+    this.unknown = new Map([...unknown].filter(([shard]) => this.gate.holds(shard)));
+    for (const [redis, text] of unnamedRedisTexts(this.unknown))
+      this.logThrottle.log(`moved ${redis}`, () => this.options.log.error({ redis }, text));
+  }
+
+  /** Compares some shards with Postgres, has them rebuilt if they lack something, and opens those that are accepted. Never rejects. */
+  private async inspect(shards: readonly number[]): Promise<void> {
+    const { gate } = this;
+    const attempt = gate.beginInspection(shards);
+    try {
+      const { accepted, opened } = await this.accept(shards, attempt);
+      await this.nameLosses([...accepted.keys()].filter((shard) => lastAccepted(gate.state(shard)) !== null));
+      if (accepted.size > 0) this.options.others?.noteOlder(this.name, false);
+      gate.accept(attempt, accepted);
+      const [first] = accepted.values();
+      if (first !== undefined) await this.logFollowed(redisProcessIdOf(first.storageEpoch));
+      opened();
+    } catch (error) {
+      await this.failed(error, { shards, attempt });
+    } finally {
+      gate.dispatch({ type: 'inspection ended', attempt }, shards);
+    }
+  }
+
+  /** `opened`: to be called when the accepted shards are open. */
+  private async accept(
+    shards: readonly number[],
+    attempt: number,
+  ): Promise<{ accepted: ReadonlyMap<number, Accepted>; opened: () => void }> {
+    const { redis, name, pool, log } = this.options;
+    const { gate } = this;
+    const startedMs = performance.now();
+    const seconds = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
+    const which = shards.length === gate.own.length ? this.where : { ...this.where, shards };
+    let isRebuilt = false;
+    let toldMs = startedMs;
+    const accepted = await accept({
+      redis,
+      ...(name !== undefined && { name }),
+      pool,
+      shards,
+      ending: this.ending.signal,
+      onSetAside: (entry) => sayWhatIsSetAside(log, entry),
+      onLeftOut: leftOut({ redis, log }),
+      onUnreadable: ({ tenantNo }) =>
+        log.error({ tenantNo }, "A user's state in Postgres cannot be read: `laurel verify` names the user"),
+      onRebuild: ({ why, first }) => {
+        gate.dispatch({ type: 'rebuild began', attempt }, shards);
+        // The Redis of a new installation is empty.
+        if (first) return;
+        isRebuilt = true;
+        log.warn(
+          { why, ...which },
+          'Redis lacks something that Postgres holds: its keys are rebuilt, and requests are answered 503 until then',
+        );
+      },
+      onProgress: ({ step, done, total }: RebuildProgress) => {
+        if (performance.now() - toldMs < REPEAT_MS) return;
+        toldMs = performance.now();
+        log.info({ step, done, total, ...which, seconds: seconds() }, 'rebuilding Redis');
+      },
+    });
+    const opened = (): void => {
+      if (!isRebuilt) return;
+      this.rebuilds += 1;
+      log.info({ ...which, seconds: seconds() }, 'Redis is rebuilt');
+    };
+    return { accepted, opened };
+  }
+
+  /** Logs the writes of some shards that were acknowledged and are lost. */
+  private async nameLosses(shards: readonly number[]): Promise<void> {
+    const positions = this.options.acknowledged?.() ?? [];
+    const last = new Map([...positions].filter(([shard]) => shards.includes(shard)));
+    for (const { shard, acknowledged, held } of await lostWrites(this.options, last)) {
+      this.options.log.error(
+        { shard, acknowledged, held },
+        'EVENTS ARE LOST: Redis took over without the last writes that were acknowledged, and Postgres has not stored them',
+      );
+    }
+  }
+
+  /** Logs that another Redis process was accepted than before. A master that moved is no fault by itself. */
+  private async logFollowed(redisProcessId: string): Promise<void> {
+    const { redis, log } = this.options;
+    const { remoteAddress = '', remotePort = '' } = redis.stream as Partial<Socket>;
+    const address = `${remoteAddress}:${remotePort}`;
+    const earlier = this.followed;
+    this.followed = { redisProcessId, address };
+    if (earlier === null || earlier.redisProcessId === redisProcessId) return;
+    if (runIdOf(earlier.redisProcessId) === runIdOf(redisProcessId))
+      return log.info(this.where, 'Redis was a replica and leads again');
+    const isMoved =
+      earlier.address !== address || (await tookOverFrom(redis, earlier.redisProcessId).catch(() => false));
+    log.info(this.where, isMoved ? 'followed the new master' : 'Redis was started again');
+  }
+
+  /**
+   * The cursors in Postgres; null if Postgres does not answer in time, since a broken connection alone does not need it. Throws
+   * RedisIsSuperseded if another process accepted another Redis for one of some shards.
+   */
+  private async storedCursors(shards: readonly number[], redisProcessId: string): Promise<StoredCursor[] | null> {
+    this.checkedMs = performance.now();
+    const stored = await this.inTime(readCursors(this.options.pool), null);
+    if (stored === null) return null;
+    const { cursors } = stored;
+    const processes = new Set(shards.map((shard) => redisProcessIdOf(cursors[shard]!.storageEpoch)));
+    for (const other of processes) if (other !== '' && other !== redisProcessId) throw new RedisIsSuperseded();
+    return cursors;
+  }
+
+  /** Whether Postgres is to be compared again. */
+  private isCheckDue(): boolean {
+    const sinceMs = performance.now() - this.checkedMs;
+    if (sinceMs < CHECK_MS) return false;
+    const acknowledged = [...(this.options.acknowledged?.().values() ?? [])].join();
+    if (acknowledged === this.checkedAt && sinceMs < CHECK_AT_REST_MS) return false;
+    this.checkedAt = acknowledged;
+    return true;
+  }
+
+  /** Throws PostgresIsOlder, unless Postgres does not answer in time. */
+  private async refuseOlder(): Promise<void> {
+    const gaps = await this.inTime(readGaps(this.options.redis, this.options.pool, this.used), []);
+    if (gaps.length > 0) throw new PostgresIsOlder(gaps);
+  }
+
+  /** What resolves in time, else `otherwise`. */
+  private async inTime<T>(asked: Promise<T>, otherwise: T): Promise<T> {
+    const answered = new AbortController();
+    const late = sleep(ANSWER_MS, otherwise, { signal: AbortSignal.any([answered.signal, this.ending.signal]) });
+    try {
+      return await Promise.race([asked.catch(() => otherwise), late.catch(() => otherwise)]);
+    } finally {
+      answered.abort();
+    }
+  }
+
+  /** `inspection`: the one that failed; left out if a look did. */
+  private async failed(error: unknown, inspection?: { shards: readonly number[]; attempt: number }): Promise<void> {
+    if (this.ending.signal.aborted) return;
+    const { gate } = this;
+    this.logFailure(error);
+    const retryAtMs = performance.now() + CHECK_MS;
+    if (error instanceof RedisIsReplica || error instanceof RedisIsSuperseded) return this.leave();
+    if (error instanceof ForeignRedis || error instanceof WrongLayout) this.refused = error;
+    if (error instanceof WrongLayout) gate.dispatch({ type: 'misconfigured' });
+    if (error instanceof PostgresIsOlder) {
+      // What the other shards took meanwhile would be lost as well.
+      gate.dispatch({ type: 'contradicted', retryAtMs });
+      this.options.others?.noteOlder(this.name, true);
+    }
+    if (inspection === undefined) return;
+    const reason: ClosedReason | null =
+      error instanceof OtherVersionRuns ? 'other version' : error instanceof ForeignRedis ? 'wrong server' : null;
+    if (reason === null) return;
+    const { shards, attempt } = inspection;
+    gate.dispatch(
+      { type: 'inspection ended', attempt, reason, ...(reason === 'other version' && { retryAtMs }) },
+      shards,
+    );
+  }
+
+  private logFailure(error: unknown): void {
+    const isNamed = [
+      ForeignRedis,
+      WrongLayout,
+      PostgresIsOlder,
+      OtherVersionRuns,
+      RedisIsReplica,
+      RedisIsSuperseded,
+    ].some((kind) => error instanceof kind);
+    const message = isNamed ? (error as Error).message : 'Redis could not be checked; trying again';
+    this.logThrottle.log('', () => this.options.log.error({ err: error, ...this.where }, message));
+  }
+
+  /** Logs why shards are closed, if some have been for more than a few seconds. */
+  private logClosed(): void {
+    const { gate } = this;
+    const nowMs = performance.now();
+    this.closedSinceMs = gate.isWhole ? null : (this.closedSinceMs ?? nowMs);
+    if (this.closedSinceMs === null || nowMs - this.closedSinceMs < REPEAT_MS) return;
+    const reasons = new Map<string, number[]>();
+    for (const shard of gate.closedShards) {
+      const state = gate.state(shard);
+      if (state.name === 'open') continue;
+      const reason = state.name === 'rebuilding' ? state.name : state.reason;
+      reasons.set(reason, [...(reasons.get(reason) ?? []), shard]);
+    }
+    const named = Object.fromEntries(Array.from(reasons, ([reason, shards]) => [reason, numberRanges(shards)]));
+    this.closedThrottle.log('', () =>
+      this.options.log.warn({ reasons: named, ...this.where }, 'shards are closed: their tenants are answered 503'),
+    );
+  }
+
+  /** The server is not the master: connects again, to where the name or the Sentinels lead by then. */
+  private async leave(): Promise<void> {
+    this.gate.dispatch({ type: 'redirected' });
+    await this.pause(ELSEWHERE_MS);
+    if (!this.ending.signal.aborted) connectAgain(this.options.redis);
+  }
+
+  /** The fields that name the server in the log. */
+  private get where(): { redis?: string } {
+    const { others = null } = this.options;
+    return others === null || others.isOne ? {} : { redis: this.name };
+  }
+
+  private async pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.ending.signal }).catch(() => undefined);
+  }
+
+  /**
+   * Resolves when a shard opens or closes, after `ms`, or at the end. A bare timer: every process waits so twice a second, and a
+   * signal for each wait cost as much CPU again.
+   */
+  private async untilWoken(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
