@@ -3,7 +3,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { pointsLimits } from '../../catalog/points-limits.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { RECOMPUTED } from '../../packed/call-fields.ts';
-import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
+import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
 import { eventId } from '../ids/event-id.ts';
@@ -47,7 +47,7 @@ export class RecomputeCall {
   /** What became of each of some users, in their order. A step that is repeated changes nothing. */
   async run(
     compiled: CompiledCatalog,
-    { id, status, stepNo }: Pick<RecomputationJob, 'id' | 'status' | 'stepNo'>,
+    { id, status, jobNo }: Pick<StoredRecomputation, 'id' | 'status' | 'jobNo'>,
     { users, scored, nowMs }: CalledUsers,
   ): Promise<Recomputed[]> {
     const { tenantNo } = compiled.catalog;
@@ -61,7 +61,7 @@ export class RecomputeCall {
       JSON.stringify({ ...plan, limits, ...(scored !== null && { scored }) }),
       boardKeyPrefix(tenantNo),
       pointsKeyPrefix(tenantNo),
-      stepNo ?? 0,
+      jobNo,
       id.replaceAll('-', ''),
       status === 'reverting' ? '1' : '',
     ];

@@ -1,5 +1,5 @@
 import type { BoardFill } from '../../postgres/boards/fills.ts';
-import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
+import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
 import type { OpenBoard } from './open-boards.ts';
 import type { ScoredBoard } from './recompute-call.ts';
 
@@ -8,13 +8,15 @@ import type { ScoredBoard } from './recompute-call.ts';
  * that was filled since has gone with its previous scores: only awards move it.
  */
 export function scoredBoards(
-  { request, status, figures }: Pick<RecomputationJob, 'request' | 'status' | 'figures'>,
+  { request, status, figures }: Pick<StoredRecomputation, 'request' | 'status' | 'figures'>,
   boards: readonly OpenBoard[],
-  fills: readonly Pick<BoardFill, 'boardNo' | 'requested'>[],
+  fills: readonly Pick<BoardFill, 'parameters' | 'requested'>[],
 ): ScoredBoard[] | null {
   if (!request.what.includes('boards')) return null;
   const { plannedFromMs = 0, appliedFromMs = 0 } = figures;
   const sinceMs = status === 'reverting' ? appliedFromMs : plannedFromMs;
-  const filled = fills.filter(({ requested }) => requested.getTime() > sinceMs).map(({ boardNo }) => boardNo);
+  const filled = fills
+    .filter(({ requested }) => requested.getTime() > sinceMs)
+    .map(({ parameters }) => parameters.boardNo);
   return boards.map((each) => ({ ...each, filled: filled.includes(each.board.no) }));
 }
